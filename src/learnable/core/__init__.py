@@ -1,0 +1,5 @@
+"""The ground floor: estimator base, certificates, parameters, errors, model files, threads, kernels, registry."""
+
+import lazy_loader as _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

@@ -1,0 +1,14 @@
+from .certificate import Certificate as Certificate
+from .errors import DataError as DataError
+from .errors import LearnableError as LearnableError
+from .errors import ModelFileError as ModelFileError
+from .errors import ParameterError as ParameterError
+from .errors import SeparableDataError as SeparableDataError
+from .errors import VerificationError as VerificationError
+from .estimator import Estimator as Estimator
+from .jit import kernel as kernel
+from .model_file import load as load
+from .model_file import save as save
+from .run import Run as Run
+from .verification import Verdict as Verdict
+from .verification import verify as verify

@@ -1,0 +1,463 @@
+"""What a model file can hold: a model as strict JSON plus named arrays, and back.
+
+A model is `{"class": name, "params": {…}, "fitted": {…}}`. None, truth values, integers, finite floats,
+strings, lists and dicts stand for themselves; everything else is an object with one key:
+
+| key        | value                            | stands for                                               |
+|------------|----------------------------------|----------------------------------------------------------|
+| `$float`   | `"nan"`, `"inf"`, `"-inf"`       | what JSON has no word for                                |
+| `$scalar`  | `[dtype, value]`                 | a NumPy scalar                                           |
+| `$tuple`   | `[…]`                            | a tuple                                                  |
+| `$dict`    | `[[key, value], …]`              | a dict whose keys are not all plain strings              |
+| `$slice`   | `[start, stop, step]`            | a slice                                                  |
+| `$range`   | `[start, stop, step]`            | a range                                                  |
+| `$array`   | name                             | an array of numbers or truth values                      |
+| `$text`    | `{utf8, offsets, shape, width}`  | an array of strings; without a width, of dtype object    |
+| `$objects` | `{shape, items}`                 | an array of dtype object                                 |
+| `$csr`     | `{data, indices, indptr, shape}` | a SciPy CSR array                                        |
+| `$model`   | `{class, params, fitted}`        | a registered estimator                                   |
+| `$part`    | `{class, fields}`                | a registered dataclass, such as a certificate            |
+
+Both directions apply the same checks, so that what was saved can be loaded. Decoding needs memory in
+proportion to the file: an array is used once, and what could expand (padded strings) has a fixed limit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from numbers import Integral, Real
+from types import UnionType
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .certificate import Certificate
+from .errors import ModelFileError
+from .parameters import check_parameters
+from .registry import REGISTRY, registered_class, registered_name
+
+#: safetensors' names of the dtypes an array may have.
+DTYPES: Final[dict[str, np.dtype[Any]]] = {
+    "BOOL": np.dtype("bool"),
+    **{f"I{8 * size}": np.dtype(f"<i{size}") for size in (1, 2, 4, 8)},
+    **{f"U{8 * size}": np.dtype(f"<u{size}") for size in (1, 2, 4, 8)},
+    **{f"F{8 * size}": np.dtype(f"<f{size}") for size in (2, 4, 8)},
+}
+_SCALARS: Final[dict[str, Any]] = {dtype.name: dtype.type for dtype in DTYPES.values()} | {"str": np.str_}
+_NOT_FINITE: Final = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+MAX_DEPTH: Final = 100
+_MAX_DIMENSIONS: Final = 32
+_MAX_INTEGER_BITS: Final = 10_000  # Python reads and writes decimal integers up to 14,000 bits
+_MAX_PAIRS: Final = 4096  # keys can be made to collide; this bounds the time their dict takes
+_MAX_PADDED_TEXT: Final = 2**28  # bytes of fixed-width strings in one file
+_ONLY: Final = "only numbers, strings, arrays and registered models can be saved"
+
+
+def encode(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the JSON document of a registered estimator and the arrays it names."""
+    encoder = _Encoder()
+    return encoder.model(model), encoder.arrays
+
+
+def decode(document: Any, arrays: dict[str, NDArray[Any]]) -> Any:
+    """Build the model that `document` describes; every array must be used exactly once."""
+    decoder = _Decoder(arrays)
+    model = decoder.model(document)
+    if decoder.arrays:
+        raise ModelFileError(f"the array {next(iter(decoder.arrays))!r} belongs to no member of the model")
+    return model
+
+
+class _Encoder:
+    def __init__(self) -> None:
+        self.arrays: dict[str, NDArray[Any]] = {}
+        self._same_name: Counter[str] = Counter()
+        self._open: set[int] = set()  # containers around the current value: meeting one again is a cycle
+        self._text_budget = _TextBudget()
+
+    def model(self, model: Any, path: str = "") -> dict[str, Any]:
+        cls = type(model)
+        name = _name_to_save(cls, path or "the model", estimator=True)
+        path = path or name
+        params = model.get_params(deep=False)
+        fitted = {key: x for key, x in vars(model).items() if _is_fitted_name(key) and key not in params}
+        for key in fitted:
+            if hasattr(cls, key):
+                raise ModelFileError(
+                    f"{path}.{key} hides an attribute of the class; a file cannot restore it"
+                )
+        _check_model(model, path)
+        return {
+            "class": name,
+            "params": {key: self.value(value, f"{path}.{key}") for key, value in params.items()},
+            "fitted": {key: self.value(value, f"{path}.{key}") for key, value in fitted.items()},
+        }
+
+    def value(self, value: Any, path: str) -> Any:
+        kind = type(value)
+        if value is None or kind in (bool, str) or (kind is int and value.bit_length() <= _MAX_INTEGER_BITS):
+            return value
+        if kind is float:
+            return value if math.isfinite(value) else {"$float": repr(value)}
+        if isinstance(value, np.generic):
+            dtype = "str" if value.dtype.kind == "U" else value.dtype.name
+            if dtype in _SCALARS:
+                return {"$scalar": [dtype, self.value(value.item(), path)]}
+        if kind in (slice, range):
+            ends = (value.start, value.stop, value.step)
+            return {f"${kind.__name__}": [self.value(end, path) for end in ends]}
+        if id(value) in self._open or len(self._open) >= MAX_DEPTH:
+            raise ModelFileError(f"{path} contains itself, or is nested deeper than {MAX_DEPTH} levels")
+        self._open.add(id(value))
+        encoded = self._container(value, path)
+        self._open.remove(id(value))
+        return encoded
+
+    def _container(self, value: Any, path: str) -> Any:
+        kind = type(value)
+        if kind is list:
+            return [self.value(item, _at(path, i)) for i, item in enumerate(value)]
+        if kind is tuple:
+            return {"$tuple": [self.value(item, _at(path, i)) for i, item in enumerate(value)]}
+        if kind is dict:
+            return self._dict(value, path)
+        if kind in (np.ndarray, np.memmap):
+            return self._array(value, path)
+        if kind is sp.csr_array and _is_sound_csr(value.data, value.indices, value.indptr, value.shape):
+            parts = ("data", "indices", "indptr")
+            names = {part: self._store(getattr(value, part), f"{path}.{part}") for part in parts}
+            return {"$csr": names | {"shape": [int(size) for size in value.shape]}}
+        name = registered_name(kind)
+        if name is not None and not REGISTRY[name].estimator:
+            return {"$part": self._part(value, path)}
+        if hasattr(value, "get_params"):
+            return {"$model": self.model(value, path)}
+        if isinstance(value, (np.random.Generator, np.random.RandomState)):
+            raise ModelFileError(
+                f"{path} is {_a(kind)}, whose state is not stored; use an integer seed instead"
+            )
+        raise ModelFileError(f"{path} is {_a(kind)}; {_ONLY}")
+
+    def _dict(self, value: dict[Any, Any], path: str) -> Any:
+        if all(type(key) is str and not key.startswith("$") for key in value):
+            return {key: self.value(item, _at(path, key)) for key, item in value.items()}
+        if len(value) > _MAX_PAIRS:
+            raise ModelFileError(f"{path} has more than {_MAX_PAIRS} keys that are not plain strings")
+        pairs = [(key, item, _at(path, key)) for key, item in value.items()]
+        return {"$dict": [[self.value(key, inside), self.value(item, inside)] for key, item, inside in pairs]}
+
+    def _part(self, part: Any, path: str) -> dict[str, Any]:
+        name = _name_to_save(type(part), path, estimator=False)
+        _check_part(part, path)
+        keys = [field.name for field in dataclasses.fields(part) if field.init]
+        return {
+            "class": name,
+            "fields": {key: self.value(getattr(part, key), f"{path}.{key}") for key in keys},
+        }
+
+    def _array(self, array: NDArray[Any], path: str) -> Any:
+        shape = list(array.shape)
+        _count_of(shape, path)
+        if array.dtype.kind not in "OU":
+            return {"$array": self._store(array, path)}
+        items = array.ravel().tolist()
+        if array.dtype.kind == "O" and not all(type(item) is str for item in items):
+            encoded = [self.value(item, _at(path, i)) for i, item in enumerate(items)]
+            return {"$objects": {"shape": shape, "items": encoded}}
+        width = array.dtype.itemsize // 4 if array.dtype.kind == "U" else None
+        self._text_budget.spend(width, array.size, path)
+        pieces = [item.encode("utf-8", "surrogatepass") for item in items]
+        offsets = np.zeros(len(pieces) + 1, dtype=np.int64)
+        np.cumsum([len(piece) for piece in pieces], out=offsets[1:])
+        utf8 = np.frombuffer(b"".join(pieces), dtype=np.uint8)
+        names = [self._store(utf8, f"{path}.utf8"), self._store(offsets, f"{path}.offsets")]
+        return {"$text": {"utf8": names[0], "offsets": names[1], "shape": shape, "width": width}}
+
+    def _store(self, array: NDArray[Any], path: str) -> str:
+        """Keep an array, little-endian and in C order, under a name made of the member's path."""
+        dtype = array.dtype.newbyteorder("<")
+        if dtype not in DTYPES.values():
+            raise ModelFileError(f"{path} is an array of dtype {array.dtype}; {_ONLY}")
+        base = re.sub(r"[^A-Za-z0-9_]+", ".", path.partition(".")[2]).strip(".")
+        name = base
+        while name in self.arrays:
+            self._same_name[base] += 1
+            name = f"{base}.{self._same_name[base]}"
+        self.arrays[name] = np.asarray(array, dtype=dtype, order="C")
+        return name
+
+
+class _Decoder:
+    """Each method gets a piece of the document and its path, and trusts neither its type nor its shape."""
+
+    def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self.arrays = dict(arrays)
+        self._depth = 0
+        self._text_budget = _TextBudget()
+        self._by_key: dict[str, Callable[[Any, str], Any]] = {
+            "$float": lambda word, path: _NOT_FINITE[word],
+            "$scalar": self._scalar,
+            "$tuple": lambda items, path: tuple(self._list(items, path)),
+            "$dict": self._dict,
+            "$slice": lambda ends, path: slice(*self._list(ends, path)),
+            "$range": lambda ends, path: range(*self._list(ends, path)),
+            "$array": self._take,
+            "$text": self._text,
+            "$objects": self._objects,
+            "$csr": self._csr,
+            "$model": self.model,
+            "$part": self._part,
+        }
+
+    def model(self, document: Any, path: str = "") -> Any:
+        name, params, fitted = _members(document, path or "the model", "class", "params", "fitted")
+        cls = _class_to_load(name, path or "the model", estimator=True)
+        path = path or name
+        allowed = inspect.signature(cls).parameters
+        for key in _names_in(params, path):
+            if key not in allowed:
+                raise ModelFileError(f"{path}: {name} has no parameter {key!r}")
+        for key in _names_in(fitted, path):
+            if not _is_fitted_name(key) or key in allowed or hasattr(cls, key):
+                raise ModelFileError(f"{path}: {key!r} cannot be a fitted attribute of {name}")
+        model = cls(**{key: self.value(value, f"{path}.{key}") for key, value in params.items()})
+        model.__dict__.update({key: self.value(value, f"{path}.{key}") for key, value in fitted.items()})
+        _check_model(model, path)
+        return model
+
+    def value(self, document: Any, path: str) -> Any:
+        if document is None or isinstance(document, (bool, int, float, str)):
+            return document
+        if self._depth >= MAX_DEPTH:
+            raise ModelFileError(f"{path} is nested deeper than {MAX_DEPTH} levels")
+        self._depth += 1
+        decoded = self._container(document, path)
+        self._depth -= 1
+        return decoded
+
+    def _container(self, document: Any, path: str) -> Any:
+        if isinstance(document, list):
+            return self._list(document, path)
+        if not any(key.startswith("$") for key in document):
+            return {key: self.value(item, _at(path, key)) for key, item in document.items()}
+        [(key, content)] = document.items()
+        if key not in self._by_key:
+            raise ModelFileError(
+                f"{path} is written as {key!r}, which this version of learnable does not know"
+            )
+        return self._by_key[key](content, path)
+
+    def _list(self, document: Any, path: str) -> list[Any]:
+        if not isinstance(document, list):
+            raise ModelFileError(f"{path} must be a list")
+        return [self.value(item, _at(path, i)) for i, item in enumerate(document)]
+
+    def _dict(self, document: Any, path: str) -> dict[Any, Any]:
+        if not isinstance(document, list) or len(document) > _MAX_PAIRS:
+            raise ModelFileError(f"{path} must be a list of at most {_MAX_PAIRS} pairs")
+        result = dict(self._list(pair, path) for pair in document)
+        if len(result) < len(document):
+            raise ModelFileError(f"{path} has a key twice")
+        return result
+
+    def _scalar(self, document: Any, path: str) -> Any:
+        dtype, value = self._list(document, path)
+        with np.errstate(all="ignore"):
+            scalar = _SCALARS[dtype](value)
+        if type(scalar.item()) is not type(value) or not (scalar.item() == value or math.isnan(value)):
+            raise ModelFileError(f"{path} is not a number or string of dtype {dtype}")
+        return scalar
+
+    def _take(self, name: Any, path: str) -> NDArray[Any]:
+        if not isinstance(name, str) or name not in self.arrays:
+            raise ModelFileError(f"{path} needs the array {name!r}, which is missing or has been used before")
+        return self.arrays.pop(name)
+
+    def _text(self, document: Any, path: str) -> NDArray[Any]:
+        utf8, offsets, shape, width = _members(document, path, "utf8", "offsets", "shape", "width")
+        utf8, offsets = self._take(utf8, path), self._take(offsets, path)
+        count = _count_of(shape, path)
+        if utf8.dtype != np.uint8 or utf8.ndim != 1 or not _are_offsets(offsets, count, len(utf8)):
+            raise ModelFileError(f"{path}: the offsets of its strings do not fit their bytes")
+        raw, ends = utf8.tobytes(), offsets.tolist()
+        strings = [raw[ends[i] : ends[i + 1]].decode("utf-8", "surrogatepass") for i in range(count)]
+        if width is None:
+            return _object_array(strings, shape)
+        if type(width) is not int or width < max(map(len, strings), default=0):
+            raise ModelFileError(f"{path} has strings that are longer than its width")
+        self._text_budget.spend(width, count, path)
+        return np.array(strings, dtype=f"<U{width}").reshape(shape)
+
+    def _objects(self, document: Any, path: str) -> NDArray[Any]:
+        shape, items = _members(document, path, "shape", "items")
+        values = self._list(items, path)
+        if len(values) != _count_of(shape, path):
+            raise ModelFileError(f"{path} has {len(values)} items, which is not what its shape says")
+        return _object_array(values, shape)
+
+    def _csr(self, document: Any, path: str) -> sp.csr_array:
+        *names, shape = _members(document, path, "data", "indices", "indptr", "shape")
+        data, indices, indptr = (self._take(name, path) for name in names)
+        _count_of(shape, path)
+        if not _is_sound_csr(data, indices, indptr, shape):
+            raise ModelFileError(f"{path} is not a sound CSR array: its indices or row ends are out of range")
+        matrix = sp.csr_array((data, indices, indptr), shape=tuple(shape))
+        matrix.indices, matrix.indptr = indices, indptr  # SciPy may have narrowed their dtype
+        return matrix
+
+    def _part(self, document: Any, path: str) -> Any:
+        name, content = _members(document, path, "class", "fields")
+        cls = _class_to_load(name, path, estimator=False)
+        allowed = {field.name for field in dataclasses.fields(cls) if field.init}
+        for key in _names_in(content, path):
+            if key not in allowed:
+                raise ModelFileError(f"{path}: {name} has no field {key!r}")
+        part = cls(**{key: self.value(value, f"{path}.{key}") for key, value in content.items()})
+        _check_part(part, path)
+        return part
+
+
+class _TextBudget:
+    """Strings are stored without their padding; this bounds how much memory a small file can ask for."""
+
+    def __init__(self) -> None:
+        self._left = _MAX_PADDED_TEXT
+
+    def spend(self, width: int | None, count: int, path: str) -> None:
+        self._left -= 4 * (width or 0) * max(count, 1)
+        if self._left < 0:
+            raise ModelFileError(
+                f"{path} pads its strings to more than {_MAX_PADDED_TEXT} bytes; use dtype object"
+            )
+
+
+def _check_model(model: Any, path: str) -> None:
+    """Check the parameters, what every estimator has in common, and the class's own invariants."""
+    params = model.get_params(deep=False)
+    check_parameters(path, params, getattr(type(model), "_parameters", {}))
+    attributes = vars(model)
+    if not isinstance(attributes.get("certificate_"), (Certificate, type(None))):
+        raise ModelFileError(f"{path}.certificate_ is not a certificate")
+    n_features = attributes.get("n_features_in_", 0)
+    if not isinstance(n_features, (int, np.integer)) or n_features < 0:
+        raise ModelFileError(f"{path}.n_features_in_ is not a number of columns")
+    if "feature_names_in_" in attributes:
+        names = attributes["feature_names_in_"]
+        if not (isinstance(names, np.ndarray) and names.dtype == object and names.shape == (n_features,)):
+            raise ModelFileError(f"{path}.feature_names_in_ is not an array with one name for each column")
+        if not all(type(name) is str for name in names):
+            raise ModelFileError(f"{path}.feature_names_in_ has names that are not strings")
+    is_fitted = any(_is_fitted_name(key) and key not in params for key in attributes)
+    if is_fitted and hasattr(model, "_check_loaded"):
+        model._check_loaded()
+
+
+def _check_part(part: Any, path: str) -> None:
+    """Check the fields of a dataclass against their annotations, and its own invariants if it states any."""
+    hints = get_type_hints(type(part))
+    for field in dataclasses.fields(part):
+        value = getattr(part, field.name)
+        if not _agrees(value, hints[field.name]):
+            raise ModelFileError(f"{path}.{field.name} must be {field.type}; got {_a(type(value))}")
+    if hasattr(part, "_check_loaded"):
+        part._check_loaded()
+
+
+def _agrees(value: Any, hint: Any) -> bool:
+    origin = get_origin(hint)
+    if hint is Any:
+        return True
+    if origin is Literal:
+        return isinstance(value, str) and value in get_args(hint)
+    if origin in (Union, UnionType):
+        return any(_agrees(value, option) for option in get_args(hint))
+    if hint in (float, int):
+        return isinstance(value, Real if hint is float else Integral) and not isinstance(value, bool)
+    return isinstance(value, origin or hint)
+
+
+def _name_to_save(cls: type, path: str, *, estimator: bool) -> str:
+    name = registered_name(cls)
+    if name is not None and REGISTRY[name].estimator is estimator:
+        return name
+    parents = [f", a subclass of {parent.__name__}" for parent in cls.__mro__[1:] if registered_name(parent)]
+    raise ModelFileError(f"{path} is {_a(cls)}{''.join(parents[:1])}; {_ONLY}")
+
+
+def _class_to_load(name: Any, path: str, *, estimator: bool) -> Any:
+    if not isinstance(name, str):
+        raise ModelFileError(f"the class of {path} must be a name")
+    cls = registered_class(name)
+    if REGISTRY[name].estimator is not estimator:
+        raise ModelFileError(f"{path} cannot be {_a(cls)}")
+    return cls
+
+
+def _members(document: Any, path: str, *keys: str) -> list[Any]:
+    if not isinstance(document, dict) or set(document) != set(keys):
+        raise ModelFileError(f"{path} must be described by {', '.join(keys)}, and by nothing else")
+    return [document[key] for key in keys]
+
+
+def _names_in(document: Any, path: str) -> list[str]:
+    if not isinstance(document, dict):
+        raise ModelFileError(f"the members of {path} must have names")
+    return list(document)
+
+
+def _is_fitted_name(name: str) -> bool:
+    return name.isidentifier() and name.endswith("_") and not name.startswith("_")
+
+
+def _count_of(shape: Any, path: str) -> int:
+    """Return the number of items of an array of this shape, having checked that it is one."""
+    if not are_sizes(shape):
+        raise ModelFileError(f"the shape of {path} must be a list of at most {_MAX_DIMENSIONS} sizes")
+    return math.prod(shape)
+
+
+def are_sizes(sizes: Any) -> bool:
+    """Tell whether `sizes` is a short list of 64-bit sizes, whose product Python can form at no cost."""
+    if not isinstance(sizes, list) or len(sizes) > _MAX_DIMENSIONS:
+        return False
+    return all(type(size) is int and 0 <= size < 2**63 for size in sizes)
+
+
+def _are_offsets(offsets: NDArray[Any], count: int, end: int) -> bool:
+    """Tell whether `offsets` cuts 0…end into `count` pieces."""
+    if offsets.shape != (count + 1,) or offsets.dtype not in (np.dtype("i4"), np.dtype("i8")):
+        return False
+    # Compared, not subtracted: a difference of hostile offsets can overflow.
+    return bool(offsets[0] == 0 and offsets[-1] == end and (offsets[1:] >= offsets[:-1]).all())
+
+
+def _is_sound_csr(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: Any) -> bool:
+    if len(shape) != 2 or data.ndim != 1 or data.dtype == np.float16 or indices.shape != data.shape:
+        return False
+    if indices.dtype != indptr.dtype or not _are_offsets(indptr, shape[0], len(data)):
+        return False
+    return len(indices) == 0 or bool(indices.min() >= 0 and indices.max() < shape[1])
+
+
+def _object_array(items: list[Any], shape: Any) -> NDArray[Any]:
+    flat = np.empty(len(items), dtype=object)
+    for i, item in enumerate(items):  # one by one: NumPy would unpack items that are sequences
+        flat[i] = item
+    return flat.reshape(shape)
+
+
+def _at(path: str, key: Any) -> str:
+    """Return the path of an item; bounded, because a hostile file may have long keys at every depth."""
+    return f"{path}[{key[:40] if isinstance(key, str) else key!r}]"[:200]
+
+
+def _a(cls: type) -> str:
+    return f"{'an' if cls.__name__[:1].lower() in 'aeio' else 'a'} {cls.__name__}"

@@ -1,0 +1,31 @@
+"""What can go wrong, as a small hierarchy: every message says who, what, what was received, and the remedy.
+
+Each class is also a built-in exception, so that code written for scikit-learn (`except ValueError`) keeps working.
+"""
+
+from __future__ import annotations
+
+
+class LearnableError(Exception):
+    """Base of every error this library raises on purpose."""
+
+
+class ParameterError(LearnableError, ValueError):
+    """A constructor argument outside its declared range."""
+
+
+class DataError(LearnableError, ValueError):
+    """Data that cannot be learned from as they are: NaN, wrong shapes, one class, no rows."""
+
+
+class ModelFileError(LearnableError, ValueError):
+    """A model file that is damaged, hostile, of another version, or a model that cannot be saved."""
+
+
+class VerificationError(LearnableError, ValueError):
+    """A model whose certificate cannot be re-derived, because there is no model, no record or no checker."""
+
+
+class SeparableDataError(DataError):
+    """A likelihood without a maximum: a linear rule separates the classes and nothing bounds the weights."""
+

@@ -1,0 +1,92 @@
+"""The base of every estimator: scikit-learn's contract, plus a certificate, plus all-or-nothing fits.
+
+A model writes `_parameters` (the ranges of its arguments), `_door` (what data it takes) and `_fit(table, run)`, which
+sets the fitted attributes and returns a `Certificate`. Everything around that is here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.exceptions import ConvergenceWarning
+
+from .certificate import Certificate
+from .parameters import Rule, check_parameters
+from .run import Run
+
+
+class Estimator(CallbackSupportMixin, BaseEstimator):
+    """Base class; not to be used directly."""
+
+    _parameters: ClassVar[Mapping[str, Rule]]
+    #: The door: reads (estimator, X, y, sample_weight) into a table. `learnable.data` provides it.
+    _door: ClassVar[Callable[..., Any]]
+    #: What to do when the certificate does not hold; completes the warning.
+    _remedy: ClassVar[str] = "raise max_iter, or scale the columns of X"
+
+    certificate_: Certificate
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe or list of shape (n_samples, n_features)
+            Training data.
+        y : array of shape (n_samples,) or (n_samples, n_targets), or str
+            Targets; with a dataframe, the name of a column.
+        sample_weight : array of shape (n_samples,) or str, optional
+            Non-negative weights of the rows; with a dataframe, the name of a column. A row of weight zero is left out.
+
+        Returns
+        -------
+        self
+            The fitted estimator. If the fit fails or is interrupted, the estimator stays as it was.
+        """
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._parameters)
+        draft = self._draft()
+        context = self._init_callback_context(max_subtasks=getattr(self, "max_iter", None) or 1)
+        context.call_on_fit_task_begin(estimator=self)
+        run = Run(self, context, getattr(self, "max_seconds", None), getattr(self, "n_jobs", None))
+        table = type(self)._door(draft, X, y, sample_weight, run)
+        certificate = draft._fit(table, run)
+        draft.certificate_ = replace(certificate, seconds=run.seconds, fingerprint=table.fingerprint)
+        for name in _fitted_names(self):
+            delattr(self, name)
+        vars(self).update(vars(draft))
+        context.call_on_fit_task_end(estimator=self)
+        self._warn_unless_certificate_holds()
+        return self
+
+    def _draft(self) -> Self:
+        """Return an unfitted twin that shares the parameters: an error or Ctrl-C leaves `self` untouched."""
+        twin = object.__new__(type(self))
+        fitted = _fitted_names(self)
+        vars(twin).update({name: value for name, value in vars(self).items() if name not in fitted})
+        return twin
+
+    def _fit(self, table: Any, run: Run) -> Certificate:
+        raise TypeError(f"{type(self).__name__} does not define _fit")
+
+    def _check_loaded(self) -> None:
+        """Raise ModelFileError unless the arrays of a loaded model obey the class's invariants."""
+
+    def _warn_unless_certificate_holds(self) -> None:
+        certificate = self.certificate_
+        if certificate.kind != "none" and not certificate.holds:
+            warnings.warn(
+                f"{type(self).__name__}: stopped after {certificate.n_iter} iterations at {certificate.kind} "
+                f"{certificate.value:.3g}, above the tolerance {certificate.tolerance:.3g}; {self._remedy}.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+def _fitted_names(estimator: BaseEstimator) -> list[str]:
+    return [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]

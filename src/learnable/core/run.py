@@ -1,0 +1,88 @@
+"""One fit in progress: its clock, its stop flag and its callbacks.
+
+Solvers see only a function, `progress(iteration, value) -> stop`; kernels see only the flag's array. Everything a user
+can attach to a fit (a progress bar, a time limit, Ctrl-C) arrives through these two.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: What a solver calls once an iteration, with the value it drives to zero; True means: stop and return the best so far.
+Progress = Callable[[int, float], bool]
+
+
+def no_progress(iteration: int, value: float) -> bool:
+    """Observe nothing and never stop: the default of every solver."""
+    return False
+
+
+class StopFlag:
+    """A flag that another thread may raise and a `nogil` kernel may poll through `array[0] != 0`."""
+
+    def __init__(self) -> None:
+        self.array: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+
+    def raise_(self) -> None:
+        """Ask everybody who polls to stop."""
+        self.array[0] = 1
+
+    @property
+    def raised(self) -> bool:
+        """Whether somebody asked to stop."""
+        return bool(self.array[0])
+
+
+class Run:
+    """The clock, the stop flag and the callbacks of one fit.
+
+    Parameters
+    ----------
+    estimator : estimator or None
+        Whose callbacks are called; None calls none. Models with `warm_start` read its last fit as `previous`.
+    context : sklearn.callback.CallbackContext or None
+        The fit's root task.
+    max_seconds : float or None
+        After this time `progress` answers "stop".
+    n_jobs : int or None
+        Threads that the fit may use.
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        context: Any = None,
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.flag = StopFlag()
+        self.n_jobs = n_jobs
+        self.previous = estimator
+        self._estimator = estimator
+        self._context = context
+        self._started = time.perf_counter()
+        self._deadline = None if max_seconds is None else self._started + max_seconds
+
+    @property
+    def seconds(self) -> float:
+        """Time since the fit began."""
+        return time.perf_counter() - self._started
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the deadline has passed."""
+        return self._deadline is not None and time.perf_counter() > self._deadline
+
+    def progress(self, iteration: int, value: float) -> bool:
+        """Report one iteration to the callbacks; return True when the solver has to stop."""
+        stop = self.flag.raised or self.out_of_time
+        if self._context is not None and getattr(self._estimator, "_skl_callbacks", None):
+            task = self._context.subcontext(task_name=f"iteration {iteration}")
+            task.call_on_fit_task_begin(estimator=self._estimator)
+            stop |= task.call_on_fit_task_end(estimator=self._estimator, metadata={"value": value})
+        return stop

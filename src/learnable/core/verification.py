@@ -1,0 +1,104 @@
+"""Re-check a fit: recompute the certificate's value from the model and the data alone, by independent code.
+
+`verify` asks the registry who checks this class. A checker shares no code with the fit: it evaluates the definition in
+plain NumPy and returns a `Recheck`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from .certificate import Certificate
+from .errors import VerificationError
+from .registry import REGISTRY, registered_name, resolve
+
+#: A recomputed value may differ from the record by this share, besides the rounding of its own computation.
+AGREEMENT = 0.01
+
+
+class Recheck(NamedTuple):
+    """What a checker found."""
+
+    value: float  #: the certificate's value, computed afresh
+    rounding: float  #: how large `value` may come out by rounding alone
+    fingerprint: str  #: the fingerprint of the data it was given
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of `verify`; true when the claim holds and agrees with the record.
+
+    Attributes
+    ----------
+    ok : bool
+        Whether every check passed; `bool(verdict)` is the same.
+    value : float
+        The certificate's value, recomputed.
+    recorded : Certificate
+        The certificate that came with the model.
+    reasons : tuple of str
+        What failed, in words; empty when `ok`.
+    """
+
+    ok: bool
+    value: float
+    recorded: Certificate
+    reasons: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        if self.ok:
+            return (
+                f"verified: {self.recorded.kind} {self.value:.3g} <= {self.recorded.tolerance:.3g} "
+                f"(recorded {self.recorded.value:.3g})"
+            )
+        return "NOT verified: " + "; ".join(self.reasons)
+
+
+def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Verdict:
+    """Re-derive a fitted model's certificate from scratch.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted model of this library, perhaps loaded from a file.
+    X, y, sample_weight
+        The training data, in any form that `fit` takes.
+
+    Returns
+    -------
+    Verdict
+        True when the data are the ones recorded, the value recomputed is within the tolerance, and it agrees with
+        the record.
+
+    Examples
+    --------
+    >>> import learnable as ln
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.1, 0.9, 2.1, 2.9]
+    >>> model = ln.Ridge().fit(X, y)
+    >>> bool(ln.verify(model, X, y))
+    True
+    >>> model.coef_ = model.coef_ * 1.001
+    >>> bool(ln.verify(model, X, y))
+    False
+    """
+    name = registered_name(type(model))
+    if name is None or REGISTRY[name].checker is None:
+        raise VerificationError(f"verify: {type(model).__name__} is not a model of this library.")
+    recorded = getattr(model, "certificate_", None)
+    if not isinstance(recorded, Certificate):
+        raise VerificationError(f"verify: this {name} has no certificate; call fit first.")
+    if recorded.kind == "none":
+        raise VerificationError(f"verify: this {name} proves nothing, so there is nothing to check.")
+    found: Recheck = resolve(REGISTRY[name].checker)(model, X, y, sample_weight)
+    reasons = []
+    if found.fingerprint != recorded.fingerprint:
+        reasons.append(f"the data are not those of the fit (fingerprint {found.fingerprint}, not {recorded.fingerprint})")
+    if not found.value <= max(recorded.tolerance, found.rounding):
+        reasons.append(f"the {recorded.kind} is {found.value:.3g}, above the tolerance {recorded.tolerance:.3g}")
+    if not abs(found.value - recorded.value) <= AGREEMENT * abs(recorded.value) + found.rounding:
+        reasons.append(f"the {recorded.kind} is {found.value:.3g}, but {recorded.value:.3g} was recorded")
+    return Verdict(not reasons, found.value, recorded, tuple(reasons))

@@ -1,0 +1,5 @@
+"""The one door for tables, blocks of rows, and sums over them."""
+
+import lazy_loader as _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

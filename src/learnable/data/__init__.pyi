@@ -1,0 +1,9 @@
+from .blocks import Block as Block
+from .blocks import Blocks as Blocks
+from .blocks import Part as Part
+from .blocks import map_reduce as map_reduce
+from .door import Table as Table
+from .door import door as door
+from .door import read_features as read_features
+from .door import take_named_columns as take_named_columns
+from .fingerprint import scan as scan

@@ -1,0 +1,218 @@
+"""Arrays, lists and sparse arrays as numbers.
+
+Native float64 and float32 arrays are taken as they are, in any memory order; everything else is converted to
+float64 once. What is not a number is refused, with its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import Any, NoReturn
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..core.errors import DataError
+
+_CHUNK_ROWS = 4096  # keeps the search for a NaN in the cache
+
+
+class DataTypeError(DataError, TypeError):
+    """Data that are of the wrong type; a TypeError too, as scikit-learn raises for them."""
+
+
+def as_array(owner: str, values: Any, name: str) -> NDArray[Any]:
+    """Return `values` as an array of whatever type; masked, sparse and ragged values are refused."""
+    if sp.issparse(values):
+        refuse_sparse(owner, values, name)
+    if np.ma.isMaskedArray(values) and (mask := np.ma.getmaskarray(values)).any():
+        place = place_of(np.argwhere(mask)[0])
+        raise DataError(
+            f"{owner}: {name} is a masked array with {int(mask.sum())} masked values, the first in {place}. "
+            "Fill them (filled) or drop their rows."
+        )
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "US" and not hasattr(values, "dtype"):
+            array = np.asarray(
+                values, dtype=object
+            )  # NumPy turned the numbers among the strings into strings
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise DataError(f"{owner}: {_why_unreadable(values, name, error)}") from error
+    return array
+
+
+def as_numbers(owner: str, array: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return an array as native float64 or float32, copying only what is of another type."""
+    kind = array.dtype.kind
+    if array.dtype in (np.float64, np.float32):
+        return array
+    if kind in "biuf":
+        with np.errstate(over="ignore"):  # what a long double loses becomes infinity, and is found as such
+            return array.astype(np.float64)
+    if kind == "c":
+        raise DataError(f"{owner}: Complex data not supported; {name} is {array.dtype}. Pass {name}.real.")
+    if kind != "O":
+        refuse_type(owner, name, f"it has dtype {array.dtype}")
+    return _objects_as_numbers(owner, array, name)
+
+
+def as_csr(owner: str, X: Any) -> Any:
+    """Return a sparse matrix or array as a CSR array with sorted indices, no duplicates, and float data."""
+    if X.ndim != 2:
+        refuse_shape(owner, X.shape)
+    if X.dtype.kind == "c":
+        raise DataError(f"{owner}: Complex data not supported; X is {X.dtype}. Pass X.real.")
+    if X.dtype.kind not in "biuf":
+        refuse_type(owner, "X", f"it has dtype {X.dtype}")
+    if hasattr(X, "check_format"):
+        try:
+            X.check_format(full_check=True)  # neither SciPy's conversions nor our kernels check indices again
+        except ValueError as error:
+            raise DataError(
+                f"{owner}: X is a damaged {X.format.upper()} array: {error}. Build it again."
+            ) from error
+    csr = sp.csr_array(X)
+    if csr.dtype not in (np.float64, np.float32):
+        csr = csr.astype(np.float64)
+    if not csr.has_canonical_format:
+        csr = csr.copy() if np.shares_memory(csr.data, getattr(X, "data", csr.indptr)) else csr
+        csr.sum_duplicates()
+    return csr
+
+
+def check_shape(owner: str, shape: tuple[int, ...], X: Any = None) -> None:
+    """Raise DataError unless `shape` has two dimensions, rows and columns; X is what it was read from."""
+    if len(shape) == 0:
+        raise DataTypeError(
+            f"{owner}: X must be a table, but it is {kind_of(X)}. "
+            "Pass a 2D array, a list of rows, a sparse array or an eager dataframe."
+        )
+    if len(shape) != 2:
+        refuse_shape(owner, shape)
+    for size, what in zip(shape, ("sample(s)", "feature(s)"), strict=True):
+        if size == 0:
+            raise DataError(
+                f"{owner}: Found array with 0 {what} (shape={shape}) while a minimum of 1 is required. "
+                "Pass X with at least one row and one column."
+            )
+
+
+def refuse_sparse(owner: str, values: Any, name: str) -> NoReturn:
+    """Raise the error for sparse data where they are not supported."""
+    raise DataTypeError(
+        f"{owner}: Sparse data was passed for {name}, but dense data is required; got {kind_of(values)}. "
+        f"Pass {name}.toarray()."
+    )
+
+
+def refuse_shape(owner: str, shape: tuple[int, ...]) -> NoReturn:
+    """Raise the error for an X that is not two-dimensional."""
+    if len(shape) > 2:
+        raise DataError(
+            f"{owner}: Found array with dim {len(shape)}, while dim <= 2 is required; X has shape {shape}. "
+            "Pass one row a sample, for example X.reshape(len(X), -1)."
+        )
+    raise DataError(
+        f"{owner}: Expected 2D array, got {len(shape)}D array instead: X has shape {shape}. "
+        "Reshape your data with X.reshape(-1, 1) if it has one feature, or X.reshape(1, -1) if it is one row."
+    )
+
+
+def refuse_type(owner: str, name: str, what: str) -> NoReturn:
+    """Raise the error for data that are not numbers; `what` says what they are."""
+    raise DataTypeError(
+        f"{owner}: {name} is not numeric, {what}; an argument must be free of strings and of anything else "
+        "that is not a number. Convert it with astype(float), or encode it, for example with "
+        "sklearn.preprocessing.OneHotEncoder."
+    )
+
+
+def require_finite(owner: str, values: Any, name: str, columns: Sequence[str] | None = None) -> None:
+    """Raise DataError if an array or a CSR array holds NaN or infinity; `columns` are its columns' names."""
+    numbers = values.data if sp.issparse(values) else values
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(numbers.sum()):  # a sum over NaN or infinity is never finite
+            return
+    found = _first_not_finite(values)
+    if found is None:
+        return
+    place, value = found
+    what, remedy = ("NaN", "Impute it") if np.isnan(value) else ("infinity", "Replace it")
+    if what == "NaN" and name == "X":
+        remedy += " (sklearn.impute.SimpleImputer)"
+    where = place_of(place, columns)
+    raise DataError(f"{owner}: Input {name} contains {what}, first in {where}. {remedy} or drop the row.")
+
+
+def place_of(place: Sequence[int] | NDArray[Any], columns: Sequence[str] | None = None) -> str:
+    """Return a row, or a row and a column, in words."""
+    words = [f"row {int(place[0])}"]
+    if len(place) > 1:
+        column = int(place[1])
+        words.append(f"column {column if columns is None else repr(columns[column])}")
+    return ", ".join(words)
+
+
+def kind_of(value: Any) -> str:
+    """Return what a value is, in words: "a list", "a pandas DataFrame"."""
+    package = type(value).__module__.partition(".")[0]
+    return f"a {type(value).__name__}" if package == "builtins" else f"a {package} {type(value).__name__}"
+
+
+def _objects_as_numbers(owner: str, objects: NDArray[Any], name: str) -> NDArray[np.float64]:
+    """Return the numbers in an object array; None becomes NaN, text is refused even if it spells a number."""
+    types = set(map(type, objects.reshape(-1).tolist()))
+    strange = {t for t in types if not issubclass(t, Real | Decimal | np.bool_ | type(None))}
+    if strange:
+        place, value = next((at, v) for at, v in np.ndenumerate(objects) if type(v) in strange)
+        if isinstance(value, complex | np.complexfloating):
+            raise DataError(
+                f"{owner}: Complex data not supported; {name} holds {value} in {place_of(place)}. "
+                "Pass the real part."
+            )
+        refuse_type(owner, name, f"{place_of(place)} holds {_shown(value)}, {kind_of(value)}")
+    try:
+        return objects.astype(np.float64)
+    except OverflowError as error:
+        raise DataError(
+            f"{owner}: {name} holds an integer that is too large for float64. Scale it down."
+        ) from error
+
+
+def _first_not_finite(values: Any) -> tuple[tuple[int, ...], float] | None:
+    """Return the place and the value of the first number that is NaN or infinite."""
+    if sp.issparse(values):
+        bad = np.flatnonzero(~np.isfinite(values.data))
+        if not bad.size:
+            return None
+        row = int(np.searchsorted(values.indptr, bad[0], side="right")) - 1
+        return (row, int(values.indices[bad[0]])), float(values.data[bad[0]])
+    for start in range(0, len(values), _CHUNK_ROWS):
+        bad = ~np.isfinite(values[start : start + _CHUNK_ROWS])
+        if bad.any():
+            place = np.argwhere(bad)[0]
+            place[0] += start
+            return tuple(place.tolist()), float(values[tuple(place)])
+    return None
+
+
+def _why_unreadable(values: Any, name: str, error: Exception) -> str:
+    """Say why NumPy cannot make an array of `values`."""
+    if isinstance(values, list | tuple):
+        lengths = [len(row) if hasattr(row, "__len__") else None for row in values]
+        for number, length in enumerate(lengths):
+            if length != lengths[0]:
+                first, this = ("a single value" if n is None else f"{n} values" for n in (lengths[0], length))
+                return (
+                    f"{name} is ragged: row 0 has {first}, row {number} has {this}. Give all rows the same."
+                )
+    return f"{name} cannot be read as an array ({kind_of(values)}): {' '.join(str(error).split())}"
+
+
+def _shown(value: Any, width: int = 40) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,224 @@
+"""Rows in blocks, and sums over them: the loop under every model whose fit is a sum over the data.
+
+`map_reduce(blocks, statistic, merge)` gives the same bits whatever the number of threads, the number of parts
+the rows come in, and their memory order, because
+
+- the rows are always cut on one grid that depends on the number of columns alone,
+- every block has one layout: C-contiguous float64, or CSR,
+- each block is summed by one thread with one-thread BLAS,
+- the results are merged in the order of the rows.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import reduce
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..core.errors import DataError
+from ..core.run import StopFlag
+from ..core.threads import one_thread_blas, resolve_n_jobs
+
+S = TypeVar("S")
+B = TypeVar("B", covariant=True)
+
+_BLOCK_ELEMENTS = 2**20  # 8 MB of float64: large enough that handing it to a thread costs nothing
+_SPARSE_BLOCK_ROWS = 2**14
+_AHEAD = 2  # unmerged results a thread: one in work and one in store
+
+
+class Block(NamedTuple):
+    """Some consecutive rows of a table."""
+
+    X: Any  #: (m, d) C-contiguous float64 array, or CSR array
+    y: NDArray[Any] | None  #: (m,) or (m, k), C-contiguous
+    weight: NDArray[np.float64] | None  #: (m,), positive; None means one each
+    start: int  #: number of the first row
+
+
+class BlockSource(Protocol[B]):
+    """What `map_reduce` runs over: numbered blocks that any thread may ask for."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, number: int, /) -> B: ...
+
+
+class Part(NamedTuple):
+    """A run of rows as it came: in memory there is one; a partitioned table has several."""
+
+    X: Any
+    y: NDArray[Any] | None = None
+    weight: NDArray[np.float64] | None = None
+
+
+class Blocks:
+    """The rows of one or several parts, re-cut on the fixed grid.
+
+    A block is a view where it can be one, and a copy where it crosses two parts or has to become C-contiguous
+    float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.arange(20.0).reshape(10, 2)
+    >>> blocks = Blocks([Part(X[:7]), Part(X[7:])])
+    >>> len(blocks), blocks[0].X.shape
+    (1, (10, 2))
+    """
+
+    def __init__(self, parts: Sequence[Part], rows: int | None = None) -> None:
+        _check_alike(parts)
+        # An empty part would turn views into copies; a table without any row keeps one part, for its width.
+        self.parts = [part for part in parts if part.X.shape[0]] or list(parts[:1])
+        self.sparse = bool(sp.issparse(parts[0].X))
+        if self.sparse:
+            self.parts = [part._replace(X=sp.csr_array(part.X)) for part in self.parts]
+        self.starts = np.cumsum([0] + [part.X.shape[0] for part in self.parts])
+        self.n_rows, self.n_columns = int(self.starts[-1]), int(parts[0].X.shape[1])
+        self.rows = rows or (_SPARSE_BLOCK_ROWS if self.sparse else grid_rows(self.n_columns))
+
+    def __len__(self) -> int:
+        return max(1, -(-self.n_rows // self.rows))
+
+    def __getitem__(self, number: int) -> Block:
+        if not 0 <= number < len(self):
+            raise IndexError(f"there is no block {number}; there are {len(self)}")
+        start = number * self.rows
+        stop = min(start + self.rows, self.n_rows)
+        first = max(0, int(np.searchsorted(self.starts[:-1], start, side="right")) - 1)
+        last = max(first + 1, int(np.searchsorted(self.starts[:-1], stop, side="left")))
+        pieces = [
+            _take_rows(part, max(start - offset, 0), min(stop - offset, part.X.shape[0]))
+            for part, offset in zip(self.parts[first:last], self.starts[first:last].tolist(), strict=True)
+        ]
+        X, y, weight = (_join(columns) for columns in zip(*pieces, strict=True))
+        # Strided and contiguous vectors take different BLAS kernels: targets and weights get one layout too.
+        return Block(
+            X.astype(np.float64, copy=False) if self.sparse else np.require(X, np.float64, ["C", "ALIGNED"]),
+            None if y is None else np.ascontiguousarray(y),
+            None if weight is None else np.ascontiguousarray(weight, dtype=np.float64),
+            start,
+        )
+
+
+def grid_rows(n_columns: int) -> int:
+    """Return the height of a block: a power of two that depends on nothing but the number of columns."""
+    ideal = _BLOCK_ELEMENTS // max(1, n_columns)
+    return int(min(2**16, max(2**8, 2 ** (ideal.bit_length() - 1 if ideal else 0))))
+
+
+def map_reduce(
+    blocks: BlockSource[B],
+    statistic: Callable[[B], S],
+    merge: Callable[[S, S], S],
+    *,
+    n_jobs: int | None = None,
+    flag: StopFlag | None = None,
+) -> S:
+    """Compute `statistic` of every block on threads and `merge` the results in order.
+
+    Parameters
+    ----------
+    blocks : sequence of blocks
+        Asked for by number, from the worker threads.
+    statistic : function of a block
+        Must release the GIL where it works (BLAS and kernels do) and must not change shared state.
+    merge : function of two results
+        May add the second into the first and return it.
+    n_jobs : int or None
+        Threads; the result does not depend on it.
+    flag : StopFlag, optional
+        Raised on Ctrl-C and on any other error, for kernels that poll it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.ones((100_000, 20))
+    >>> float(map_reduce(Blocks([Part(X)]), lambda block: block.X.sum(), lambda a, b: a + b))
+    2000000.0
+    """
+    n_blocks = len(blocks)
+    threads = min(resolve_n_jobs(n_jobs), n_blocks)
+
+    def task(number: int) -> S:
+        return statistic(blocks[number])
+
+    with one_thread_blas():
+        if threads == 1:
+            return reduce(merge, map(task, range(n_blocks)))
+        pool = ThreadPoolExecutor(threads, thread_name_prefix="learnable")
+        try:
+            return reduce(merge, _run_in_order(pool, task, n_blocks, _AHEAD * threads))
+        except BaseException:
+            if flag is not None:
+                flag.raise_()
+            raise
+        finally:
+            # Blocks are short, so the threads end at once; on Ctrl-C those not yet begun are dropped.
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _run_in_order(
+    pool: ThreadPoolExecutor, task: Callable[[int], S], n_tasks: int, ahead: int
+) -> Iterator[S]:
+    """Yield the results with at most `ahead` waiting, so that memory does not grow with their number."""
+    waiting: deque[Future[S]] = deque(pool.submit(task, number) for number in range(min(ahead, n_tasks)))
+    for number in range(n_tasks):
+        result = waiting.popleft().result()
+        if number + ahead < n_tasks:
+            waiting.append(pool.submit(task, number + ahead))
+        yield result
+
+
+def _check_alike(parts: Sequence[Part]) -> None:
+    """Raise DataError unless the parts have the same columns, and each as many targets and weights as rows."""
+    if not parts:
+        raise DataError("Blocks: there must be at least one part; got none.")
+    first = parts[0]
+    for number, part in enumerate(parts):
+        n_rows, n_columns = part.X.shape
+        if n_columns != first.X.shape[1] or sp.issparse(part.X) != sp.issparse(first.X):
+            raise DataError(
+                f"Blocks: part {number} has {n_columns} columns ({type(part.X).__name__}), but part 0 has "
+                f"{first.X.shape[1]} ({type(first.X).__name__}); all parts must have the same."
+            )
+        for name in ("y", "weight"):
+            column = getattr(part, name)
+            if (column is None) != (getattr(first, name) is None):
+                raise DataError(f"Blocks: every part must have {name}, or none; parts 0 and {number} differ.")
+            if column is not None and column.shape[0] != n_rows:
+                raise DataError(
+                    f"Blocks: part {number} has {n_rows} rows in X but {column.shape[0]} in {name}; "
+                    "they must agree."
+                )
+
+
+def _take_rows(part: Part, start: int, stop: int) -> tuple[Any, Any, Any]:
+    take = _view_csr_rows if sp.issparse(part.X) else _view_rows
+    return take(part.X, start, stop), _view_rows(part.y, start, stop), _view_rows(part.weight, start, stop)
+
+
+def _view_rows(column: Any, start: int, stop: int) -> Any:
+    return None if column is None else column[start:stop]
+
+
+def _view_csr_rows(X: Any, start: int, stop: int) -> Any:
+    """Return some rows of a CSR array without copying them, as SciPy's own slicing would."""
+    first, last = X.indptr[start], X.indptr[stop]
+    view = sp.csr_array((stop - start, X.shape[1]), dtype=X.dtype)
+    view.data, view.indices = X.data[first:last], X.indices[first:last]
+    view.indptr = X.indptr[start : stop + 1] - first
+    return view
+
+
+def _join(columns: tuple[Any, ...]) -> Any:
+    if columns[0] is None or len(columns) == 1:
+        return columns[0]
+    return sp.vstack(columns, format="csr") if sp.issparse(columns[0]) else np.concatenate(columns)

@@ -1,0 +1,163 @@
+"""The one door for data: arrays, lists, sparse arrays and any dataframe come in, a `Table` comes out.
+
+Everything a model may assume about its data is established here, once: shapes agree, numbers are finite,
+weights are positive, classes are counted. What is wrong is said with the estimator's name, the place, and the
+remedy. Tables on disk and on Dask enter here too, as further sources of blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.utils.validation import validate_data
+
+from ..core.errors import DataError
+from .arrays import DataTypeError, as_array, as_csr, as_numbers, check_shape, refuse_sparse, require_finite
+from .blocks import Blocks, Part
+from .fingerprint import scan
+from .frames import is_frame, open_frame, read_frame, take_named_columns
+from .targets import Target, check_two_classes, drop_absent_classes, read_target, read_weight
+
+__all__ = ["Table", "door", "read_features", "take_named_columns"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Clean training data.
+
+    Attributes
+    ----------
+    X : (n, d) float64 or float32 array, or CSR array
+        As it came where possible: a float array is not copied. CSR indices are sorted, without duplicates.
+    y : (n,) or (n, k) float64, or (n,) int64 class codes, or None
+        Targets.
+    weight : (n,) float64 or None
+        Positive weights; None means one each.
+    classes : array or None
+        The labels, sorted; `y` holds positions in it.
+    fingerprint : str
+        Checksum of all of the above.
+    blocks : Blocks
+        The same rows on the fixed grid.
+    """
+
+    X: Any
+    y: Any
+    weight: NDArray[np.float64] | None
+    classes: NDArray[Any] | None
+    fingerprint: str
+    blocks: Blocks
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows with positive weight."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        """Number of features."""
+        return int(self.X.shape[1])
+
+
+def door(
+    *, target: Target = "numeric", sparse: bool = True, multi_output: bool = False
+) -> Callable[..., Table]:
+    """Return the door of one kind of estimator: a function of (estimator, X, y, sample_weight, run).
+
+    Parameters
+    ----------
+    target : {"numeric", "classes", "none"}
+        What `y` is.
+    sparse : bool
+        Whether sparse input stays sparse, as CSR; otherwise it is refused.
+    multi_output : bool
+        Whether `y` may have several columns.
+    """
+
+    def read(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, run: Any = None) -> Table:
+        owner = type(estimator).__name__
+        X, y, sample_weight = take_named_columns(owner, X, y, sample_weight)
+        X = read_features(estimator, X, sparse=sparse, reset=True, check_finite=False)
+        y, classes = read_target(owner, y, target, multi_output)
+        weight = read_weight(owner, sample_weight, X.shape[0])
+        if y is not None and len(y) != X.shape[0]:
+            raise DataError(
+                f"{owner}: X and y have inconsistent numbers of samples: X has {X.shape[0]} rows, "
+                f"y has {len(y)}. Pass one target a row."
+            )
+        if weight is not None and not weight.all():
+            require_finite(owner, X, "X", _feature_names(estimator))  # the rows that are left out, too
+            kept = weight > 0  # a row without weight is no row: ranks and degrees of freedom ignore it
+            X, weight, y = X[kept], weight[kept], None if y is None else y[kept]
+            if classes is not None:
+                y, classes = drop_absent_classes(y, classes)
+        if classes is not None:
+            check_two_classes(owner, classes)
+        blocks = Blocks([Part(X, y, weight)])
+        checksum, bad_rows = scan(blocks, getattr(run, "n_jobs", None), classes)
+        if bad_rows:
+            require_finite(owner, X, "X", _feature_names(estimator))
+        return Table(X, y, weight, classes, f"{checksum:016x}", blocks)
+
+    return read
+
+
+def read_features(
+    estimator: Any, X: Any, *, sparse: bool = True, reset: bool = False, check_finite: bool = True
+) -> Any:
+    """Return X as a float array or CSR array whose columns are those of the fit.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its `n_features_in_` and `feature_names_in_` are compared with X.
+    X : array, sparse array, list of rows or dataframe
+        Float64 and float32 arrays are returned as they are.
+    sparse : bool
+        Whether sparse input stays sparse, as CSR; otherwise it is refused.
+    reset : bool
+        Whether this is a fit, which sets those attributes instead.
+    check_finite : bool
+        Whether NaN and infinity are looked for here; a fit finds them in its scan.
+    """
+    owner = type(estimator).__name__
+    if is_frame(X):
+        frame = open_frame(owner, X)
+        _match_columns(estimator, X, reset)
+        table = read_frame(owner, frame)
+    else:
+        table = X
+    if sp.issparse(table):
+        if not sparse:
+            refuse_sparse(owner, table, "X")
+        table = as_csr(owner, table)
+        check_shape(owner, table.shape)
+    else:
+        table = as_array(owner, table, "X")
+        check_shape(owner, table.shape, X)
+        table = as_numbers(owner, table, "X")
+    if not is_frame(X):
+        _match_columns(estimator, table, reset)
+    if check_finite and not get_config()["assume_finite"]:
+        require_finite(owner, table, "X", _feature_names(estimator))
+    return table
+
+
+def _match_columns(estimator: Any, X: Any, reset: bool) -> None:
+    """Compare the number and the names of the columns with those of the fit, or set them."""
+    try:
+        validate_data(estimator, X=X, reset=reset, skip_check_array=True)
+    except TypeError as error:
+        raise DataTypeError(f"{type(estimator).__name__}: {error}") from error
+    except ValueError as error:
+        raise DataError(f"{type(estimator).__name__}: {error}") from error
+
+
+def _feature_names(estimator: Any) -> Any:
+    return getattr(estimator, "feature_names_in_", None)

@@ -1,0 +1,117 @@
+"""A checksum of the training data, computed in the same pass that looks for NaN and infinity.
+
+Equal tables have equal checksums whatever the order of their rows and the container they come in; rows
+without weights count as rows of weight one. It guards against mistakes, not against forgery: it is no
+cryptographic hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._kernels import Bits, scan_dense, scan_sparse
+from .blocks import Block, Blocks, map_reduce
+
+_GOLDEN = 0x9E3779B97F4A7C15  # SplitMix64's increment
+_WEIGHT_COLUMN, _TARGET_COLUMN, _SHAPE_COLUMN = 2**32, 2**33, 2**34  # numbers that no feature has
+
+
+class Scan(NamedTuple):
+    """What one pass over the rows found."""
+
+    checksum: int
+    bad_rows: int  #: rows of X that are not finite
+
+
+def scan(blocks: Blocks, n_jobs: int | None = None, classes: NDArray[Any] | None = None) -> Scan:
+    """Return the checksum of a table and how many of its rows are not finite.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows.
+    n_jobs : int or None
+        Threads.
+    classes : array, optional
+        The labels that the targets number, so that renamed classes are other data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable.data import Blocks, Part, scan
+    >>> X = np.array([[1.0, 0.0], [2.0, np.nan], [3.0, 4.0]])
+    >>> scan(Blocks([Part(X)])).bad_rows
+    1
+    >>> scan(Blocks([Part(X[::2])])) == scan(Blocks([Part(X[2:]), Part(X[:1])]))
+    True
+    """
+    multipliers = odd_numbers(np.arange(blocks.n_columns))
+
+    def statistic(block: Block) -> Scan:
+        tail = _sum_targets_and_weight(block)
+        if blocks.sparse:
+            X = block.X
+            indices, indptr = X.indices.astype(np.int64, copy=False), X.indptr.astype(np.int64, copy=False)
+            checksum, bad = scan_sparse(_bits(X.data), indices, indptr, multipliers, tail)
+        else:
+            checksum, bad = scan_dense(_bits(block.X), multipliers, tail)
+        return Scan(int(checksum), int(bad))
+
+    def merge(a: Scan, b: Scan) -> Scan:
+        return Scan((a.checksum + b.checksum) % 2**64, a.bad_rows + b.bad_rows)
+
+    rows = map_reduce(blocks, statistic, merge, n_jobs=n_jobs)
+    checksum = rows.checksum + _checksum_of_shape(blocks) + _checksum_of_labels(classes)
+    return Scan(checksum % 2**64, rows.bad_rows)
+
+
+def odd_numbers(columns: NDArray[np.int64]) -> Bits:
+    """Return one odd multiplier a column, a function of the column's number alone (SplitMix64's sequence)."""
+    x = (columns.astype(np.uint64) + np.uint64(1)) * np.uint64(_GOLDEN)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (x ^ (x >> np.uint64(31))) | np.uint64(1)
+
+
+def _sum_targets_and_weight(block: Block) -> Bits:
+    """Return each row's Σ fold(bits)·m over its targets and its weight."""
+    m = block.X.shape[0]
+    weight = np.ones(m) if block.weight is None else block.weight
+    tail = _folded(weight) * odd_numbers(np.array([_WEIGHT_COLUMN]))
+    if block.y is not None:
+        targets = block.y[:, None] if block.y.ndim == 1 else block.y
+        numbers = odd_numbers(np.arange(_TARGET_COLUMN, _TARGET_COLUMN + targets.shape[1]))
+        tail += (_folded(targets) * numbers).sum(axis=1, dtype=np.uint64)
+    return tail
+
+
+def _checksum_of_shape(blocks: Blocks) -> int:
+    """Return what tells a table from the same table with a row, a column or a target of zeros more."""
+    y = blocks.parts[0].y
+    n_targets = 0 if y is None else 1 if y.ndim == 1 else y.shape[1]
+    numbers = odd_numbers(np.arange(_SHAPE_COLUMN, _SHAPE_COLUMN + 3)).tolist()
+    shape = (blocks.n_rows, blocks.n_columns, n_targets)
+    return sum(number * size for number, size in zip(numbers, shape, strict=True))
+
+
+def _checksum_of_labels(classes: NDArray[Any] | None) -> int:
+    """Return a checksum of the labels; 1, 1.0 and True are one label, "1" is another."""
+    if classes is None:
+        return 0
+    labels = [str(label) if isinstance(label, str) else int(label) for label in classes.tolist()]
+    return int.from_bytes(hashlib.blake2b(json.dumps(labels).encode(), digest_size=8).digest(), "little")
+
+
+def _folded(values: NDArray[Any]) -> Bits:
+    bits = _bits(np.ascontiguousarray(values, dtype=np.float64) + 0.0)  # −0.0 + 0.0 is 0.0
+    bits = bits ^ (bits >> np.uint64(32))
+    return bits ^ (bits >> np.uint64(16))
+
+
+def _bits(values: NDArray[Any]) -> Bits:
+    return values.view(np.uint64)

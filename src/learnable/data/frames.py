@@ -1,0 +1,102 @@
+"""Dataframes of any library (through narwhals) as arrays, and columns by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import DataError
+from .arrays import DataTypeError, as_numbers, check_shape, kind_of
+
+_NO_NUMPY_TYPE = (nw.Int128, nw.UInt128, nw.Decimal)
+
+
+def is_frame(X: Any) -> bool:
+    """Tell whether X is an eager dataframe: pandas, polars, Arrow, Modin, cuDF."""
+    return bool(nw.dependencies.is_into_dataframe(X))
+
+
+def open_frame(owner: str, X: Any) -> nw.DataFrame[Any]:
+    """Return X as a narwhals frame, whose column names are unique."""
+    try:
+        return nw.from_native(X, eager_only=True)
+    except nw.exceptions.DuplicateError as error:  # pandas and Arrow allow a name to occur twice
+        raise DataError(f"{owner}: {' '.join(str(error).split())}. Rename the columns.") from error
+
+
+def read_frame(owner: str, frame: nw.DataFrame[Any]) -> Any:
+    """Return the numbers of a frame as an array, or as a COO array if all are pandas sparse columns."""
+    check_shape(owner, frame.shape)
+    _check_column_types(owner, frame)
+    to_sparse = getattr(getattr(frame.to_native(), "sparse", None), "to_coo", None)
+    if to_sparse is not None:
+        return to_sparse()
+    types = set(frame.schema.values())
+    if types in ({nw.Float64()}, {nw.Float32()}):
+        return frame.to_numpy()  # no copy where the columns already lie together
+    numbers = np.empty(frame.shape, order="F")
+    for position, name in enumerate(frame.columns):
+        numbers[:, position] = as_numbers(owner, read_series(frame.get_column(name)), f"column {name!r} of X")
+    return numbers
+
+
+def read_series(series: nw.Series[Any]) -> NDArray[Any]:
+    """Return a column as an array; a missing number is NaN, a missing label None or NaN."""
+    missing_truth = series.dtype == nw.Boolean and series.null_count() > 0
+    if missing_truth or series.dtype in _NO_NUMPY_TYPE:
+        series = series.cast(nw.Float64)
+    return series.to_numpy()
+
+
+def read_values(owner: str, values: Any) -> Any:
+    """Return a Series or dataframe of targets as an array; anything else as it is."""
+    if nw.dependencies.is_into_series(values):
+        return read_series(nw.from_native(values, series_only=True))
+    if is_frame(values):
+        frame = open_frame(owner, values)
+        return np.column_stack([read_series(frame.get_column(name)) for name in frame.columns])
+    return values
+
+
+def take_named_columns(owner: str, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """Take the columns that `y` and `sample_weight` name out of the dataframe X."""
+    names = [name for name in (y, sample_weight) if isinstance(name, str)]
+    if not names:
+        return X, y, sample_weight
+    if not is_frame(X):
+        raise DataError(
+            f"{owner}: the column name {names[0]!r} needs a dataframe, but X is {kind_of(X)}. "
+            "Pass the values instead."
+        )
+    frame = open_frame(owner, X)
+    for name in names:
+        if name not in frame.columns:
+            raise DataError(
+                f"{owner}: there is no column {name!r}. Name one of these: {listed(frame.columns)}."
+            )
+    if len(set(names)) < len(names):
+        raise DataError(f"{owner}: y and sample_weight both name column {y!r}. Name two different columns.")
+    y, sample_weight = (
+        read_series(frame.get_column(name)) if isinstance(name, str) else name for name in (y, sample_weight)
+    )
+    return frame.drop(names).to_native(), y, sample_weight
+
+
+def listed(names: Any, most: int = 8) -> str:
+    """Return the first few names, quoted."""
+    shown = ", ".join(
+        repr(name.item() if isinstance(name, np.generic) else name) for name in list(names)[:most]
+    )
+    return shown + (", …" if len(names) > most else "")
+
+
+def _check_column_types(owner: str, frame: nw.DataFrame[Any]) -> None:
+    for name, dtype in frame.schema.items():
+        if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Object, nw.Unknown)):
+            raise DataTypeError(
+                f"{owner}: column {name!r} is of type {dtype}, not a number. Encode it, for example with "
+                "sklearn.preprocessing.OneHotEncoder, or leave it out."
+            )

@@ -1,0 +1,185 @@
+"""Targets, labels and weights of the rows, checked and in the form the solvers want."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
+
+from ..core.errors import DataError
+from .arrays import as_array, as_numbers, require_finite
+from .frames import listed, read_values
+
+Target = Literal["numeric", "classes", "none"]
+
+_EXACT = 2**53  # every integer below it is a float64
+_COUNTABLE = 2**16  # integers that spread no further than this are counted rather than sorted
+
+
+def read_target(owner: str, y: Any, target: Target, multi_output: bool) -> tuple[Any, NDArray[Any] | None]:
+    """Return the targets (float64, or class codes) and the labels (None unless `target` is "classes")."""
+    if target == "none":
+        return None, None
+    if y is None:
+        raise DataError(f"{owner}: requires y to be passed, but the target y is None. Pass one target a row.")
+    has_dtype = hasattr(y, "dtype")
+    values = as_array(owner, read_values(owner, y), "y")
+    if target == "classes":
+        codes, classes = encode_classes(owner, _as_one_column(owner, values))
+        # A list of strings gets NumPy's own string type, as np.asarray would give it.
+        return codes, classes if has_dtype or classes.dtype != object else classes.astype(np.str_)
+    numbers = as_numbers(owner, values, "y").astype(np.float64, copy=False)
+    if numbers.ndim != 2 or not multi_output:
+        numbers = _as_one_column(owner, numbers)
+    require_finite(owner, numbers, "y")
+    return numbers, None
+
+
+def read_weight(owner: str, weight: Any, n_rows: int) -> NDArray[np.float64] | None:
+    """Return the weights as float64; a single number is every row's weight."""
+    if weight is None:
+        return None
+    name = "sample_weight"
+    values = as_numbers(owner, as_array(owner, read_values(owner, weight), name), name)
+    values = values.astype(np.float64, copy=False)
+    if values.ndim == 0:
+        values = np.full(n_rows, float(values))
+    if values.shape != (n_rows,):
+        raise DataError(
+            f"{owner}: sample_weight must have shape ({n_rows},), one weight a row; got {values.shape}."
+        )
+    require_finite(owner, values, name)
+    if (values < 0).any():
+        row = int(np.argmax(values < 0))
+        raise DataError(
+            f"{owner}: sample_weight must be >= 0; row {row} has {values[row]:g}. Use 0 to leave a row out."
+        )
+    if not values.any():
+        raise DataError(
+            f"{owner}: sample_weight is zero for every row; at least one row needs a positive weight."
+        )
+    return values
+
+
+def encode_classes(owner: str, labels: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Return codes 0…K−1 and the sorted labels, in linear time for integers and for text."""
+    if labels.dtype.kind == "O":
+        labels = _settle_objects(owner, labels)
+    kind = labels.dtype.kind
+    if kind in "biu":
+        return _encode_integers(labels)
+    if kind == "f":
+        return _encode_whole_floats(owner, labels)
+    if kind in "OUT":
+        return _encode_text(labels)
+    if kind == "c":
+        raise DataError(f"{owner}: Complex data not supported; y is {labels.dtype}. Pass class labels.")
+    raise DataError(
+        f"{owner}: Unknown label type: y has dtype {labels.dtype}. Pass integers, booleans or strings."
+    )
+
+
+def drop_absent_classes(
+    codes: NDArray[np.int64], classes: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Renumber the codes without the classes that no row has."""
+    present = np.bincount(codes, minlength=len(classes)) > 0
+    return (np.cumsum(present) - 1)[codes], classes[present]
+
+
+def check_two_classes(owner: str, classes: NDArray[Any]) -> None:
+    """Raise DataError if there is only one class."""
+    if len(classes) < 2:
+        raise DataError(
+            f"{owner}: needs at least two classes in y among the rows with positive weight; got 1 class: "
+            f"{listed(classes)}. Add rows of another class."
+        )
+
+
+def _as_one_column(owner: str, values: NDArray[Any]) -> NDArray[Any]:
+    if values.ndim == 2 and values.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape of y to "
+            "(n_samples, ), for example using ravel().",
+            DataConversionWarning,
+            stacklevel=2,
+        )
+        return values[:, 0]
+    if values.ndim != 1:
+        raise DataError(
+            f"{owner}: y should be a 1d array, got an array of shape {values.shape} instead. "
+            "Pass one target a row."
+        )
+    return values
+
+
+def _settle_objects(owner: str, labels: NDArray[Any]) -> NDArray[Any]:
+    """Return an object array of numbers as a numeric one; text stays; mixtures and gaps are refused."""
+    values = labels.tolist()
+    types = set(map(type, values))
+    if all(issubclass(t, str) for t in types):
+        return labels
+    if (
+        all(issubclass(t, Real | np.bool_) for t in types)
+        and (numbers := np.array(values)).dtype.kind in "biuf"
+    ):
+        return numbers
+    for row, value in enumerate(values):
+        if _is_missing(value):
+            raise DataError(
+                f"{owner}: Input y contains NaN: row {row} has the missing label {value!r}. "
+                "Fill it or drop the row."
+            )
+    raise DataError(
+        f"{owner}: Unknown label type: y holds {' and '.join(sorted(t.__name__ for t in types))} objects. "
+        "Pass labels of one type: integers, booleans or strings."
+    )
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):  # pandas.NA is neither equal nor unequal to itself; an array is no label
+        return type(value).__name__ == "NAType"
+
+
+def _encode_integers(labels: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    wide = labels.astype(np.uint64 if labels.dtype.kind == "u" else np.int64, copy=False)
+    low, high = (int(wide.min()), int(wide.max())) if wide.size else (0, 0)
+    if high - low < max(_COUNTABLE, 2 * wide.size):
+        shifted = (wide - low).astype(np.int64, copy=False)
+        codes, offsets = drop_absent_classes(shifted, np.arange(high - low + 1))
+        classes = offsets.astype(wide.dtype) + low
+    else:
+        classes = np.unique(wide)
+        codes = np.searchsorted(classes, wide)
+    return codes, classes.astype(labels.dtype)
+
+
+def _encode_whole_floats(owner: str, labels: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    require_finite(owner, labels, "y")
+    fractions = labels != np.trunc(labels)
+    if fractions.any():
+        row = int(np.argmax(fractions))
+        raise DataError(
+            f"{owner}: Unknown label type: continuous; y holds {labels[row]:g} in row {row}, which is no "
+            "class. Pass class labels, or use a regressor."
+        )
+    if labels.size and np.abs(labels).max() >= _EXACT:
+        classes, codes = np.unique(labels, return_inverse=True)
+        return codes, classes
+    codes, whole = _encode_integers(labels.astype(np.int64))
+    return codes, whole.astype(labels.dtype)
+
+
+def _encode_text(labels: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    words = labels.tolist()
+    classes = sorted(set(words))
+    codes = {word: code for code, word in enumerate(classes)}
+    return np.fromiter(map(codes.__getitem__, words), np.int64, len(words)), np.array(
+        classes, dtype=labels.dtype
+    )

@@ -1,0 +1,293 @@
+r"""The penalised logistic likelihood as a problem for the solvers, with its duality gap.
+
+    P(w, b) = ½ρ‖w‖² + c Σᵢ sᵢ ℓ(yᵢ, b + (xᵢ − x̄)ᵀw)
+
+with K − 1 = 1 score for two classes and K scores otherwise. For class probabilities u the dual value is
+
+    D(u) = −½ρ‖w_u‖² + c Σᵢ sᵢ H(uᵢ),   w_u = −(c/ρ) Σᵢ sᵢ (uᵢ − e_{yᵢ}) ⊗ (xᵢ − x̄),
+
+for every u in the simplices with Σᵢ sᵢ(uᵢ − e_{yᵢ}) = 0 (the free intercept's constraint). At u = the model's own
+probabilities P − D = ‖∇_w P‖²/(2ρ) + bᵀ∇_b P. Those probabilities miss the constraint by rounding or, early on, by more; they
+are then mixed with one constant distribution, θ of it, so that it holds: the entropy is concave, which bounds D below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.blocks import Block, Blocks, Part, map_reduce
+from ..solvers.moments import dense_products, provisional_mean, sparse_products
+from ..solvers.problem import Evaluation
+from ._kernels import logistic_dense, logistic_sparse, softmax_rows
+
+Array = NDArray[np.float64]
+
+_TILE_ROWS = 1024
+
+
+class ClassSums(NamedTuple):
+    """What the gap has to know about the classes: sums over the rows of each."""
+
+    weight: Array  #: (K,), Σ s
+    x: Array  #: (K, d), Σ s (x − centre)
+    square: Array  #: (d,), Σ s (x − centre)² over all classes
+    centre: Array  #: (d,)
+
+
+def class_sums(blocks: Blocks, n_classes: int, *, intercept: bool, n_jobs: int | None) -> ClassSums:
+    """Return the sums about the weighted mean (about zero without an intercept, or for sparse rows)."""
+    first = blocks[0].X
+    shift = provisional_mean(first) if intercept and not blocks.sparse else np.zeros(blocks.n_columns)
+
+    def statistic(block: Block) -> list[Array]:
+        members = np.zeros((block.X.shape[0], n_classes))
+        members[np.arange(len(members)), block.y] = 1.0 if block.weight is None else block.weight
+        total = [members.sum(axis=0), np.zeros((n_classes, blocks.n_columns)), np.zeros(blocks.n_columns)]
+        for start in range(0, len(members), len(members) if blocks.sparse else _TILE_ROWS):
+            rows = slice(start, len(members) if blocks.sparse else start + _TILE_ROWS)
+            X = block.X if blocks.sparse else block.X[rows] - shift
+            s = members[rows].sum(axis=1)
+            total[1] += (X.T @ members[rows]).T
+            total[2] += (X * X).T @ s if blocks.sparse else np.einsum("i,ij,ij->j", s, X, X)
+        return total
+
+    weight, x, square = map_reduce(
+        blocks, statistic, lambda a, b: [p + q for p, q in zip(a, b, strict=True)], n_jobs=n_jobs
+    )
+    if not intercept:
+        return ClassSums(weight, x, square, shift)
+    offset = x.sum(axis=0) / weight.sum()
+    if blocks.sparse:
+        square = np.maximum(square - weight.sum() * offset**2, 0.0)
+        return ClassSums(weight, x - np.outer(weight, offset), square, offset)
+    return ClassSums(weight, x - np.outer(weight, offset), square - weight.sum() * offset**2, shift + offset)
+
+
+class LogisticProblem:
+    """P as a function of θ = (b, w) for each score, with gradient, duality gap and Hessian.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        Rows with class codes and weights.
+    sums : ClassSums
+        Of the same rows.
+    C : float
+        c = C and ρ = 1; for C = inf, c = 1 and ρ = 0, and the measure is the relative gradient.
+    intercept : bool
+        Whether b is free or zero.
+    """
+
+    def __init__(
+        self, blocks: Blocks, sums: ClassSums, C: float, *, intercept: bool, n_jobs: int | None = None
+    ) -> None:
+        self.blocks, self.sums, self.intercept, self.n_jobs = blocks, sums, intercept, n_jobs
+        self.cost, self.penalty = (1.0, 0.0) if np.isinf(C) else (float(C), 1.0)
+        self.n_classes = len(sums.weight)
+        self.n_scores = 1 if self.n_classes == 2 else self.n_classes
+        self.width = blocks.n_columns + 1
+        self.shape = (self.n_scores, self.width)
+        weights = [blocks[number].weight for number in range(len(blocks))]
+        self.weight = np.ones(blocks.n_rows) if weights[0] is None else np.concatenate(weights)  # type: ignore[arg-type]
+        # Per-row curvature p(1 − p), or probabilities, of the last evaluation: the Hessian's weights.
+        self.state = np.empty(blocks.n_rows if self.n_scores == 1 else (blocks.n_rows, self.n_classes))
+        self.at: Array | None = None
+
+    def evaluate(self, x: Array) -> Evaluation:
+        """Return P, its gradient, and the relative duality gap (or relative gradient without a penalty)."""
+        theta = x.reshape(self.shape)
+        sweep = self._binary_sweep if self.n_scores == 1 else self._softmax_sweep
+        loss, slopes = map_reduce(
+            self.blocks, lambda block: sweep(block, theta), lambda a, b: (a[0] + b[0], a[1] + b[1]), n_jobs=self.n_jobs
+        )
+        self.at = x
+        w = theta[:, 1:]
+        gradient = self.cost * slopes
+        gradient[:, 1:] += self.penalty * w
+        if not self.intercept:
+            gradient[:, 0] = 0.0
+        value = 0.5 * self.penalty * float((w * w).sum()) + self.cost * loss
+        measure = self._gap(theta, gradient, value, loss) if self.penalty else self._relative_gradient(gradient)
+        return Evaluation(value, gradient.ravel(), measure)
+
+    def hessian(self, x: Array) -> Array:
+        """Return the Hessian as a matrix, in the order of θ."""
+        self._ensure_state(x)
+        H = self.cost * map_reduce(self.blocks, self._curvature, lambda a, b: a + b, n_jobs=self.n_jobs)
+        diagonal = np.tile(np.r_[0.0, np.ones(self.width - 1)], self.n_scores)
+        H.flat[:: len(H) + 1] += self.penalty * diagonal
+        if not self.intercept:
+            fixed = np.arange(self.n_scores) * self.width
+            H[fixed] = H[:, fixed] = 0.0
+            H[fixed, fixed] = 1.0
+        return H
+
+    def hessian_product(self, x: Array) -> Callable[[Array], Array]:
+        """Return v ↦ Hv, at the cost of one gradient a product."""
+        self._ensure_state(x)
+        state = self.state.copy()
+
+        def product(v: Array) -> Array:
+            V = v.reshape(self.shape)
+            if not self.intercept:
+                V = V * np.r_[0.0, np.ones(self.width - 1)]
+            out = self.cost * map_reduce(
+                self.blocks, lambda block: self._curvature_product(block, state, V), np.add, n_jobs=self.n_jobs
+            )
+            out[:, 1:] += self.penalty * V[:, 1:]
+            out[:, 0] = out[:, 0] if self.intercept else v.reshape(self.shape)[:, 0]
+            return out.ravel()
+
+        return product
+
+    def thinned(self, stride: int) -> LogisticProblem | None:
+        """Return the problem on every `stride`-th row, with the weights scaled up; None if a class would vanish."""
+        X, y, weight = self.blocks.parts[0]
+        y, weight = y[::stride], self.weight[::stride]
+        counts = np.bincount(y, weights=weight, minlength=self.n_classes)
+        if len(self.blocks.parts) > 1 or not (counts > 0).all():
+            return None
+        weight = weight * (self.sums.weight.sum() / weight.sum())
+        blocks = Blocks([Part(X[::stride], y, weight)], rows=self.blocks.rows)
+        sums = class_sums(blocks, self.n_classes, intercept=self.intercept, n_jobs=self.n_jobs)
+        C = self.cost if self.penalty else np.inf
+        # One centre for both, so that θ means the same in both.
+        moved = sums.centre - self.sums.centre
+        sums = sums._replace(x=sums.x + np.outer(sums.weight, moved), centre=self.sums.centre)
+        return LogisticProblem(blocks, sums, C, intercept=self.intercept, n_jobs=self.n_jobs)
+
+    def scores(self, x: Array) -> Array:
+        """Return the scores of all rows, (n, K) or (n, 1)."""
+        blocks = (self.blocks[number] for number in range(len(self.blocks)))
+        return np.concatenate([self._scores(X, x.reshape(self.shape)) for b in blocks for _, _, X in self._tiles(b)])
+
+    def _binary_sweep(self, block: Block, theta: Array) -> tuple[float, Array]:
+        b, w = theta[0, 0], np.ascontiguousarray(theta[0, 1:])
+        rows = slice(block.start, block.start + block.X.shape[0])
+        y, centre = block.y.astype(np.float64), self.sums.centre  # type: ignore[union-attr]
+        slope = np.zeros(self.width)
+        if self.blocks.sparse:
+            X = block.X
+            b = b - centre @ w
+            loss, slope[0] = logistic_sparse(
+                X.data, X.indices, X.indptr, y, self.weight[rows], w, b, slope[1:], self.state[rows]
+            )
+            slope[1:] -= slope[0] * centre
+        else:
+            loss, slope[0] = logistic_dense(
+                block.X, centre, y, self.weight[rows], w, b, slope[1:], self.state[rows]
+            )
+        return loss, slope[None, :]
+
+    def _softmax_sweep(self, block: Block, theta: Array) -> tuple[float, Array]:
+        loss, slope = 0.0, np.zeros(self.shape)
+        for rows, place, X in self._tiles(block):
+            scores = self._scores(X, theta)
+            loss += softmax_rows(scores, block.y[rows], self.weight[place], self.state[place])  # type: ignore[index]
+            slope += self._back_project(X, scores)
+        return loss, slope
+
+    def _curvature(self, block: Block) -> Array:
+        """Return Σ s (diag(p) − ppᵀ) ⊗ (1, x − centre)(1, x − centre)ᵀ of one block."""
+        if self.n_scores == 1:
+            return self._second_moment(block, self.state[block.start : block.start + block.X.shape[0]])
+        total = np.zeros((self.n_scores * self.width,) * 2)
+        for _, place, X in self._tiles(block):
+            s, p = self.weight[place], self.state[place]
+            T = np.column_stack([np.ones(len(s)), X.toarray() - self.sums.centre if self.blocks.sparse else X])
+            spread = (np.sqrt(s)[:, None] * p)[:, :, None] * T[:, None, :]
+            spread = spread.reshape(len(T), -1)
+            total -= spread.T @ spread
+            for k in range(self.n_classes):
+                own = slice(k * self.width, (k + 1) * self.width)
+                scaled = np.sqrt(s * p[:, k])[:, None] * T
+                total[own, own] += scaled.T @ scaled
+        return total
+
+    def _second_moment(self, block: Block, weight: Array) -> Array:
+        weighted = Block(block.X, None, weight, block.start)
+        centre, nothing = self.sums.centre, np.zeros(0)
+        if not self.blocks.sparse:
+            return dense_products(weighted, centre, nothing)
+        M = sparse_products(weighted, centre, nothing)
+        shift = np.eye(len(M))
+        shift[1:, 0] = -centre  # (1, x − c) = shift · (1, x)
+        return shift @ M @ shift.T
+
+    def _curvature_product(self, block: Block, state: Array, V: Array) -> Array:
+        out = np.zeros(self.shape)
+        for _, place, X in self._tiles(block):
+            u = self._scores(X, V)
+            if self.n_scores == 1:
+                u *= state[place][:, None]
+            else:
+                p = state[place]
+                u = self.weight[place][:, None] * p * (u - (p * u).sum(axis=1, keepdims=True))
+            out += self._back_project(X, u)
+        return out
+
+    def _tiles(self, block: Block) -> Iterator[tuple[slice, slice, Any]]:
+        """Yield the rows within the block, the rows within the table, and the centred (or sparse, as it is) X."""
+        m = block.X.shape[0]
+        step = m if self.blocks.sparse else _TILE_ROWS
+        for start in range(0, m, step):
+            rows = slice(start, min(start + step, m))
+            X = block.X if self.blocks.sparse else block.X[rows] - self.sums.centre
+            yield rows, slice(block.start + rows.start, block.start + rows.stop), X
+
+    def _scores(self, X: Any, theta: Array) -> Array:
+        w = theta[:, 1:]
+        if self.blocks.sparse:
+            return np.ascontiguousarray(X @ w.T + (theta[:, 0] - w @ self.sums.centre))
+        return np.asarray(X @ w.T + theta[:, 0])
+
+    def _back_project(self, X: Any, r: Array) -> Array:
+        """Return Σ r ⊗ (1, x − centre)."""
+        out = np.empty(self.shape)
+        out[:, 0] = r.sum(axis=0)
+        if self.blocks.sparse:
+            out[:, 1:] = (X.T @ r).T - np.outer(out[:, 0], self.sums.centre)
+        else:
+            out[:, 1:] = r.T @ X
+        return out
+
+    def _ensure_state(self, x: Array) -> None:
+        if self.at is not x:
+            self.evaluate(x)
+
+    def _gap(self, theta: Array, gradient: Array, value: float, loss: float) -> float:
+        """Return (P − D)/max(|D|, 1e-8·P₀) at the feasible dual point that the model's probabilities give."""
+        c, rho, N = self.cost, self.penalty, self.sums.weight
+        total = float(N.sum())
+        w, g_w, g_b = theta[:, 1:], gradient[:, 1:], gradient[:, 0]
+        entropy = c * loss - float((w * (g_w - rho * w)).sum()) - float(theta[:, 0] @ g_b)
+        w_u = w - g_w / rho
+        excess = np.array([-g_b[0], g_b[0]]) / c if self.n_scores == 1 else g_b / c  # Σ s(u − e) of each class
+        mix = min(1.0, float(np.max(excess / np.maximum(N + excess, 1e-300), initial=0.0)) * (1 + 1e-9))
+        if self.intercept and mix > 0:
+            v = np.maximum(N - (1 - mix) * (N + excess), 0.0)
+            v /= v.sum()
+            target = v[1:] if self.n_scores == 1 else v
+            members = self.sums.x[1:] if self.n_scores == 1 else self.sums.x
+            w_v = -(c / rho) * (np.outer(target, self.sums.x.sum(axis=0)) - members)
+            w_u = (1 - mix) * w_u + mix * w_v
+            entropy = (1 - mix) * entropy - mix * c * total * float(np.sum(v * np.log(np.maximum(v, 1e-300))))
+        dual = entropy - 0.5 * rho * float((w_u * w_u).sum())
+        return max(0.0, value - dual) / max(abs(dual), 1e-8 * c * total * float(np.log(self.n_classes)))
+
+    def _relative_gradient(self, gradient: Array) -> float:
+        """Return max_j |gⱼ| / √(Σ s · Σ s(xⱼ − x̄ⱼ)²): at most one by Cauchy–Schwarz, whatever the scale of the column."""
+        total = self.sums.weight.sum()
+        size = np.sqrt(total * np.r_[total, self.sums.square])
+        return float(np.max(np.divide(np.abs(gradient), size, out=np.zeros_like(gradient), where=size > 0)))
+
+
+def feature_scale(problem: LogisticProblem) -> Any:
+    """Return the diagonal of an upper bound on the Hessian: a Jacobi preconditioner for conjugate gradients."""
+    total = problem.sums.weight.sum()
+    bound = problem.cost * 0.25 * np.r_[total, problem.sums.square] + problem.penalty
+    return np.tile(bound, problem.n_scores)

@@ -1,0 +1,261 @@
+r"""Logistic regression: two classes, or K by the softmax.
+
+    min_{W, b}  C Σᵢ sᵢ ℓ(yᵢ, b + Wxᵢ) + ½‖W‖²,      ℓ(y, z) = log Σₖ e^{zₖ} − z_y
+
+(two classes: one score z, ℓ = log(1 + e^z) − [y = 1]z). In the form n⁻¹ΣV + λΩ with Ω = ½‖W‖², λ = 1/(nC); it is also the MAP
+estimate under W ~ N(0, C). The intercept is never penalised. C = inf is maximum likelihood.
+
+The problem is convex, and the certificate is its duality gap, from a feasible dual point: no other coefficients, by whatever
+solver, can be better by more than that. Without a penalty there is no such bound, and the certificate is the relative gradient.
+
+Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical Learning, 2nd ed., section 4.4.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, log_expit, log_softmax, softmax
+from sklearn.base import ClassifierMixin
+
+from ..core.certificate import Certificate
+from ..core.errors import ModelFileError, ParameterError, SeparableDataError
+from ..core.parameters import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    Boolean,
+    Matches,
+    Nothing,
+    Number,
+    Options,
+    Rule,
+)
+from ..core.run import Run
+from ..data.blocks import Blocks, Part
+from ..data.door import Table, door
+from ..solvers.problem import Solution
+from ._base import LinearModel
+from .likelihood import LogisticProblem, class_sums
+from .logistic_solvers import SOLVERS, solve
+from .separation import is_separable
+
+Array = NDArray[np.float64]
+
+
+class LogisticRegression(ClassifierMixin, LinearModel):
+    r"""Logistic regression: minimise C Σᵢ sᵢ ℓ(yᵢ, b + Wxᵢ) + ½‖W‖², ℓ the (softmax) cross-entropy.
+
+    In the form n⁻¹ΣV + λΩ with Ω = ½‖W‖², λ = 1/(nC). Time O(nd² + iterations·nd) for n ≫ d; memory O(nK + (Kd)²) besides the
+    data.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Inverse strength of the penalty; `np.inf` for none.
+    l1_ratio : float, default=0.0
+        Share of the L1 penalty; only 0 (pure L2) is available.
+    dual : bool, default=False
+        Kept for compatibility.
+    tol : float, default=1e-8
+        Relative duality gap (relative gradient if C = inf) at which to stop; at least 1e-6 for float32 data.
+    fit_intercept : bool, default=True
+        Whether b is free or zero.
+    intercept_scaling : float, default=1
+        Kept for compatibility.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied onto the sample weights.
+    random_state : default=None
+        Kept for compatibility; nothing here is random.
+    solver : str, default="auto"
+        "auto" chooses by shape. "newton-cholesky", "newton-cg" and "lbfgs" do what they say; the other names of
+        scikit-learn are accepted and mean "auto", because the optimum is the same (except "liblinear", which
+        penalises the intercept).
+    max_iter : int, default=100
+        Most iterations.
+    verbose : int, default=0
+        Kept for compatibility; progress comes through `set_callbacks`.
+    warm_start : bool, default=False
+        Start from the last fit's coefficients.
+    n_jobs : int or None, default=None
+        Threads; None uses all that BLAS may use. The result does not depend on it.
+    max_seconds : float or None, default=None
+        Time after which the best so far is returned.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels.
+    coef_ : array of shape (1, n_features) or (n_classes, n_features)
+        W.
+    intercept_ : array of shape (1,) or (n_classes,)
+        b.
+    n_iter_ : array of shape (1,)
+        Iterations on all rows.
+    certificate_ : Certificate
+        `gap`, or `stationarity` if C = inf.
+
+    Examples
+    --------
+    >>> from learnable import LogisticRegression
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"]
+    >>> model = LogisticRegression().fit(X, y)
+    >>> model.predict([[0.5], [2.5]])
+    array(['no', 'yes'], dtype='<U3')
+    >>> model.certificate_.kind, model.certificate_.holds
+    ('gap', True)
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "C": Number(low=0.0, low_open=True, finite=False),
+        "l1_ratio": Number(low=0.0, high=0.0),
+        "dual": Boolean(),
+        "tol": TOLERANCE,
+        "fit_intercept": Boolean(),
+        "intercept_scaling": Number(low=0.0, low_open=True),
+        "class_weight": Nothing() | Options("balanced") | Matches(lambda v: isinstance(v, dict), "a dict of weights"),
+        "random_state": RANDOM_STATE,
+        "solver": Options(*SOLVERS),
+        "max_iter": MAX_ITER,
+        "verbose": Matches(lambda v: isinstance(v, (bool, int, np.integer)) and v >= 0, "an integer >= 0"),
+        "warm_start": Boolean(),
+        "n_jobs": N_JOBS,
+        "max_seconds": MAX_SECONDS,
+    }
+    _door = staticmethod(door(target="classes"))
+    _remedy = "raise max_iter or max_seconds, or standardise the columns of X"
+
+    classes_: NDArray[Any]
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        l1_ratio: float = 0.0,
+        dual: bool = False,
+        tol: float = 1e-8,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1,
+        class_weight: Any = None,
+        random_state: Any = None,
+        solver: str = "auto",
+        max_iter: int = 100,
+        verbose: int = 0,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.dual = dual
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.solver = solver
+        self.max_iter = max_iter
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.max_seconds = max_seconds
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        assert table.classes is not None  # noqa: S101 -- the door of classes always counts them
+        self.classes_ = table.classes
+        weight = weighted_classes(table, self.class_weight)
+        blocks = table.blocks if weight is table.weight else Blocks([Part(table.X, table.y, weight)])
+        sums = class_sums(blocks, len(self.classes_), intercept=self.fit_intercept, n_jobs=self.n_jobs)
+        problem = LogisticProblem(blocks, sums, self.C, intercept=self.fit_intercept, n_jobs=self.n_jobs)
+        tol = max(self.tol, 1e-6) if table.X.dtype == np.float32 else self.tol
+        solution = solve(
+            problem, self._start(run, problem), self.solver, tol=tol, max_iter=self.max_iter, progress=run.progress
+        )
+        if np.isinf(self.C):
+            _refuse_separable(problem, solution)
+        theta = solution.x.reshape(problem.shape).copy()
+        if problem.n_scores > 1:
+            theta[:, 0] -= theta[:, 0].mean()  # the softmax does not see a common shift of all scores
+            if np.isinf(self.C):
+                theta[:, 1:] -= theta[:, 1:].mean(axis=0)
+        self.coef_ = np.ascontiguousarray(theta[:, 1:])
+        self.intercept_ = theta[:, 0] - self.coef_ @ sums.centre if self.fit_intercept else np.zeros(len(theta))
+        self.n_iter_ = np.array([solution.n_iter], dtype=np.int32)
+        if np.isinf(self.C):
+            return Certificate("stationarity", solution.measure, tol, None, solution.n_iter)
+        return Certificate("gap", solution.measure, tol, solution.measure, solution.n_iter)
+
+    def _start(self, run: Run, problem: LogisticProblem) -> Array | None:
+        """Return the last fit's θ for `warm_start`, where it has the right shape."""
+        previous = run.previous
+        if not self.warm_start or not hasattr(previous, "coef_"):
+            return None
+        if previous.coef_.shape != (problem.n_scores, problem.width - 1):
+            return None
+        intercept = previous.intercept_ + previous.coef_ @ problem.sums.centre
+        return np.column_stack([intercept if self.fit_intercept else 0 * intercept, previous.coef_]).ravel()
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the scores b + Wx: of shape (n_samples,) for two classes, else (n_samples, n_classes)."""
+        scores = self._score_rows(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable label of each row."""
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each class, in the order of `classes_`."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([expit(-scores), expit(scores)])
+        return np.asarray(softmax(scores, axis=1))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithm of `predict_proba`, accurate where a probability underflows."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([log_expit(-scores), log_expit(scores)])
+        return np.asarray(log_softmax(scores, axis=1))
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if not hasattr(self, "coef_"):
+            return
+        classes = getattr(self, "classes_", None)
+        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
+            raise ModelFileError("load: classes_ must hold at least two labels.")
+        if self.coef_.ndim != 2 or len(self.coef_) != (1 if len(classes) == 2 else len(classes)):
+            raise ModelFileError(f"load: coef_ of shape {self.coef_.shape} does not fit {len(classes)} classes.")
+        if np.shape(self.intercept_) != (len(self.coef_),):
+            raise ModelFileError("load: intercept_ must have one number a row of coef_.")
+
+
+def weighted_classes(table: Table, class_weight: Any) -> Array | None:
+    """Return the sample weights times the weight of each row's class."""
+    if class_weight is None:
+        return table.weight
+    assert table.classes is not None  # noqa: S101 -- the door of classes always counts them
+    n_classes = len(table.classes)
+    if isinstance(class_weight, str):  # "balanced": every class gets the same total
+        of_class = table.n_rows / (n_classes * np.bincount(table.y, minlength=n_classes))
+    else:
+        of_class = np.array([class_weight.get(label, 1.0) for label in table.classes.tolist()], dtype=np.float64)
+        if not (np.isfinite(of_class) & (of_class > 0)).all():
+            raise ParameterError(f"LogisticRegression: class_weight must be positive numbers; got {class_weight!r}.")
+    return of_class[table.y] if table.weight is None else table.weight * of_class[table.y]
+
+
+def _refuse_separable(problem: LogisticProblem, solution: Solution) -> None:
+    """Raise if a linear rule separates the classes: then the likelihood has no maximum to return."""
+    if is_separable(problem, solution):
+        raise SeparableDataError(
+            "LogisticRegression: a linear rule separates the classes without error, so with C=inf the likelihood grows "
+            "for ever along that rule and has no maximum. Use a finite C (for example C=1e4)."
+        )

@@ -1,0 +1,184 @@
+r"""Ridge regression: least squares with a quadratic penalty and a free intercept.
+
+    min_{b, β}  Σᵢ wᵢ (yᵢ − b − xᵢᵀβ)² + α‖β‖²
+
+In the form n⁻¹ΣV + λΩ, with V = (y − f)² and Ω = ‖β‖², α = nλ. The intercept is never penalised. The minimiser is unique for
+α > 0, so every solver gives the same answer; the certificate says how exactly.
+
+Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical Learning, 2nd ed., section 3.4.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+
+from ..core.certificate import Certificate
+from ..core.errors import ParameterError
+from ..core.parameters import (
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    ArrayLike,
+    Boolean,
+    Number,
+    Options,
+    Rule,
+    optional,
+)
+from ..core.run import Run
+from ..data.blocks import Blocks, Part
+from ..data.door import Table, door
+from ..solvers.least_squares import CLOSED_FORM_TOLERANCE, dense_rows, least_squares
+from ..solvers.nonnegative import nonnegative_fit
+from ..solvers.normal_equations import iterative_fit
+from ..solvers.orthogonal import LinearFit, orthogonal_fit
+from ._base import LinearRegressorModel
+
+_DIRECT = ("auto", "cholesky", "svd")
+_ITERATIVE = ("sparse_cg", "lsqr", "sag", "saga", "lbfgs")
+
+
+class Ridge(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
+    r"""Ridge regression: minimise Σᵢ wᵢ (yᵢ − b − xᵢᵀβ)² + α‖β‖².
+
+    Dense problems are solved exactly in O(nd·min(n, d)) time; wide sparse ones by conjugate gradients.
+    In the form n⁻¹ΣV + λΩ (V squared loss, Ω = ‖β‖²), α = nλ.
+
+    Parameters
+    ----------
+    alpha : float or array of shape (n_targets,), default=1.0
+        α ≥ 0, one for all targets or one each.
+    fit_intercept : bool, default=True
+        Whether b is free or zero.
+    copy_X : bool, default=True
+        Kept for compatibility; X is never changed.
+    max_iter : int or None, default=None
+        Most conjugate-gradient steps.
+    tol : float, default=1e-8
+        Relative duality gap at which conjugate gradients stop; the direct solvers reach a residual of 1e-12.
+    solver : str, default="auto"
+        "auto" is direct where the matrix fits; "cholesky" and "svd" (an orthogonal factorisation) are direct; all of
+        scikit-learn's iterative names ("sparse_cg", "lsqr", "sag", "saga", "lbfgs") mean conjugate gradients.
+    positive : bool, default=False
+        Constrain β ≥ 0 (the certificate is then the KKT residual).
+    random_state : default=None
+        Kept for compatibility; nothing here is random.
+    n_jobs : int or None, default=None
+        Threads; None uses all that BLAS may use. The result does not depend on it.
+    max_seconds : float or None, default=None
+        Time after which conjugate gradients return the best so far.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,) or (n_targets, n_features)
+        β.
+    intercept_ : float or array of shape (n_targets,)
+        b.
+    n_iter_ : int
+        Conjugate-gradient steps, 1 for a direct solver.
+    certificate_ : Certificate
+        `closed-form` residual, or `gap` of conjugate gradients. `bound` is the proven relative suboptimality.
+
+    Examples
+    --------
+    >>> from learnable import Ridge
+    >>> model = Ridge(alpha=1.0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> model.coef_.round(4), round(model.intercept_, 4)
+    (array([0.6667]), 0.3333)
+    >>> model.certificate_.kind
+    'closed-form'
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "alpha": Number(low=0.0) | ArrayLike(Number(low=0.0)),
+        "fit_intercept": Boolean(),
+        "copy_X": Boolean(),
+        "max_iter": optional(Number(low=1, integer=True)),
+        "tol": TOLERANCE,
+        "solver": Options(*_DIRECT, *_ITERATIVE),
+        "positive": Boolean(),
+        "random_state": RANDOM_STATE,
+        "n_jobs": N_JOBS,
+        "max_seconds": MAX_SECONDS,
+    }
+    _door = staticmethod(door(target="numeric", multi_output=True))
+
+    def __init__(
+        self,
+        alpha: Any = 1.0,
+        *,
+        fit_intercept: bool = True,
+        copy_X: bool = True,
+        max_iter: int | None = None,
+        tol: float = 1e-8,
+        solver: str = "auto",
+        positive: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.copy_X = copy_X
+        self.max_iter = max_iter
+        self.tol = tol
+        self.solver = solver
+        self.positive = positive
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.max_seconds = max_seconds
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        n_targets = 1 if table.y.ndim == 1 else table.y.shape[1]
+        alphas = _alpha_per_target(self.alpha, n_targets)
+        coef, intercept = np.empty((table.n_columns, n_targets)), np.empty(n_targets)
+        certificates = []
+        for alpha in np.unique(alphas):
+            targets = np.flatnonzero(alphas == alpha)
+            blocks = table.blocks
+            if len(targets) < n_targets:
+                blocks = Blocks([Part(table.X, table.y[:, targets], table.weight)])
+            fit, kind = self._solve(blocks, float(alpha), run)
+            coef[:, targets], intercept[targets] = fit.coef, fit.intercept
+            tolerance = CLOSED_FORM_TOLERANCE if kind == "closed-form" else max(self.tol, CLOSED_FORM_TOLERANCE)
+            bound = fit.value if kind == "gap" else None
+            certificates.append(Certificate(kind, fit.value, tolerance, bound, fit.n_iter))  # type: ignore[arg-type]
+        self._set_coefficients(coef, intercept, table.y)
+        worst = max(certificates, key=lambda certificate: certificate.value / certificate.tolerance)
+        self.n_iter_ = 1 if worst.kind == "closed-form" else worst.n_iter
+        return worst
+
+    def _solve(self, blocks: Blocks, alpha: float, run: Run) -> tuple[LinearFit, str]:
+        """Return the solution for one α and the kind of its certificate."""
+        intercept = self.fit_intercept
+        if self.positive:
+            return nonnegative_fit(blocks, alpha, intercept=intercept, n_jobs=self.n_jobs), "stationarity"
+        if self.solver == "svd":
+            return orthogonal_fit(*dense_rows(blocks), alpha, intercept=intercept), "closed-form"
+        if self.solver not in _ITERATIVE:
+            fit = least_squares(blocks, alpha, intercept=intercept, n_jobs=self.n_jobs)
+            if fit is not None:
+                return fit, "closed-form"
+        fit = iterative_fit(
+            blocks,
+            alpha,
+            intercept=intercept,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            n_jobs=self.n_jobs,
+            progress=run.progress,
+        )
+        return fit, "gap" if alpha > 0 else "stationarity"
+
+
+def _alpha_per_target(alpha: Any, n_targets: int) -> Any:
+    alphas = np.asarray(alpha, dtype=np.float64).ravel()
+    if len(alphas) not in (1, n_targets):
+        raise ParameterError(
+            f"Ridge: alpha must be one number or one a target; got {len(alphas)} values for {n_targets} targets."
+        )
+    return np.broadcast_to(alphas, (n_targets,))

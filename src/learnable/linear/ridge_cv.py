@@ -1,0 +1,285 @@
+r"""Ridge regression over a whole path of penalties, and the choice among them.
+
+`ridge_path` gives the coefficients for every α at the cost of one factorisation; `RidgeCV` chooses α by exact leave-one-out,
+generalised cross-validation, or folds.
+
+    LOO(α) = Σ wᵢ (rᵢ/(1 − hᵢᵢ))² / W,      GCV(α) = (Σ wᵢ rᵢ²/W) / (1 − tr H/n)².
+
+Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical Learning, 2nd ed., section 7.10.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.metrics import check_scoring, get_scorer
+from sklearn.model_selection import check_cv
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError, ParameterError
+from ..core.parameters import N_JOBS, ArrayLike, Boolean, Matches, Nothing, Number, Options, Rule
+from ..core.run import Run
+from ..data.door import Table, door
+from ..solvers.least_squares import CLOSED_FORM_TOLERANCE, dense_rows, least_squares
+from ..solvers.orthogonal import LinearFit
+from ..solvers.residuals import relative_residual, residual_sums
+from ._base import LinearRegressorModel
+from .ridge import Ridge
+from .spectrum import RidgeSpectrum, ridge_spectrum
+
+Array = NDArray[np.float64]
+
+_POSITIVE = Number(low=0.0, low_open=True)
+
+
+class RidgeCV(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
+    r"""Ridge regression with the penalty chosen from `alphas`: minimise Σᵢ wᵢ (yᵢ − b − xᵢᵀβ)² + α‖β‖².
+
+    One factorisation serves all α and the exact leave-one-out errors: O(nd·min(n, d)) time, O(nd) memory. In the form
+    n⁻¹ΣV + λΩ, α = nλ.
+
+    Parameters
+    ----------
+    alphas : array of positive numbers, default=(0.1, 1.0, 10.0)
+        The candidates.
+    fit_intercept : bool, default=True
+        Whether b is free or zero.
+    scoring : str, callable or None, default=None
+        How predictions are scored; None is the mean squared error (R² with `cv`). With `cv=None` the scorer sees the
+        leave-one-out predictions.
+    cv : int, splitter or None, default=None
+        None is exact leave-one-out (or GCV); otherwise folds as in scikit-learn.
+    gcv_mode : {"auto", "svd", "eigen"} or None, default=None
+        Kept for compatibility; the factorisation is chosen by shape and conditioning.
+    store_cv_results : bool, default=False
+        Keep `cv_results_`.
+    alpha_per_target : bool, default=False
+        Choose one α for each target.
+    criterion : {"loo", "gcv"}, default="loo"
+        What is minimised when `cv` and `scoring` are None.
+    n_jobs : int or None, default=None
+        Threads of the passes over the rows.
+
+    Attributes
+    ----------
+    alpha_ : float or array of shape (n_targets,)
+        The chosen penalty.
+    best_score_ : float or array of shape (n_targets,)
+        Its score: the negative of the criterion, or the scorer's value.
+    criterion_path_ : array of shape (n_alphas,) or (n_targets, n_alphas)
+        The score of every candidate.
+    coef_, intercept_
+        As in Ridge.
+    cv_results_ : array of shape (n_samples, n_alphas) or (n_samples, n_targets, n_alphas)
+        Squared leave-one-out errors (predictions when `scoring` is given); only with `store_cv_results`.
+    certificate_ : Certificate
+        Relative residual of the equations that define the chosen fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable import RidgeCV
+    >>> X = np.arange(10.0)[:, None]
+    >>> model = RidgeCV(alphas=[0.01, 1.0, 100.0]).fit(X, 2 * X[:, 0] + np.cos(X[:, 0]))
+    >>> model.alpha_
+    0.01
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "alphas": ArrayLike(_POSITIVE) | _POSITIVE,
+        "fit_intercept": Boolean(),
+        "scoring": Nothing() | Matches(lambda v: isinstance(v, str) or callable(v), "a scorer or its name"),
+        "cv": Nothing() | Matches(lambda v: not isinstance(v, (str, float, bool)), "a number of folds or a splitter"),
+        "gcv_mode": Options("auto", "svd", "eigen") | Nothing(),
+        "store_cv_results": Boolean(),
+        "alpha_per_target": Boolean(),
+        "criterion": Options("loo", "gcv"),
+        "n_jobs": N_JOBS,
+    }
+    _door = staticmethod(door(target="numeric", multi_output=True))
+
+    def __init__(
+        self,
+        alphas: Any = (0.1, 1.0, 10.0),
+        *,
+        fit_intercept: bool = True,
+        scoring: Any = None,
+        cv: Any = None,
+        gcv_mode: str | None = None,
+        store_cv_results: bool = False,
+        alpha_per_target: bool = False,
+        criterion: str = "loo",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.scoring = scoring
+        self.cv = cv
+        self.gcv_mode = gcv_mode
+        self.store_cv_results = store_cv_results
+        self.alpha_per_target = alpha_per_target
+        self.criterion = criterion
+        self.n_jobs = n_jobs
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        if self.cv is not None and (self.store_cv_results or self.alpha_per_target):
+            raise ParameterError("RidgeCV: store_cv_results and alpha_per_target need cv=None (exact leave-one-out).")
+        if table.n_rows < 2:
+            raise DataError("RidgeCV: needs at least 2 rows to leave one out; got 1 sample (n_samples=1).")
+        alphas = np.asarray(self.alphas, dtype=np.float64).ravel()
+        X, y, weight = dense_rows(table.blocks)
+        spectrum = ridge_spectrum(X, y, weight, intercept=self.fit_intercept, smallest_alpha=float(alphas.min()))
+        if self.cv is None:
+            scores = self._leave_one_out_scores(spectrum, y, weight, alphas, table.y.ndim)
+        else:
+            scores = self._fold_scores(X, table.y, weight, alphas)[None, :]
+        chosen = np.argmax(scores, axis=1)
+        per_target = self.alpha_per_target and table.y.ndim == 2
+        self.alpha_ = alphas[chosen] if per_target else float(alphas[chosen[0]])
+        best = scores[np.arange(len(scores)), chosen]
+        self.best_score_ = best if per_target else float(best[0])
+        self.criterion_path_ = scores if per_target else scores[0]
+        fits = [
+            _certified_fit(table, spectrum, float(alpha), target, self.fit_intercept, self.n_jobs)
+            for alpha, target in _tasks(self.alpha_, y.shape[1])
+        ]
+        coef = np.concatenate([fit.coef for fit in fits], axis=1)
+        self._set_coefficients(coef, np.concatenate([fit.intercept for fit in fits]), table.y)
+        self.n_iter_ = 1
+        return Certificate("closed-form", max(fit.value for fit in fits), CLOSED_FORM_TOLERANCE)
+
+    def _leave_one_out_scores(
+        self, spectrum: RidgeSpectrum, y: Array, weight: Array | None, alphas: Array, y_ndim: int
+    ) -> Array:
+        """Return scores of shape (1 or n_targets, n_alphas); greater is better."""
+        w = np.ones(len(y)) if weight is None else weight
+        if self.criterion == "gcv" and self.scoring is None:
+            residual = spectrum.y[:, :, None] - spectrum.fitted(alphas)
+            free = 1.0 - spectrum.leverages(alphas).mean(axis=0)
+            loss = (residual**2).sum(axis=0) / w.sum() / np.maximum(free, 1e-300) ** 2
+            scores = -loss
+        else:
+            errors = spectrum.leave_one_out(alphas)
+            if self.scoring is None:
+                scores = -np.einsum("i,ika->ka", w / w.sum(), errors**2)
+            else:
+                predictions = y[:, :, None] - errors
+                scores = self._scores_of(predictions, y, weight)
+            if self.store_cv_results:
+                stored = errors**2 if self.scoring is None else y[:, :, None] - errors
+                self.cv_results_ = stored[:, 0] if y_ndim == 1 else stored
+        return scores if self.alpha_per_target else scores.mean(axis=0, keepdims=True)
+
+    def _scores_of(self, predictions: Array, y: Array, weight: Array | None) -> Array:
+        scorer = get_scorer(self.scoring) if isinstance(self.scoring, str) else self.scoring
+        extra = {} if weight is None else {"sample_weight": weight}
+        identity = _Identity()
+        return np.array(
+            [
+                [scorer(identity, predictions[:, k, a], y[:, k], **extra) for a in range(predictions.shape[2])]
+                for k in range(y.shape[1])
+            ]
+        )
+
+    def _fold_scores(self, X: Array, y: Array, weight: Array | None, alphas: Array) -> Array:
+        """Return the mean score of every α over the folds; each fold is factorised once."""
+        total = np.zeros(len(alphas))
+        splits = list(check_cv(self.cv).split(X, y))
+        for train, test in splits:
+            w = None if weight is None else weight[train]
+            coefs, intercepts = ridge_path(X[train], y[train], alphas, sample_weight=w, fit_intercept=self.fit_intercept)
+            for number, (coef, intercept) in enumerate(zip(coefs, intercepts, strict=True)):
+                model = Ridge(alpha=float(alphas[number]))
+                model.coef_, model.intercept_, model.n_features_in_ = coef, intercept, X.shape[1]
+                total[number] += check_scoring(model, self.scoring)(model, X[test], y[test])
+        return total / len(splits)
+
+
+def ridge_path(
+    X: Any, y: Any, alphas: Any, *, sample_weight: Any = None, fit_intercept: bool = True
+) -> tuple[Array, Array]:
+    """Return the ridge coefficients for every α, at the cost of one factorisation.
+
+    Parameters
+    ----------
+    X : array or dataframe of shape (n_samples, n_features)
+        Training data.
+    y : array of shape (n_samples,) or (n_samples, n_targets)
+        Targets.
+    alphas : array of positive numbers
+        The penalties; α multiplies ‖β‖² against Σ w r².
+    sample_weight : array of shape (n_samples,), optional
+        Weights of the rows.
+    fit_intercept : bool
+        Whether b is free or zero.
+
+    Returns
+    -------
+    coefs : array of shape (n_alphas, n_features) or (n_alphas, n_targets, n_features)
+        β(α).
+    intercepts : array of shape (n_alphas,) or (n_alphas, n_targets)
+        b(α).
+
+    Examples
+    --------
+    >>> from learnable import ridge_path
+    >>> coefs, intercepts = ridge_path([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0], [1e-6, 1.0, 1e6])
+    >>> coefs.round(3).ravel()
+    array([1.   , 0.667, 0.   ])
+    """
+    owner = Ridge(alpha=alphas)
+    table = RidgeCV._door(owner, X, y, sample_weight)
+    values = np.asarray(alphas, dtype=np.float64).ravel()
+    if not ArrayLike(_POSITIVE).allows(values):
+        raise ParameterError(f"ridge_path: alphas must be positive numbers; got {alphas!r}.")
+    rows, targets, weight = dense_rows(table.blocks)
+    spectrum = ridge_spectrum(rows, targets, weight, intercept=fit_intercept, smallest_alpha=float(values.min()))
+    coefs = spectrum.coefficients(values)
+    intercepts = spectrum.y_mean - np.einsum("d,adk->ak", spectrum.x_mean, coefs)
+    if table.y.ndim == 1:
+        return coefs[:, :, 0], intercepts[:, 0]
+    return coefs.transpose(0, 2, 1), intercepts
+
+
+class _Identity:
+    """An estimator that predicts what it is given: lets a scorer score leave-one-out predictions."""
+
+    def fit(self, X: Any, y: Any = None) -> _Identity:
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return X
+
+
+def _tasks(alpha: Any, n_targets: int) -> list[tuple[float, Any]]:
+    """Return (α, targets) pairs to solve."""
+    if np.ndim(alpha) == 0:
+        return [(float(alpha), slice(0, n_targets))]
+    return [(float(a), slice(k, k + 1)) for k, a in enumerate(alpha)]
+
+
+def _certified_fit(
+    table: Table, spectrum: RidgeSpectrum, alpha: float, targets: slice, intercept: bool, n_jobs: int | None
+) -> LinearFit:
+    """Return the fit for the chosen α from the decomposition if its equations hold on the data, else a refined one."""
+    blocks = table.blocks
+    if table.y.ndim == 2 and targets != slice(0, table.y.shape[1]):
+        blocks = type(blocks)([part._replace(y=part.y[:, targets]) for part in blocks.parts])  # type: ignore[index]
+    coef, level = spectrum.coefficients(np.array([alpha]))[0][:, targets], spectrum.y_mean[targets]
+    # ‖xⱼ‖ of the centred columns, from the decomposition
+    x_norm = np.sqrt(np.maximum(((spectrum.right**2) * spectrum.values[:, None]).sum(axis=0), 0.0))
+    y_norm = np.linalg.norm(spectrum.y[:, targets], axis=0)
+    weight = float((spectrum.root_weight**2).sum())
+    sums = residual_sums(blocks, spectrum.x_mean, level, coef, n_jobs=n_jobs)
+    gradient = sums.cross - alpha * coef
+    total = sums.total if intercept else np.zeros_like(sums.total)
+    value = float(relative_residual(gradient, total, x_norm, y_norm, coef, np.float64(alpha), weight).max(initial=0.0))
+    if not value <= CLOSED_FORM_TOLERANCE:
+        exact = least_squares(blocks, alpha, intercept=intercept, n_jobs=n_jobs)
+        if exact is not None:
+            return exact
+    mean = spectrum.x_mean
+    return LinearFit(coef, level - mean @ coef, len(spectrum.values), None, mean, np.sqrt(sums.square), value, 1)

@@ -1,0 +1,5 @@
+"""Distributions: immutable, vectorised over their parameters, and the answers a probabilistic model gives."""
+
+import lazy_loader as _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

@@ -1,0 +1,240 @@
+r"""Losses of a real target: functions of the residual $r = z - y$, and the Poisson loss of a count.
+
+The conjugate of a function of the residual, $V(y, z) = \varphi(z - y)$, is $V^*(y, u) = u y + \varphi^*(u)$.
+
+Reference: B. Schölkopf and A. Smola, *Learning with Kernels*, 2002, chapter 3.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import entr
+
+from ...core.errors import ParameterError
+from .base import Array, overflow_is_inf
+
+
+class ResidualLoss:
+    """A loss whose score is itself the prediction."""
+
+    def predict(self, z: Array) -> Array:
+        """Return z."""
+        return z
+
+
+@dataclass(frozen=True)
+class SquaredLoss(ResidualLoss):
+    r"""Half the squared residual; its best constant score is the mean.
+
+    $$ V(y, z) = \tfrac12 (y - z)^2, \qquad V^*(y, u) = u y + \tfrac12 u^2 $$
+
+    The factor ½ makes the gradient the residual and the curvature 1: a sum of n such losses is RSS/2.
+
+    Examples
+    --------
+    >>> y, z = np.array([1.0, 2.0]), np.array([1.5, 0.0])
+    >>> SquaredLoss().value(y, z)
+    array([0.125, 2.   ])
+    """
+
+    lipschitz: ClassVar[float] = math.inf
+    smoothness: ClassVar[float] = 1.0
+    strong_convexity: ClassVar[float] = 1.0
+
+    @overflow_is_inf
+    def value(self, y: Array, z: Array) -> Array:
+        """Return ½(y - z)²."""
+        return 0.5 * np.square(z - y)
+
+    def gradient(self, y: Array, z: Array) -> Array:
+        """Return z - y."""
+        return z - y
+
+    def curvature(self, y: Array, z: Array) -> Array:
+        """Return 1."""
+        return np.ones_like(z - y)
+
+    @overflow_is_inf
+    def conjugate(self, y: Array, u: Array) -> Array:
+        """Return uy + ½u²."""
+        return u * (y + 0.5 * u)  # factored: the two terms could overflow with opposite signs
+
+
+@dataclass(frozen=True)
+class AbsoluteLoss(ResidualLoss):
+    r"""The absolute residual; its best constant score is the median.
+
+    $$ V(y, z) = |y - z|, \qquad V^*(y, u) = u y \;\text{ on } |u| \le 1 $$
+
+    Examples
+    --------
+    >>> y, z = np.array([1.0, 2.0]), np.array([1.5, 0.0])
+    >>> AbsoluteLoss().value(y, z)
+    array([0.5, 2. ])
+    """
+
+    lipschitz: ClassVar[float] = 1.0
+    smoothness: ClassVar[float] = math.inf
+
+    def value(self, y: Array, z: Array) -> Array:
+        """Return |y - z|."""
+        return np.abs(z - y)
+
+    def gradient(self, y: Array, z: Array) -> Array:
+        """Return the sign of z - y; at the kink z = y, zero."""
+        return np.sign(z - y)
+
+    @overflow_is_inf
+    def conjugate(self, y: Array, u: Array) -> Array:
+        """Return uy where |u| <= 1."""
+        return np.where(np.abs(u) <= 1.0, u * y, np.inf)
+
+
+@dataclass(frozen=True)
+class HuberLoss(ResidualLoss):
+    r"""Quadratic for small residuals, linear for large ones, so that outliers have a bounded pull.
+
+    $$ V(y, z) = \begin{cases} \tfrac12 r^2 & |r| \le \delta \\ \delta (|r| - \tfrac12 \delta) & |r| > \delta
+       \end{cases} \quad (r = z - y), \qquad V^*(y, u) = u y + \tfrac12 u^2 \;\text{ on } |u| \le \delta $$
+
+    Parameters
+    ----------
+    delta : float
+        The residual δ > 0 at which the parabola becomes a line.
+
+    References
+    ----------
+    P. J. Huber, Robust estimation of a location parameter, Annals of Mathematical Statistics 35, 1964.
+
+    Examples
+    --------
+    >>> y, z = np.array([1.0, 2.0]), np.array([1.5, 0.0])
+    >>> HuberLoss(delta=1.0).value(y, z)
+    array([0.125, 1.5  ])
+    """
+
+    delta: float = 1.0
+    smoothness: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.delta < math.inf:
+            raise ParameterError(f"HuberLoss: delta must be > 0 and finite, got {self.delta!r}.")
+
+    @property
+    def lipschitz(self) -> float:
+        """The slope δ of the linear part."""
+        return self.delta
+
+    @overflow_is_inf
+    def value(self, y: Array, z: Array) -> Array:
+        """Return ½r² or δ(|r| - ½δ)."""
+        r = np.abs(z - y)
+        c = np.minimum(r, self.delta)
+        return c * (r - 0.5 * c)
+
+    def gradient(self, y: Array, z: Array) -> Array:
+        """Return the residual z - y, clipped to [-δ, δ]."""
+        return np.clip(z - y, -self.delta, self.delta)
+
+    def curvature(self, y: Array, z: Array) -> Array:
+        """Return 1 where |z - y| <= δ, else 0; at |z - y| = δ it is the inner derivative."""
+        return np.where(np.abs(z - y) <= self.delta, 1.0, 0.0)
+
+    @overflow_is_inf
+    def conjugate(self, y: Array, u: Array) -> Array:
+        """Return uy + ½u² where |u| <= δ."""
+        return np.where(np.abs(u) <= self.delta, u * (y + 0.5 * u), np.inf)
+
+
+@dataclass(frozen=True)
+class EpsilonInsensitiveLoss(ResidualLoss):
+    r"""The absolute residual beyond a tube of radius ε; the loss of support vector regression.
+
+    $$ V(y, z) = \max(0, |y - z| - \epsilon), \qquad V^*(y, u) = u y + \epsilon |u| \;\text{ on } |u| \le 1 $$
+
+    Parameters
+    ----------
+    epsilon : float
+        The radius ε >= 0 within which a residual costs nothing.
+
+    Examples
+    --------
+    >>> y, z = np.array([1.0, 2.0]), np.array([1.5, 0.0])
+    >>> EpsilonInsensitiveLoss(epsilon=0.5).value(y, z)
+    array([0. , 1.5])
+    """
+
+    epsilon: float = 0.1
+    lipschitz: ClassVar[float] = 1.0
+    smoothness: ClassVar[float] = math.inf
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.epsilon < math.inf:
+            raise ParameterError(
+                f"EpsilonInsensitiveLoss: epsilon must be >= 0 and finite, got {self.epsilon!r}."
+            )
+
+    def value(self, y: Array, z: Array) -> Array:
+        """Return max(0, |y - z| - ε)."""
+        return np.maximum(np.abs(z - y) - self.epsilon, 0.0)
+
+    def gradient(self, y: Array, z: Array) -> Array:
+        """Return the sign of z - y outside the tube, zero inside it and at both kinks |z - y| = ε."""
+        r = z - y
+        return np.where(np.abs(r) > self.epsilon, np.sign(r), 0.0)
+
+    @overflow_is_inf
+    def conjugate(self, y: Array, u: Array) -> Array:
+        """Return uy + ε|u| where |u| <= 1."""
+        return np.where(np.abs(u) <= 1.0, u * y + self.epsilon * np.abs(u), np.inf)
+
+
+@dataclass(frozen=True)
+class PoissonLoss:
+    r"""Minus the log-likelihood of a count y >= 0 whose mean is $e^z$, without the constant $\log y!$.
+
+    $$ V(y, z) = e^z - y z, \qquad V^*(y, u) = (u + y) \log (u + y) - (u + y) \;\text{ on } u \ge -y $$
+
+    Without its constant the loss can be negative; the least value, at $z = \log y$, is $y - y \log y$.
+
+    Examples
+    --------
+    >>> y, z = np.array([0.0, 2.0]), np.array([0.0, 1.0])
+    >>> PoissonLoss().value(y, z)
+    array([1.    , 0.7183])
+    """
+
+    lipschitz: ClassVar[float] = math.inf
+    smoothness: ClassVar[float] = math.inf
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def value(self, y: Array, z: Array) -> Array:
+        """Return eᶻ - yz."""
+        mean = np.exp(z)
+        # Both terms can overflow; then the exponential is the larger one.
+        return np.where(np.isinf(mean), np.inf, mean - y * z)
+
+    @overflow_is_inf
+    def gradient(self, y: Array, z: Array) -> Array:
+        """Return eᶻ - y."""
+        return np.exp(z) - y
+
+    @overflow_is_inf
+    def curvature(self, y: Array, z: Array) -> Array:
+        """Return eᶻ."""
+        return np.exp(z) + np.zeros_like(y)  # the shape of y and z together
+
+    def conjugate(self, y: Array, u: Array) -> Array:
+        """Return t log t - t with t = u + y where t >= 0."""
+        t = u + y
+        value: Array = -entr(t) - t  # entr(t) = -t log t, and -inf where t < 0
+        return value
+
+    @overflow_is_inf
+    def predict(self, z: Array) -> Array:
+        """Return the mean eᶻ."""
+        return np.exp(z)

@@ -1,0 +1,11 @@
+from .conjugate_gradient import conjugate_gradient as conjugate_gradient
+from .least_squares import least_squares as least_squares
+from .moments import Moments as Moments
+from .moments import centred_moments as centred_moments
+from .newton import newton as newton
+from .newton import newton_root as newton_root
+from .orthogonal import LinearFit as LinearFit
+from .orthogonal import orthogonal_fit as orthogonal_fit
+from .problem import Evaluation as Evaluation
+from .problem import Solution as Solution
+from .quasi_newton import lbfgs as lbfgs

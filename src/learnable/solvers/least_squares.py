@@ -1,0 +1,191 @@
+r"""Least squares and ridge, exact:  min_{b, β}  Σᵢ wᵢ (yᵢ − b − xᵢᵀβ)² + α‖β‖².
+
+Three direct paths, chosen by shape and guarded by a condition estimate; each ends with the residual of the defining
+equations, computed from the data.
+
+- `n ≫ d`: the Gram matrix in one pass over the blocks, Cholesky, and refinement by residuals of the data (Björck's
+  corrected semi-normal equations). Taken when the scaled matrix has 1/κ ≥ 1e-10.
+- `n < d` with a penalty: the same in the dual, (XXᵀ + αI)a = y, β = Xᵀa.
+- everything else: orthogonal factorisation (`orthogonal.py`).
+
+Memory: O(d²) a thread on the Gram path, O(nd) on the others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve, lapack
+
+from ..core.threads import interruptible
+from ..data.blocks import Blocks
+from .moments import Moments, centred_moments
+from .orthogonal import LinearFit, orthogonal_fit, weighted_mean
+from .residuals import relative_residual, residual_sums
+
+Array = NDArray[np.float64]
+
+#: A direct solution must satisfy its defining equations to this relative residual.
+CLOSED_FORM_TOLERANCE = 1e-12
+_SMALL_WORK = 2e6  # n·d² below which the most accurate path costs nothing
+_MIN_RCOND = 1e-10  # of the Gram matrix: refinement then gains at least five digits a pass
+_MAX_PASSES = 4
+_LARGEST_SPARSE_GRAM = 3000  # columns; more would fill the memory with a dense d×d matrix
+
+
+def least_squares(
+    blocks: Blocks, alpha: float = 0.0, *, intercept: bool = True, n_jobs: int | None = None
+) -> LinearFit | None:
+    """Solve the problem of the module's docstring directly.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        Rows with targets and optional weights.
+    alpha : float
+        The penalty, at least 0.
+    intercept : bool
+        Whether b is free (and never penalised) or zero.
+    n_jobs : int or None
+        Threads of the passes over the rows.
+
+    Returns
+    -------
+    LinearFit or None
+        None where only an iterative method will do: sparse data too wide for a Gram matrix and too large to be dense.
+    """
+    n, d = blocks.n_rows, blocks.n_columns
+    if n * d * d > _SMALL_WORK:
+        if n >= d + intercept and (not blocks.sparse or d <= _LARGEST_SPARSE_GRAM):
+            moments = centred_moments(blocks, intercept=intercept, n_jobs=n_jobs)
+            fit = gram_fit(blocks, moments, alpha, intercept=intercept, n_jobs=n_jobs)
+            if fit is not None:
+                return fit
+        elif n < d and alpha > 0 and not blocks.sparse:
+            fit = dual_fit(blocks, alpha, intercept=intercept)
+            if fit is not None:
+                return fit
+    if blocks.sparse and n * d > 2e7:
+        return None
+    return orthogonal_fit(*dense_rows(blocks), alpha, intercept=intercept)
+
+
+def gram_fit(
+    blocks: Blocks, moments: Moments, alpha: float, *, intercept: bool, n_jobs: int | None = None
+) -> LinearFit | None:
+    """Solve by Cholesky of S + αI; None when the matrix is too ill-conditioned to be trusted."""
+    diagonal = np.diag(moments.gram) + alpha
+    active = diagonal > 0
+    if not _safe_range(diagonal[active]) or not _really_constant(blocks, ~active):
+        return None
+    scale = np.exp2(-np.round(0.5 * np.log2(diagonal[active])))
+    A = moments.gram[np.ix_(active, active)] + alpha * np.eye(int(active.sum()))
+    factor = _cholesky(A * np.outer(scale, scale))
+    if factor is None:
+        return None
+    R, rcond = factor
+
+    def solve(right: Array) -> Array:
+        out = np.zeros_like(right)
+        out[active] = scale[:, None] * cho_solve((R, False), scale[:, None] * right[active], check_finite=False)
+        return out
+
+    coef, level = solve(moments.cross), moments.y_mean.copy()
+    x_norm, y_norm = np.sqrt(np.maximum(np.diag(moments.gram), 0.0)), np.sqrt(np.maximum(moments.y_square, 0.0))
+    best: tuple[float, Array, Array, Array] | None = None
+    for passes in range(1, _MAX_PASSES + 1):
+        sums = residual_sums(blocks, moments.x_mean, level, coef, n_jobs=n_jobs)
+        total = sums.total if intercept else np.zeros_like(sums.total)
+        gradient = sums.cross - alpha * coef
+        value = float(
+            relative_residual(gradient, total, x_norm, y_norm, coef, np.float64(alpha), moments.weight).max(initial=0.0)
+        )
+        if best is None or value < best[0]:
+            best = (value, coef, level, sums.square)
+        if value <= 1e-13 * rcond or value > 0.5 * best[0] and passes > 1:
+            break  # the error, at most value/rcond, is at rounding level, or no longer falls
+        coef = coef + solve(gradient)
+        level = level + total / moments.weight
+    value, coef, level, square = best  # type: ignore[misc]
+    if not value <= CLOSED_FORM_TOLERANCE:
+        return None
+    full = None
+    if alpha == 0 and active.all():
+        full = np.triu(R) / scale
+    mean = moments.x_mean if intercept else np.zeros(blocks.n_columns)
+    return LinearFit(
+        coef, level - mean @ coef, int(active.sum()), full, mean, np.sqrt(np.maximum(square, 0.0)), value, passes
+    )
+
+
+def dual_fit(blocks: Blocks, alpha: float, *, intercept: bool) -> LinearFit | None:
+    """Solve ridge with n < d through (K + αI)a = y, K = XXᵀ of the centred, weighted rows; β = Xᵀa."""
+    X, y, weight = dense_rows(blocks)
+    x_mean, y_mean = weighted_mean(X, weight, intercept), weighted_mean(y, weight, intercept)
+    root = 1.0 if weight is None else np.sqrt(weight)[:, None]
+    Z, t = root * (X - x_mean), root * (y - y_mean)
+    x_norm = np.sqrt(np.einsum("ij,ij->j", Z, Z))
+    if not _safe_range(x_norm[x_norm > 0] ** 2):
+        return None
+    K = interruptible(np.matmul, Z, Z.T)
+    K.flat[:: len(K) + 1] += alpha
+    factor = _cholesky(K)
+    if factor is None:
+        return None
+    a = np.zeros_like(t)
+    rest = t
+    for passes in range(1, _MAX_PASSES):
+        a = a + cho_solve((factor[0], False), rest, check_finite=False)
+        coef = Z.T @ a
+        r = t - Z @ coef
+        rest = r - alpha * a
+        gradient = Z.T @ r - alpha * coef
+        zero = np.zeros(y.shape[1])
+        y_norm = np.linalg.norm(t, axis=0)
+        value = float(relative_residual(gradient, zero, x_norm, y_norm, coef, np.float64(alpha), 1.0).max(initial=0.0))
+        if value <= 1e-15:
+            break
+    if not value <= CLOSED_FORM_TOLERANCE:
+        return None
+    norm = np.linalg.norm(r, axis=0)
+    return LinearFit(coef, y_mean - x_mean @ coef, min(len(X) - intercept, X.shape[1]), None, x_mean, norm, value, passes)
+
+
+def dense_rows(blocks: Blocks) -> tuple[Array, Array, Array | None]:
+    """Return all rows as dense float64 arrays X (n, d), y (n, k) and the weights."""
+    pieces = [blocks[number] for number in range(len(blocks))]
+    X = np.concatenate([piece.X.toarray() if blocks.sparse else piece.X for piece in pieces])
+    y = np.concatenate([piece.y for piece in pieces]).reshape(len(X), -1).astype(np.float64)
+    weight = None if pieces[0].weight is None else np.concatenate([piece.weight for piece in pieces])
+    return X, y, weight
+
+
+def _cholesky(A: Array) -> tuple[Array, float] | None:
+    """Return the upper factor and 1/κ₁ of a positive definite matrix that is well enough conditioned, else None."""
+    norm = float(np.abs(A).sum(axis=0).max(initial=0.0))
+    if len(A) == 0:
+        return np.zeros((0, 0)), 1.0
+    R, info = interruptible(lapack.dpotrf, A, lower=0, clean=0)
+    if info != 0:
+        return None
+    rcond, _ = lapack.dpocon(R, norm, uplo="U")
+    return (R, float(rcond)) if rcond >= _MIN_RCOND else None
+
+
+def _safe_range(squares: Array) -> bool:
+    """Tell whether sums of squares are far from overflow and underflow."""
+    return bool(np.isfinite(squares).all() and (squares < 1e250).all() and (squares > 1e-250).all())
+
+
+def _really_constant(blocks: Blocks, columns: NDArray[np.bool_]) -> bool:
+    """Tell whether columns of no variance are constant, and not only tiny."""
+    numbers = np.flatnonzero(columns)
+    if numbers.size == 0:
+        return True
+    first = blocks[0].X[[0]][:, numbers]
+    first = first.toarray() if blocks.sparse else first
+    for number in range(len(blocks)):
+        X = blocks[number].X[:, numbers]
+        if not (X == first if not blocks.sparse else X.toarray() == first).all():
+            return False
+    return True

@@ -1,0 +1,168 @@
+r"""Least squares and ridge by conjugate gradients: for data too wide for a Gram matrix and too large to be made dense.
+
+Solves (XᵀWX + αI)β = XᵀWy about the means, without forming the matrix: one sweep over the rows an iteration. With α > 0 the
+iteration stops at a relative duality gap: for P(β) = Σ w r² + α‖β‖² and g = XᵀWr − αβ the dual value of the (scaled) residuals
+is P − ‖g‖²/α. With α = 0 it stops at the relative residual of the normal equations, and tends to the solution of minimum
+norm in scaled columns. Memory: O(d) a thread besides the data.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.run import Progress, no_progress
+from ..data.blocks import Block, Blocks, map_reduce
+from ._kernels import sparse_normal_product
+from .conjugate_gradient import conjugate_gradient
+from .moments import targets_of
+from .orthogonal import LinearFit
+from .residuals import relative_residual, residual_sums
+
+Array = NDArray[np.float64]
+
+_RESTARTS = 3  # of the recurrence, whose residual drifts away from the true one
+
+
+class ColumnSums(NamedTuple):
+    """First and second moments of single columns."""
+
+    weight: float
+    x_mean: Array
+    y_mean: Array
+    x_square: Array  #: (d,), about the mean
+    y_square: Array  #: (k,), about the mean
+
+
+def column_sums(blocks: Blocks, *, intercept: bool, n_jobs: int | None = None) -> ColumnSums:
+    """Return mean and centred sum of squares of every column, in one pass for the means and one for the squares."""
+
+    def sums(block: Block, x_mean: Array, y_mean: Array, power: int) -> list[Array]:
+        w = np.ones(block.X.shape[0]) if block.weight is None else block.weight
+        y = targets_of(block) - y_mean
+        if blocks.sparse:
+            x = block.X if power == 1 else block.X * block.X
+            # Σ w (x − m)² = Σ w x² − m²Σ w: sparse columns have means that are small against their spread.
+            return [w.sum(), x.T @ w - (w.sum() * x_mean**2 if power == 2 else 0.0), (y**power).T @ w]
+        return [w.sum(), ((block.X - x_mean) ** power).T @ w, (y**power).T @ w]
+
+    def add(a: list[Array], b: list[Array]) -> list[Array]:
+        return [p + q for p, q in zip(a, b, strict=True)]
+
+    zeros = np.zeros(blocks.n_columns), np.zeros(targets_of(blocks[0]).shape[1])
+    weight, x_sum, y_sum = map_reduce(blocks, lambda block: sums(block, *zeros, 1), add, n_jobs=n_jobs)
+    means = (x_sum / weight, y_sum / weight) if intercept else zeros
+    _, x_square, y_square = map_reduce(blocks, lambda block: sums(block, *means, 2), add, n_jobs=n_jobs)
+    return ColumnSums(float(weight), *means, np.maximum(x_square, 0.0), y_square)
+
+
+def iterative_fit(
+    blocks: Blocks,
+    alpha: float,
+    *,
+    intercept: bool = True,
+    tol: float = 1e-8,
+    max_iter: int | None = None,
+    n_jobs: int | None = None,
+    progress: Progress = no_progress,
+) -> LinearFit:
+    """Solve the problem of the module's docstring; `LinearFit.value` is the gap (α > 0) or the relative residual."""
+    sums = column_sums(blocks, intercept=intercept, n_jobs=n_jobs)
+    d, k = blocks.n_columns, len(sums.y_mean)
+    scale = 1.0 / np.sqrt(np.where(sums.x_square + alpha > 0, sums.x_square + alpha, 1.0))
+    x_norm, y_norm = np.sqrt(sums.x_square), np.sqrt(sums.y_square)
+    coef, level = np.zeros((d, k)), sums.y_mean.copy()
+    n_iter, value = 0, np.inf
+    limit = max_iter or max(1000, d)
+    for _ in range(_RESTARTS):
+        state = residual_sums(blocks, sums.x_mean, level, coef, n_jobs=n_jobs)
+        gradient = state.cross - alpha * coef
+        if alpha > 0:
+            value = float(np.max(_relative_gap(state.square, coef, gradient, alpha, sums.y_square)))
+        else:
+            total = state.total if intercept else np.zeros(k)
+            value = float(
+                relative_residual(gradient, total, x_norm, y_norm, coef, np.float64(0.0), sums.weight).max(initial=0.0)
+            )
+        if value <= tol or n_iter >= limit:
+            break
+        for target in range(k):
+            step, spent = _solve_one(
+                blocks, sums, alpha, gradient[:, target], coef[:, target], float(state.square[target]), scale, target,
+                tol=tol, limit=limit - n_iter, n_jobs=n_jobs, progress=progress, done=n_iter,
+            )  # fmt: skip
+            coef[:, target] += step
+            n_iter += spent
+        if intercept:
+            level = level + state.total / sums.weight
+    state = residual_sums(blocks, sums.x_mean, level, coef, n_jobs=n_jobs)
+    norm = np.sqrt(np.maximum(state.square, 0.0))
+    rank = int(np.count_nonzero(sums.x_square))
+    return LinearFit(coef, level - sums.x_mean @ coef, rank, None, sums.x_mean, norm, value, max(1, n_iter))
+
+
+def _solve_one(
+    blocks: Blocks,
+    sums: ColumnSums,
+    alpha: float,
+    right: Array,
+    start: Array,
+    residual_square: float,
+    scale: Array,
+    target: int,
+    *,
+    tol: float,
+    limit: int,
+    n_jobs: int | None,
+    progress: Progress,
+    done: int,
+) -> tuple[Array, int]:
+    """Return the correction of one target's coefficients, and the iterations it took."""
+    penalised = residual_square + alpha * float(start @ start)
+    y_square = sums.y_square[target : target + 1]
+    x_norm = np.sqrt(sums.x_square)
+
+    def measure(x: Array, r: Array) -> float:
+        if alpha == 0:
+            terms = np.sqrt(y_square[0]) + x_norm @ np.abs(start + x)
+            return float(np.max(np.abs(r) / np.maximum(x_norm * terms, 1e-300)))
+        # P(start + x) from the recurrence: the quadratic falls by (right + r)ᵀx.
+        value = penalised - float((right + r) @ x)
+        gap = float(r @ r) / alpha
+        return gap / max(abs(value - gap), 1e-8 * float(y_square[0]), 1e-300)
+
+    solution = conjugate_gradient(
+        lambda v: normal_product(blocks, sums.x_mean, v, n_jobs=n_jobs) + alpha * v,
+        right,
+        preconditioner=lambda v: scale * scale * v,
+        measure=measure,
+        tol=0.5 * tol,
+        max_iter=limit,
+        progress=lambda iteration, value: progress(done + iteration, value),
+    )
+    return solution.x, solution.n_iter
+
+
+def normal_product(blocks: Blocks, centre: Array, v: Array, *, n_jobs: int | None = None) -> Array:
+    """Return Σ w (x − centre)(x − centre)ᵀ v."""
+    offset = float(centre @ v)
+
+    def statistic(block: Block) -> tuple[Array, float]:
+        out = np.zeros(len(v))
+        w = np.ones(block.X.shape[0]) if block.weight is None else block.weight
+        if blocks.sparse:
+            X = block.X
+            return out, sparse_normal_product(X.data, X.indices, X.indptr, w, v, offset, out)
+        z = w * ((block.X - centre) @ v)
+        return (block.X - centre).T @ z, 0.0
+
+    total, moved = map_reduce(blocks, statistic, lambda a, b: (a[0] + b[0], a[1] + b[1]), n_jobs=n_jobs)
+    return total - moved * centre
+
+
+def _relative_gap(residual_square: Array, coef: Array, gradient: Array, alpha: float, y_square: Array) -> Array:
+    value = residual_square + alpha * (coef * coef).sum(axis=0)
+    gap = (gradient * gradient).sum(axis=0) / alpha
+    return gap / np.maximum(np.maximum(np.abs(value - gap), 1e-8 * y_square), 1e-300)

@@ -1,0 +1,71 @@
+r"""How well coefficients solve a (ridge) least squares problem, in one pass over the blocks.
+
+    g = Σ wᵢ rᵢ (xᵢ − x̄) − αβ,   rᵢ = yᵢ − m − (xᵢ − x̄)ᵀβ,
+
+vanishes at the solution. `relative_residual` puts g into units that no scaling of rows or columns changes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.blocks import Block, Blocks, map_reduce
+from .moments import targets_of
+
+Array = NDArray[np.float64]
+
+_TILE_ROWS = 512  # X is read twice in a row; the second time from the cache
+
+
+class Residuals(NamedTuple):
+    """Sums over the residuals r of a linear fit."""
+
+    cross: Array  #: (d, k), Σ w r (x − centre)
+    total: Array  #: (k,), Σ w r
+    square: Array  #: (k,), Σ w r²
+
+
+def residual_sums(blocks: Blocks, centre: Array, level: Array, coef: Array, *, n_jobs: int | None = None) -> Residuals:
+    """Return the sums for the fit y ≈ level + (x − centre)ᵀ coef, with coef of shape (d, k)."""
+
+    def statistic(block: Block) -> Residuals:
+        d, k = coef.shape
+        sums = Residuals(np.zeros((d, k)), np.zeros(k), np.zeros(k))
+        m, y = block.X.shape[0], targets_of(block)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for start in range(0, m, m if blocks.sparse else _TILE_ROWS):
+                rows = slice(start, m if blocks.sparse else start + _TILE_ROWS)
+                X = block.X if blocks.sparse else block.X[rows] - centre
+                r = (y[rows] - level) - X @ coef
+                if blocks.sparse:
+                    r += centre @ coef
+                wr = r if block.weight is None else r * block.weight[rows, None]
+                total = wr.sum(axis=0)
+                cross = X.T @ wr
+                if blocks.sparse:
+                    cross -= np.outer(centre, total)
+                sums = Residuals(sums.cross + cross, sums.total + total, sums.square + (wr * r).sum(axis=0))
+        return sums
+
+    return map_reduce(blocks, statistic, lambda a, b: Residuals(*(p + q for p, q in zip(a, b, strict=True))), n_jobs=n_jobs)
+
+
+def relative_residual(
+    gradient: Array, total: Array, x_norm: Array, y_norm: Array, coef: Array, penalty: Array, weight: float
+) -> Array:
+    """Return max_j |gⱼ| / (‖xⱼ‖·(‖y‖ + Σₖ‖xₖ‖|βₖ|) + α|βⱼ|) of each target, intercept included.
+
+    The denominator is the size of the terms that have to cancel in gⱼ, so that the value is a relative backward error.
+    """
+    terms = y_norm + x_norm @ np.abs(coef)
+    size = np.outer(x_norm, terms) + penalty * np.abs(coef)
+    worst = _ratio(np.abs(gradient), size).max(axis=0, initial=0.0)
+    return np.maximum(worst, _ratio(np.abs(total), np.sqrt(weight) * terms))
+
+
+def _ratio(numerator: Array, denominator: Array) -> Array:
+    """Divide, with 0/0 = 0."""
+    return np.divide(numerator, denominator, out=np.where(numerator > 0, np.inf, 0.0), where=denominator > 0)

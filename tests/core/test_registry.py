@@ -1,0 +1,50 @@
+import pytest
+from tests.core import toys
+
+from learnable.core import Certificate, ModelFileError
+from learnable.core.registry import (
+    REGISTRY,
+    Entry,
+    estimator_names,
+    registered_class,
+    registered_name,
+    resolve,
+)
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_every_entry_leads_to_its_class_and_its_checker(name):
+    entry = REGISTRY[name]
+    cls = registered_class(name)
+    assert cls.__name__ == name
+    assert registered_name(cls) == name
+    assert hasattr(cls, "fit") == entry.estimator
+    if entry.estimator:
+        assert callable(resolve(entry.checker))
+
+
+def test_estimators_are_listed_and_parts_are_not():
+    assert "Ridge" in estimator_names()
+    assert "Certificate" not in estimator_names()
+    assert registered_class("Certificate") is Certificate
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "os:system", "os.system", "builtins:eval", "learnable.core.errors:DataError", "ridge", "__class__"],
+)
+def test_a_name_that_is_not_registered_is_never_looked_up(name):
+    with pytest.raises(ModelFileError, match="which this version of learnable does not know"):
+        registered_class(name)
+
+
+def test_only_the_class_itself_has_the_name(monkeypatch):
+    toys.register(monkeypatch)
+    assert registered_name(toys.Box) == "Box"
+    assert registered_name(toys.SubBox) is None
+    impostor = type("Box", (toys.Box,), {"__module__": "elsewhere"})
+    assert registered_name(impostor) is None
+
+
+def test_an_entry_is_an_estimator_without_a_checker_unless_it_says_otherwise():
+    assert Entry("a:B") == Entry("a:B", None, True)

@@ -1,0 +1,47 @@
+"""Every example runs, and shows the certificates it promises."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+EXPECTED = {
+    "demo.py": ["closed-form: ", "gap: ", "verified: ", "NOT verified: ", "load: "],
+    "linear_models.py": [
+        "LinearRegression closed-form: ",
+        "RidgeCV closed-form: ",
+        "LogisticRegression gap: ",
+        "95 % prediction interval",
+    ],
+}
+
+
+def run_example(name, folder):
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8"}
+    command = [sys.executable, "-W", "error::UserWarning", str(ROOT / "examples" / name)]
+    done = subprocess.run(
+        command, capture_output=True, encoding="utf-8", cwd=folder, env=environment, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
+def test_example_runs(name, tmp_path):
+    printed = run_example(name, tmp_path)
+    for expected in EXPECTED.get(name, []):
+        assert expected in printed
+    assert "DOES NOT HOLD" not in printed
+    assert not list(tmp_path.iterdir()), "an example leaves no files behind"
+
+
+def test_demo_verifies_every_model_and_catches_both_forgeries(tmp_path):
+    printed = run_example("demo.py", tmp_path)
+    lines = [line.strip() for line in printed.splitlines()]
+    assert sum(line.startswith("verified: ") for line in lines) == 3
+    assert sum(line.startswith("NOT verified: ") for line in lines) == 1
+    assert sum("identical predictions after loading: True" in line for line in lines) == 3
+    assert "its checksum does not match" in " ".join(lines)

@@ -1,0 +1,114 @@
+"""The package as a whole: light to import, honest in its names, its README and its layout."""
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+import learnable
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "learnable"
+TESTS = ROOT / "tests"
+HEAVY = ("sklearn", "numba", "torch", "pandas", "matplotlib", "polars", "scipy")
+PACKAGES = ("core", "data", "linear", "probability", "risk", "solvers")
+MAX_LINES = 400
+PAGES = ("README.md", "docs/index.md", "docs/certificates.md", "docs/model_files.md", "docs/guide/linear.md")
+
+
+def run_python(code):
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout
+
+
+def public_classes():
+    """Return every class that a package of ours shows, once."""
+    found = {}
+    for package in PACKAGES:
+        module = import_module(f"learnable.{package}")
+        for name in dir(module):
+            value = getattr(module, name)
+            if inspect.isclass(value) and value.__module__.startswith("learnable."):
+                found[f"{value.__module__}.{value.__qualname__}"] = value
+    return found
+
+
+def needs_example(cls):
+    """Protocols, errors and abstract bases are not used by themselves; everything else shows its use."""
+    is_protocol = getattr(cls, "_is_protocol", False)
+    return not (is_protocol or issubclass(cls, BaseException) or inspect.isabstract(cls))
+
+
+def test_import_loads_nothing_heavy():
+    code = f"import sys, learnable; print([m for m in {HEAVY!r} if m in sys.modules])"
+    assert run_python(code).strip() == "[]"
+
+
+def test_listing_the_names_loads_nothing_heavy():
+    code = f"import sys, learnable; dir(learnable); print([m for m in {HEAVY!r} if m in sys.modules])"
+    assert run_python(code).strip() == "[]"
+
+
+@pytest.mark.parametrize("package", ["", *PACKAGES])
+def test_every_listed_name_resolves(package):
+    module = import_module(f"learnable.{package}".rstrip("."))
+    assert set(module.__all__) <= set(dir(module))
+    for name in dir(module):
+        assert getattr(module, name) is not None or name.startswith("__")
+
+
+@pytest.mark.parametrize("name", sorted(public_classes()))
+def test_every_public_class_is_documented(name):
+    cls = public_classes()[name]
+    assert inspect.getdoc(cls), name
+    if needs_example(cls):
+        assert re.search(r"^\s*Examples\n\s*-{8}$", cls.__doc__ or "", re.MULTILINE), f"{name} has no example"
+        assert ">>>" in cls.__doc__
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / page).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert blocks
+    namespace = {"__name__": "page"}
+    for number, block in enumerate(blocks):
+        exec(compile(block, f"{page}, block {number}", "exec"), namespace)
+
+
+def test_version_is_the_one_of_the_distribution():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert learnable.__version__ == project["version"]
+
+
+def test_every_dependency_is_explained():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    explained = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    for requirement in chain.from_iterable(groups):
+        package = re.match(r"[\w.-]+", requirement)[0]
+        assert re.search(rf"(?<![\w-]){re.escape(package)}(?![\w-])", explained), package
+
+
+def test_every_test_file_mirrors_a_source_file():
+    for path in TESTS.glob("*/**/test_*.py"):
+        inside = path.relative_to(TESTS)
+        if inside.parts[0] in PACKAGES:
+            mirrored = SOURCE / inside.parent / inside.name.removeprefix("test_")
+            private = mirrored.with_name("_" + mirrored.name)
+            assert mirrored.is_file() or private.is_file(), f"{inside} mirrors no file of src/learnable"
+
+
+def test_no_source_file_is_long():
+    for path in SOURCE.rglob("*.py"):
+        n_lines = len(path.read_text(encoding="utf-8").splitlines())
+        assert n_lines <= MAX_LINES, f"{path.relative_to(ROOT)} has {n_lines} lines; split it"
