@@ -39,13 +39,11 @@ def to_markdown(results: list[Result], environment: dict[str, Any]) -> str:
 
 
 def _summary_lines(result: Result) -> list[list[str]]:
-    ours = _seconds(result.ours.best)
-    head = [f"`{result.row}`", result.job, result.size, ours]
-    lines = [[*head, *_comparison_cells(result, comparison)] for comparison in result.comparisons]
+    head = [f"`{result.row}`", result.job, result.size, _seconds(result.ours.best)]
     if result.limit_seconds is not None:
         verdict = f"FAILED: {'; '.join(result.failures)}" if result.failures else "met"
-        lines.append([*head, "–", "–", "–", f"< {_seconds(result.limit_seconds)}", verdict])
-    return lines
+        return [[*head, "–", "–", "–", f"< {_seconds(result.limit_seconds)}", verdict]]
+    return [[*head, *_comparison_cells(result, comparison)] for comparison in result.comparisons]
 
 
 def _comparison_cells(result: Result, comparison: Comparison) -> list[str]:

@@ -124,6 +124,18 @@ def test_a_callback_gets_every_iteration():
     np.testing.assert_allclose(recorder.values, 3.0 / 2.0 ** np.arange(1, n + 1))
 
 
+def test_a_solver_may_report_more_iterations_than_it_announced():
+    class TwoPhases(Halving):
+        def _fit(self, table, run):
+            run.progress(1, 1.0)
+            run.progress(2, 1.0)
+            return super()._fit(table, run)
+
+    recorder = Recorder()
+    TwoPhases(max_iter=1, tol=10.0).set_callbacks(recorder).fit(X, y)
+    assert len(recorder.values) == 3
+
+
 def test_a_callback_can_stop_the_fit():
     with pytest.warns(ConvergenceWarning, match="stopped after 3 iterations"):
         model = Halving().set_callbacks(Recorder(stop_after=3)).fit(X, y)

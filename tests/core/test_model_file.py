@@ -481,6 +481,57 @@ def test_no_mangled_file_goes_unnoticed(path, sound):
                 refused(mangled, path)
 
 
+def places(document, at=()):
+    """Yield the path of every node of a JSON document."""
+    yield at
+    members = document.items() if isinstance(document, dict) else enumerate(document)
+    for key, member in members if isinstance(document, (dict, list)) else ():
+        yield from places(member, (*at, key))
+
+
+def test_forged_documents_load_or_are_refused(path, sound):
+    """Swap random pieces of a document, with a correct checksum: no other error may escape, whatever is swapped."""
+    chance = random.Random(4)
+    header = json.loads(sound[8 : 8 + int.from_bytes(sound[:8], "little")])
+    text = header.pop("__metadata__")["model"]
+    path.write_bytes(sound)
+    arrays = load_file(path)
+    pieces = [
+        None,
+        True,
+        -1,
+        2**63,
+        1e300,
+        "",
+        "a",
+        "$array",
+        [],
+        {},
+        [0],
+        {"$array": "coef_"},
+        {"$tuple": [1]},
+    ]
+    refusals = 0
+    for _ in range(1000):
+        document = json.loads(text)
+        at = chance.choice(list(places(document))[1:])
+        other = chance.choice(list(places(document)))
+        piece = json.loads(text)
+        for key in other:
+            piece = piece[key]
+        parent = document
+        for key in at[:-1]:
+            parent = parent[key]
+        parent[at[-1]] = chance.choice([*pieces, piece])
+        path.write_bytes(forge(document, arrays))
+        try:
+            load(path)
+        except ModelFileError:
+            refused_file(path)
+            refusals += 1
+    assert refusals > 500
+
+
 class Malice:
     """Creates a file when it is unpickled."""
 

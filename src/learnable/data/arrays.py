@@ -37,9 +37,8 @@ def as_array(owner: str, values: Any, name: str) -> NDArray[Any]:
     try:
         array = np.asarray(values)
         if array.dtype.kind in "US" and not hasattr(values, "dtype"):
-            array = np.asarray(
-                values, dtype=object
-            )  # NumPy turned the numbers among the strings into strings
+            # A list of strings and numbers: NumPy has made strings of the numbers.
+            array = np.asarray(values, dtype=object)
     except (TypeError, ValueError, RuntimeError) as error:
         raise DataError(f"{owner}: {_why_unreadable(values, name, error)}") from error
     return array
@@ -68,18 +67,17 @@ def as_csr(owner: str, X: Any) -> Any:
         raise DataError(f"{owner}: Complex data not supported; X is {X.dtype}. Pass X.real.")
     if X.dtype.kind not in "biuf":
         refuse_type(owner, "X", f"it has dtype {X.dtype}")
-    if hasattr(X, "check_format"):
-        try:
-            X.check_format(full_check=True)  # neither SciPy's conversions nor our kernels check indices again
-        except ValueError as error:
-            raise DataError(
-                f"{owner}: X is a damaged {X.format.upper()} array: {error}. Build it again."
-            ) from error
-    csr = sp.csr_array(X)
+    try:
+        csr = sp.csr_array(_with_checked_indices(X))
+    except ValueError as error:
+        raise DataError(
+            f"{owner}: X is a damaged {X.format.upper()} array: {error}. Build it again."
+        ) from error
     if csr.dtype not in (np.float64, np.float32):
         csr = csr.astype(np.float64)
     if not csr.has_canonical_format:
-        csr = csr.copy() if np.shares_memory(csr.data, getattr(X, "data", csr.indptr)) else csr
+        if X.format == "csr" and np.may_share_memory(csr.data, X.data):
+            csr = csr.copy()  # the caller's array stays as it is
         csr.sum_duplicates()
     return csr
 
@@ -150,17 +148,27 @@ def require_finite(owner: str, values: Any, name: str, columns: Sequence[str] | 
 
 def place_of(place: Sequence[int] | NDArray[Any], columns: Sequence[str] | None = None) -> str:
     """Return a row, or a row and a column, in words."""
-    words = [f"row {int(place[0])}"]
-    if len(place) > 1:
-        column = int(place[1])
-        words.append(f"column {column if columns is None else repr(columns[column])}")
-    return ", ".join(words)
+    words = [f"{axis} {int(at)}" for axis, at in zip(("row", "column"), place, strict=False)]
+    if columns is not None and len(place) == 2:
+        words[1] = f"column {columns[int(place[1])]!r}"
+    return ", ".join(words) or "it"
 
 
 def kind_of(value: Any) -> str:
     """Return what a value is, in words: "a list", "a pandas DataFrame"."""
     package = type(value).__module__.partition(".")[0]
-    return f"a {type(value).__name__}" if package == "builtins" else f"a {package} {type(value).__name__}"
+    words = type(value).__name__ if package == "builtins" else f"{package} {type(value).__name__}"
+    return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
+
+
+def _with_checked_indices(X: Any) -> Any:
+    """Return X, sharing its memory, or raise ValueError: SciPy's conversions and our kernels trust indices."""
+    if X.format == "coo":
+        return sp.coo_array((X.data, (X.row, X.col)), shape=X.shape)
+    if X.format in ("csr", "csc", "bsr"):
+        X = {"csr": sp.csr_array, "csc": sp.csc_array, "bsr": sp.bsr_array}[X.format](X)
+        X.check_format(full_check=True)
+    return X
 
 
 def _objects_as_numbers(owner: str, objects: NDArray[Any], name: str) -> NDArray[np.float64]:

@@ -178,7 +178,7 @@ def _run_in_order(
 
 
 def _check_alike(parts: Sequence[Part]) -> None:
-    """Raise DataError unless the parts have the same columns, and each as many targets and weights as rows."""
+    """Raise DataError unless all parts have the same columns, and each has targets and weights for its rows."""
     if not parts:
         raise DataError("Blocks: there must be at least one part; got none.")
     first = parts[0]

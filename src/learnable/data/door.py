@@ -45,6 +45,8 @@ class Table:
         Checksum of all of the above.
     blocks : Blocks
         The same rows on the fixed grid.
+    kept : (n_given,) bool or None
+        Which of the rows given are here; None if all are. Splitters number the rows as they were given.
     """
 
     X: Any
@@ -53,6 +55,7 @@ class Table:
     classes: NDArray[Any] | None
     fingerprint: str
     blocks: Blocks
+    kept: NDArray[np.bool_] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -91,6 +94,7 @@ def door(
                 f"{owner}: X and y have inconsistent numbers of samples: X has {X.shape[0]} rows, "
                 f"y has {len(y)}. Pass one target a row."
             )
+        kept = None
         if weight is not None and not weight.all():
             require_finite(owner, X, "X", _feature_names(estimator))  # the rows that are left out, too
             kept = weight > 0  # a row without weight is no row: ranks and degrees of freedom ignore it
@@ -103,7 +107,7 @@ def door(
         checksum, bad_rows = scan(blocks, getattr(run, "n_jobs", None), classes)
         if bad_rows:
             require_finite(owner, X, "X", _feature_names(estimator))
-        return Table(X, y, weight, classes, f"{checksum:016x}", blocks)
+        return Table(X, y, weight, classes, f"{checksum:016x}", blocks, kept)
 
     return read
 

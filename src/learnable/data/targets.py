@@ -32,9 +32,9 @@ def read_target(owner: str, y: Any, target: Target, multi_output: bool) -> tuple
         codes, classes = encode_classes(owner, _as_one_column(owner, values))
         # A list of strings gets NumPy's own string type, as np.asarray would give it.
         return codes, classes if has_dtype or classes.dtype != object else classes.astype(np.str_)
+    if not (multi_output and values.ndim == 2 and values.shape[1]):
+        values = _as_one_column(owner, values)
     numbers = as_numbers(owner, values, "y").astype(np.float64, copy=False)
-    if numbers.ndim != 2 or not multi_output:
-        numbers = _as_one_column(owner, numbers)
     require_finite(owner, numbers, "y")
     return numbers, None
 
@@ -169,7 +169,7 @@ def _encode_whole_floats(owner: str, labels: NDArray[Any]) -> tuple[NDArray[np.i
             f"{owner}: Unknown label type: continuous; y holds {labels[row]:g} in row {row}, which is no "
             "class. Pass class labels, or use a regressor."
         )
-    if labels.size and np.abs(labels).max() >= _EXACT:
+    if labels.size and float(np.abs(labels).max()) >= _EXACT:
         classes, codes = np.unique(labels, return_inverse=True)
         return codes, classes
     codes, whole = _encode_integers(labels.astype(np.int64))

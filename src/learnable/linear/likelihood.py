@@ -260,24 +260,27 @@ class LogisticProblem:
             self.evaluate(x)
 
     def _gap(self, theta: Array, gradient: Array, value: float, loss: float) -> float:
-        """Return (P − D)/max(|D|, 1e-8·P₀) at the feasible dual point that the model's probabilities give."""
+        """Return (P − D)/max(|D|, 1e-8·P₀) at the feasible dual point that the model's probabilities give.
+
+        P − D is summed from small terms, so that it keeps its digits far below the rounding of P.
+        """
         c, rho, N = self.cost, self.penalty, self.sums.weight
         total = float(N.sum())
         w, g_w, g_b = theta[:, 1:], gradient[:, 1:], gradient[:, 0]
-        entropy = c * loss - float((w * (g_w - rho * w)).sum()) - float(theta[:, 0] @ g_b)
-        w_u = w - g_w / rho
+        gap = 0.5 * float((g_w * g_w).sum()) / rho + float(theta[:, 0] @ g_b)
         excess = np.array([-g_b[0], g_b[0]]) / c if self.n_scores == 1 else g_b / c  # Σ s(u − e) of each class
         mix = min(1.0, float(np.max(excess / np.maximum(N + excess, 1e-300), initial=0.0)) * (1 + 1e-9))
         if self.intercept and mix > 0:
-            v = np.maximum(N - (1 - mix) * (N + excess), 0.0)
+            v = np.maximum(mix * (N + excess) - excess, 0.0)  # N − (1 − mix)(N + excess)
             v /= v.sum()
-            target = v[1:] if self.n_scores == 1 else v
-            members = self.sums.x[1:] if self.n_scores == 1 else self.sums.x
-            w_v = -(c / rho) * (np.outer(target, self.sums.x.sum(axis=0)) - members)
-            w_u = (1 - mix) * w_u + mix * w_v
-            entropy = (1 - mix) * entropy - mix * c * total * float(np.sum(v * np.log(np.maximum(v, 1e-300))))
-        dual = entropy - 0.5 * rho * float((w_u * w_u).sum())
-        return max(0.0, value - dual) / max(abs(dual), 1e-8 * c * total * float(np.log(self.n_classes)))
+            entropy = c * loss - float((w * (g_w - rho * w)).sum()) - float(theta[:, 0] @ g_b)
+            mixed_entropy = -c * total * float(np.sum(v * np.log(np.maximum(v, 1e-300))))
+            target, members = (v[1:], self.sums.x[1:]) if self.n_scores == 1 else (v, self.sums.x)
+            w_u, w_v = w - g_w / rho, -(c / rho) * (np.outer(target, self.sums.x.sum(axis=0)) - members)
+            move = mix * (w_v - w_u)
+            gap += rho * float((w_u * move).sum()) + 0.5 * rho * float((move * move).sum())
+            gap -= mix * (mixed_entropy - entropy)
+        return max(0.0, gap) / max(abs(value - gap), 1e-8 * c * total * float(np.log(self.n_classes)))
 
     def _relative_gradient(self, gradient: Array) -> float:
         """Return max_j |gⱼ| / √(Σ s · Σ s(xⱼ − x̄ⱼ)²): at most one by Cauchy–Schwarz, whatever the scale of the column."""

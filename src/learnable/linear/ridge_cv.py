@@ -10,6 +10,7 @@ Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -135,7 +136,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
         if self.cv is None:
             scores = self._leave_one_out_scores(spectrum, y, weight, alphas, table.y.ndim)
         else:
-            scores = self._fold_scores(X, table.y, weight, alphas)[None, :]
+            scores = self._fold_scores(table, X, weight, alphas)[None, :]
         chosen = np.argmax(scores, axis=1)
         per_target = self.alpha_per_target and table.y.ndim == 2
         self.alpha_ = alphas[chosen] if per_target else float(alphas[chosen[0]])
@@ -184,18 +185,28 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
             ]
         )
 
-    def _fold_scores(self, X: Array, y: Array, weight: Array | None, alphas: Array) -> Array:
+    def _fold_scores(self, table: Table, X: Array, weight: Array | None, alphas: Array) -> Array:
         """Return the mean score of every α over the folds; each fold is factorised once."""
-        total = np.zeros(len(alphas))
-        splits = list(check_cv(self.cv).split(X, y))
+        total, y = np.zeros(len(alphas)), table.y
+        splits = list(_splits(self.cv, table))
         for train, test in splits:
             w = None if weight is None else weight[train]
             coefs, intercepts = ridge_path(X[train], y[train], alphas, sample_weight=w, fit_intercept=self.fit_intercept)
+            extra = {} if weight is None else {"sample_weight": weight[test]}
             for number, (coef, intercept) in enumerate(zip(coefs, intercepts, strict=True)):
                 model = Ridge(alpha=float(alphas[number]))
                 model.coef_, model.intercept_, model.n_features_in_ = coef, intercept, X.shape[1]
-                total[number] += check_scoring(model, self.scoring)(model, X[test], y[test])
+                total[number] += check_scoring(model, self.scoring)(model, X[test], y[test], **extra)
         return total / len(splits)
+
+
+def _splits(cv: Any, table: Table) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Yield the folds as positions in the table, leaving out rows without weight."""
+    n = table.n_rows if table.kept is None else len(table.kept)
+    position = np.arange(n) if table.kept is None else np.where(table.kept, np.cumsum(table.kept) - 1, -1)
+    for train, test in check_cv(cv).split(np.zeros((n, 1)), np.zeros(n)):
+        pair = position[train], position[test]
+        yield pair[0][pair[0] >= 0], pair[1][pair[1] >= 0]
 
 
 def ridge_path(
