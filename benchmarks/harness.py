@@ -184,16 +184,21 @@ def warm_up(timing: Timing) -> float:
     return max(0.0, (timing.first_call or 0.0) - timing.best)
 
 
-def environment() -> dict[str, Any]:
-    """Return the versions, the machine and the date."""
+def blas_threads() -> int:
+    """Return the threads that BLAS has, which every contender gets."""
+    import scipy.linalg  # noqa: F401  its BLAS has to be loaded to be counted
     from threadpoolctl import threadpool_info
 
-    blas_threads = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return max((pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"), default=1)
+
+
+def environment() -> dict[str, Any]:
+    """Return the versions, the machine and the date."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": _cpu_model(),
         "cpus": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "blas_threads": max(blas_threads, default=1),
+        "blas_threads": blas_threads(),
         "system": f"{platform.system()} {platform.machine()}",
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import logsumexp
 
-from .harness import OURS, Row
+from .harness import OURS, Row, blas_threads
 
 SKLEARN, INTELEX = "scikit-learn", "scikit-learn-intelex"
 MODULES = {OURS: "learnable.linear", SKLEARN: "sklearn.linear_model", INTELEX: "sklearnex.linear_model"}
@@ -31,19 +32,25 @@ def contender(library: str, class_name: str, **parameters: Any) -> Callable[[Dat
     """Return the function that imports a class, builds it and fits it."""
 
     def fit(data: Data) -> Any:
-        estimator = getattr(import_module(MODULES[library]), class_name)
+        estimator = getattr(import_library(library), class_name)
         return estimator(**parameters).fit(data.X, data.y)
 
     return fit
+
+
+@cache
+def import_library(library: str) -> Any:
+    """Import a library's linear models; scikit-learn-intelex has threads of its own, which get BLAS's number."""
+    if library == INTELEX:
+        import_module("daal4py").daalinit(blas_threads())
+    return import_module(MODULES[library])
 
 
 def lbfgs_variants(library: str) -> dict[str, Callable[[Data], Any]]:
     """Return L-BFGS at its defaults and at the loosest tolerances that reach an excess of 1e-8."""
     variants = {f"{library} (defaults)": contender(library, "LogisticRegression")}
     for tol in (1e-5, 3e-6):
-        variants[f"{library} (tol={tol:.0e})"] = contender(
-            library, "LogisticRegression", tol=tol, max_iter=1000
-        )
+        variants[f"{library} (tol={tol:.0e})"] = contender(library, "LogisticRegression", tol=tol, max_iter=1000)
     return variants
 
 

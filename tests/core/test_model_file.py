@@ -83,8 +83,8 @@ def assert_same(a, b):
             assert_same(x, y)
     elif isinstance(a, (Box, Span)):
         assert_same(vars(a), vars(b))
-    elif isinstance(a, float):
-        assert np.float64(a).tobytes() == np.float64(b).tobytes()
+    elif isinstance(a, (float, np.generic)):
+        assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
     else:
         assert a == b
 
@@ -128,9 +128,7 @@ csr_arrays = st.builds(
         ),
         shape=made.shape,
     ),
-    hnp.arrays(
-        np.float64, hnp.array_shapes(min_dims=2, max_dims=2, min_side=1), elements=st.sampled_from([0.0, 1.5])
-    ),
+    hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, min_side=1), elements=st.sampled_from([0.0, 1.5])),
     st.booleans(),
 )
 values = st.recursive(
@@ -350,9 +348,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(model_file.os, "fsync", full)
-        with pytest.raises(
-            ModelFileError, match=r"^save: cannot write model.safetensors: No space left on device$"
-        ):
+        with pytest.raises(ModelFileError, match=r"^save: cannot write model.safetensors: No space left on device$"):
             save(Box("new"), path)
     assert os.listdir(path.parent) == [path.name]
     assert load(path).content == "old"
@@ -427,9 +423,7 @@ def forge(document, arrays=(), **metadata):
     text = document if isinstance(document, str) else json.dumps(document)
     metadata = {"learnable_format": "1", "learnable": "0.1", "model": text} | metadata
     metadata["sha256"] = model_file._checksum(metadata, table, arrays)
-    return container(
-        {"__metadata__": metadata, **table}, b"".join(array.tobytes() for array in arrays.values())
-    )
+    return container({"__metadata__": metadata, **table}, b"".join(array.tobytes() for array in arrays.values()))
 
 
 def box(content=None, fitted=None, **other):
@@ -484,13 +478,13 @@ def test_no_mangled_file_goes_unnoticed(path, sound):
 def places(document, at=()):
     """Yield the path of every node of a JSON document."""
     yield at
-    members = document.items() if isinstance(document, dict) else enumerate(document)
-    for key, member in members if isinstance(document, (dict, list)) else ():
+    members = document.items() if isinstance(document, dict) else ()
+    for key, member in enumerate(document) if isinstance(document, list) else members:
         yield from places(member, (*at, key))
 
 
 def test_forged_documents_load_or_are_refused(path, sound):
-    """Swap random pieces of a document, with a correct checksum: no other error may escape, whatever is swapped."""
+    """Swap random pieces of a document, with a correct checksum: no other error may escape."""
     chance = random.Random(4)
     header = json.loads(sound[8 : 8 + int.from_bytes(sound[:8], "little")])
     text = header.pop("__metadata__")["model"]
@@ -743,10 +737,7 @@ def test_a_parameter_that_an_old_file_does_not_have_takes_its_default(path):
 )
 def test_only_registered_classes_are_built(path, name):
     for document in (box() | {"class": name}, box({"$model": box() | {"class": name}})):
-        assert (
-            "which this version of learnable does not know" in refused(forge(document), path)
-            or len(name) > 400
-        )
+        assert "which this version of learnable does not know" in refused(forge(document), path) or len(name) > 400
 
 
 def part(**fields):
@@ -754,9 +745,7 @@ def part(**fields):
 
 
 def certificate(**fields):
-    return {
-        "$part": {"class": "Certificate", "fields": {"kind": "gap", "value": 0.0, "tolerance": 1.0} | fields}
-    }
+    return {"$part": {"class": "Certificate", "fields": {"kind": "gap", "value": 0.0, "tolerance": 1.0} | fields}}
 
 
 @pytest.mark.parametrize(

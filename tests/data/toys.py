@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
@@ -11,7 +13,7 @@ from learnable.data import Table, door, map_reduce, read_features
 
 
 class MeanRegressor(RegressorMixin, Estimator):
-    _parameters = {}
+    _parameters: ClassVar = {}
     _door = staticmethod(door(target="numeric"))
 
     def _fit(self, table: Table, run: Run) -> Certificate:
@@ -35,7 +37,7 @@ class MeanRegressor(RegressorMixin, Estimator):
 
 
 class MajorityClassifier(ClassifierMixin, Estimator):
-    _parameters = {}
+    _parameters: ClassVar = {}
     _door = staticmethod(door(target="classes", sparse=False))
 
     def _fit(self, table: Table, run: Run) -> Certificate:

@@ -91,9 +91,7 @@ class _Encoder:
         fitted = {key: x for key, x in vars(model).items() if _is_fitted_name(key) and key not in params}
         for key in fitted:
             if hasattr(cls, key):
-                raise ModelFileError(
-                    f"{path}.{key} hides an attribute of the class; a file cannot restore it"
-                )
+                raise ModelFileError(f"{path}.{key} hides an attribute of the class; a file cannot restore it")
         _check_model(model, path)
         return {
             "class": name,
@@ -141,9 +139,7 @@ class _Encoder:
         if hasattr(value, "get_params"):
             return {"$model": self.model(value, path)}
         if isinstance(value, (np.random.Generator, np.random.RandomState)):
-            raise ModelFileError(
-                f"{path} is {_a(kind)}, whose state is not stored; use an integer seed instead"
-            )
+            raise ModelFileError(f"{path} is {_a(kind)}, whose state is not stored; use an integer seed instead")
         raise ModelFileError(f"{path} is {_a(kind)}; {_ONLY}")
 
     def _dict(self, value: dict[Any, Any], path: str) -> Any:
@@ -250,9 +246,7 @@ class _Decoder:
             return {key: self.value(item, _at(path, key)) for key, item in document.items()}
         [(key, content)] = document.items()
         if key not in self._by_key:
-            raise ModelFileError(
-                f"{path} is written as {key!r}, which this version of learnable does not know"
-            )
+            raise ModelFileError(f"{path} is written as {key!r}, which this version of learnable does not know")
         return self._by_key[key](content, path)
 
     def _list(self, document: Any, path: str) -> list[Any]:
@@ -334,9 +328,7 @@ class _TextBudget:
     def spend(self, width: int | None, count: int, path: str) -> None:
         self._left -= 4 * (width or 0) * max(count, 1)
         if self._left < 0:
-            raise ModelFileError(
-                f"{path} pads its strings to more than {_MAX_PADDED_TEXT} bytes; use dtype object"
-            )
+            raise ModelFileError(f"{path} pads its strings to more than {_MAX_PADDED_TEXT} bytes; use dtype object")
 
 
 def _check_model(model: Any, path: str) -> None:

@@ -19,9 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any, Final, get_args
-
-from typing import Literal
+from typing import Any, Final, Literal, get_args
 
 from .errors import ParameterError
 

@@ -28,4 +28,3 @@ class VerificationError(LearnableError, ValueError):
 
 class SeparableDataError(DataError):
     """A likelihood without a maximum: a linear rule separates the classes and nothing bounds the weights."""
-

@@ -51,24 +51,25 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """
         check_parameters(type(self).__name__, self.get_params(deep=False), self._parameters)
         draft = self._draft()
-        context = self._init_callback_context(max_subtasks=getattr(self, "max_iter", None) or 1)
+        # An iterative model may iterate without a limit of its own (None); a closed form has no subtasks.
+        context = self._init_callback_context(max_subtasks=getattr(self, "max_iter", 0))
         context.call_on_fit_task_begin(estimator=self)
         run = Run(self, context, getattr(self, "max_seconds", None), getattr(self, "n_jobs", None))
         table = type(self)._door(draft, X, y, sample_weight, run)
         certificate = draft._fit(table, run)
         draft.certificate_ = replace(certificate, seconds=run.seconds, fingerprint=table.fingerprint)
+        draft._warn_unless_certificate_holds()
         for name in _fitted_names(self):
             delattr(self, name)
-        vars(self).update(vars(draft))
+        self.__dict__.update(draft.__dict__)
         context.call_on_fit_task_end(estimator=self)
-        self._warn_unless_certificate_holds()
         return self
 
     def _draft(self) -> Self:
         """Return an unfitted twin that shares the parameters: an error or Ctrl-C leaves `self` untouched."""
         twin = object.__new__(type(self))
         fitted = _fitted_names(self)
-        vars(twin).update({name: value for name, value in vars(self).items() if name not in fitted})
+        twin.__dict__.update({name: value for name, value in vars(self).items() if name not in fitted})
         return twin
 
     def _fit(self, table: Any, run: Run) -> Certificate:

@@ -242,9 +242,7 @@ def _check_table(table: dict[str, Any], n_bytes: int) -> None:
             raise ModelFileError(f"the array {name!r} does not begin where the one before it ends")
         expected = end
     if expected != n_bytes:
-        raise ModelFileError(
-            f"cut short, or with a tail: arrays of {expected} bytes in {n_bytes} bytes of file"
-        )
+        raise ModelFileError(f"cut short, or with a tail: arrays of {expected} bytes in {n_bytes} bytes of file")
 
 
 def _read_arrays(file: io.BufferedReader, header: _Header) -> dict[str, NDArray[Any]]:

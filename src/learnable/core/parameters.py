@@ -82,7 +82,10 @@ class Number(Rule):
         """Tell whether `value` is such a number."""
         if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral if self.integer else Real):
             return False
-        x = float(value)
+        try:
+            x = float(value)
+        except OverflowError:  # an integer beyond every float
+            return False
         if math.isnan(x) or (self.finite and math.isinf(x)):
             return False
         above = x > self.low if self.low_open else x >= self.low
@@ -140,10 +143,10 @@ class ArrayLike(Rule):
         if isinstance(value, (str, bytes)) or not hasattr(value, "__len__"):
             return False
         try:
-            array = np.asarray(value, dtype=np.float64)
+            array = np.asarray(value)
         except (TypeError, ValueError):
             return False
-        return array.size > 0 and all(self.each.allows(float(x)) for x in array.ravel())
+        return array.dtype.kind in "iuf" and array.size > 0 and all(self.each.allows(float(x)) for x in array.flat)
 
 
 @dataclass(frozen=True)
@@ -170,9 +173,7 @@ TOLERANCE = Number(low=0.0)
 N_JOBS = optional(Number(integer=True))
 RANDOM_STATE = optional(
     Number(low=0, integer=True)
-    | Matches(
-        lambda v: isinstance(v, (np.random.RandomState, np.random.Generator)), "a NumPy Generator or RandomState"
-    )
+    | Matches(lambda v: isinstance(v, (np.random.RandomState, np.random.Generator)), "a NumPy Generator or RandomState")
 )
 
 

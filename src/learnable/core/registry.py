@@ -1,7 +1,8 @@
 """Every model this library can build, by name, without importing one.
 
-A class is named as `"module:Class"`, its independent checker as `"module:function"`. The registry is the only list of
-classes that a model file may name, and the list that `learnable models`, the coverage table and the contract tests read.
+A class is named as `"module:Class"`, its independent checker as `"module:function"`. The registry is the only list
+of classes that a model file may name, and the list that `learnable models`, the coverage table and the contract
+tests read.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ class Entry:
 
 
 REGISTRY: Final[dict[str, Entry]] = {
-    "LinearRegression": Entry("learnable.linear.least_squares:LinearRegression", "learnable.linear.verify:least_squares"),
+    "LinearRegression": Entry(
+        "learnable.linear.least_squares:LinearRegression", "learnable.linear.verify:least_squares"
+    ),
     "Ridge": Entry("learnable.linear.ridge:Ridge", "learnable.linear.verify:ridge"),
     "RidgeCV": Entry("learnable.linear.ridge_cv:RidgeCV", "learnable.linear.verify:ridge"),
     "LogisticRegression": Entry("learnable.linear.logistic:LogisticRegression", "learnable.linear.verify:logistic"),

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from .errors import ParameterError
 
@@ -21,7 +21,6 @@ R = TypeVar("R")
 
 @cache
 def _controller() -> ThreadpoolController:
-    import numpy.linalg  # the BLAS libraries must be loaded
     import scipy.linalg  # noqa: F401  before they can be counted
 
     return ThreadpoolController().select(user_api="blas")
@@ -62,7 +61,12 @@ def one_thread_blas() -> Iterator[None]:
         with _limit_lock:
             _limit_state["depth"] -= 1
             if _limit_state["depth"] == 0:
+                # threadpoolctl lets only the thread that set a limit lift it; here the last one out does.
+                if hasattr(OpenBLASController, "clear_controlling_thread"):
+                    OpenBLASController.clear_controlling_thread(force=True)
                 _limit_state["limiter"].restore_original_limits()
+                if hasattr(OpenBLASController, "clear_controlling_thread"):
+                    OpenBLASController.clear_controlling_thread(force=True)
 
 
 def interruptible(function: Callable[..., R], *args: Any, **kwargs: Any) -> R:

@@ -86,17 +86,20 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Verd
     False
     """
     name = registered_name(type(model))
-    if name is None or REGISTRY[name].checker is None:
+    checker = REGISTRY[name].checker if name else None
+    if checker is None:
         raise VerificationError(f"verify: {type(model).__name__} is not a model of this library.")
     recorded = getattr(model, "certificate_", None)
     if not isinstance(recorded, Certificate):
         raise VerificationError(f"verify: this {name} has no certificate; call fit first.")
     if recorded.kind == "none":
         raise VerificationError(f"verify: this {name} proves nothing, so there is nothing to check.")
-    found: Recheck = resolve(REGISTRY[name].checker)(model, X, y, sample_weight)
+    found: Recheck = resolve(checker)(model, X, y, sample_weight)
     reasons = []
     if found.fingerprint != recorded.fingerprint:
-        reasons.append(f"the data are not those of the fit (fingerprint {found.fingerprint}, not {recorded.fingerprint})")
+        reasons.append(
+            f"the data are not those of the fit (fingerprint {found.fingerprint}, not {recorded.fingerprint})"
+        )
     if not found.value <= max(recorded.tolerance, found.rounding):
         reasons.append(f"the {recorded.kind} is {found.value:.3g}, above the tolerance {recorded.tolerance:.3g}")
     if not abs(found.value - recorded.value) <= AGREEMENT * abs(recorded.value) + found.rounding:

@@ -31,7 +31,7 @@ def as_array(owner: str, values: Any, name: str) -> NDArray[Any]:
     if np.ma.isMaskedArray(values) and (mask := np.ma.getmaskarray(values)).any():
         place = place_of(np.argwhere(mask)[0])
         raise DataError(
-            f"{owner}: {name} is a masked array with {int(mask.sum())} masked values, the first in {place}. "
+            f"{owner}: {name} has {int(mask.sum())} masked value(s), the first in {place}. "
             "Fill them (filled) or drop their rows."
         )
     try:
@@ -53,7 +53,7 @@ def as_numbers(owner: str, array: NDArray[Any], name: str) -> NDArray[Any]:
         with np.errstate(over="ignore"):  # what a long double loses becomes infinity, and is found as such
             return array.astype(np.float64)
     if kind == "c":
-        raise DataError(f"{owner}: Complex data not supported; {name} is {array.dtype}. Pass {name}.real.")
+        raise DataError(f"{owner}: Complex data not supported; {name} is {array.dtype}. Pass the real part.")
     if kind != "O":
         refuse_type(owner, name, f"it has dtype {array.dtype}")
     return _objects_as_numbers(owner, array, name)
@@ -64,15 +64,13 @@ def as_csr(owner: str, X: Any) -> Any:
     if X.ndim != 2:
         refuse_shape(owner, X.shape)
     if X.dtype.kind == "c":
-        raise DataError(f"{owner}: Complex data not supported; X is {X.dtype}. Pass X.real.")
+        raise DataError(f"{owner}: Complex data not supported; X is {X.dtype}. Pass the real part.")
     if X.dtype.kind not in "biuf":
         refuse_type(owner, "X", f"it has dtype {X.dtype}")
     try:
         csr = sp.csr_array(_with_checked_indices(X))
     except ValueError as error:
-        raise DataError(
-            f"{owner}: X is a damaged {X.format.upper()} array: {error}. Build it again."
-        ) from error
+        raise DataError(f"{owner}: X is a damaged {X.format.upper()} array: {error}. Build it again.") from error
     if csr.dtype not in (np.float64, np.float32):
         csr = csr.astype(np.float64)
     if not csr.has_canonical_format:
@@ -123,7 +121,7 @@ def refuse_shape(owner: str, shape: tuple[int, ...]) -> NoReturn:
 def refuse_type(owner: str, name: str, what: str) -> NoReturn:
     """Raise the error for data that are not numbers; `what` says what they are."""
     raise DataTypeError(
-        f"{owner}: {name} is not numeric, {what}; an argument must be free of strings and of anything else "
+        f"{owner}: {name} is not numeric: {what}; an argument must be free of strings and of anything else "
         "that is not a number. Convert it with astype(float), or encode it, for example with "
         "sklearn.preprocessing.OneHotEncoder."
     )
@@ -156,13 +154,15 @@ def place_of(place: Sequence[int] | NDArray[Any], columns: Sequence[str] | None 
 
 def kind_of(value: Any) -> str:
     """Return what a value is, in words: "a list", "a pandas DataFrame"."""
+    if value is None:
+        return "None"
     package = type(value).__module__.partition(".")[0]
     words = type(value).__name__ if package == "builtins" else f"{package} {type(value).__name__}"
     return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
 
 
 def _with_checked_indices(X: Any) -> Any:
-    """Return X, sharing its memory, or raise ValueError: SciPy's conversions and our kernels trust indices."""
+    """Return X, sharing its memory, or raise ValueError: SciPy and our kernels trust indices."""
     if X.format == "coo":
         return sp.coo_array((X.data, (X.row, X.col)), shape=X.shape)
     if X.format in ("csr", "csc", "bsr"):
@@ -179,16 +179,13 @@ def _objects_as_numbers(owner: str, objects: NDArray[Any], name: str) -> NDArray
         place, value = next((at, v) for at, v in np.ndenumerate(objects) if type(v) in strange)
         if isinstance(value, complex | np.complexfloating):
             raise DataError(
-                f"{owner}: Complex data not supported; {name} holds {value} in {place_of(place)}. "
-                "Pass the real part."
+                f"{owner}: Complex data not supported; {name} holds {value} in {place_of(place)}. Pass the real part."
             )
         refuse_type(owner, name, f"{place_of(place)} holds {_shown(value)}, {kind_of(value)}")
     try:
         return objects.astype(np.float64)
     except OverflowError as error:
-        raise DataError(
-            f"{owner}: {name} holds an integer that is too large for float64. Scale it down."
-        ) from error
+        raise DataError(f"{owner}: {name} holds an integer that is too large for float64. Scale it down.") from error
 
 
 def _first_not_finite(values: Any) -> tuple[tuple[int, ...], float] | None:
@@ -214,10 +211,8 @@ def _why_unreadable(values: Any, name: str, error: Exception) -> str:
         lengths = [len(row) if hasattr(row, "__len__") else None for row in values]
         for number, length in enumerate(lengths):
             if length != lengths[0]:
-                first, this = ("a single value" if n is None else f"{n} values" for n in (lengths[0], length))
-                return (
-                    f"{name} is ragged: row 0 has {first}, row {number} has {this}. Give all rows the same."
-                )
+                first, this = ("no length" if n is None else f"length {n}" for n in (lengths[0], length))
+                return f"{name} is ragged: row 0 has {first}, row {number} has {this}. Give all rows the same."
     return f"{name} cannot be read as an array ({kind_of(values)}): {' '.join(str(error).split())}"
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import reduce
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -107,6 +108,17 @@ class Blocks:
             start,
         )
 
+    def joined(self) -> Part:
+        """Return all rows as one part; without a copy if they came as one."""
+        return Part(*(_join(columns) for columns in zip(*self.parts, strict=True)))
+
+    def every(self, stride: int) -> tuple[Any, Any]:
+        """Return X and y of every `stride`-th row, the same rows whatever the parts."""
+        picked = [slice(int(-start % stride), None, stride) for start in self.starts[:-1]]
+        X = _join(tuple(part.X[rows] for part, rows in zip(self.parts, picked, strict=True)))
+        y = _join(tuple(None if p.y is None else p.y[rows] for p, rows in zip(self.parts, picked, strict=True)))
+        return X, y
+
 
 def grid_rows(n_columns: int) -> int:
     """Return the height of a block: a power of two that depends on nothing but the number of columns."""
@@ -150,24 +162,32 @@ def map_reduce(
     def task(number: int) -> S:
         return statistic(blocks[number])
 
-    with one_thread_blas():
-        if threads == 1:
-            return reduce(merge, map(task, range(n_blocks)))
-        pool = ThreadPoolExecutor(threads, thread_name_prefix="learnable")
+    with one_thread_blas(), _pool(threads) as pool:
         try:
+            if pool is None:
+                return reduce(merge, map(task, range(n_blocks)))
             return reduce(merge, _run_in_order(pool, task, n_blocks, _AHEAD * threads))
         except BaseException:
             if flag is not None:
                 flag.raise_()
             raise
-        finally:
-            # Blocks are short, so the threads end at once; on Ctrl-C those not yet begun are dropped.
-            pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _run_in_order(
-    pool: ThreadPoolExecutor, task: Callable[[int], S], n_tasks: int, ahead: int
-) -> Iterator[S]:
+@contextmanager
+def _pool(threads: int) -> Iterator[ThreadPoolExecutor | None]:
+    """Provide a pool of threads, or None where one thread does."""
+    if threads == 1:
+        yield None
+        return
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="learnable")
+    try:
+        yield pool
+    finally:
+        # Blocks are short, so the threads end at once; on Ctrl-C those not yet begun are dropped.
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _run_in_order(pool: ThreadPoolExecutor, task: Callable[[int], S], n_tasks: int, ahead: int) -> Iterator[S]:
     """Yield the results with at most `ahead` waiting, so that memory does not grow with their number."""
     waiting: deque[Future[S]] = deque(pool.submit(task, number) for number in range(min(ahead, n_tasks)))
     for number in range(n_tasks):
@@ -178,7 +198,7 @@ def _run_in_order(
 
 
 def _check_alike(parts: Sequence[Part]) -> None:
-    """Raise DataError unless all parts have the same columns, and each has targets and weights for its rows."""
+    """Raise DataError unless all parts have the same columns, with a target and a weight for each row."""
     if not parts:
         raise DataError("Blocks: there must be at least one part; got none.")
     first = parts[0]
@@ -195,8 +215,7 @@ def _check_alike(parts: Sequence[Part]) -> None:
                 raise DataError(f"Blocks: every part must have {name}, or none; parts 0 and {number} differ.")
             if column is not None and column.shape[0] != n_rows:
                 raise DataError(
-                    f"Blocks: part {number} has {n_rows} rows in X but {column.shape[0]} in {name}; "
-                    "they must agree."
+                    f"Blocks: part {number} has {n_rows} rows in X but {column.shape[0]} in {name}; they must agree."
                 )
 
 

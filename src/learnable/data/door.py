@@ -68,9 +68,7 @@ class Table:
         return int(self.X.shape[1])
 
 
-def door(
-    *, target: Target = "numeric", sparse: bool = True, multi_output: bool = False
-) -> Callable[..., Table]:
+def door(*, target: Target = "numeric", sparse: bool = True, multi_output: bool = False) -> Callable[..., Table]:
     """Return the door of one kind of estimator: a function of (estimator, X, y, sample_weight, run).
 
     Parameters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -33,7 +34,8 @@ def read_frame(owner: str, frame: nw.DataFrame[Any]) -> Any:
     _check_column_types(owner, frame)
     to_sparse = getattr(getattr(frame.to_native(), "sparse", None), "to_coo", None)
     if to_sparse is not None:
-        return to_sparse()
+        with suppress(ValueError):  # a fill value other than zero has no sparse form
+            return to_sparse()
     types = set(frame.schema.values())
     if types in ({nw.Float64()}, {nw.Float32()}):
         return frame.to_numpy()  # no copy where the columns already lie together
@@ -57,7 +59,8 @@ def read_values(owner: str, values: Any) -> Any:
         return read_series(nw.from_native(values, series_only=True))
     if is_frame(values):
         frame = open_frame(owner, values)
-        return np.column_stack([read_series(frame.get_column(name)) for name in frame.columns])
+        columns = [read_series(frame.get_column(name)) for name in frame.columns]
+        return np.column_stack(columns) if columns else np.empty(frame.shape)
     return values
 
 
@@ -68,15 +71,12 @@ def take_named_columns(owner: str, X: Any, y: Any, sample_weight: Any) -> tuple[
         return X, y, sample_weight
     if not is_frame(X):
         raise DataError(
-            f"{owner}: the column name {names[0]!r} needs a dataframe, but X is {kind_of(X)}. "
-            "Pass the values instead."
+            f"{owner}: the column name {names[0]!r} needs a dataframe, but X is {kind_of(X)}. Pass the values instead."
         )
     frame = open_frame(owner, X)
     for name in names:
         if name not in frame.columns:
-            raise DataError(
-                f"{owner}: there is no column {name!r}. Name one of these: {listed(frame.columns)}."
-            )
+            raise DataError(f"{owner}: there is no column {name!r}. Name one of these: {listed(frame.columns)}.")
     if len(set(names)) < len(names):
         raise DataError(f"{owner}: y and sample_weight both name column {y!r}. Name two different columns.")
     y, sample_weight = (
@@ -87,9 +87,7 @@ def take_named_columns(owner: str, X: Any, y: Any, sample_weight: Any) -> tuple[
 
 def listed(names: Any, most: int = 8) -> str:
     """Return the first few names, quoted."""
-    shown = ", ".join(
-        repr(name.item() if isinstance(name, np.generic) else name) for name in list(names)[:most]
-    )
+    shown = ", ".join(repr(name.item() if isinstance(name, np.generic) else name) for name in list(names)[:most])
     return shown + (", …" if len(names) > most else "")
 
 

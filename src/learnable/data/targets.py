@@ -49,9 +49,7 @@ def read_weight(owner: str, weight: Any, n_rows: int) -> NDArray[np.float64] | N
     if values.ndim == 0:
         values = np.full(n_rows, float(values))
     if values.shape != (n_rows,):
-        raise DataError(
-            f"{owner}: sample_weight must have shape ({n_rows},), one weight a row; got {values.shape}."
-        )
+        raise DataError(f"{owner}: sample_weight must have shape ({n_rows},), one weight a row; got {values.shape}.")
     require_finite(owner, values, name)
     if (values < 0).any():
         row = int(np.argmax(values < 0))
@@ -59,9 +57,7 @@ def read_weight(owner: str, weight: Any, n_rows: int) -> NDArray[np.float64] | N
             f"{owner}: sample_weight must be >= 0; row {row} has {values[row]:g}. Use 0 to leave a row out."
         )
     if not values.any():
-        raise DataError(
-            f"{owner}: sample_weight is zero for every row; at least one row needs a positive weight."
-        )
+        raise DataError(f"{owner}: sample_weight is zero for every row; at least one row needs a positive weight.")
     return values
 
 
@@ -78,14 +74,10 @@ def encode_classes(owner: str, labels: NDArray[Any]) -> tuple[NDArray[np.int64],
         return _encode_text(labels)
     if kind == "c":
         raise DataError(f"{owner}: Complex data not supported; y is {labels.dtype}. Pass class labels.")
-    raise DataError(
-        f"{owner}: Unknown label type: y has dtype {labels.dtype}. Pass integers, booleans or strings."
-    )
+    raise DataError(f"{owner}: Unknown label type: y has dtype {labels.dtype}. Pass integers, booleans or strings.")
 
 
-def drop_absent_classes(
-    codes: NDArray[np.int64], classes: NDArray[Any]
-) -> tuple[NDArray[np.int64], NDArray[Any]]:
+def drop_absent_classes(codes: NDArray[np.int64], classes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Renumber the codes without the classes that no row has."""
     present = np.bincount(codes, minlength=len(classes)) > 0
     return (np.cumsum(present) - 1)[codes], classes[present]
@@ -111,8 +103,7 @@ def _as_one_column(owner: str, values: NDArray[Any]) -> NDArray[Any]:
         return values[:, 0]
     if values.ndim != 1:
         raise DataError(
-            f"{owner}: y should be a 1d array, got an array of shape {values.shape} instead. "
-            "Pass one target a row."
+            f"{owner}: y should be a 1d array, got an array of shape {values.shape} instead. Pass one target a row."
         )
     return values
 
@@ -123,16 +114,14 @@ def _settle_objects(owner: str, labels: NDArray[Any]) -> NDArray[Any]:
     types = set(map(type, values))
     if all(issubclass(t, str) for t in types):
         return labels
-    if (
-        all(issubclass(t, Real | np.bool_) for t in types)
-        and (numbers := np.array(values)).dtype.kind in "biuf"
-    ):
-        return numbers
+    if all(issubclass(t, Real | np.bool_) for t in types):
+        numbers = np.array(values)
+        if numbers.dtype != object:
+            return numbers
     for row, value in enumerate(values):
         if _is_missing(value):
             raise DataError(
-                f"{owner}: Input y contains NaN: row {row} has the missing label {value!r}. "
-                "Fill it or drop the row."
+                f"{owner}: Input y contains NaN: row {row} has the missing label {value!r}. Fill it or drop the row."
             )
     raise DataError(
         f"{owner}: Unknown label type: y holds {' and '.join(sorted(t.__name__ for t in types))} objects. "
@@ -179,7 +168,6 @@ def _encode_whole_floats(owner: str, labels: NDArray[Any]) -> tuple[NDArray[np.i
 def _encode_text(labels: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
     words = labels.tolist()
     classes = sorted(set(words))
-    codes = {word: code for code, word in enumerate(classes)}
-    return np.fromiter(map(codes.__getitem__, words), np.int64, len(words)), np.array(
-        classes, dtype=labels.dtype
-    )
+    code_of = {word: code for code, word in enumerate(classes)}
+    codes = np.fromiter(map(code_of.__getitem__, words), np.int64, len(words))
+    return codes, np.array(classes, dtype=labels.dtype)

@@ -42,7 +42,9 @@ class LinearModel(Estimator):
         if not isinstance(columns, int) or coef.shape[-1] != columns:
             raise ModelFileError(f"load: coef_ has shape {coef.shape}, which does not fit n_features_in_ = {columns}.")
         if intercept.dtype.kind != "f" or intercept.shape not in ((), coef.shape[:-1]):
-            raise ModelFileError(f"load: intercept_ has shape {intercept.shape}, which does not fit coef_ {coef.shape}.")
+            raise ModelFileError(
+                f"load: intercept_ has shape {intercept.shape}, which does not fit coef_ {coef.shape}."
+            )
         if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
             raise ModelFileError("load: coef_ or intercept_ is not finite.")
         names = getattr(self, "feature_names_in_", None)

@@ -18,6 +18,21 @@ Index = NDArray[np.int32] | NDArray[np.int64]
 
 
 @kernel
+def class_products(
+    X: Array, shift: Array, codes: NDArray[np.int64], weight: Array, x_sum: Array, square: Array
+) -> None:
+    """OUT x_sum (K, d) += Σ s (x − shift) by class; square (d,) += Σ s (x − shift)². One sweep."""
+    n, d = X.shape
+    for i in range(n):
+        row, s = X[i], weight[i]
+        own = x_sum[codes[i]]
+        for j in range(d):
+            moved = row[j] - shift[j]
+            own[j] += s * moved
+            square[j] += s * moved * moved
+
+
+@kernel
 def logistic_point(z: float, y: float) -> tuple[float, float, float]:
     """Return the loss log(1 + e^z) − yz, its slope p − y and its curvature p(1 − p)."""
     e = exp(-abs(z))

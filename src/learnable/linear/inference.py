@@ -45,7 +45,9 @@ class RegressionSummary:
     def __str__(self) -> str:
         width = max(len(name) for name in [*self.names, "coefficient"])
         share = f"{100 * self.level:g}%"
-        head = f"{'coefficient':<{width}} {'estimate':>12} {'std. error':>12} {'t':>9} {'P(>|t|)':>9}   {share} interval"
+        head = (
+            f"{'coefficient':<{width}} {'estimate':>12} {'std. error':>12} {'t':>9} {'P(>|t|)':>9}   {share} interval"
+        )
         lines = []
         for target in range(len(self.estimate)):
             if len(self.estimate) > 1:

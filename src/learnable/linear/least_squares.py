@@ -2,8 +2,8 @@ r"""Ordinary and weighted least squares, with the inference that the normal line
 
     min_{b, β}  Σᵢ wᵢ (yᵢ − b − xᵢᵀβ)²
 
-The solution satisfies the normal equations Σᵢ wᵢ rᵢ (xᵢ − x̄) = 0, Σᵢ wᵢ rᵢ = 0; their relative residual is the certificate.
-Where the columns are linearly dependent, the solution of minimum norm is returned.
+The solution satisfies the normal equations Σᵢ wᵢ rᵢ (xᵢ − x̄) = 0, Σᵢ wᵢ rᵢ = 0; their relative residual is the
+certificate. Where the columns are linearly dependent, the solution of minimum norm is returned.
 
 If yᵢ = b + xᵢᵀβ + εᵢ with independent εᵢ ~ N(0, σ²/wᵢ), then (β̂ⱼ − βⱼ)/se(β̂ⱼ) is Student-t with n − rank − 1 degrees of
 freedom, and so is a new observation around its prediction.

@@ -7,8 +7,9 @@ with K − 1 = 1 score for two classes and K scores otherwise. For class probabi
     D(u) = −½ρ‖w_u‖² + c Σᵢ sᵢ H(uᵢ),   w_u = −(c/ρ) Σᵢ sᵢ (uᵢ − e_{yᵢ}) ⊗ (xᵢ − x̄),
 
 for every u in the simplices with Σᵢ sᵢ(uᵢ − e_{yᵢ}) = 0 (the free intercept's constraint). At u = the model's own
-probabilities P − D = ‖∇_w P‖²/(2ρ) + bᵀ∇_b P. Those probabilities miss the constraint by rounding or, early on, by more; they
-are then mixed with one constant distribution, θ of it, so that it holds: the entropy is concave, which bounds D below.
+probabilities P − D = ‖∇_w P‖²/(2ρ) + bᵀ∇_b P. Those probabilities miss the constraint by rounding or, early on, by
+more; they are then mixed with one constant distribution, θ of it, so that it holds: the entropy is concave, which
+bounds D below.
 """
 
 from __future__ import annotations
@@ -17,16 +18,18 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..data.blocks import Block, Blocks, Part, map_reduce
 from ..solvers.moments import dense_products, provisional_mean, sparse_products
 from ..solvers.problem import Evaluation
-from ._kernels import logistic_dense, logistic_sparse, softmax_rows
+from ._kernels import class_products, logistic_dense, logistic_sparse, softmax_rows
 
 Array = NDArray[np.float64]
 
 _TILE_ROWS = 1024
+_FIRST_ROWS = 1024  # enough for a provisional mean
 
 
 class ClassSums(NamedTuple):
@@ -40,20 +43,19 @@ class ClassSums(NamedTuple):
 
 def class_sums(blocks: Blocks, n_classes: int, *, intercept: bool, n_jobs: int | None) -> ClassSums:
     """Return the sums about the weighted mean (about zero without an intercept, or for sparse rows)."""
-    first = blocks[0].X
-    shift = provisional_mean(first) if intercept and not blocks.sparse else np.zeros(blocks.n_columns)
+    d = blocks.n_columns
+    shift = provisional_mean(blocks[0].X[:_FIRST_ROWS]) if intercept and not blocks.sparse else np.zeros(d)
 
     def statistic(block: Block) -> list[Array]:
-        members = np.zeros((block.X.shape[0], n_classes))
-        members[np.arange(len(members)), block.y] = 1.0 if block.weight is None else block.weight
-        total = [members.sum(axis=0), np.zeros((n_classes, blocks.n_columns)), np.zeros(blocks.n_columns)]
-        for start in range(0, len(members), len(members) if blocks.sparse else _TILE_ROWS):
-            rows = slice(start, len(members) if blocks.sparse else start + _TILE_ROWS)
-            X = block.X if blocks.sparse else block.X[rows] - shift
-            s = members[rows].sum(axis=1)
-            total[1] += (X.T @ members[rows]).T
-            total[2] += (X * X).T @ s if blocks.sparse else np.einsum("i,ij,ij->j", s, X, X)
-        return total
+        codes = np.asarray(block.y)
+        s = np.ones(len(codes)) if block.weight is None else block.weight
+        weight = np.asarray(np.bincount(codes, s, n_classes), dtype=np.float64)
+        x, square = np.zeros((n_classes, d)), np.zeros(d)
+        if blocks.sparse:
+            members = sp.csr_array((s, (codes, np.arange(len(s)))), shape=(n_classes, len(s)))
+            return [weight, (members @ block.X).toarray(), (block.X * block.X).T @ s]
+        class_products(block.X, shift, codes, s, x, square)
+        return [weight, x, square]
 
     weight, x, square = map_reduce(
         blocks, statistic, lambda a, b: [p + q for p, q in zip(a, b, strict=True)], n_jobs=n_jobs
@@ -91,8 +93,8 @@ class LogisticProblem:
         self.n_scores = 1 if self.n_classes == 2 else self.n_classes
         self.width = blocks.n_columns + 1
         self.shape = (self.n_scores, self.width)
-        weights = [blocks[number].weight for number in range(len(blocks))]
-        self.weight = np.ones(blocks.n_rows) if weights[0] is None else np.concatenate(weights)  # type: ignore[arg-type]
+        weight = blocks.joined().weight if blocks.parts[0].weight is not None else None
+        self.weight = np.ones(blocks.n_rows) if weight is None else weight
         # Per-row curvature p(1 − p), or probabilities, of the last evaluation: the Hessian's weights.
         self.state = np.empty(blocks.n_rows if self.n_scores == 1 else (blocks.n_rows, self.n_classes))
         self.at: Array | None = None
@@ -146,13 +148,12 @@ class LogisticProblem:
 
     def thinned(self, stride: int) -> LogisticProblem | None:
         """Return the problem on every `stride`-th row, with the weights scaled up; None if a class would vanish."""
-        X, y, weight = self.blocks.parts[0]
-        y, weight = y[::stride], self.weight[::stride]
-        counts = np.bincount(y, weights=weight, minlength=self.n_classes)
-        if len(self.blocks.parts) > 1 or not (counts > 0).all():
+        X, y = self.blocks.every(stride)
+        weight = self.weight[::stride]
+        if not np.bincount(y, weights=weight, minlength=self.n_classes).all():
             return None
         weight = weight * (self.sums.weight.sum() / weight.sum())
-        blocks = Blocks([Part(X[::stride], y, weight)], rows=self.blocks.rows)
+        blocks = Blocks([Part(X, y, weight)])
         sums = class_sums(blocks, self.n_classes, intercept=self.intercept, n_jobs=self.n_jobs)
         C = self.cost if self.penalty else np.inf
         # One centre for both, so that θ means the same in both.
@@ -178,16 +179,14 @@ class LogisticProblem:
             )
             slope[1:] -= slope[0] * centre
         else:
-            loss, slope[0] = logistic_dense(
-                block.X, centre, y, self.weight[rows], w, b, slope[1:], self.state[rows]
-            )
+            loss, slope[0] = logistic_dense(block.X, centre, y, self.weight[rows], w, b, slope[1:], self.state[rows])
         return loss, slope[None, :]
 
     def _softmax_sweep(self, block: Block, theta: Array) -> tuple[float, Array]:
-        loss, slope = 0.0, np.zeros(self.shape)
+        loss, slope, codes = 0.0, np.zeros(self.shape), np.asarray(block.y)
         for rows, place, X in self._tiles(block):
             scores = self._scores(X, theta)
-            loss += softmax_rows(scores, block.y[rows], self.weight[place], self.state[place])  # type: ignore[index]
+            loss += softmax_rows(scores, codes[rows], self.weight[place], self.state[place])
             slope += self._back_project(X, scores)
         return loss, slope
 
@@ -283,7 +282,7 @@ class LogisticProblem:
         return max(0.0, gap) / max(abs(value - gap), 1e-8 * c * total * float(np.log(self.n_classes)))
 
     def _relative_gradient(self, gradient: Array) -> float:
-        """Return max_j |gⱼ| / √(Σ s · Σ s(xⱼ − x̄ⱼ)²): at most one by Cauchy–Schwarz, whatever the scale of the column."""
+        """Return max_j |gⱼ| / √(Σ s · Σ s(xⱼ − x̄ⱼ)²): at most one by Cauchy–Schwarz, in any units of xⱼ."""
         total = self.sums.weight.sum()
         size = np.sqrt(total * np.r_[total, self.sums.square])
         return float(np.max(np.divide(np.abs(gradient), size, out=np.zeros_like(gradient), where=size > 0)))

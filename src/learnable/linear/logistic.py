@@ -2,11 +2,12 @@ r"""Logistic regression: two classes, or K by the softmax.
 
     min_{W, b}  C Σᵢ sᵢ ℓ(yᵢ, b + Wxᵢ) + ½‖W‖²,      ℓ(y, z) = log Σₖ e^{zₖ} − z_y
 
-(two classes: one score z, ℓ = log(1 + e^z) − [y = 1]z). In the form n⁻¹ΣV + λΩ with Ω = ½‖W‖², λ = 1/(nC); it is also the MAP
-estimate under W ~ N(0, C). The intercept is never penalised. C = inf is maximum likelihood.
+(two classes: one score z, ℓ = log(1 + e^z) − [y = 1]z). In the form n⁻¹ΣV + λΩ with Ω = ½‖W‖², λ = 1/(nC); it is
+also the MAP estimate under W ~ N(0, C). The intercept is never penalised. C = inf is maximum likelihood.
 
-The problem is convex, and the certificate is its duality gap, from a feasible dual point: no other coefficients, by whatever
-solver, can be better by more than that. Without a penalty there is no such bound, and the certificate is the relative gradient.
+The problem is convex, and the certificate is its duality gap, from a feasible dual point: no other coefficients, by
+whatever solver, can be better by more than that. Without a penalty there is no such bound, and the certificate is
+the relative gradient.
 
 Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical Learning, 2nd ed., section 4.4.
 """
@@ -50,8 +51,8 @@ Array = NDArray[np.float64]
 class LogisticRegression(ClassifierMixin, LinearModel):
     r"""Logistic regression: minimise C Σᵢ sᵢ ℓ(yᵢ, b + Wxᵢ) + ½‖W‖², ℓ the (softmax) cross-entropy.
 
-    In the form n⁻¹ΣV + λΩ with Ω = ½‖W‖², λ = 1/(nC). Time O(nd² + iterations·nd) for n ≫ d; memory O(nK + (Kd)²) besides the
-    data.
+    In the form n⁻¹ΣV + λΩ with Ω = ½‖W‖², λ = 1/(nC). Time O(nd² + iterations·nd) for n ≫ d; memory O(nK + (Kd)²)
+    besides the data.
 
     Parameters
     ----------
@@ -121,7 +122,7 @@ class LogisticRegression(ClassifierMixin, LinearModel):
         "random_state": RANDOM_STATE,
         "solver": Options(*SOLVERS),
         "max_iter": MAX_ITER,
-        "verbose": Matches(lambda v: isinstance(v, (bool, int, np.integer)) and v >= 0, "an integer >= 0"),
+        "verbose": Boolean() | Number(low=0, integer=True),
         "warm_start": Boolean(),
         "n_jobs": N_JOBS,
         "max_seconds": MAX_SECONDS,
@@ -165,7 +166,7 @@ class LogisticRegression(ClassifierMixin, LinearModel):
         self.max_seconds = max_seconds
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        assert table.classes is not None  # noqa: S101 -- the door of classes always counts them
+        assert table.classes is not None
         self.classes_ = table.classes
         weight = weighted_classes(table, self.class_weight)
         blocks = table.blocks if weight is table.weight else Blocks([Part(table.X, table.y, weight)])
@@ -241,7 +242,7 @@ def weighted_classes(table: Table, class_weight: Any) -> Array | None:
     """Return the sample weights times the weight of each row's class."""
     if class_weight is None:
         return table.weight
-    assert table.classes is not None  # noqa: S101 -- the door of classes always counts them
+    assert table.classes is not None
     n_classes = len(table.classes)
     if isinstance(class_weight, str):  # "balanced": every class gets the same total
         of_class = table.n_rows / (n_classes * np.bincount(table.y, minlength=n_classes))

@@ -2,8 +2,8 @@ r"""Ridge regression: least squares with a quadratic penalty and a free intercep
 
     min_{b, β}  Σᵢ wᵢ (yᵢ − b − xᵢᵀβ)² + α‖β‖²
 
-In the form n⁻¹ΣV + λΩ, with V = (y − f)² and Ω = ‖β‖², α = nλ. The intercept is never penalised. The minimiser is unique for
-α > 0, so every solver gives the same answer; the certificate says how exactly.
+In the form n⁻¹ΣV + λΩ, with V = (y − f)² and Ω = ‖β‖², α = nλ. The intercept is never penalised. The minimiser is
+unique for α > 0, so every solver gives the same answer; the certificate says how exactly.
 
 Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical Learning, 2nd ed., section 3.4.1.
 """

@@ -1,7 +1,7 @@
 r"""Ridge regression over a whole path of penalties, and the choice among them.
 
-`ridge_path` gives the coefficients for every α at the cost of one factorisation; `RidgeCV` chooses α by exact leave-one-out,
-generalised cross-validation, or folds.
+`ridge_path` gives the coefficients for every α at the cost of one factorisation; `RidgeCV` chooses α by exact
+leave-one-out, generalised cross-validation, or folds.
 
     LOO(α) = Σ wᵢ (rᵢ/(1 − hᵢᵢ))² / W,      GCV(α) = (Σ wᵢ rᵢ²/W) / (1 − tr H/n)².
 
@@ -191,7 +191,9 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
         splits = list(_splits(self.cv, table))
         for train, test in splits:
             w = None if weight is None else weight[train]
-            coefs, intercepts = ridge_path(X[train], y[train], alphas, sample_weight=w, fit_intercept=self.fit_intercept)
+            coefs, intercepts = ridge_path(
+                X[train], y[train], alphas, sample_weight=w, fit_intercept=self.fit_intercept
+            )
             extra = {} if weight is None else {"sample_weight": weight[test]}
             for number, (coef, intercept) in enumerate(zip(coefs, intercepts, strict=True)):
                 model = Ridge(alpha=float(alphas[number]))
@@ -280,14 +282,13 @@ def _certified_fit(
     if table.y.ndim == 2 and targets != slice(0, table.y.shape[1]):
         blocks = type(blocks)([part._replace(y=part.y[:, targets]) for part in blocks.parts])  # type: ignore[index]
     coef, level = spectrum.coefficients(np.array([alpha]))[0][:, targets], spectrum.y_mean[targets]
-    # ‖xⱼ‖ of the centred columns, from the decomposition
-    x_norm = np.sqrt(np.maximum(((spectrum.right**2) * spectrum.values[:, None]).sum(axis=0), 0.0))
+    x_norm = np.sqrt(np.einsum("ij,ij->j", spectrum.rows, spectrum.rows))
     y_norm = np.linalg.norm(spectrum.y[:, targets], axis=0)
     weight = float((spectrum.root_weight**2).sum())
     sums = residual_sums(blocks, spectrum.x_mean, level, coef, n_jobs=n_jobs)
     gradient = sums.cross - alpha * coef
     total = sums.total if intercept else np.zeros_like(sums.total)
-    value = float(relative_residual(gradient, total, x_norm, y_norm, coef, np.float64(alpha), weight).max(initial=0.0))
+    value = float(relative_residual(gradient, total, x_norm, y_norm, coef, alpha, weight).max(initial=0.0))
     if not value <= CLOSED_FORM_TOLERANCE:
         exact = least_squares(blocks, alpha, intercept=intercept, n_jobs=n_jobs)
         if exact is not None:

@@ -1,8 +1,9 @@
-r"""Can a linear rule separate the classes?
+r"""Whether a linear rule separates the classes.
 
-The unpenalised likelihood has a maximum exactly if there is no direction θ ≠ 0 (in the space the data span) along which no row's own score
-falls behind another's: z_y ≥ z_k for all k, with one strict. Complete separation shows itself in the coefficients, which then classify every row
-rightly; quasi-complete separation, with ties, is decided by a linear program.
+The unpenalised likelihood has a maximum exactly if there is no direction θ ≠ 0 (in the space the data span) along
+which no row's own score falls behind another's: z_y ≥ z_k for all k, with one strict. Complete separation shows
+itself in the coefficients, which then classify every row rightly; quasi-complete separation, with ties, is decided
+by a linear program.
 
 Reference: A. Albert and J. Anderson, Biometrika 71 (1984).
 """
@@ -25,7 +26,7 @@ _LARGEST_PROGRAM = 2e7  # entries
 
 def is_separable(problem: LogisticProblem, solution: Solution) -> bool:
     """Tell whether the likelihood increases for ever, looking at where the solver arrived."""
-    codes = np.concatenate([problem.blocks[i].y for i in range(len(problem.blocks))])  # type: ignore[misc]
+    codes = np.asarray(problem.blocks.joined().y)
     scores = problem.scores(solution.x)
     if problem.n_scores == 1:
         scores = np.column_stack([np.zeros(len(scores)), scores[:, 0]])

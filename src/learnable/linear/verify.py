@@ -1,7 +1,7 @@
 r"""Independent checks of the linear models' certificates: the definitions, evaluated in plain NumPy.
 
-Nothing here is shared with the fits but the reading of column names: moments, scores, dual points and the checksum of the
-data are computed again, in extended precision where sums cancel.
+Nothing here is shared with the fits but the reading of column names: moments, scores, dual points and the checksum
+of the data are computed again, in extended precision where sums cancel.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     for code, label in enumerate(model.classes_.tolist()):
         codes[labels == label] = code
     if (codes < 0).any():
-        raise VerificationError(f"verify: the data hold the label {labels[codes < 0][0]!r}, which the model does not know.")
+        raise VerificationError(
+            f"verify: the data hold the label {labels[codes < 0][0]!r}, which the model does not know."
+        )
     rows = _plain_rows(model, X, codes, sample_weight)
     K = len(model.classes_)
     own_weight = _class_weights(model.class_weight, model.classes_, rows.y)
@@ -102,7 +104,7 @@ def logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 def _duality_gap(
     model: Any, W: Array, level: Array, slopes: Array, slope_sum: Array, loss: Any, N: Array, X_sum: Array, K: int
 ) -> float:
-    """Evaluate P − D at the model's probabilities, mixed with a constant distribution until their class sums are right."""
+    """Evaluate P − D at the model's probabilities, mixed with a constant distribution until they are feasible."""
     C = np.longdouble(model.C)
     free = slice(1, None) if K == 2 else slice(None)
     primal = 0.5 * (W * W).sum() + C * loss
@@ -195,7 +197,8 @@ def _plain_rows(model: Any, X: Any, y: Array, sample_weight: Any) -> Rows:
             raise VerificationError(f"verify: X must have rows and columns; got shape {X.shape}.")
     if X.shape[1] != model.n_features_in_ or X.shape[0] != len(y):
         raise VerificationError(
-            f"verify: the model has {model.n_features_in_} features; the data have shape {X.shape} with {len(y)} targets."
+            f"verify: the model has {model.n_features_in_} features; "
+            f"the data have shape {X.shape} with {len(y)} targets."
         )
     weight = np.ones(1) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     weight = np.broadcast_to(weight, (X.shape[0],))
@@ -213,7 +216,7 @@ def _class_weights(class_weight: Any, classes: Array, codes: Array) -> Array:
 
 
 def _fingerprint(rows: Rows, classes: Array | None = None) -> str:
-    """Compute Σ_rows mix(Σ_j fold(bits xⱼ)·mⱼ) + shape + labels mod 2⁶⁴ again; `learnable.data.fingerprint` defines it."""
+    """Compute Σ_rows mix(Σ_j fold(bits xⱼ)·mⱼ) + shape + labels mod 2⁶⁴ again, as `data.fingerprint` defines it."""
     n, d = rows.X.shape
     k = rows.y.size // max(1, n)
     columns = [*range(d), *range(2**33, 2**33 + k), 2**32]
@@ -235,7 +238,9 @@ def _fingerprint(rows: Rows, classes: Array | None = None) -> str:
 
 
 def _odd_numbers(columns: Sequence[int]) -> Array:
-    return _scrambled((np.array(columns, dtype=np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)) | np.uint64(1)
+    return _scrambled((np.array(columns, dtype=np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)) | np.uint64(
+        1
+    )
 
 
 def _scrambled(x: Array) -> Array:

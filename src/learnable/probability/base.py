@@ -112,9 +112,7 @@ class Distribution(ABC):
             Of the logarithm: e gives nats, 2 gives bits.
         """
         if not base > 1.0:
-            raise ParameterError(
-                f"{type(self).__name__}: base must be > 1, got {base!r}; use e for nats, 2 for bits."
-            )
+            raise ParameterError(f"{type(self).__name__}: base must be > 1, got {base!r}; use e for nats, 2 for bits.")
         return self._entropy_in_nats() / math.log(base)
 
     @abstractmethod

@@ -153,7 +153,5 @@ def _check_sample(owner: str, x: ArrayLike, weights: ArrayLike | None) -> tuple[
         raise DataError(f"{owner}: weights must be finite, >= 0 and not all zero, got {w!r}.")
     x, w = x[w > 0.0], w[w > 0.0]
     if not np.all(np.isfinite(x)):
-        raise DataError(
-            f"{owner}: samples must be finite, got NaN or infinity; leave them out or give them weight 0."
-        )
+        raise DataError(f"{owner}: samples must be finite, got NaN or infinity; leave them out or give them weight 0.")
     return x, w

@@ -208,6 +208,4 @@ def _half_square_conjugate(u: Array, factor: float) -> float:
 
 def _check_strength(penalty: L2Penalty | L1Penalty | ElasticNetPenalty) -> None:
     if not 0.0 <= penalty.strength < math.inf:
-        raise ParameterError(
-            f"{type(penalty).__name__}: strength must be >= 0 and finite, got {penalty.strength!r}."
-        )
+        raise ParameterError(f"{type(penalty).__name__}: strength must be >= 0 and finite, got {penalty.strength!r}.")

@@ -12,6 +12,42 @@ Index = NDArray[np.int32] | NDArray[np.int64]
 
 
 @kernel
+def cross_products(X: Array, Y: Array, out: Array) -> None:
+    """OUT out (k, d) += YᵀX, for a few columns Y: faster than a matrix product, which would pack X first."""
+    n, d = X.shape
+    k = Y.shape[1]
+    for i in range(n):
+        row = X[i]
+        for c in range(k):
+            y = Y[i, c]
+            total = out[c]
+            for j in range(d):
+                total[j] += y * row[j]
+
+
+@kernel
+def residual_rows(
+    X: Array, centre: Array, y: Array, weight: Array, level: float, w: Array, cross: Array
+) -> tuple[float, float]:
+    """Return Σ s r and Σ s r² for r = y − level − (x − centre)ᵀw. OUT cross (d,) += Σ s r (x − centre). One sweep."""
+    n, d = X.shape
+    total = 0.0
+    square = 0.0
+    for i in range(n):
+        row = X[i]
+        z = 0.0
+        for j in range(d):
+            z += (row[j] - centre[j]) * w[j]
+        r = (y[i] - level) - z
+        sr = weight[i] * r
+        for j in range(d):
+            cross[j] += sr * (row[j] - centre[j])
+        total += sr
+        square += sr * r
+    return total, square
+
+
+@kernel
 def sparse_normal_product(
     data: Array, indices: Index, indptr: Index, weight: Array, v: Array, offset: float, out: Array
 ) -> float:

@@ -5,7 +5,7 @@ equations, computed from the data.
 
 - `n ≫ d`: the Gram matrix in one pass over the blocks, Cholesky, and refinement by residuals of the data (Björck's
   corrected semi-normal equations). Taken when the scaled matrix has 1/κ ≥ 1e-10.
-- `n < d` with a penalty: the same in the dual, (XXᵀ + αI)a = y, β = Xᵀa.
+- `n < d`: the same in the dual, (XXᵀ + αI)a = y, β = Xᵀa.
 - everything else: orthogonal factorisation (`orthogonal.py`).
 
 Memory: O(d²) a thread on the Gram path, O(nd) on the others.
@@ -20,7 +20,7 @@ from scipy.linalg import cho_solve, lapack
 from ..core.threads import interruptible
 from ..data.blocks import Blocks
 from .moments import Moments, centred_moments
-from .orthogonal import LinearFit, orthogonal_fit, weighted_mean
+from .orthogonal import LinearFit, eliminate_intercept, orthogonal_fit, weighted_mean
 from .residuals import relative_residual, residual_sums
 
 Array = NDArray[np.float64]
@@ -61,7 +61,7 @@ def least_squares(
             fit = gram_fit(blocks, moments, alpha, intercept=intercept, n_jobs=n_jobs)
             if fit is not None:
                 return fit
-        elif n < d and alpha > 0 and not blocks.sparse:
+        elif n < d + intercept and not blocks.sparse:
             fit = dual_fit(blocks, alpha, intercept=intercept)
             if fit is not None:
                 return fit
@@ -97,12 +97,10 @@ def gram_fit(
         sums = residual_sums(blocks, moments.x_mean, level, coef, n_jobs=n_jobs)
         total = sums.total if intercept else np.zeros_like(sums.total)
         gradient = sums.cross - alpha * coef
-        value = float(
-            relative_residual(gradient, total, x_norm, y_norm, coef, np.float64(alpha), moments.weight).max(initial=0.0)
-        )
+        value = float(relative_residual(gradient, total, x_norm, y_norm, coef, alpha, moments.weight).max(initial=0.0))
         if best is None or value < best[0]:
             best = (value, coef, level, sums.square)
-        if value <= 1e-13 * rcond or value > 0.5 * best[0] and passes > 1:
+        if value <= 1e-13 * rcond or (value > 0.5 * best[0] and passes > 1):
             break  # the error, at most value/rcond, is at rounding level, or no longer falls
         coef = coef + solve(gradient)
         level = level + total / moments.weight
@@ -119,12 +117,15 @@ def gram_fit(
 
 
 def dual_fit(blocks: Blocks, alpha: float, *, intercept: bool) -> LinearFit | None:
-    """Solve ridge with n < d through (K + αI)a = y, K = XXᵀ of the centred, weighted rows; β = Xᵀa."""
+    """Solve with fewer rows than columns through (K + αI)a = y, K = ZZᵀ, β = Zᵀa, Z the rows without the intercept.
+
+    With α = 0 this is the solution of minimum norm. None when the matrix is too ill-conditioned to be trusted.
+    """
     X, y, weight = dense_rows(blocks)
     x_mean, y_mean = weighted_mean(X, weight, intercept), weighted_mean(y, weight, intercept)
-    root = 1.0 if weight is None else np.sqrt(weight)[:, None]
-    Z, t = root * (X - x_mean), root * (y - y_mean)
-    x_norm = np.sqrt(np.einsum("ij,ij->j", Z, Z))
+    with np.errstate(over="ignore", invalid="ignore"):
+        Z, t = eliminate_intercept(X, y, weight, x_mean, y_mean, intercept)
+        x_norm = np.sqrt(np.einsum("ij,ij->j", Z, Z))
     if not _safe_range(x_norm[x_norm > 0] ** 2):
         return None
     K = interruptible(np.matmul, Z, Z.T)
@@ -132,32 +133,30 @@ def dual_fit(blocks: Blocks, alpha: float, *, intercept: bool) -> LinearFit | No
     factor = _cholesky(K)
     if factor is None:
         return None
-    a = np.zeros_like(t)
-    rest = t
-    for passes in range(1, _MAX_PASSES):
+    a, rest, y_norm, nothing = np.zeros_like(t), t, np.linalg.norm(t, axis=0), np.zeros(y.shape[1])
+    passes, value, last = 0, np.inf, np.inf
+    while passes < _MAX_PASSES:
+        passes += 1
         a = a + cho_solve((factor[0], False), rest, check_finite=False)
         coef = Z.T @ a
         r = t - Z @ coef
         rest = r - alpha * a
-        gradient = Z.T @ r - alpha * coef
-        zero = np.zeros(y.shape[1])
-        y_norm = np.linalg.norm(t, axis=0)
-        value = float(relative_residual(gradient, zero, x_norm, y_norm, coef, np.float64(alpha), 1.0).max(initial=0.0))
-        if value <= 1e-15:
+        gradient = Z.T @ rest
+        value = float(relative_residual(gradient, nothing, x_norm, y_norm, coef, alpha, 1.0).max(initial=0.0))
+        if value <= 1e-13 * factor[1] or value > 0.5 * last:
             break
+        last = value
     if not value <= CLOSED_FORM_TOLERANCE:
         return None
     norm = np.linalg.norm(r, axis=0)
-    return LinearFit(coef, y_mean - x_mean @ coef, min(len(X) - intercept, X.shape[1]), None, x_mean, norm, value, passes)
+    return LinearFit(coef, y_mean - x_mean @ coef, len(Z), None, x_mean, norm, value, passes)
 
 
 def dense_rows(blocks: Blocks) -> tuple[Array, Array, Array | None]:
-    """Return all rows as dense float64 arrays X (n, d), y (n, k) and the weights."""
-    pieces = [blocks[number] for number in range(len(blocks))]
-    X = np.concatenate([piece.X.toarray() if blocks.sparse else piece.X for piece in pieces])
-    y = np.concatenate([piece.y for piece in pieces]).reshape(len(X), -1).astype(np.float64)
-    weight = None if pieces[0].weight is None else np.concatenate([piece.weight for piece in pieces])
-    return X, y, weight
+    """Return all rows as dense float64 arrays X (n, d), y (n, k) and the weights; views where they are that already."""
+    X, y, weight = blocks.joined()
+    X = X.toarray() if blocks.sparse else X
+    return np.ascontiguousarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64).reshape(X.shape[0], -1), weight
 
 
 def _cholesky(A: Array) -> tuple[Array, float] | None:
@@ -186,6 +185,6 @@ def _really_constant(blocks: Blocks, columns: NDArray[np.bool_]) -> bool:
     first = first.toarray() if blocks.sparse else first
     for number in range(len(blocks)):
         X = blocks[number].X[:, numbers]
-        if not (X == first if not blocks.sparse else X.toarray() == first).all():
+        if not (first == X if not blocks.sparse else X.toarray() == first).all():
             return False
     return True

@@ -143,7 +143,9 @@ def _solver_of(H: Array | Callable[[Array], Array], now: Evaluation) -> Callable
     return lambda g: conjugate_gradient(H, g, tol=forcing, max_iter=max(50, 2 * len(g))).x
 
 
-def _line_search(problem: TwiceSmooth, x: Array, now: Evaluation, step: Array) -> tuple[float, Array, Evaluation] | None:
+def _line_search(
+    problem: TwiceSmooth, x: Array, now: Evaluation, step: Array
+) -> tuple[float, Array, Evaluation] | None:
     """Halve the step until the function falls by a share of what the gradient predicts."""
     slope = float(now.gradient @ step)
     noise = 8 * np.finfo(float).eps * abs(now.value)
@@ -153,7 +155,7 @@ def _line_search(problem: TwiceSmooth, x: Array, now: Evaluation, step: Array) -
         trial = problem.evaluate(point)
         # Near the optimum the decrease drowns in rounding; there the measure has to fall instead.
         drowned = abs(slope) * length <= noise and trial.value <= now.value + noise and trial.measure < now.measure
-        if trial.value <= now.value + _ARMIJO * length * slope and trial.value < now.value or drowned:
+        if (trial.value <= now.value + _ARMIJO * length * slope and trial.value < now.value) or drowned:
             return length, point, trial
         length /= 2
     return None

@@ -1,8 +1,8 @@
 r"""Least squares and ridge with non-negative coefficients:  min_{b, β ≥ 0} Σ wᵢ (yᵢ − b − xᵢᵀβ)² + α‖β‖².
 
-The problem is reduced to d rows, ‖√Λ Vᵀβ − Λ^{−½}Vᵀc‖² with S + αI = VΛVᵀ and c = Σ w (x − x̄)(y − ȳ), and solved by the active-set
-method of Lawson and Hanson. The KKT conditions — gradient zero where β > 0, not pushing upwards where β = 0 — are then
-evaluated on the data.
+The problem is reduced to d rows, ‖√Λ Vᵀβ − Λ^{−½}Vᵀc‖² with S + αI = VΛVᵀ and c = Σ w (x − x̄)(y − ȳ), and solved
+by the active-set method of Lawson and Hanson. The KKT conditions — gradient zero where β > 0, not pushing upwards
+where β = 0 — are then evaluated on the data.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def nonnegative_fit(blocks: Blocks, alpha: float, *, intercept: bool = True, n_j
     violation = np.where(coef > 0, gradient, np.maximum(gradient, 0.0))
     x_norm, y_norm = np.sqrt(np.maximum(np.diag(moments.gram), 0.0)), np.sqrt(moments.y_square)
     total = sums.total if intercept else np.zeros_like(sums.total)
-    value = relative_residual(violation, total, x_norm, y_norm, coef, np.float64(alpha), moments.weight)
+    value = relative_residual(violation, total, x_norm, y_norm, coef, alpha, moments.weight)
     mean = moments.x_mean if intercept else np.zeros(d)
     return LinearFit(
         coef, moments.y_mean - mean @ coef, int(kept.sum()), None, mean, np.sqrt(sums.square), float(value.max()), 1

@@ -1,9 +1,9 @@
 r"""Least squares and ridge by conjugate gradients: for data too wide for a Gram matrix and too large to be made dense.
 
-Solves (XᵀWX + αI)β = XᵀWy about the means, without forming the matrix: one sweep over the rows an iteration. With α > 0 the
-iteration stops at a relative duality gap: for P(β) = Σ w r² + α‖β‖² and g = XᵀWr − αβ the dual value of the (scaled) residuals
-is P − ‖g‖²/α. With α = 0 it stops at the relative residual of the normal equations, and tends to the solution of minimum
-norm in scaled columns. Memory: O(d) a thread besides the data.
+Solves (XᵀWX + αI)β = XᵀWy about the means, without forming the matrix: one sweep over the rows an iteration. With α
+> 0 the iteration stops at a relative duality gap: for P(β) = Σ w r² + α‖β‖² and g = XᵀWr − αβ the dual value of the
+(scaled) residuals is P − ‖g‖²/α. With α = 0 it stops at the relative residual of the normal equations, and tends to
+the solution of minimum norm in scaled columns. Memory: O(d) a thread besides the data.
 """
 
 from __future__ import annotations
@@ -51,11 +51,12 @@ def column_sums(blocks: Blocks, *, intercept: bool, n_jobs: int | None = None) -
     def add(a: list[Array], b: list[Array]) -> list[Array]:
         return [p + q for p, q in zip(a, b, strict=True)]
 
-    zeros = np.zeros(blocks.n_columns), np.zeros(targets_of(blocks[0]).shape[1])
-    weight, x_sum, y_sum = map_reduce(blocks, lambda block: sums(block, *zeros, 1), add, n_jobs=n_jobs)
-    means = (x_sum / weight, y_sum / weight) if intercept else zeros
-    _, x_square, y_square = map_reduce(blocks, lambda block: sums(block, *means, 2), add, n_jobs=n_jobs)
-    return ColumnSums(float(weight), *means, np.maximum(x_square, 0.0), y_square)
+    x_mean, y_mean = np.zeros(blocks.n_columns), np.zeros(targets_of(blocks[0]).shape[1])
+    weight, x_sum, y_sum = map_reduce(blocks, lambda block: sums(block, 0 * x_mean, 0 * y_mean, 1), add, n_jobs=n_jobs)
+    if intercept:
+        x_mean, y_mean = x_sum / weight, y_sum / weight
+    _, x_square, y_square = map_reduce(blocks, lambda block: sums(block, x_mean, y_mean, 2), add, n_jobs=n_jobs)
+    return ColumnSums(float(weight), x_mean, y_mean, np.maximum(x_square, 0.0), y_square)
 
 
 def iterative_fit(
@@ -83,9 +84,7 @@ def iterative_fit(
             value = float(np.max(_relative_gap(state.square, coef, gradient, alpha, sums.y_square)))
         else:
             total = state.total if intercept else np.zeros(k)
-            value = float(
-                relative_residual(gradient, total, x_norm, y_norm, coef, np.float64(0.0), sums.weight).max(initial=0.0)
-            )
+            value = float(relative_residual(gradient, total, x_norm, y_norm, coef, 0.0, sums.weight).max(initial=0.0))
         if value <= tol or n_iter >= limit:
             break
         for target in range(k):
@@ -159,10 +158,10 @@ def normal_product(blocks: Blocks, centre: Array, v: Array, *, n_jobs: int | Non
         return (block.X - centre).T @ z, 0.0
 
     total, moved = map_reduce(blocks, statistic, lambda a, b: (a[0] + b[0], a[1] + b[1]), n_jobs=n_jobs)
-    return total - moved * centre
+    return np.asarray(total - moved * centre)
 
 
 def _relative_gap(residual_square: Array, coef: Array, gradient: Array, alpha: float, y_square: Array) -> Array:
     value = residual_square + alpha * (coef * coef).sum(axis=0)
     gap = (gradient * gradient).sum(axis=0) / alpha
-    return gap / np.maximum(np.maximum(np.abs(value - gap), 1e-8 * y_square), 1e-300)
+    return np.asarray(gap / np.maximum(np.maximum(np.abs(value - gap), 1e-8 * y_square), 1e-300))

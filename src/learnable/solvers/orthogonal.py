@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 
 _EPS = float(np.finfo(np.float64).eps)
 _MAX_REFINEMENTS = 4
+_LARGE = 2**18  # elements
 _CHUNK = 2**18  # elements converted to extended precision at a time
 
 
@@ -41,21 +42,29 @@ class LinearFit(NamedTuple):
     n_iter: int  #: factorisations and refinements
 
 
-def orthogonal_fit(X: Array, y: Array, weight: Array | None, alpha: float = 0.0, *, intercept: bool = True) -> LinearFit:
+def orthogonal_fit(
+    X: Array, y: Array, weight: Array | None, alpha: float = 0.0, *, intercept: bool = True
+) -> LinearFit:
     """Solve the problem of the module's docstring for dense X (n, d) and y (n, k)."""
     n, d = X.shape
     x_mean, y_mean = weighted_mean(X, weight, intercept), weighted_mean(y, weight, intercept)
     if n + (d if alpha else 0) >= d + intercept:
         return _tall_fit(X, y, weight, alpha, intercept, x_mean, y_mean)
-    coef, rank, n_iter = _minimum_norm(*_eliminate_intercept(X, y, weight, x_mean, y_mean, intercept))
+    coef, rank, n_iter = _minimum_norm(*eliminate_intercept(X, y, weight, x_mean, y_mean, intercept))
     return _finish(X, y, weight, alpha, intercept, coef, None, rank, None, x_mean, y_mean, n_iter)
 
 
 def weighted_mean(rows: Array, weight: Array | None, wanted: bool = True) -> Array:
-    """Return the column means, accumulated in extended precision and safe from overflow; zero unless `wanted`."""
+    """Return the column means to the last digit, safe from overflow; zero unless `wanted`."""
     if not wanted:
         return np.zeros(rows.shape[1])
     w = np.ones(rows.shape[0]) if weight is None else weight
+    if rows.size > _LARGE:  # twice in float64 is as exact as once in extended precision, and much faster
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = w @ rows / w.sum()
+            mean += sum(w[part] @ (rows[part] - mean) for part in _row_chunks(rows)) / w.sum()
+        if np.isfinite(mean).all():
+            return np.asarray(mean)
     total = np.zeros(rows.shape[1], dtype=np.longdouble)
     for part in _row_chunks(rows):
         total += w[part].astype(np.longdouble) @ rows[part].astype(np.longdouble)
@@ -109,7 +118,7 @@ def _scaled_targets(y: Array, weight: Array | None, height: int) -> tuple[Array,
 
 
 def _refined_solution(A: Array, b: Array, factors: Array, tau: Array, R: Array) -> tuple[Array, int]:
-    """Solve the augmented system r + Ax = b, Aᵀr = 0, with residuals in extended precision, until it stops improving."""
+    """Solve the augmented system r + Ax = b, Aᵀr = 0, with extended-precision residuals, until it stops improving."""
     p = R.shape[0]
     x = np.zeros((p, b.shape[1]), dtype=np.longdouble)
     r = np.zeros(b.shape, dtype=np.longdouble)
@@ -163,10 +172,10 @@ def _minimum_norm(A: Array, b: Array) -> tuple[Array, int, int]:
     return np.asarray(coef, dtype=np.float64), m, 2
 
 
-def _eliminate_intercept(
+def eliminate_intercept(
     X: Array, y: Array, weight: Array | None, x_mean: Array, y_mean: Array, intercept: bool
 ) -> tuple[Array, Array]:
-    """Return √w(X − x̄) and √w(y − ȳ), turned so that the intercept's equation is the first row, and without that row."""
+    """Return √w(X − x̄) and √w(y − ȳ), turned so that the intercept's equation is the first row, without it."""
     v = np.ones(len(X)) if weight is None else np.sqrt(weight)
     A, b = v[:, None] * (X - x_mean), v[:, None] * (y - y_mean)
     if not intercept:
@@ -239,7 +248,13 @@ def _finish(
     if not intercept:
         total[:] = 0.0
     value = relative_residual(
-        np.asarray(gradient, dtype=np.float64), total, np.sqrt(x_square), np.sqrt(y_square), scaled_coef, penalty, w.sum()
+        np.asarray(gradient, dtype=np.float64),
+        total,
+        np.sqrt(x_square),
+        np.sqrt(y_square),
+        scaled_coef,
+        penalty,
+        w.sum(),
     )
     return LinearFit(coef, level, rank, factor, x_mean, residual_norm, float(value.max(initial=0.0)), n_iter)
 

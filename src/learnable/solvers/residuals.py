@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.blocks import Block, Blocks, map_reduce
+from ._kernels import residual_rows
 from .moments import targets_of
 
 Array = NDArray[np.float64]
@@ -33,6 +34,8 @@ def residual_sums(blocks: Blocks, centre: Array, level: Array, coef: Array, *, n
 
     def statistic(block: Block) -> Residuals:
         d, k = coef.shape
+        if k == 1 and not blocks.sparse:
+            return _one_target(block, centre, level, coef)
         sums = Residuals(np.zeros((d, k)), np.zeros(k), np.zeros(k))
         m, y = block.X.shape[0], targets_of(block)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -50,11 +53,21 @@ def residual_sums(blocks: Blocks, centre: Array, level: Array, coef: Array, *, n
                 sums = Residuals(sums.cross + cross, sums.total + total, sums.square + (wr * r).sum(axis=0))
         return sums
 
-    return map_reduce(blocks, statistic, lambda a, b: Residuals(*(p + q for p, q in zip(a, b, strict=True))), n_jobs=n_jobs)
+    return map_reduce(
+        blocks, statistic, lambda a, b: Residuals(*(p + q for p, q in zip(a, b, strict=True))), n_jobs=n_jobs
+    )
+
+
+def _one_target(block: Block, centre: Array, level: Array, coef: Array) -> Residuals:
+    cross = np.zeros(len(coef))
+    weight = np.ones(block.X.shape[0]) if block.weight is None else block.weight
+    w, y = np.ascontiguousarray(coef[:, 0]), np.ascontiguousarray(targets_of(block)[:, 0])
+    total, square = residual_rows(block.X, centre, y, weight, float(level[0]), w, cross)
+    return Residuals(cross[:, None], np.array([total]), np.array([square]))
 
 
 def relative_residual(
-    gradient: Array, total: Array, x_norm: Array, y_norm: Array, coef: Array, penalty: Array, weight: float
+    gradient: Array, total: Array, x_norm: Array, y_norm: Array, coef: Array, penalty: Array | float, weight: float
 ) -> Array:
     """Return max_j |gⱼ| / (‖xⱼ‖·(‖y‖ + Σₖ‖xₖ‖|βₖ|) + α|βⱼ|) of each target, intercept included.
 
@@ -63,9 +76,11 @@ def relative_residual(
     terms = y_norm + x_norm @ np.abs(coef)
     size = np.outer(x_norm, terms) + penalty * np.abs(coef)
     worst = _ratio(np.abs(gradient), size).max(axis=0, initial=0.0)
-    return np.maximum(worst, _ratio(np.abs(total), np.sqrt(weight) * terms))
+    return np.asarray(np.maximum(worst, _ratio(np.abs(total), np.sqrt(weight) * terms)))
 
 
 def _ratio(numerator: Array, denominator: Array) -> Array:
     """Divide, with 0/0 = 0."""
-    return np.divide(numerator, denominator, out=np.where(numerator > 0, np.inf, 0.0), where=denominator > 0)
+    return np.asarray(
+        np.divide(numerator, denominator, out=np.where(numerator > 0, np.inf, 0.0), where=denominator > 0)
+    )

@@ -174,9 +174,7 @@ class EpsilonInsensitiveLoss(ResidualLoss):
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.epsilon < math.inf:
-            raise ParameterError(
-                f"EpsilonInsensitiveLoss: epsilon must be >= 0 and finite, got {self.epsilon!r}."
-            )
+            raise ParameterError(f"EpsilonInsensitiveLoss: epsilon must be >= 0 and finite, got {self.epsilon!r}.")
 
     def value(self, y: Array, z: Array) -> Array:
         """Return max(0, |y - z| - ε)."""
