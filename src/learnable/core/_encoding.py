@@ -30,17 +30,23 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable
-from numbers import Integral, Real
-from types import UnionType
-from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .certificate import Certificate
+from ._soundness import (
+    TextBudget,
+    are_offsets,
+    check_model,
+    check_part,
+    count_of,
+    is_fitted_name,
+    is_sound_csr,
+    with_article,
+)
 from .errors import ModelFileError
-from .parameters import check_parameters
 from .registry import REGISTRY, registered_class, registered_name
 
 #: safetensors' names of the dtypes an array may have.
@@ -54,10 +60,8 @@ _SCALARS: Final[dict[str, Any]] = {dtype.name: dtype.type for dtype in DTYPES.va
 _NOT_FINITE: Final = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 MAX_DEPTH: Final = 100
-_MAX_DIMENSIONS: Final = 32
 _MAX_INTEGER_BITS: Final = 10_000  # Python reads and writes decimal integers up to 14,000 bits
 _MAX_PAIRS: Final = 4096  # keys can be made to collide; this bounds the time their dict takes
-_MAX_PADDED_TEXT: Final = 2**28  # bytes of fixed-width strings in one file
 _ONLY: Final = "only numbers, strings, arrays and registered models can be saved"
 
 
@@ -81,18 +85,18 @@ class _Encoder:
         self.arrays: dict[str, NDArray[Any]] = {}
         self._same_name: Counter[str] = Counter()
         self._open: set[int] = set()  # containers around the current value: meeting one again is a cycle
-        self._text_budget = _TextBudget()
+        self._text_budget = TextBudget()
 
     def model(self, model: Any, path: str = "") -> dict[str, Any]:
         cls = type(model)
         name = _name_to_save(cls, path or "the model", estimator=True)
         path = path or name
         params = model.get_params(deep=False)
-        fitted = {key: x for key, x in vars(model).items() if _is_fitted_name(key) and key not in params}
+        fitted = {key: x for key, x in vars(model).items() if is_fitted_name(key) and key not in params}
         for key in fitted:
             if hasattr(cls, key):
                 raise ModelFileError(f"{path}.{key} hides an attribute of the class; a file cannot restore it")
-        _check_model(model, path)
+        check_model(model, path)
         return {
             "class": name,
             "params": {key: self.value(value, f"{path}.{key}") for key, value in params.items()},
@@ -129,7 +133,7 @@ class _Encoder:
             return self._dict(value, path)
         if kind in (np.ndarray, np.memmap):
             return self._array(value, path)
-        if kind is sp.csr_array and _is_sound_csr(value.data, value.indices, value.indptr, value.shape):
+        if kind is sp.csr_array and is_sound_csr(value.data, value.indices, value.indptr, value.shape):
             parts = ("data", "indices", "indptr")
             names = {part: self._store(getattr(value, part), f"{path}.{part}") for part in parts}
             return {"$csr": names | {"shape": [int(size) for size in value.shape]}}
@@ -139,8 +143,10 @@ class _Encoder:
         if hasattr(value, "get_params"):
             return {"$model": self.model(value, path)}
         if isinstance(value, (np.random.Generator, np.random.RandomState)):
-            raise ModelFileError(f"{path} is {_a(kind)}, whose state is not stored; use an integer seed instead")
-        raise ModelFileError(f"{path} is {_a(kind)}; {_ONLY}")
+            raise ModelFileError(
+                f"{path} is {with_article(kind)}, whose state is not stored; use an integer seed instead"
+            )
+        raise ModelFileError(f"{path} is {with_article(kind)}; {_ONLY}")
 
     def _dict(self, value: dict[Any, Any], path: str) -> Any:
         if all(type(key) is str and not key.startswith("$") for key in value):
@@ -152,7 +158,7 @@ class _Encoder:
 
     def _part(self, part: Any, path: str) -> dict[str, Any]:
         name = _name_to_save(type(part), path, estimator=False)
-        _check_part(part, path)
+        check_part(part, path)
         keys = [field.name for field in dataclasses.fields(part) if field.init]
         return {
             "class": name,
@@ -161,7 +167,7 @@ class _Encoder:
 
     def _array(self, array: NDArray[Any], path: str) -> Any:
         shape = list(array.shape)
-        _count_of(shape, path)
+        count_of(shape, path)
         if array.dtype.kind not in "OU":
             return {"$array": self._store(array, path)}
         items = array.ravel().tolist()
@@ -197,7 +203,7 @@ class _Decoder:
     def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
         self.arrays = dict(arrays)
         self._depth = 0
-        self._text_budget = _TextBudget()
+        self._text_budget = TextBudget()
         self._by_key: dict[str, Callable[[Any, str], Any]] = {
             "$float": lambda word, path: _NOT_FINITE[word],
             "$scalar": self._scalar,
@@ -222,11 +228,11 @@ class _Decoder:
             if key not in allowed:
                 raise ModelFileError(f"{path}: {name} has no parameter {key!r}")
         for key in _names_in(fitted, path):
-            if not _is_fitted_name(key) or key in allowed or hasattr(cls, key):
+            if not is_fitted_name(key) or key in allowed or hasattr(cls, key):
                 raise ModelFileError(f"{path}: {key!r} cannot be a fitted attribute of {name}")
         model = cls(**{key: self.value(value, f"{path}.{key}") for key, value in params.items()})
         model.__dict__.update({key: self.value(value, f"{path}.{key}") for key, value in fitted.items()})
-        _check_model(model, path)
+        check_model(model, path)
         return model
 
     def value(self, document: Any, path: str) -> Any:
@@ -278,8 +284,8 @@ class _Decoder:
     def _text(self, document: Any, path: str) -> NDArray[Any]:
         utf8, offsets, shape, width = _members(document, path, "utf8", "offsets", "shape", "width")
         utf8, offsets = self._take(utf8, path), self._take(offsets, path)
-        count = _count_of(shape, path)
-        if utf8.dtype != np.uint8 or utf8.ndim != 1 or not _are_offsets(offsets, count, len(utf8)):
+        count = count_of(shape, path)
+        if utf8.dtype != np.uint8 or utf8.ndim != 1 or not are_offsets(offsets, count, len(utf8)):
             raise ModelFileError(f"{path}: the offsets of its strings do not fit their bytes")
         raw, ends = utf8.tobytes(), offsets.tolist()
         strings = [raw[ends[i] : ends[i + 1]].decode("utf-8", "surrogatepass") for i in range(count)]
@@ -293,15 +299,15 @@ class _Decoder:
     def _objects(self, document: Any, path: str) -> NDArray[Any]:
         shape, items = _members(document, path, "shape", "items")
         values = self._list(items, path)
-        if len(values) != _count_of(shape, path):
+        if len(values) != count_of(shape, path):
             raise ModelFileError(f"{path} has {len(values)} items, which is not what its shape says")
         return _object_array(values, shape)
 
     def _csr(self, document: Any, path: str) -> sp.csr_array:
         *names, shape = _members(document, path, "data", "indices", "indptr", "shape")
         data, indices, indptr = (self._take(name, path) for name in names)
-        _count_of(shape, path)
-        if not _is_sound_csr(data, indices, indptr, shape):
+        count_of(shape, path)
+        if not is_sound_csr(data, indices, indptr, shape):
             raise ModelFileError(f"{path} is not a sound CSR array: its indices or row ends are out of range")
         matrix = sp.csr_array((data, indices, indptr), shape=tuple(shape))
         matrix.indices, matrix.indptr = indices, indptr  # SciPy may have narrowed their dtype
@@ -315,65 +321,8 @@ class _Decoder:
             if key not in allowed:
                 raise ModelFileError(f"{path}: {name} has no field {key!r}")
         part = cls(**{key: self.value(value, f"{path}.{key}") for key, value in content.items()})
-        _check_part(part, path)
+        check_part(part, path)
         return part
-
-
-class _TextBudget:
-    """Strings are stored without their padding; this bounds how much memory a small file can ask for."""
-
-    def __init__(self) -> None:
-        self._left = _MAX_PADDED_TEXT
-
-    def spend(self, width: int | None, count: int, path: str) -> None:
-        self._left -= 4 * (width or 0) * max(count, 1)
-        if self._left < 0:
-            raise ModelFileError(f"{path} pads its strings to more than {_MAX_PADDED_TEXT} bytes; use dtype object")
-
-
-def _check_model(model: Any, path: str) -> None:
-    """Check the parameters, what every estimator has in common, and the class's own invariants."""
-    params = model.get_params(deep=False)
-    check_parameters(path, params, getattr(type(model), "_parameters", {}))
-    attributes = vars(model)
-    if not isinstance(attributes.get("certificate_"), (Certificate, type(None))):
-        raise ModelFileError(f"{path}.certificate_ is not a certificate")
-    n_features = attributes.get("n_features_in_", 0)
-    if not isinstance(n_features, (int, np.integer)) or n_features < 0:
-        raise ModelFileError(f"{path}.n_features_in_ is not a number of columns")
-    if "feature_names_in_" in attributes:
-        names = attributes["feature_names_in_"]
-        if not (isinstance(names, np.ndarray) and names.dtype == object and names.shape == (n_features,)):
-            raise ModelFileError(f"{path}.feature_names_in_ is not an array with one name for each column")
-        if not all(type(name) is str for name in names):
-            raise ModelFileError(f"{path}.feature_names_in_ has names that are not strings")
-    is_fitted = any(_is_fitted_name(key) and key not in params for key in attributes)
-    if is_fitted and hasattr(model, "_check_loaded"):
-        model._check_loaded()
-
-
-def _check_part(part: Any, path: str) -> None:
-    """Check the fields of a dataclass against their annotations, and its own invariants if it states any."""
-    hints = get_type_hints(type(part))
-    for field in dataclasses.fields(part):
-        value = getattr(part, field.name)
-        if not _agrees(value, hints[field.name]):
-            raise ModelFileError(f"{path}.{field.name} must be {field.type}; got {_a(type(value))}")
-    if hasattr(part, "_check_loaded"):
-        part._check_loaded()
-
-
-def _agrees(value: Any, hint: Any) -> bool:
-    origin = get_origin(hint)
-    if hint is Any:
-        return True
-    if origin is Literal:
-        return isinstance(value, str) and value in get_args(hint)
-    if origin in (Union, UnionType):
-        return any(_agrees(value, option) for option in get_args(hint))
-    if hint in (float, int):
-        return isinstance(value, Real if hint is float else Integral) and not isinstance(value, bool)
-    return isinstance(value, origin or hint)
 
 
 def _name_to_save(cls: type, path: str, *, estimator: bool) -> str:
@@ -381,7 +330,7 @@ def _name_to_save(cls: type, path: str, *, estimator: bool) -> str:
     if name is not None and REGISTRY[name].estimator is estimator:
         return name
     parents = [f", a subclass of {parent.__name__}" for parent in cls.__mro__[1:] if registered_name(parent)]
-    raise ModelFileError(f"{path} is {_a(cls)}{''.join(parents[:1])}; {_ONLY}")
+    raise ModelFileError(f"{path} is {with_article(cls)}{''.join(parents[:1])}; {_ONLY}")
 
 
 def _class_to_load(name: Any, path: str, *, estimator: bool) -> Any:
@@ -389,7 +338,7 @@ def _class_to_load(name: Any, path: str, *, estimator: bool) -> Any:
         raise ModelFileError(f"the class of {path} must be a name")
     cls = registered_class(name)
     if REGISTRY[name].estimator is not estimator:
-        raise ModelFileError(f"{path} cannot be {_a(cls)}")
+        raise ModelFileError(f"{path} cannot be {with_article(cls)}")
     return cls
 
 
@@ -405,40 +354,6 @@ def _names_in(document: Any, path: str) -> list[str]:
     return list(document)
 
 
-def _is_fitted_name(name: str) -> bool:
-    return name.isidentifier() and name.endswith("_") and not name.startswith("_")
-
-
-def _count_of(shape: Any, path: str) -> int:
-    """Return the number of items of an array of this shape, having checked that it is one."""
-    if not are_sizes(shape):
-        raise ModelFileError(f"the shape of {path} must be a list of at most {_MAX_DIMENSIONS} sizes")
-    return math.prod(shape)
-
-
-def are_sizes(sizes: Any) -> bool:
-    """Tell whether `sizes` is a short list of 64-bit sizes, whose product Python can form at no cost."""
-    if not isinstance(sizes, list) or len(sizes) > _MAX_DIMENSIONS:
-        return False
-    return all(type(size) is int and 0 <= size < 2**63 for size in sizes)
-
-
-def _are_offsets(offsets: NDArray[Any], count: int, end: int) -> bool:
-    """Tell whether `offsets` cuts 0…end into `count` pieces."""
-    if offsets.shape != (count + 1,) or offsets.dtype not in (np.dtype("i4"), np.dtype("i8")):
-        return False
-    # Compared, not subtracted: a difference of hostile offsets can overflow.
-    return bool(offsets[0] == 0 and offsets[-1] == end and (offsets[1:] >= offsets[:-1]).all())
-
-
-def _is_sound_csr(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: Any) -> bool:
-    if len(shape) != 2 or data.ndim != 1 or data.dtype == np.float16 or indices.shape != data.shape:
-        return False
-    if indices.dtype != indptr.dtype or not _are_offsets(indptr, shape[0], len(data)):
-        return False
-    return len(indices) == 0 or bool(indices.min() >= 0 and indices.max() < shape[1])
-
-
 def _object_array(items: list[Any], shape: Any) -> NDArray[Any]:
     flat = np.empty(len(items), dtype=object)
     for i, item in enumerate(items):  # one by one: NumPy would unpack items that are sequences
@@ -449,7 +364,3 @@ def _object_array(items: list[Any], shape: Any) -> NDArray[Any]:
 def _at(path: str, key: Any) -> str:
     """Return the path of an item; bounded, because a hostile file may have long keys at every depth."""
     return f"{path}[{key[:40] if isinstance(key, str) else key!r}]"[:200]
-
-
-def _a(cls: type) -> str:
-    return f"{'an' if cls.__name__[:1].lower() in 'aeio' else 'a'} {cls.__name__}"

@@ -38,7 +38,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._encoding import DTYPES, are_sizes, decode, encode
+from ._encoding import DTYPES, decode, encode
+from ._soundness import are_sizes
 from .errors import LearnableError, ModelFileError
 
 FORMAT: Final = 1

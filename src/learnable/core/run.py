@@ -63,7 +63,6 @@ class Run:
         self.flag = StopFlag()
         self.n_jobs = n_jobs
         self.previous = estimator
-        self._tasks = 0
         self._estimator = estimator
         self._context = context
         self._started = time.perf_counter()
@@ -79,18 +78,10 @@ class Run:
         """Whether the deadline has passed."""
         return self._deadline is not None and time.perf_counter() > self._deadline
 
-    def _expects_another_task(self) -> bool:
-        """Tell whether the context takes one more subtask: a solver in stages may iterate more often than announced."""
-        if self._context is None:
-            return False
-        most = self._context.max_subtasks
-        self._tasks += 1
-        return most is None or self._tasks <= most
-
     def progress(self, iteration: int, value: float) -> bool:
         """Report one iteration to the callbacks; return True when the solver has to stop."""
         stop = self.flag.raised or self.out_of_time
-        if getattr(self._estimator, "_skl_callbacks", None) and self._expects_another_task():
+        if self._context is not None and getattr(self._estimator, "_skl_callbacks", None):
             task = self._context.subcontext(task_name=f"iteration {iteration}")
             task.call_on_fit_task_begin(estimator=self._estimator)
             stop |= task.call_on_fit_task_end(estimator=self._estimator, metadata={"value": value})
