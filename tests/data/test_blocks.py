@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import learnable
 from learnable.core.errors import DataError
 from learnable.core.run import StopFlag
 from learnable.core.threads import _controller, one_thread_blas
@@ -131,6 +132,18 @@ def test_blocks_hold_the_rows_in_order(sizes, rows, sparse):
     assert np.array_equal(np.concatenate([b.weight for b in found]), whole.weight)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_every_so_many_rows_are_the_same_whatever_the_parts(sparse):
+    X, y = np.arange(60.0).reshape(30, 2), np.arange(30)
+    whole = Part(sp.csr_array(X) if sparse else X, y)
+    for stride in (1, 3, 7, 40):
+        for cuts in ([], [1, 2, 9, 10], range(1, 30)):
+            edges = [0, *cuts, 30]
+            picked, targets = Blocks([Part(whole.X[a:b], y[a:b]) for a, b in pairwise(edges)]).every(stride)
+            assert np.array_equal(picked.toarray() if sparse else picked, X[::stride])
+            assert np.array_equal(targets, y[::stride])
+
+
 def test_a_block_is_a_view_where_it_can_be():
     X, y = np.ones((1000, 4)), np.ones(1000)
     block = Blocks([Part(X, y)], rows=100)[3]
@@ -237,6 +250,10 @@ def test_an_error_in_merge_surfaces(n_jobs):
     assert not [t for t in threading.enumerate() if t.name.startswith("learnable")]
 
 
+def with_source():
+    return os.environ | {"PYTHONPATH": str(Path(learnable.__file__).parents[1])}
+
+
 INTERRUPTED = r"""
 import os, sys, numpy as np
 from learnable.data import Blocks, Part, map_reduce
@@ -258,12 +275,11 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_ctrl_c_ends_a_long_sum_at_once(n_jobs):
-    source = Path(__file__).parents[2] / "src"
     process = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTED, str(n_jobs)],
         stdout=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(source)},
+        env=with_source(),
     )
     try:
         for _ in range(10):
@@ -287,22 +303,71 @@ def test_one_thread_blas_nests_and_is_restored():
 
 
 def test_concurrent_sums_leave_the_blas_threads_as_they_were():
-    before, wrong = blas_threads(), []
-
-    def statistic(block):
-        if set(blas_threads()) != {1}:
-            wrong.append(block.start)
-        return block.X.T @ block.X
+    before = blas_threads()
 
     def sums(seed):
         X = np.random.default_rng(seed).normal(size=(400, 5))
         for _ in range(20):
-            map_reduce(Blocks([Part(X)], rows=50), statistic, lambda a, b: a + b, n_jobs=2)
+            map_reduce(Blocks([Part(X)], rows=50), lambda b: b.X.T @ b.X, lambda a, b: a + b, n_jobs=2)
 
-    threads = [threading.Thread(target=sums, args=(seed,)) for seed in range(4)]
+    run_on_threads(sums, 4)
+    assert blas_threads() == before
+
+
+def test_a_sum_on_any_thread_uses_one_blas_thread():
+    with one_thread_blas():  # threadpoolctl remembers which thread was the first to set a limit
+        pass
+    seen = []
+
+    def sums(_):
+        map_reduce(range(8), lambda number: seen.extend(blas_threads()), lambda a, b: None, n_jobs=2)
+
+    run_on_threads(sums, 3)
+    assert set(seen) == {1}
+
+
+OVERLAPPING = """
+import threading
+from learnable.core.threads import _controller, one_thread_blas
+
+def count(): print(max(library["num_threads"] for library in _controller().info()), flush=True)
+first_in, second_in, first_out, end = (threading.Event() for _ in range(4))
+
+def first():
+    with one_thread_blas():
+        first_in.set()
+        second_in.wait()
+    first_out.set()
+    end.wait()
+
+def second():
+    first_in.wait()
+    with one_thread_blas():
+        second_in.set()
+        first_out.wait()
+        count()
+
+count()
+threads = [threading.Thread(target=first), threading.Thread(target=second)]
+for thread in threads: thread.start()
+threads[1].join()
+count()
+end.set()
+"""
+
+
+def test_overlapping_limits_of_two_threads_end_with_the_last():
+    outcome = subprocess.run(
+        [sys.executable, "-c", OVERLAPPING], capture_output=True, text=True, timeout=60, env=with_source()
+    )
+    before, within, after = outcome.stdout.split()
+    assert within == "1"
+    assert after == before
+
+
+def run_on_threads(task, n_threads):
+    threads = [threading.Thread(target=task, args=(number,)) for number in range(n_threads)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert not wrong
-    assert blas_threads() == before

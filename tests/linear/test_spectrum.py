@@ -105,9 +105,3 @@ def test_a_row_of_leverage_one_has_no_error_of_zero():
     expected = (y - leave_one_out_predictions(X, y, 1e-14))[0]
     assert not np.isnan(errors).any()
     assert (np.isinf(errors) | np.isclose(errors, expected, rtol=1e-3)).all()
-
-
-def test_shrinkage_runs_from_one_to_zero():
-    X, y, _ = draw(25, 4, False)
-    shrinkage = decompose(X, y, None, True).shrinkage(ALPHAS)
-    assert ((shrinkage > 0) & (shrinkage < 1)).all() and (np.diff(shrinkage, axis=1) < 0).all()

@@ -86,7 +86,8 @@ def interruptible(function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
 
     helper = threading.Thread(target=work, daemon=True)
     helper.start()
-    helper.join()
+    while helper.is_alive():
+        helper.join(0.1)  # a signal that arrives just before the wait begins does not end it; the next round does
     succeeded, result = outcome[0]
     if not succeeded:
         raise result
