@@ -69,13 +69,10 @@ def test_dual_path_solves_ridge(weighted, alpha, intercept):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("alpha", [0.0, 2.0])
 @pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("shape", [(120, 6), (20, 40)])
-def test_all_paths_agree(weighted, alpha, intercept, shape):
+@pytest.mark.parametrize("shape, alpha", [((120, 6), 0.0), ((120, 6), 2.0), ((20, 40), 2.0)])
+def test_all_paths_agree(weighted, intercept, shape, alpha):
     X, y, weight = random_table(3, *shape, 2, weighted=weighted)
-    if alpha == 0 and shape[0] < shape[1]:
-        pytest.skip("conjugate gradients find another of the many solutions: smallest in scaled columns")
     blocks = blocks_of(X, y, weight, rows=50)
     orthogonal = orthogonal_fit(X, y, weight, alpha, intercept=intercept)
     fits = [iterative_fit(blocks, alpha, intercept=intercept, tol=1e-26 if alpha else 1e-15)]
@@ -131,14 +128,19 @@ def test_wildly_scaled_columns_make_least_squares_fall_back_to_exact_scaling(exp
 
 
 @pytest.mark.parametrize("exponent", [-900, -300, 300, 900])
-def test_huge_and_tiny_targets_on_the_fast_paths(exponent):
+def test_huge_and_tiny_targets_on_the_gram_path(exponent):
     X, y, _ = tall_table()
     found, plain = least_squares(blocks_of(X, np.ldexp(y, exponent))), least_squares(blocks_of(X, y))
     np.testing.assert_allclose(np.ldexp(found.coef, -exponent), plain.coef, rtol=1e-12)
     np.testing.assert_allclose(np.ldexp(found.residual_norm, -exponent), plain.residual_norm, rtol=1e-12)
+
+
+@pytest.mark.parametrize("exponent", [-900, -300, 300, 900])
+def test_huge_and_tiny_targets_on_the_dual_path(exponent):
     X, y, _ = random_table(7, 50, 250)
     found, plain = (least_squares(blocks_of(X, t), 3.0) for t in (np.ldexp(y, exponent), y))
     np.testing.assert_allclose(np.ldexp(found.coef, -exponent), plain.coef, rtol=1e-11)
+    np.testing.assert_allclose(np.ldexp(found.residual_norm, -exponent), plain.residual_norm, rtol=1e-11)
 
 
 def test_least_squares_is_right_whichever_path_it_takes():

@@ -1,5 +1,6 @@
 from .certificate import Certificate as Certificate
 from .errors import DataError as DataError
+from .errors import DataTypeError as DataTypeError
 from .errors import LearnableError as LearnableError
 from .errors import ModelFileError as ModelFileError
 from .errors import ParameterError as ParameterError

@@ -18,6 +18,10 @@ class DataError(LearnableError, ValueError):
     """Data that cannot be learned from as they are: NaN, wrong shapes, one class, no rows."""
 
 
+class DataTypeError(DataError, TypeError):
+    """Data that are of the wrong type; a TypeError too, as scikit-learn raises for them."""
+
+
 class ModelFileError(LearnableError, ValueError):
     """A model file that is damaged, hostile, of another version, or a model that cannot be saved."""
 

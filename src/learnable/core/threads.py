@@ -47,12 +47,19 @@ _limit_lock = threading.Lock()
 _limit_state: dict[str, Any] = {"depth": 0, "limiter": None}
 
 
+def _take_control() -> None:
+    """Let this thread set OpenBLAS's limit: threadpoolctl heeds one thread only, and here the last one out lifts it."""
+    if hasattr(OpenBLASController, "clear_controlling_thread"):
+        OpenBLASController.clear_controlling_thread(force=True)
+
+
 @contextmanager
 def one_thread_blas() -> Iterator[None]:
     """Let BLAS use one thread inside the block; nests, and concurrent fits share one limit."""
     with _limit_lock:
         thread_budget()  # counted before the first limit
         if _limit_state["depth"] == 0:
+            _take_control()
             _limit_state["limiter"] = _controller().limit(limits=1)
         _limit_state["depth"] += 1
     try:
@@ -61,12 +68,9 @@ def one_thread_blas() -> Iterator[None]:
         with _limit_lock:
             _limit_state["depth"] -= 1
             if _limit_state["depth"] == 0:
-                # threadpoolctl lets only the thread that set a limit lift it; here the last one out does.
-                if hasattr(OpenBLASController, "clear_controlling_thread"):
-                    OpenBLASController.clear_controlling_thread(force=True)
+                _take_control()
                 _limit_state["limiter"].restore_original_limits()
-                if hasattr(OpenBLASController, "clear_controlling_thread"):
-                    OpenBLASController.clear_controlling_thread(force=True)
+                _take_control()
 
 
 def interruptible(function: Callable[..., R], *args: Any, **kwargs: Any) -> R:

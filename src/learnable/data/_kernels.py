@@ -8,6 +8,8 @@ product with an odd number are bijections, so that the change of a single elemen
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -69,7 +71,7 @@ def scan_dense(bits: Bits, multipliers: Bits, tail: Bits) -> tuple[np.uint64, np
 
 @kernel
 def scan_sparse(
-    bits: Bits, indices: NDArray[np.int64], indptr: NDArray[np.int64], multipliers: Bits, tail: Bits
+    bits: Bits, indices: NDArray[Any], indptr: NDArray[Any], multipliers: Bits, tail: Bits
 ) -> tuple[np.uint64, np.int64]:
     """Return what `scan_dense` returns, for the rows of a CSR matrix."""
     total = _ZERO

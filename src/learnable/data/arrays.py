@@ -15,13 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..core.errors import DataError
+from ..core.errors import DataError, DataTypeError
 
 _CHUNK_ROWS = 4096  # keeps the search for a NaN in the cache
-
-
-class DataTypeError(DataError, TypeError):
-    """Data that are of the wrong type; a TypeError too, as scikit-learn raises for them."""
 
 
 def as_array(owner: str, values: Any, name: str) -> NDArray[Any]:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.utils.validation import validate_data
 
-from ..core.errors import DataError
-from .arrays import DataTypeError, as_array, as_csr, as_numbers, check_shape, refuse_sparse, require_finite
+from ..core.errors import DataError, DataTypeError
+from .arrays import as_array, as_csr, as_numbers, check_shape, refuse_sparse, require_finite
 from .blocks import Blocks, Part
 from .fingerprint import scan
 from .frames import is_frame, open_frame, read_frame, take_named_columns

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._kernels import Bits, scan_dense, scan_sparse
-from .blocks import Block, Blocks, map_reduce
+from .blocks import Block, Blocks, map_reduce, unsigned
 
 _GOLDEN = 0x9E3779B97F4A7C15  # SplitMix64's increment
 _WEIGHT_COLUMN, _TARGET_COLUMN, _SHAPE_COLUMN = 2**32, 2**33, 2**34  # numbers that no feature has
@@ -56,8 +56,7 @@ def scan(blocks: Blocks, n_jobs: int | None = None, classes: NDArray[Any] | None
         tail = _sum_targets_and_weight(block)
         if blocks.sparse:
             X = block.X
-            indices, indptr = X.indices.astype(np.int64, copy=False), X.indptr.astype(np.int64, copy=False)
-            checksum, bad = scan_sparse(_bits(X.data), indices, indptr, multipliers, tail)
+            checksum, bad = scan_sparse(_bits(X.data), unsigned(X.indices), unsigned(X.indptr), multipliers, tail)
         else:
             checksum, bad = scan_dense(_bits(block.X), multipliers, tail)
         return Scan(int(checksum), int(bad))

@@ -9,8 +9,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import DataError
-from .arrays import DataTypeError, as_numbers, check_shape, kind_of
+from ..core.errors import DataError, DataTypeError
+from .arrays import as_numbers, check_shape, kind_of
 
 _NO_NUMPY_TYPE = (nw.Int128, nw.UInt128, nw.Decimal)
 

@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..data.blocks import Block, Blocks, Part, map_reduce
+from ..data.blocks import Block, Blocks, Part, map_reduce, unsigned
 from ..solvers.moments import dense_products, provisional_mean, sparse_products
 from ..solvers.problem import Evaluation
 from ._kernels import class_products, logistic_dense, logistic_sparse, softmax_rows
@@ -175,7 +175,7 @@ class LogisticProblem:
             X = block.X
             b = b - centre @ w
             loss, slope[0] = logistic_sparse(
-                X.data, X.indices, X.indptr, y, self.weight[rows], w, b, slope[1:], self.state[rows]
+                X.data, unsigned(X.indices), unsigned(X.indptr), y, self.weight[rows], w, b, slope[1:], self.state[rows]
             )
             slope[1:] -= slope[0] * centre
         else:

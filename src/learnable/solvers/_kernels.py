@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..core.jit import kernel
 
 Array = NDArray[np.float64]
-Index = NDArray[np.int32] | NDArray[np.int64]
+Index = NDArray[np.uint32] | NDArray[np.uint64]  # unsigned: no test for negative indices in the loop
 
 
 @kernel

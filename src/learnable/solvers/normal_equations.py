@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.run import Progress, no_progress
-from ..data.blocks import Block, Blocks, map_reduce
+from ..core.threads import one_thread_blas
+from ..data.blocks import Block, Blocks, map_reduce, unsigned
 from ._kernels import sparse_normal_product
 from .conjugate_gradient import conjugate_gradient
 from .moments import targets_of
@@ -132,15 +133,16 @@ def _solve_one(
         gap = float(r @ r) / alpha
         return gap / max(abs(value - gap), 1e-8 * float(y_square[0]), 1e-300)
 
-    solution = conjugate_gradient(
-        lambda v: normal_product(blocks, sums.x_mean, v, n_jobs=n_jobs) + alpha * v,
-        right,
-        preconditioner=lambda v: scale * scale * v,
-        measure=measure,
-        tol=0.5 * tol,
-        max_iter=limit,
-        progress=lambda iteration, value: progress(done + iteration, value),
-    )
+    with one_thread_blas():  # between the sweeps there are only short vectors
+        solution = conjugate_gradient(
+            lambda v: normal_product(blocks, sums.x_mean, v, n_jobs=n_jobs) + alpha * v,
+            right,
+            preconditioner=lambda v: scale * scale * v,
+            measure=measure,
+            tol=0.5 * tol,
+            max_iter=limit,
+            progress=lambda iteration, value: progress(done + iteration, value),
+        )
     return solution.x, solution.n_iter
 
 
@@ -153,7 +155,8 @@ def normal_product(blocks: Blocks, centre: Array, v: Array, *, n_jobs: int | Non
         w = np.ones(block.X.shape[0]) if block.weight is None else block.weight
         if blocks.sparse:
             X = block.X
-            return out, sparse_normal_product(X.data, X.indices, X.indptr, w, v, offset, out)
+            indices, indptr = unsigned(X.indices), unsigned(X.indptr)
+            return out, sparse_normal_product(X.data, indices, indptr, w, v, offset, out)
         z = w * ((block.X - centre) @ v)
         return (block.X - centre).T @ z, 0.0
 
