@@ -288,8 +288,7 @@ class LogisticProblem:
         return float(np.max(np.divide(np.abs(gradient), size, out=np.zeros_like(gradient), where=size > 0)))
 
 
-def feature_scale(problem: LogisticProblem) -> Any:
-    """Return the diagonal of an upper bound on the Hessian: a Jacobi preconditioner for conjugate gradients."""
-    total = problem.sums.weight.sum()
-    bound = problem.cost * 0.25 * np.r_[total, problem.sums.square] + problem.penalty
-    return np.tile(bound, problem.n_scores)
+def curvature_bound(problem: LogisticProblem) -> Array:
+    """Return an upper bound on the Hessian's diagonal: p(1 − p) ≤ ¼ of the columns' squares, plus the penalty."""
+    bound = 0.25 * problem.cost * np.r_[problem.sums.weight.sum(), problem.sums.square] + problem.penalty
+    return np.tile(np.where(bound > 0, bound, 1.0), problem.n_scores)

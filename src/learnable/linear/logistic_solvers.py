@@ -10,18 +10,20 @@ r"""Which solver for which shape of logistic problem.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from ..core.run import Progress, no_progress
-from ..core.threads import interruptible
+from ..core.threads import interruptible, one_thread_blas
 from ..data.blocks import Blocks, Part
 from ..solvers.least_squares import dense_rows
 from ..solvers.newton import factorised, newton
-from ..solvers.problem import Solution
+from ..solvers.problem import Evaluation, Solution
 from ..solvers.quasi_newton import lbfgs
-from .likelihood import LogisticProblem, class_sums, feature_scale
+from .likelihood import LogisticProblem, class_sums, curvature_bound
 
 Array = NDArray[np.float64]
 
@@ -44,17 +46,17 @@ def solve(
     n_parameters = problem.n_scores * problem.width
     x0 = np.zeros(n_parameters) if start is None else start
     if solver == "lbfgs":
-        scale = 1.0 / feature_scale(problem)
+        scale = 1.0 / curvature_bound(problem)
         return lbfgs(problem, x0, inverse_hessian=lambda g: scale * g, tol=tol, max_iter=max_iter, progress=progress)
     if solver == "newton-cg":
-        return newton(HessianFree(problem), x0, tol=tol, max_iter=max_iter, progress=progress)
+        return HessianFree(problem).minimise(x0, tol=tol, max_iter=max_iter, progress=progress)
     if solver == "newton-cholesky":
         return newton(problem, x0, tol=tol, max_iter=max_iter, progress=progress)
     n, d = problem.blocks.n_rows, problem.blocks.n_columns
     if n < d and n * problem.n_scores <= _MOST_DIRECT and n * d <= 4e7 and problem.penalty:
         return _solve_in_row_space(problem, tol=tol, max_iter=max_iter, progress=progress)
     if n_parameters > _MOST_DIRECT:
-        return newton(HessianFree(problem), x0, tol=tol, max_iter=max_iter, progress=progress)
+        return HessianFree(problem).minimise(x0, tol=tol, max_iter=max_iter, progress=progress)
     # A Hessian of 4n/p rows costs about as much as four evaluations on all rows.
     rows = max(_FEWEST_THINNED, _ROWS_PER_PARAMETER * n_parameters, 4 * n // n_parameters)
     if start is None and n >= 8 * rows:
@@ -63,10 +65,30 @@ def solve(
 
 
 class HessianFree:
-    """The problem with its Hessian as a product only, preconditioned by its diagonal bound."""
+    """The problem in scaled coordinates u = x/scale, with its Hessian as a product only.
+
+    The scaling makes the Hessian's diagonal at most one, which is what conjugate gradients need of a preconditioner.
+    """
 
     def __init__(self, problem: LogisticProblem) -> None:
-        self.problem, self.evaluate, self.hessian = problem, problem.evaluate, problem.hessian_product
+        self.problem = problem
+        self.scale = 1.0 / np.sqrt(curvature_bound(problem))
+
+    def evaluate(self, u: Array) -> Evaluation:
+        """Return the evaluation at x = scale·u, with the gradient in u."""
+        at = self.problem.evaluate(self.scale * u)
+        return at._replace(gradient=self.scale * at.gradient)
+
+    def hessian(self, u: Array) -> Callable[[Array], Array]:
+        """Return v ↦ Hv in u."""
+        product = self.problem.hessian_product(self.scale * u)
+        return lambda v: self.scale * product(self.scale * v)
+
+    def minimise(self, x0: Array, *, tol: float, max_iter: int, progress: Progress) -> Solution:
+        """Run Newton's method with conjugate gradients, and return the solution in x."""
+        with one_thread_blas():  # between the sweeps over the rows there are only short vectors
+            found = newton(self, x0 / self.scale, tol=tol, max_iter=max_iter, progress=progress)
+        return found._replace(x=self.scale * found.x, gradient=found.gradient / self.scale)
 
 
 def _hessian_cost(problem: LogisticProblem) -> float:
