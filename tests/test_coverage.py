@@ -84,9 +84,7 @@ def functions_of(path):
     names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     for node in tree.body:
         if isinstance(node, ast.ClassDef):
-            names |= {
-                f"{node.name}::{child.name}" for child in node.body if isinstance(child, ast.FunctionDef)
-            }
+            names |= {f"{node.name}::{child.name}" for child in node.body if isinstance(child, ast.FunctionDef)}
     return names
 
 

@@ -38,9 +38,7 @@ def exact_least_squares(X, y, weight=None, alpha=0.0, *, intercept=True) -> Exac
     coef = _minimum_norm_solution(gram, cross)
     fitted = _product(Z, coef)
     level = [m - s for m, s in zip(y_mean, _product([x_mean], coef)[0], strict=True)]
-    squares = [
-        sum(w[i] * (T[i][t] - fitted[i][t]) ** 2 for i in range(len(rows))) for t in range(len(y_mean))
-    ]
+    squares = [sum(w[i] * (T[i][t] - fitted[i][t]) ** 2 for i in range(len(rows))) for t in range(len(y_mean))]
     return ExactFit(
         _floats(coef, (len(x_mean), len(y_mean))),
         np.array([float(v) for v in level]) if intercept else np.zeros(len(y_mean)),

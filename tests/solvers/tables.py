@@ -1,5 +1,7 @@
 """Small tables, their blocks, and how far a fit is from the exact one, in units that no scaling changes."""
 
+from itertools import pairwise
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -13,7 +15,7 @@ def blocks_of(X, y=None, weight=None, *, parts=1, rows=None):
     cuts = sorted({0, X.shape[0], *(X.shape[0] * k * k // parts**2 for k in range(1, parts))})
     pieces = [
         Part(*(None if column is None else column[start:stop] for column in (X, y, weight)))
-        for start, stop in zip(cuts, cuts[1:], strict=False)
+        for start, stop in pairwise(cuts)
     ]
     return Blocks(pieces, rows)
 

@@ -3,6 +3,16 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tests.oracles.exact import exact_least_squares
+from tests.solvers.tables import (
+    EPS,
+    blocks_of,
+    coefficient_error,
+    condition_number,
+    nearly_collinear_table,
+    random_sparse,
+    random_table,
+)
 
 from learnable.solvers.least_squares import (
     CLOSED_FORM_TOLERANCE,
@@ -14,16 +24,6 @@ from learnable.solvers.least_squares import (
 from learnable.solvers.moments import centred_moments
 from learnable.solvers.normal_equations import iterative_fit
 from learnable.solvers.orthogonal import orthogonal_fit
-from tests.oracles.exact import exact_least_squares
-from tests.solvers.tables import (
-    EPS,
-    blocks_of,
-    coefficient_error,
-    condition_number,
-    nearly_collinear_table,
-    random_sparse,
-    random_table,
-)
 
 # The Gram path stops refining at a proven error of 1e-13; the bound 1/κ₁ of LAPACK may be off by a small factor.
 GRAM_ERROR = 4e-13
@@ -200,7 +200,10 @@ def test_constant_columns_on_the_gram_path_get_zero(sparse):
 def test_a_column_whose_variance_underflows_is_not_taken_for_constant():
     X, y, _ = tall_table(14)
     X[:, 5] *= 2.0**-600
-    found, plain = least_squares(blocks_of(X, y)), orthogonal_fit(X * np.where(np.arange(64) == 5, 2.0**600, 1), y, None)
+    found, plain = (
+        least_squares(blocks_of(X, y)),
+        orthogonal_fit(X * np.where(np.arange(64) == 5, 2.0**600, 1), y, None),
+    )
     assert found.rank == 64
     assert found.coef[5, 0] == pytest.approx(plain.coef[5, 0] * 2.0**600, rel=1e-10)
 

@@ -1,4 +1,4 @@
-"""Moments about the mean: against fractions, the same bits however the rows come, digits kept where they could cancel."""
+"""Moments about the mean: against fractions, the same bits however the rows come, no digits lost."""
 
 from fractions import Fraction
 
@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from tests.solvers.tables import EPS, blocks_of, random_sparse, random_table
 
 from learnable.solvers.moments import centred_moments, provisional_mean, targets_of
-from tests.solvers.tables import EPS, blocks_of, random_sparse, random_table
 
 
 def exact_moments(X, y, weight, intercept):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import lsq_linear, nnls
+from tests.solvers.tables import blocks_of, random_sparse, random_table
 
 from learnable.solvers.nonnegative import nonnegative_fit
 from learnable.solvers.orthogonal import orthogonal_fit
-from tests.solvers.tables import blocks_of, random_sparse, random_table
 
 KKT = 1e-10
 

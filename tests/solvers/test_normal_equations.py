@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tests.oracles.exact import exact_least_squares
+from tests.solvers.tables import EPS, blocks_of, coefficient_error, random_sparse, random_table
 
 from learnable.solvers.moments import centred_moments
 from learnable.solvers.normal_equations import column_sums, iterative_fit, normal_product
-from tests.oracles.exact import exact_least_squares
-from tests.solvers.tables import EPS, blocks_of, coefficient_error, random_sparse, random_table
 
 
 def objective(X, y, weight, alpha, coef, intercept):
@@ -88,7 +88,7 @@ def test_the_dual_value_never_exceeds_the_optimum(steps):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
-@pytest.mark.parametrize("stop_at", [1, 2, 3, 5])
+@pytest.mark.parametrize("stop_at", [1, 3])
 def test_progress_stops_it_at_once(alpha, stop_at):
     X, y, _ = random_table(4, 60, 30)
     X *= np.logspace(-1, 1, 30)
@@ -104,7 +104,7 @@ def test_progress_stops_it_at_once(alpha, stop_at):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
-@pytest.mark.parametrize("stop_at", [1, 2, 3, 5])
+@pytest.mark.parametrize("stop_at", [1, 3])
 def test_the_value_belongs_to_the_coefficients_returned(alpha, stop_at):
     X, y, _ = random_table(5, 60, 30)
     X = X * np.logspace(-1, 1, 30)

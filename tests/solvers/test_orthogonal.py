@@ -1,13 +1,10 @@
-"""Orthogonal factorisation against rational arithmetic: any rank, any shape, any scale; and the laws of least squares."""
+"""Orthogonal factorisation against rational arithmetic: any rank, shape and scale; and the laws of least squares."""
 
 import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-
-from learnable.solvers.least_squares import CLOSED_FORM_TOLERANCE
-from learnable.solvers.orthogonal import orthogonal_fit, reciprocal_condition, weighted_mean
 from tests.oracles.exact import exact_least_squares, exact_unit_errors
 from tests.solvers.tables import (
     EPS,
@@ -17,6 +14,9 @@ from tests.solvers.tables import (
     own_units_error,
     random_table,
 )
+
+from learnable.solvers.least_squares import CLOSED_FORM_TOLERANCE
+from learnable.solvers.orthogonal import orthogonal_fit, reciprocal_condition, weighted_mean
 
 SMALL = st.integers(-9, 9).map(float)
 

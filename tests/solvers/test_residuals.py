@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-
-from learnable.solvers.residuals import relative_residual, residual_sums
 from tests.oracles.exact import exact_least_squares
 from tests.solvers.tables import EPS, blocks_of, random_sparse, random_table
+
+from learnable.solvers.residuals import relative_residual, residual_sums
 
 
 def plain_sums(X, y, weight, centre, level, coef):

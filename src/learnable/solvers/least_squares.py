@@ -31,6 +31,8 @@ _SMALL_WORK = 2e6  # n·d² below which the most accurate path costs nothing
 _MIN_RCOND = 1e-10  # of the Gram matrix: refinement then gains at least five digits a pass
 _MAX_PASSES = 4
 _LARGEST_SPARSE_GRAM = 3000  # columns; more would fill the memory with a dense d×d matrix
+_LARGEST_SPARSE_RIDGE = 500  # columns; with a penalty conjugate gradients certify their result too, and are faster
+_LARGEST_DENSE_COPY = 2e7  # elements of sparse data that may be made dense
 
 
 def least_squares(
@@ -55,8 +57,11 @@ def least_squares(
         None where only an iterative method will do: sparse data too wide for a Gram matrix and too large to be dense.
     """
     n, d = blocks.n_rows, blocks.n_columns
+    most = _LARGEST_SPARSE_RIDGE if alpha > 0 else _LARGEST_SPARSE_GRAM
+    if blocks.sparse and n * d * d > _SMALL_WORK and d > most:
+        return None
     if n * d * d > _SMALL_WORK:
-        if n >= d + intercept and (not blocks.sparse or d <= _LARGEST_SPARSE_GRAM):
+        if n >= d + intercept:
             moments = centred_moments(blocks, intercept=intercept, n_jobs=n_jobs)
             fit = gram_fit(blocks, moments, alpha, intercept=intercept, n_jobs=n_jobs)
             if fit is not None:
@@ -65,7 +70,7 @@ def least_squares(
             fit = dual_fit(blocks, alpha, intercept=intercept)
             if fit is not None:
                 return fit
-    if blocks.sparse and n * d > 2e7:
+    if blocks.sparse and n * d > _LARGEST_DENSE_COPY:
         return None
     return orthogonal_fit(*dense_rows(blocks), alpha, intercept=intercept)
 
