@@ -30,5 +30,9 @@ class VerificationError(LearnableError, ValueError):
     """A model whose certificate cannot be re-derived, because there is no model, no record or no checker."""
 
 
+class NoRootError(LearnableError, ArithmeticError):
+    """A root that was not found."""
+
+
 class SeparableDataError(DataError):
     """A likelihood without a maximum: a linear rule separates the classes and nothing bounds the weights."""

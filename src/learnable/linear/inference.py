@@ -61,16 +61,22 @@ class RegressionSummary:
         return "\n".join(lines)
 
 
+def row_norms(A: Array) -> Array:
+    """Return the length of every row, free of overflow and underflow."""
+    exponents = np.frexp(np.abs(A).max(axis=1, initial=0.0))[1]
+    return np.asarray(np.ldexp(np.linalg.norm(np.ldexp(A, -exponents[:, None]), axis=1), exponents))
+
+
 def regression_summary(model: Any, inverse_factor: Array, level: float) -> RegressionSummary:
     """Return the summary of a fitted LinearRegression; `inverse_factor` is F⁻¹ with FᵀF the centred Gram matrix."""
     names = list(getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)]))
     estimate = np.atleast_2d(model.coef_)
-    unit = np.linalg.norm(inverse_factor, axis=1)  # √diag((XᵀX)⁻¹)
+    unit = row_norms(inverse_factor)  # √diag((XᵀX)⁻¹)
     if model.fit_intercept:
         names = ["(intercept)", *names]
         estimate = np.column_stack([np.atleast_1d(model.intercept_), estimate])
-        at_zero = model.x_mean_ @ inverse_factor
-        unit = np.r_[np.sqrt(1.0 / model.weight_sum_ + at_zero @ at_zero), unit]
+        at_zero = np.r_[1.0 / np.sqrt(model.weight_sum_), model.x_mean_ @ inverse_factor]
+        unit = np.r_[row_norms(at_zero[None, :]), unit]
     error = np.outer(model.residual_std_, unit)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = estimate / error

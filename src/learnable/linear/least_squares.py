@@ -31,7 +31,7 @@ from ..solvers.least_squares import CLOSED_FORM_TOLERANCE, least_squares
 from ..solvers.nonnegative import nonnegative_fit
 from ..solvers.normal_equations import iterative_fit
 from ._base import LinearRegressorModel
-from .inference import RegressionSummary, regression_summary
+from .inference import RegressionSummary, regression_summary, row_norms
 
 Array = NDArray[np.float64]
 
@@ -125,7 +125,7 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
         kind, tolerance = "closed-form", CLOSED_FORM_TOLERANCE
         if self.positive:
             kind, tolerance = "stationarity", max(self.tol, CLOSED_FORM_TOLERANCE)
-            fit = nonnegative_fit(blocks, 0.0, intercept=intercept, n_jobs=self.n_jobs)
+            fit = nonnegative_fit(blocks, 0.0, intercept=intercept)
         else:
             direct = least_squares(blocks, intercept=intercept, n_jobs=self.n_jobs)
             if direct is None:
@@ -154,8 +154,9 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
     @property
     def singular_(self) -> Array:
         """Singular values of the centred, weighted X."""
-        check_is_fitted(self)
-        return np.asarray(svdvals(self._factor()))
+        if not hasattr(self, "gram_factor_"):
+            raise AttributeError("singular_ exists after a direct fit only: neither with positive=True nor iterative.")
+        return np.asarray(svdvals(self.gram_factor_))
 
     @property
     def residual_std_(self) -> Array:
@@ -194,17 +195,15 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
         check_is_fitted(self)
         X = read_features(self, X)
         X = X.toarray() if hasattr(X, "toarray") else X
+        extra = float(new_observation) + (1.0 / self.weight_sum_ if self.fit_intercept else 0.0)
         spread = (X - self.x_mean_) @ self._inverse_factor()
-        variance = np.einsum("ij,ij->i", spread, spread) + float(new_observation)
-        if self.fit_intercept:
-            variance += 1.0 / self.weight_sum_
-        scale = np.sqrt(variance)
+        scale = row_norms(np.column_stack([np.full(len(X), np.sqrt(extra)), spread]))
         loc = np.asarray(X @ self.coef_.T + self.intercept_)
-        std = self.residual_std_
+        std = np.maximum(self.residual_std_, np.finfo(float).tiny)  # a perfect fit has no spread, a distribution some
         return StudentT(self.df_resid_, loc, scale * std[0] if loc.ndim == 1 else scale[:, None] * std)
 
     def _factor(self) -> Array:
-        if not hasattr(self, "gram_factor_"):
+        if not hasattr(self, "gram_factor_") or self.rank_ < self.n_features_in_:
             why = "positive=True" if self.positive else f"rank {self.rank_} is below {self.n_features_in_} columns"
             raise DataError(
                 f"LinearRegression: standard errors and intervals need the full-rank, unconstrained fit of a dense or "
@@ -226,16 +225,17 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
         super()._check_loaded()
         if not hasattr(self, "coef_"):
             return
-        d, k = self.n_features_in_, 1 if self.coef_.ndim == 1 else len(self.coef_)
-        shapes = {"residual_norm_": (k,), "x_mean_": (d,), "gram_factor_": (d, d)}
-        for name, shape in shapes.items():
-            array = getattr(self, name, None)
-            if array is None and name == "gram_factor_":
-                continue
-            if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != shape:
-                raise ModelFileError(f"load: {name} must be a float64 array of shape {shape}.")
         for name in ("rank_", "df_resid_", "n_rows_"):
             if not isinstance(getattr(self, name, None), int):
                 raise ModelFileError(f"load: {name} must be an integer.")
+        d, k = self.n_features_in_, 1 if self.coef_.ndim == 1 else len(self.coef_)
+        shapes: dict[str, tuple[int, ...]] = {"residual_norm_": (k,), "x_mean_": (d,)}
+        if hasattr(self, "gram_factor_"):
+            size = d if self.rank_ == d else len(self.gram_factor_)
+            shapes["gram_factor_"] = (size, size)
+        for name, shape in shapes.items():
+            array = getattr(self, name, None)
+            if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != shape:
+                raise ModelFileError(f"load: {name} must be a float64 array of shape {shape}.")
         if not isinstance(getattr(self, "weight_sum_", None), float) or not self.weight_sum_ > 0:
             raise ModelFileError("load: weight_sum_ must be a positive number.")

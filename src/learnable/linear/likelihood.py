@@ -153,7 +153,9 @@ class LogisticProblem:
         if not np.bincount(y, weights=weight, minlength=self.n_classes).all():
             return None
         weight = weight * (self.sums.weight.sum() / weight.sum())
-        blocks = Blocks([Part(X, y, weight)])
+        blocks = Blocks(
+            [Part(X, y, weight)], rows=_TILE_ROWS
+        )  # few rows, many parameters: small blocks for all threads
         sums = class_sums(blocks, self.n_classes, intercept=self.intercept, n_jobs=self.n_jobs)
         C = self.cost if self.penalty else np.inf
         # One centre for both, so that θ means the same in both.

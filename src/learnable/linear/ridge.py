@@ -156,7 +156,7 @@ class Ridge(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
         """Return the solution for one α and the kind of its certificate."""
         intercept = self.fit_intercept
         if self.positive:
-            return nonnegative_fit(blocks, alpha, intercept=intercept, n_jobs=self.n_jobs), "stationarity"
+            return nonnegative_fit(blocks, alpha, intercept=intercept), "stationarity"
         if self.solver == "svd":
             return orthogonal_fit(*dense_rows(blocks), alpha, intercept=intercept), "closed-form"
         if self.solver not in _ITERATIVE:

@@ -26,7 +26,7 @@ from ..core.run import Run
 from ..data.door import Table, door
 from ..solvers.least_squares import CLOSED_FORM_TOLERANCE, dense_rows, least_squares
 from ..solvers.orthogonal import LinearFit
-from ..solvers.residuals import relative_residual, residual_sums
+from ..solvers.residuals import column_size, relative_residual, residual_sums
 from ._base import LinearRegressorModel
 from .ridge import Ridge
 from .spectrum import RidgeSpectrum, ridge_spectrum
@@ -282,16 +282,22 @@ def _certified_fit(
     if table.y.ndim == 2 and targets != slice(0, table.y.shape[1]):
         blocks = type(blocks)([part._replace(y=part.y[:, targets]) for part in blocks.parts])  # type: ignore[index]
     coef, level = spectrum.coefficients(np.array([alpha]))[0][:, targets], spectrum.y_mean[targets]
-    x_norm = np.sqrt(np.einsum("ij,ij->j", spectrum.rows, spectrum.rows))
-    y_norm = np.linalg.norm(spectrum.y[:, targets], axis=0)
     weight = float((spectrum.root_weight**2).sum())
-    sums = residual_sums(blocks, spectrum.x_mean, level, coef, n_jobs=n_jobs)
-    gradient = sums.cross - alpha * coef
-    total = sums.total if intercept else np.zeros_like(sums.total)
-    value = float(relative_residual(gradient, total, x_norm, y_norm, coef, alpha, weight).max(initial=0.0))
+    mean, offset = spectrum.x_mean, level - spectrum.x_mean @ coef
+    sums = residual_sums(blocks, mean, level, coef, n_jobs=n_jobs)
+    values = relative_residual(
+        sums.cross - alpha * coef,
+        sums.total if intercept else np.zeros_like(sums.total),
+        x_size=column_size(np.linalg.norm(spectrum.rows, axis=0), mean, weight),
+        y_size=column_size(np.linalg.norm(spectrum.y[:, targets], axis=0), spectrum.y_mean[targets], weight),
+        coef=coef,
+        intercept=offset,
+        penalty=alpha,
+        weight=weight,
+    )
+    value = float(values.max(initial=0.0))
     if not value <= CLOSED_FORM_TOLERANCE:
         exact = least_squares(blocks, alpha, intercept=intercept, n_jobs=n_jobs)
         if exact is not None:
             return exact
-    mean = spectrum.x_mean
-    return LinearFit(coef, level - mean @ coef, len(spectrum.values), None, mean, np.sqrt(sums.square), value, 1)
+    return LinearFit(coef, offset, len(spectrum.values), None, mean, np.sqrt(sums.square), value, 1)

@@ -21,7 +21,7 @@ from ..core.threads import interruptible
 from ..data.blocks import Blocks
 from .moments import Moments, centred_moments
 from .orthogonal import LinearFit, eliminate_intercept, orthogonal_fit, weighted_mean
-from .residuals import relative_residual, residual_sums
+from .residuals import column_size, relative_residual, residual_sums
 
 Array = NDArray[np.float64]
 
@@ -30,6 +30,7 @@ CLOSED_FORM_TOLERANCE = 1e-12
 _SMALL_WORK = 2e6  # n·d² below which the most accurate path costs nothing
 _MIN_RCOND = 1e-10  # of the Gram matrix: refinement then gains at least five digits a pass
 _MAX_PASSES = 4
+_ROUNDING = 1e-14
 _LARGEST_SPARSE_GRAM = 3000  # columns; more would fill the memory with a dense d×d matrix
 _LARGEST_SPARSE_RIDGE = 500  # columns; with a penalty conjugate gradients certify their result too, and are faster
 _LARGEST_DENSE_COPY = 2e7  # elements of sparse data that may be made dense
@@ -81,7 +82,8 @@ def gram_fit(
     """Solve by Cholesky of S + αI; None when the matrix is too ill-conditioned to be trusted."""
     diagonal = np.diag(moments.gram) + alpha
     active = diagonal > 0
-    if not _safe_range(diagonal[active]) or not _really_constant(blocks, ~active):
+    varying_y = moments.y_square[moments.y_square > 0]
+    if not _safe_range(np.r_[diagonal[active], varying_y]) or not _really_constant(blocks, ~active):
         return None
     scale = np.exp2(-np.round(0.5 * np.log2(diagonal[active])))
     A = moments.gram[np.ix_(active, active)] + alpha * np.eye(int(active.sum()))
@@ -96,29 +98,37 @@ def gram_fit(
         return out
 
     coef, level = solve(moments.cross), moments.y_mean.copy()
-    x_norm, y_norm = np.sqrt(np.maximum(np.diag(moments.gram), 0.0)), np.sqrt(np.maximum(moments.y_square, 0.0))
-    best: tuple[float, Array, Array, Array] | None = None
+    mean = moments.x_mean if intercept else np.zeros(blocks.n_columns)
+    x_size = column_size(np.sqrt(np.maximum(np.diag(moments.gram), 0.0)), mean, moments.weight)
+    y_size = column_size(np.sqrt(np.maximum(moments.y_square, 0.0)), moments.y_mean, moments.weight)
+    best: LinearFit | None = None
     for passes in range(1, _MAX_PASSES + 1):
         sums = residual_sums(blocks, moments.x_mean, level, coef, n_jobs=n_jobs)
         total = sums.total if intercept else np.zeros_like(sums.total)
-        gradient = sums.cross - alpha * coef
-        value = float(relative_residual(gradient, total, x_norm, y_norm, coef, alpha, moments.weight).max(initial=0.0))
-        if best is None or value < best[0]:
-            best = (value, coef, level, sums.square)
-        if value <= 1e-13 * rcond or (value > 0.5 * best[0] and passes > 1):
+        gradient, offset = sums.cross - alpha * coef, level - mean @ coef
+        values = relative_residual(
+            gradient,
+            total,
+            x_size=x_size,
+            y_size=y_size,
+            coef=coef,
+            intercept=offset,
+            penalty=alpha,
+            weight=moments.weight,
+        )
+        value, norm = float(values.max(initial=0.0)), np.sqrt(np.maximum(sums.square, 0.0))
+        improved = best is None or value < 0.5 * best.value
+        if best is None or value < best.value:
+            best = LinearFit(coef, offset, int(active.sum()), None, mean, norm, value, passes)
+        if value <= _ROUNDING * rcond or not improved:
             break  # the error, at most value/rcond, is at rounding level, or no longer falls
         coef = coef + solve(gradient)
         level = level + total / moments.weight
-    value, coef, level, square = best  # type: ignore[misc]
-    if not value <= CLOSED_FORM_TOLERANCE:
+    if best is None or not best.value <= CLOSED_FORM_TOLERANCE:
         return None
-    full = None
-    if alpha == 0 and active.all():
-        full = np.triu(R) / scale
-    mean = moments.x_mean if intercept else np.zeros(blocks.n_columns)
-    return LinearFit(
-        coef, level - mean @ coef, int(active.sum()), full, mean, np.sqrt(np.maximum(square, 0.0)), value, passes
-    )
+    full = np.zeros((len(active),) * 2)
+    full[np.ix_(active, active)] = np.triu(R) / scale
+    return best._replace(factor=full if alpha == 0 else None)
 
 
 def dual_fit(blocks: Blocks, alpha: float, *, intercept: bool) -> LinearFit | None:
@@ -131,30 +141,41 @@ def dual_fit(blocks: Blocks, alpha: float, *, intercept: bool) -> LinearFit | No
     with np.errstate(over="ignore", invalid="ignore"):
         Z, t = eliminate_intercept(X, y, weight, x_mean, y_mean, intercept)
         x_norm = np.sqrt(np.einsum("ij,ij->j", Z, Z))
-    if not _safe_range(x_norm[x_norm > 0] ** 2):
+        y_norm = np.linalg.norm(t, axis=0)
+    if not _safe_range(np.r_[x_norm[x_norm > 0], y_norm[y_norm > 0]] ** 2):
         return None
     K = interruptible(np.matmul, Z, Z.T)
     K.flat[:: len(K) + 1] += alpha
     factor = _cholesky(K)
     if factor is None:
         return None
-    a, rest, y_norm, nothing = np.zeros_like(t), t, np.linalg.norm(t, axis=0), np.zeros(y.shape[1])
-    passes, value, last = 0, np.inf, np.inf
-    while passes < _MAX_PASSES:
-        passes += 1
+    weight_sum = float(len(X) if weight is None else weight.sum())
+    x_size, y_size = column_size(x_norm, x_mean, weight_sum), column_size(y_norm, y_mean, weight_sum)
+    a, rest, best = np.zeros_like(t), t, None
+    for passes in range(1, _MAX_PASSES + 1):
         a = a + cho_solve((factor[0], False), rest, check_finite=False)
         coef = Z.T @ a
         r = t - Z @ coef
-        rest = r - alpha * a
-        gradient = Z.T @ rest
-        value = float(relative_residual(gradient, nothing, x_norm, y_norm, coef, alpha, 1.0).max(initial=0.0))
-        if value <= 1e-13 * factor[1] or value > 0.5 * last:
+        rest, offset = r - alpha * a, y_mean - x_mean @ coef
+        values = relative_residual(
+            Z.T @ rest,
+            np.zeros(y.shape[1]),
+            x_size=x_size,
+            y_size=y_size,
+            coef=coef,
+            intercept=offset,
+            penalty=alpha,
+            weight=weight_sum,
+        )
+        value, norm = float(values.max(initial=0.0)), np.linalg.norm(r, axis=0)
+        improved = best is None or value < 0.5 * best.value
+        if best is None or value < best.value:
+            best = LinearFit(coef, offset, len(Z), None, x_mean, norm, value, passes)
+        if value <= _ROUNDING * factor[1] or not improved:
             break
-        last = value
-    if not value <= CLOSED_FORM_TOLERANCE:
+    if best is None or not best.value <= CLOSED_FORM_TOLERANCE:
         return None
-    norm = np.linalg.norm(r, axis=0)
-    return LinearFit(coef, y_mean - x_mean @ coef, len(Z), None, x_mean, norm, value, passes)
+    return best._replace(factor=np.triu(factor[0]) if alpha == 0 else None)
 
 
 def dense_rows(blocks: Blocks) -> tuple[Array, Array, Array | None]:
@@ -178,6 +199,7 @@ def _cholesky(A: Array) -> tuple[Array, float] | None:
 
 def _safe_range(squares: Array) -> bool:
     """Tell whether sums of squares are far from overflow and underflow."""
+    squares = np.asarray(squares)
     return bool(np.isfinite(squares).all() and (squares < 1e250).all() and (squares > 1e-250).all())
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, lapack
 
-from ..core.errors import ParameterError
+from ..core.errors import NoRootError
 from ..core.run import Progress, no_progress
 from .conjugate_gradient import conjugate_gradient
 from .problem import Evaluation, Solution, TwiceSmooth
@@ -114,10 +114,10 @@ def newton_root(
             break
         x, f = x + step, trial
         if abs(step) <= tol * max(1.0, abs(x)):
-            break
-    if not np.isfinite(f):
-        raise ParameterError(f"newton_root: the function is not finite at x0 = {x0}; start elsewhere.")
-    return x
+            return x
+    if f == 0:
+        return x
+    raise NoRootError(f"newton_root: stopped at x = {x:g} where f = {f:g}: no root, or a flat point; start elsewhere.")
 
 
 def factorised(H: Array) -> Callable[[Array], Array]:
@@ -126,7 +126,8 @@ def factorised(H: Array) -> Callable[[Array], Array]:
     Where rounding has made H indefinite, the smallest multiple of the diagonal that repairs it is added: the step stays
     a descent direction.
     """
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(H), np.finfo(float).tiny))
+    diagonal = np.diag(H)
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     A = H * np.outer(scale, scale)
     for shift in (0.0, *10.0 ** np.arange(-14.0, 1.0)):
         R, info = lapack.dpotrf(A + shift * np.eye(len(A)), lower=0)

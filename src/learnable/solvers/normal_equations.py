@@ -20,7 +20,7 @@ from ._kernels import sparse_normal_product
 from .conjugate_gradient import conjugate_gradient
 from .moments import targets_of
 from .orthogonal import LinearFit
-from .residuals import relative_residual, residual_sums
+from .residuals import Residuals, column_size, relative_residual, residual_sums
 
 Array = NDArray[np.float64]
 
@@ -74,33 +74,51 @@ def iterative_fit(
     sums = column_sums(blocks, intercept=intercept, n_jobs=n_jobs)
     d, k = blocks.n_columns, len(sums.y_mean)
     scale = 1.0 / np.sqrt(np.where(sums.x_square + alpha > 0, sums.x_square + alpha, 1.0))
-    x_norm, y_norm = np.sqrt(sums.x_square), np.sqrt(sums.y_square)
-    coef, level = np.zeros((d, k)), sums.y_mean.copy()
-    n_iter, value = 0, np.inf
-    limit = max_iter or max(1000, d)
-    for _ in range(_RESTARTS):
+    coef, level, stopped = np.zeros((d, k)), sums.y_mean.copy(), False
+
+    def watched(iteration: int, value: float) -> bool:
+        nonlocal stopped
+        stopped = progress(iteration, value)
+        return stopped
+
+    n_iter, limit, restarts = 0, max_iter or max(1000, d), 0
+    while True:
         state = residual_sums(blocks, sums.x_mean, level, coef, n_jobs=n_jobs)
-        gradient = state.cross - alpha * coef
-        if alpha > 0:
-            value = float(np.max(_relative_gap(state.square, coef, gradient, alpha, sums.y_square)))
-        else:
-            total = state.total if intercept else np.zeros(k)
-            value = float(relative_residual(gradient, total, x_norm, y_norm, coef, 0.0, sums.weight).max(initial=0.0))
-        if value <= tol or n_iter >= limit:
+        value = _measure(sums, state, coef, level - sums.x_mean @ coef, alpha, intercept)
+        if value <= tol or n_iter >= limit or stopped or restarts == _RESTARTS:
             break
+        restarts += 1
+        gradient = state.cross - alpha * coef
         for target in range(k):
             step, spent = _solve_one(
                 blocks, sums, alpha, gradient[:, target], coef[:, target], float(state.square[target]), scale, target,
-                tol=tol, limit=limit - n_iter, n_jobs=n_jobs, progress=progress, done=n_iter,
+                tol=tol, limit=limit - n_iter, n_jobs=n_jobs, progress=watched, done=n_iter,
             )  # fmt: skip
             coef[:, target] += step
             n_iter += spent
         if intercept:
             level = level + state.total / sums.weight
-    state = residual_sums(blocks, sums.x_mean, level, coef, n_jobs=n_jobs)
     norm = np.sqrt(np.maximum(state.square, 0.0))
-    rank = int(np.count_nonzero(sums.x_square))
+    rank = min(int(np.count_nonzero(sums.x_square)), blocks.n_rows - intercept)
     return LinearFit(coef, level - sums.x_mean @ coef, rank, None, sums.x_mean, norm, value, max(1, n_iter))
+
+
+def _measure(sums: ColumnSums, state: Residuals, coef: Array, offset: Array, alpha: float, intercept: bool) -> float:
+    """Return the largest relative gap (α > 0) or relative residual (α = 0) of the targets."""
+    gradient = state.cross - alpha * coef
+    if alpha > 0:
+        return float(np.max(_relative_gap(state.square, coef, gradient, alpha, sums.y_square)))
+    values = relative_residual(
+        gradient,
+        state.total if intercept else np.zeros_like(state.total),
+        x_size=column_size(np.sqrt(sums.x_square), sums.x_mean, sums.weight),
+        y_size=column_size(np.sqrt(sums.y_square), sums.y_mean, sums.weight),
+        coef=coef,
+        intercept=offset,
+        penalty=0.0,
+        weight=sums.weight,
+    )
+    return float(values.max(initial=0.0))
 
 
 def _solve_one(
@@ -121,17 +139,17 @@ def _solve_one(
 ) -> tuple[Array, int]:
     """Return the correction of one target's coefficients, and the iterations it took."""
     penalised = residual_square + alpha * float(start @ start)
-    y_square = sums.y_square[target : target + 1]
-    x_norm = np.sqrt(sums.x_square)
+    y_square = float(sums.y_square[target])
+    x_size = column_size(np.sqrt(sums.x_square), sums.x_mean, sums.weight)
 
     def measure(x: Array, r: Array) -> float:
         if alpha == 0:
-            terms = np.sqrt(y_square[0]) + x_norm @ np.abs(start + x)
-            return float(np.max(np.abs(r) / np.maximum(x_norm * terms, 1e-300)))
+            terms = np.sqrt(y_square) + x_size @ np.abs(start + x)
+            return float(np.max(np.abs(r) / np.maximum(x_size * terms, 1e-300)))
         # P(start + x) from the recurrence: the quadratic falls by (right + r)ᵀx.
         value = penalised - float((right + r) @ x)
         gap = float(r @ r) / alpha
-        return gap / max(abs(value - gap), 1e-8 * float(y_square[0]), 1e-300)
+        return gap / max(abs(value - gap), 1e-8 * y_square, 1e-300)
 
     with one_thread_blas():  # between the sweeps there are only short vectors
         solution = conjugate_gradient(

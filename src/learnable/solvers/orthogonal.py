@@ -2,7 +2,7 @@ r"""Least squares by orthogonal factorisation: the path for small, ill-condition
 
 Solves  min ‖√w (y − b − Xβ)‖² + α‖β‖²  on a dense copy of the data.
 
-- Columns are scaled by powers of two (exact), and the rank is decided after scaling.
+- Columns, targets and weights are scaled by powers of two (exact), and the rank is decided after scaling.
 - A full-rank problem is refined in extended precision (Björck's iteration on the augmented system), which makes the
   solution accurate to the last digits that the float64 data allow.
 - A rank-deficient or wide problem gets its solution of minimum norm, in the columns' own units.
@@ -17,15 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack, qr, solve_triangular
+from scipy.optimize import nnls
 
 from ..core.threads import interruptible
-from .residuals import relative_residual
+from .residuals import column_size, relative_residual
 
 Array = NDArray[np.float64]
+Exponents = NDArray[np.int64]
 
 _EPS = float(np.finfo(np.float64).eps)
 _MAX_REFINEMENTS = 4
-_LARGE = 2**18  # elements
 _CHUNK = 2**18  # elements converted to extended precision at a time
 
 
@@ -35,23 +36,59 @@ class LinearFit(NamedTuple):
     coef: Array  #: (d, k)
     intercept: Array  #: (k,)
     rank: int  #: of the centred X, after scaling its columns
-    factor: Array | None  #: (d, d) upper triangular, factorᵀfactor = centred Gram matrix; None if rank-deficient
+    factor: Array | None  #: upper triangular, with the singular values of the centred √w X; (d, d) where n > d
     x_mean: Array  #: (d,); zero without an intercept
     residual_norm: Array  #: (k,), √Σ w r²
     value: float  #: largest relative residual of the defining equations
     n_iter: int  #: factorisations and refinements
 
 
+class _Problem(NamedTuple):
+    """The data and the powers of two that bring every column of them to order one."""
+
+    X: Array
+    y: Array
+    weight: Array  #: (n,), largest in [¼, 1)
+    alpha: float  #: the penalty against the scaled weights
+    intercept: bool
+    x_mean: Array
+    y_mean: Array
+    x_exponents: Exponents  #: (d,)
+    y_exponents: Exponents  #: (k,)
+    weight_exponent: int
+
+    def x_rows(self, part: slice) -> Array:
+        """Return some rows of X, scaled."""
+        return np.asarray(np.ldexp(self.X[part], -self.x_exponents))
+
+    def y_rows(self, part: slice) -> Array:
+        """Return some rows of y, scaled."""
+        return np.asarray(np.ldexp(self.y[part], -self.y_exponents))
+
+
 def orthogonal_fit(
-    X: Array, y: Array, weight: Array | None, alpha: float = 0.0, *, intercept: bool = True
+    X: Array,
+    y: Array,
+    weight: Array | None,
+    alpha: float = 0.0,
+    *,
+    intercept: bool = True,
+    nonnegative: bool = False,
 ) -> LinearFit:
-    """Solve the problem of the module's docstring for dense X (n, d) and y (n, k)."""
+    """Solve the problem of the module's docstring for dense X (n, d) and y (n, k); with `nonnegative`, over β ≥ 0."""
+    problem = _scaled_problem(X, y, weight, alpha, intercept)
     n, d = X.shape
-    x_mean, y_mean = weighted_mean(X, weight, intercept), weighted_mean(y, weight, intercept)
     if n + (d if alpha else 0) >= d + intercept:
-        return _tall_fit(X, y, weight, alpha, intercept, x_mean, y_mean)
-    coef, rank, n_iter = _minimum_norm(*eliminate_intercept(X, y, weight, x_mean, y_mean, intercept))
-    return _finish(X, y, weight, alpha, intercept, coef, None, rank, None, x_mean, y_mean, n_iter)
+        return _tall_fit(problem, nonnegative)
+    common = int(problem.x_exponents.max(initial=0))
+    scaled = np.ldexp(X, -common), np.ldexp(y, -problem.y_exponents)
+    means = np.ldexp(problem.x_mean, -common), np.ldexp(problem.y_mean, -problem.y_exponents)
+    A, b = eliminate_intercept(*scaled, problem.weight, *means, intercept)
+    if nonnegative:
+        return _finish(problem, _nonnegative(np.ldexp(A, common - problem.x_exponents), b), nonnegative=True)
+    coef, rank, factor = _minimum_norm(A, b, problem.x_exponents - common)
+    factor = np.ldexp(factor, common + problem.weight_exponent // 2)
+    return _finish(problem, np.ldexp(coef, (problem.x_exponents - common)[:, None]), rank=rank, factor=factor, n_iter=2)
 
 
 def weighted_mean(rows: Array, weight: Array | None, wanted: bool = True) -> Array:
@@ -59,7 +96,7 @@ def weighted_mean(rows: Array, weight: Array | None, wanted: bool = True) -> Arr
     if not wanted:
         return np.zeros(rows.shape[1])
     w = np.ones(rows.shape[0]) if weight is None else weight
-    if rows.size > _LARGE:  # twice in float64 is as exact as once in extended precision, and much faster
+    if rows.size > _CHUNK:  # twice in float64 is as exact as once in extended precision, and much faster
         with np.errstate(over="ignore", invalid="ignore"):
             mean = w @ rows / w.sum()
             mean += sum(w[part] @ (rows[part] - mean) for part in _row_chunks(rows)) / w.sum()
@@ -71,50 +108,57 @@ def weighted_mean(rows: Array, weight: Array | None, wanted: bool = True) -> Arr
     return np.asarray(total / w.astype(np.longdouble).sum(), dtype=np.float64)
 
 
-def _tall_fit(
-    X: Array, y: Array, weight: Array | None, alpha: float, intercept: bool, x_mean: Array, y_mean: Array
-) -> LinearFit:
-    A, exponents = _design(X, weight, alpha, intercept)
-    b, y_exponents = _scaled_targets(y, weight, A.shape[0])
-    p, c = A.shape[1], int(intercept)
-    (factors, tau), R = interruptible(qr, A, mode="raw", check_finite=False)
-    R = R[:p]
-    if reciprocal_condition(R) > _EPS * max(A.shape):
-        x, n_iter = _refined_solution(A, b, factors, tau, R)
-        solution = np.ldexp(x, (y_exponents[None, :] - exponents[:, None]))
-        with np.errstate(over="ignore"):
-            factor = np.ldexp(R[c:, c:], exponents[c:])
-        level = solution[0] if intercept else np.zeros(y.shape[1])
-        return _finish(X, y, weight, alpha, intercept, solution[c:], level, p - c, factor, x_mean, y_mean, n_iter)
-    # min ‖R₂₂β − c₂‖ is the problem with the intercept eliminated: its first column of R belongs to the ones.
-    projected = _apply_q(factors, tau, b, transpose=True)[c:p]
-    coef, rank = _rank_deficient_solution(R[c:, c:], projected, exponents[c:])
-    coef = np.ldexp(coef, y_exponents)
-    return _finish(X, y, weight, alpha, intercept, coef, None, rank, None, x_mean, y_mean, 2)
+def eliminate_intercept(
+    X: Array, y: Array, weight: Array | None, x_mean: Array, y_mean: Array, intercept: bool
+) -> tuple[Array, Array]:
+    """Return √w(X − x̄) and √w(y − ȳ), turned so that the intercept's equation is the first row, without it."""
+    v = np.ones(len(X)) if weight is None else np.sqrt(weight)
+    A, b = v[:, None] * (X - x_mean), v[:, None] * (y - y_mean)
+    if not intercept:
+        return A, b
+    u = v / np.linalg.norm(v)
+    u[0] += 1.0  # a Householder vector that maps v to the first axis
+    scale = 2.0 / (u @ u)
+    return (A - np.outer(u, scale * (u @ A)))[1:], (b - np.outer(u, scale * (u @ b)))[1:]
 
 
-def _design(X: Array, weight: Array | None, alpha: float, intercept: bool) -> tuple[Array, NDArray[np.int64]]:
-    """Return A = √w [1, X] with the penalty's rows √α I below, columns scaled to a largest entry in [½, 1)."""
-    n, d = X.shape
-    c = int(intercept)
-    A = np.zeros((n + (d if alpha else 0), d + c), order="F")
-    A[:n, :c] = 1.0
-    A[:n, c:] = X
-    if weight is not None:
-        A[:n] *= np.sqrt(weight)[:, None]
-    largest = np.maximum(np.abs(A).max(axis=0), np.sqrt(alpha) * (np.arange(d + c) >= c))
-    exponents = np.frexp(largest)[1].astype(np.int64)
-    A[:n] = np.ldexp(A[:n], -exponents)
+def _scaled_problem(X: Array, y: Array, weight: Array | None, alpha: float, intercept: bool) -> _Problem:
+    w = np.ones(len(X)) if weight is None else weight
+    exponent = 2 * int(np.frexp(w.max())[1] // 2)  # even, so that its square root is a power of two as well
+    alpha = float(np.ldexp(alpha, -exponent))
+    largest = np.maximum(np.abs(X).max(axis=0), np.sqrt(alpha))
+    x_exponents = np.frexp(largest)[1].astype(np.int64)
+    y_exponents = np.frexp(np.abs(y).max(axis=0))[1].astype(np.int64)
+    means = weighted_mean(X, weight, intercept), weighted_mean(y, weight, intercept)
+    return _Problem(X, y, np.ldexp(w, -exponent), alpha, intercept, *means, x_exponents, y_exponents, exponent)
+
+
+def _tall_fit(problem: _Problem, nonnegative: bool) -> LinearFit:
+    """Factorise A = √w [1, X] with the penalty's rows √α I below, all scaled."""
+    (n, d), c = problem.X.shape, int(problem.intercept)
+    root, alpha = np.sqrt(problem.weight)[:, None], problem.alpha
+    height = n + (d if alpha else 0)
+    A, b = np.zeros((height, d + c), order="F"), np.zeros((height, problem.y.shape[1]), order="F")
+    A[:n, :c] = root
+    A[:n, c:] = root * problem.x_rows(slice(None))
+    b[:n] = root * problem.y_rows(slice(None))
     if alpha:
-        np.fill_diagonal(A[n:, c:], np.ldexp(np.sqrt(alpha), -exponents[c:]))
-    return A, exponents
-
-
-def _scaled_targets(y: Array, weight: Array | None, height: int) -> tuple[Array, NDArray[np.int64]]:
-    b = np.zeros((height, y.shape[1]), order="F")
-    b[: len(y)] = y if weight is None else y * np.sqrt(weight)[:, None]
-    exponents = np.frexp(np.abs(b).max(axis=0))[1].astype(np.int64)
-    return np.asfortranarray(np.ldexp(b, -exponents)), exponents
+        np.fill_diagonal(A[n:, c:], np.ldexp(np.sqrt(alpha), -problem.x_exponents))
+    (factors, tau), R = interruptible(qr, A, mode="raw", check_finite=False)
+    R = R[: d + c]
+    noise = _EPS * min(max(A.shape), 1000) * max(1e-300, float(np.linalg.norm(R, axis=0).max()))
+    with np.errstate(over="ignore"):
+        factor = np.ldexp(R[c:, c:], problem.x_exponents + problem.weight_exponent // 2)
+    projected = _apply_q(factors, tau, b, transpose=True)[c : d + c]
+    if nonnegative:
+        # min ‖R₂₂β − c₂‖ is the problem without the intercept, whose column is the first of R.
+        return _finish(problem, _nonnegative(R[c:, c:], projected), nonnegative=True)
+    if reciprocal_condition(R) > _EPS * min(max(A.shape), 1000):
+        x, n_iter = _refined_solution(A, b, factors, tau, R)
+        level = x[0] if problem.intercept else None
+        return _finish(problem, x[c:], level=level, rank=d, factor=factor, n_iter=n_iter)
+    coef, rank = _rank_deficient_solution(R[c:, c:], projected, problem.x_exponents, noise)
+    return _finish(problem, coef, rank=rank, factor=factor, n_iter=2)
 
 
 def _refined_solution(A: Array, b: Array, factors: Array, tau: Array, R: Array) -> tuple[Array, int]:
@@ -137,7 +181,7 @@ def _refined_solution(A: Array, b: Array, factors: Array, tau: Array, R: Array) 
         if iteration > 0 and size < _EPS / 4:
             break
         last = size if iteration > 0 else np.inf
-    return np.asarray(x, dtype=np.float64), iteration + 1
+    return np.asarray(x), iteration + 1
 
 
 def _augmented_residual(A: Array, b: Array, x: Any, r: Any) -> tuple[Array, Array]:
@@ -151,112 +195,120 @@ def _augmented_residual(A: Array, b: Array, x: Any, r: Any) -> tuple[Array, Arra
     return f, np.asarray(g, dtype=np.float64)
 
 
-def _minimum_norm(A: Array, b: Array) -> tuple[Array, int, int]:
-    """Return the minimum-norm solution of a wide system, its rank, and the number of steps."""
-    exponents = np.frexp(np.abs(A).max(axis=1, initial=0.0))[1]
-    A, b = np.ldexp(A, -exponents[:, None]), np.ldexp(b, -exponents[:, None])
+def _minimum_norm(A: Array, b: Array, exponents: Exponents) -> tuple[Array, int, Array]:
+    """Return the minimum-norm solution of a wide problem, its rank, and a factor with the singular values of A."""
     m, d = A.shape
     if m == 0:
-        return np.zeros((d, b.shape[1])), 0, 1
-    (factors, tau), R = interruptible(qr, A.T, mode="raw", check_finite=False)
+        return np.zeros((d, b.shape[1])), 0, np.zeros((0, 0))
+    row_exponents = np.frexp(np.abs(A).max(axis=1))[1]
+    rows, right = np.ldexp(A, -row_exponents[:, None]), np.ldexp(b, -row_exponents[:, None])
+    (factors, tau), R = interruptible(qr, rows.T, mode="raw", check_finite=False)
     R = R[:m]
-    if reciprocal_condition(R) <= _EPS * d:
-        column_exponents = np.frexp(np.abs(A).max(axis=0))[1].astype(np.int64)
-        return *_rank_deficient_solution(np.ldexp(A, -column_exponents), b, column_exponents), 2
+    factor = np.ldexp(R, row_exponents)
+    if reciprocal_condition(R) <= _EPS * min(d, 1000):
+        scaled = np.ldexp(A, -exponents)
+        noise = _EPS * min(d, 1000) * max(1e-300, float(np.linalg.norm(scaled, axis=0).max()))
+        coef, rank = _rank_deficient_solution(scaled, b, exponents, noise)
+        return np.ldexp(coef, -exponents[:, None]), rank, factor
     coef = np.zeros((d, b.shape[1]), dtype=np.longdouble)
     for _ in range(2):  # the solution, and one refinement
-        rest = np.asarray(b - np.vstack([A[p].astype(np.longdouble) @ coef for p in _row_chunks(A)]), dtype=np.float64)
+        done = np.vstack([rows[part].astype(np.longdouble) @ coef for part in _row_chunks(rows)])
         padded = np.zeros((d, b.shape[1]), order="F")
-        padded[:m] = solve_triangular(R, rest, trans="T", check_finite=False)
+        padded[:m] = solve_triangular(R, np.asarray(right - done, dtype=np.float64), trans="T", check_finite=False)
         coef = coef + _apply_q(factors, tau, padded, transpose=False)
-    return np.asarray(coef, dtype=np.float64), m, 2
+    return np.asarray(coef), m, factor
 
 
-def eliminate_intercept(
-    X: Array, y: Array, weight: Array | None, x_mean: Array, y_mean: Array, intercept: bool
-) -> tuple[Array, Array]:
-    """Return √w(X − x̄) and √w(y − ȳ), turned so that the intercept's equation is the first row, without it."""
-    v = np.ones(len(X)) if weight is None else np.sqrt(weight)
-    A, b = v[:, None] * (X - x_mean), v[:, None] * (y - y_mean)
-    if not intercept:
-        return A, b
-    u = v / np.linalg.norm(v)
-    u[0] += 1.0  # a Householder vector that maps v to the first axis
-    scale = 2.0 / (u @ u)
-    return (A - np.outer(u, scale * (u @ A)))[1:], (b - np.outer(u, scale * (u @ b)))[1:]
+def _rank_deficient_solution(A: Array, b: Array, exponents: Exponents, noise: float) -> tuple[Array, int]:
+    """Minimise ‖β̃·2^−exponents‖ among the minimisers of ‖Aβ̃ − b‖, by a complete orthogonal decomposition.
 
-
-def _rank_deficient_solution(A: Array, b: Array, exponents: NDArray[np.int64]) -> tuple[Array, int]:
-    """Return the minimum-norm solution, in the units of A·2^exponents, by a complete orthogonal decomposition."""
+    Directions in which A is below `noise` count as dependent. Returns β̃ and the rank.
+    """
     Q, R, order = interruptible(qr, A, mode="economic", pivoting=True, check_finite=False)
-    diagonal = np.abs(np.diag(R))
-    rank = int(np.count_nonzero(diagonal > _EPS * max(A.shape) * max(diagonal[0], np.finfo(float).tiny)))
-    k, d = b.shape[1], A.shape[1]
+    rank = int(np.count_nonzero(np.abs(np.diag(R)) > noise))
+    coef = np.zeros((A.shape[1], b.shape[1]))
     if rank == 0:
-        return np.zeros((d, k)), 0
-    rows = np.empty((rank, d))
+        return coef, 0
+    rows, right = np.empty((rank, A.shape[1])), Q[:, :rank].T @ b
     rows[:, order] = R[:rank]
-    rows = np.ldexp(rows, exponents - exponents.max())  # back to the columns' own units, up to one common factor
-    Q2, R2 = qr(rows.T, mode="economic", check_finite=False)
-    coef = Q2 @ solve_triangular(R2, Q[:, :rank].T @ b, trans="T", check_finite=False)
-    return np.ldexp(coef, -exponents.max()), rank
+    # In the columns' own units their sizes may differ wildly: largest first, and pivoting, keep the small ones exact.
+    shift = exponents - exponents.max()
+    tallest = np.argsort(-shift, kind="stable")
+    Q2, R2, order2 = qr(np.ldexp(rows, shift).T[tallest], mode="economic", pivoting=True, check_finite=False)
+    coef[tallest] = Q2 @ solve_triangular(R2, right[order2], trans="T", check_finite=False)
+    coef = np.ldexp(coef, shift[:, None])
+    # Whatever that lost, the fit itself must not lose: correct it along the leading columns.
+    coef[order[:rank]] += solve_triangular(R[:rank, :rank], right - rows @ coef, check_finite=False)
+    return coef, rank
+
+
+def _nonnegative(A: Array, b: Array) -> Array:
+    """Minimise ‖Aβ − b‖ over β ≥ 0 by the active-set method of Lawson and Hanson."""
+    if len(A) == 0:
+        return np.zeros((A.shape[1], b.shape[1]))
+    return np.column_stack([nnls(A, b[:, k])[0] for k in range(b.shape[1])])
 
 
 def _finish(
-    X: Array,
-    y: Array,
-    weight: Array | None,
-    alpha: float,
-    intercept: bool,
-    coef: Array,
-    level: Array | None,
-    rank: int,
-    factor: Array | None,
-    x_mean: Array,
-    y_mean: Array,
-    n_iter: int,
+    problem: _Problem,
+    coef: Any,
+    *,
+    level: Any = None,
+    rank: int = 0,
+    factor: Array | None = None,
+    n_iter: int = 1,
+    nonnegative: bool = False,
 ) -> LinearFit:
-    """Compute the intercept where it is still missing, the residuals and the certificate's value, free of overflow."""
-    x_exponents = np.frexp(np.abs(X - x_mean).max(axis=0, initial=0.0))[1]
-    y_exponents = np.frexp(np.maximum(np.abs(y - y_mean).max(axis=0), np.finfo(float).tiny))[1]
-    scaled_coef = np.ldexp(coef, x_exponents[:, None] - y_exponents)
-    if level is None:
-        level = y_mean - np.asarray(x_mean.astype(np.longdouble) @ coef.astype(np.longdouble), dtype=np.float64)
-        shift = np.zeros(y.shape[1], dtype=np.longdouble)
-    else:
-        # y − level − xβ = (y − ȳ) − (x − x̄)β − (level − ȳ + x̄β): the last term is zero up to rounding.
-        shift = level - y_mean + x_mean.astype(np.longdouble) @ coef.astype(np.longdouble)
-    if not intercept:
-        level = np.zeros(y.shape[1])
-        shift = np.zeros(y.shape[1], dtype=np.longdouble)
-    w = np.ones((len(X), 1)) if weight is None else weight[:, None]
+    """Undo the scaling, compute the intercept if it is missing, and evaluate the defining equations on the data."""
+    x_mean: Any = np.ldexp(problem.x_mean, -problem.x_exponents).astype(np.longdouble)
+    y_mean: Any = np.ldexp(problem.y_mean, -problem.y_exponents).astype(np.longdouble)
+    constant = np.abs(np.ldexp(problem.X, -problem.x_exponents) - x_mean.astype(np.float64)).max(axis=0) == 0
+    coef = np.where(constant[:, None] & problem.intercept, 0.0, np.asarray(coef, dtype=np.float64))
+    if not problem.intercept:
+        level = np.zeros(problem.y.shape[1])
+    elif level is None or constant.any():
+        level = y_mean - x_mean @ coef
+    level = np.asarray(level, dtype=np.float64)
     gradient = np.zeros(coef.shape, dtype=np.longdouble)
-    x_square, y_square, r_square, total = (np.zeros(s) for s in (X.shape[1], y.shape[1], y.shape[1], y.shape[1]))
-    for part in _row_chunks(X):
-        Z = np.ldexp(X[part] - x_mean, -x_exponents)
-        t = np.ldexp(y[part] - y_mean, -y_exponents)
-        r = t - Z.astype(np.longdouble) @ scaled_coef - np.ldexp(shift, -y_exponents)
-        gradient += Z.T.astype(np.longdouble) @ (w[part] * r)
-        x_square += (w[part] * Z**2).sum(axis=0)
-        y_square += (w[part] * t**2).sum(axis=0)
-        r_square += np.asarray((w[part] * r**2).sum(axis=0), dtype=np.float64)
-        total += np.asarray((w[part] * r).sum(axis=0), dtype=np.float64)
-    with np.errstate(over="ignore", under="ignore"):
-        penalty = np.ldexp(alpha, -2 * x_exponents)[:, None]
-        gradient -= penalty * scaled_coef
-        residual_norm = np.ldexp(np.sqrt(r_square), y_exponents)
-    if not intercept:
-        total[:] = 0.0
-    value = relative_residual(
-        np.asarray(gradient, dtype=np.float64),
-        total,
-        np.sqrt(x_square),
-        np.sqrt(y_square),
-        scaled_coef,
-        penalty,
-        w.sum(),
+    total, x_square, y_square, r_square = (
+        np.zeros(size, dtype=np.longdouble) for size in (len(level), len(coef), len(level), len(level))
     )
-    return LinearFit(coef, level, rank, factor, x_mean, residual_norm, float(value.max(initial=0.0)), n_iter)
+    for part in _row_chunks(problem.X):
+        w = problem.weight[part, None].astype(np.longdouble)
+        X, y = problem.x_rows(part).astype(np.longdouble), problem.y_rows(part)
+        r = y - level - X @ coef
+        gradient += (X - x_mean).T @ (w * r)
+        total += (w * r).sum(axis=0)
+        x_square += (w * (X - x_mean) ** 2).sum(axis=0)
+        y_square += (w * (y - y_mean) ** 2).sum(axis=0)
+        r_square += (w * r**2).sum(axis=0)
+    penalty = np.ldexp(np.longdouble(problem.alpha), -2 * problem.x_exponents)[:, None]
+    gradient -= penalty * coef
+    if nonnegative:
+        gradient = np.where(coef > 0, gradient, np.maximum(gradient, 0.0))
+    weight = float(problem.weight.sum())
+    sizes: Any = (np.sqrt(x_square), x_mean), (np.sqrt(y_square), y_mean)
+    value = relative_residual(
+        gradient,
+        np.where(problem.intercept, total, 0),
+        x_size=column_size(*sizes[0], weight),
+        y_size=column_size(*sizes[1], weight),
+        coef=coef,
+        intercept=level,
+        penalty=penalty,
+        weight=weight,
+    )
+    with np.errstate(over="ignore"):
+        return LinearFit(
+            np.ldexp(coef, problem.y_exponents - problem.x_exponents[:, None]),
+            np.ldexp(level, problem.y_exponents),
+            rank,
+            None if problem.alpha else factor,
+            problem.x_mean,
+            np.ldexp(np.sqrt(r_square).astype(np.float64), problem.y_exponents + problem.weight_exponent // 2),
+            float(value.max(initial=0.0)),
+            n_iter,
+        )
 
 
 def reciprocal_condition(R: Array) -> float:

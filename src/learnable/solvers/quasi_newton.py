@@ -110,6 +110,8 @@ def _wolfe_search(problem: Smooth, x: Array, now: Evaluation, step: Array) -> tu
     best: tuple[Array, Evaluation] | None = None
     for _ in range(_MAX_TRIALS):
         point = x + length * step
+        if np.array_equal(point, x):
+            return best  # the step is lost in rounding
         trial = problem.evaluate(point)
         falls = trial.value <= now.value + _ARMIJO * length * slope
         # Near the optimum the decrease drowns in rounding; there the measure has to fall instead.

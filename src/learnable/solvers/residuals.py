@@ -18,6 +18,7 @@ from .moments import targets_of
 
 Array = NDArray[np.float64]
 
+_MEAN_SHARE = 0.01
 _TILE_ROWS = 512  # X is read twice in a row; the second time from the cache
 
 
@@ -66,15 +67,29 @@ def _one_target(block: Block, centre: Array, level: Array, coef: Array) -> Resid
     return Residuals(cross[:, None], np.array([total]), np.array([square]))
 
 
+def column_size(spread: Array, mean: Array, weight: float) -> Array:
+    """Return ‖column − mean‖ + ‖mean‖/100: the spread, unless the mean is so large that rounding blurs the spread."""
+    return np.asarray(spread + _MEAN_SHARE * np.sqrt(weight) * np.abs(mean))
+
+
 def relative_residual(
-    gradient: Array, total: Array, x_norm: Array, y_norm: Array, coef: Array, penalty: Array | float, weight: float
+    gradient: Array,
+    total: Array,
+    *,
+    x_size: Array,
+    y_size: Array,
+    coef: Array,
+    intercept: Array,
+    penalty: Array | float,
+    weight: float,
 ) -> Array:
-    """Return max_j |gⱼ| / (‖xⱼ‖·(‖y‖ + Σₖ‖xₖ‖|βₖ|) + α|βⱼ|) of each target, intercept included.
+    """Return max_j |gⱼ| / (‖xⱼ‖·(‖y‖ + Σₖ‖xₖ‖|βₖ|) + α|βⱼ|) of each target, with the intercept's equation as one more.
 
     The denominator is the size of the terms that have to cancel in gⱼ, so that the value is a relative backward error.
+    Sizes are those of `column_size`.
     """
-    terms = y_norm + x_norm @ np.abs(coef)
-    size = np.outer(x_norm, terms) + penalty * np.abs(coef)
+    terms = y_size + x_size @ np.abs(coef) + _MEAN_SHARE * np.sqrt(weight) * np.abs(intercept)
+    size = np.outer(x_size, terms) + penalty * np.abs(coef)
     worst = _ratio(np.abs(gradient), size).max(axis=0, initial=0.0)
     return np.asarray(np.maximum(worst, _ratio(np.abs(total), np.sqrt(weight) * terms)))
 
