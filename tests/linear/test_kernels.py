@@ -83,9 +83,7 @@ def test_softmax_rows_become_loss_slopes_and_probabilities(n_classes, size):
     assert loss == pytest.approx(float(expected_loss), rel=1e-13)
     # The exponential of a difference of scores has the rounding of that difference.
     np.testing.assert_allclose(probability, p.astype(float), rtol=1e-14 * (1 + size), atol=1e-300)
-    np.testing.assert_allclose(
-        scores, (weight[:, None] * slopes).astype(float), rtol=1e-14 * (1 + size), atol=1e-300
-    )
+    np.testing.assert_allclose(scores, (weight[:, None] * slopes).astype(float), rtol=1e-14 * (1 + size), atol=1e-300)
 
 
 def test_two_softmax_classes_are_the_logistic_loss():

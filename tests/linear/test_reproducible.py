@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -111,10 +112,7 @@ def cut(table, y, weight, n_parts):
     """Return blocks of `n_parts` parts of very different length."""
     edges = np.unique(np.r_[0, (np.linspace(0, 1, n_parts + 1)[1:-1] ** 2 * N).astype(int), N])
     return Blocks(
-        [
-            Part(table[a:b], y[a:b], None if weight is None else weight[a:b])
-            for a, b in zip(edges[:-1], edges[1:], strict=True)
-        ]
+        [Part(table[a:b], y[a:b], None if weight is None else weight[a:b]) for a, b in pairwise(edges.tolist())]
     )
 
 

@@ -192,7 +192,7 @@ def test_the_gram_path_gives_nearly_all_digits(solver):
 def test_wildly_scaled_columns_keep_their_digits(solver, fit_intercept):
     X, y = draw(30, 5)
     scale = np.array([1e-120, 1e-8, 1.0, 1e9, 1e120])
-    coef, intercept = exact_ridge(X * scale, y, 0.5, intercept=fit_intercept)
+    coef, _ = exact_ridge(X * scale, y, 0.5, intercept=fit_intercept)
     model = Ridge(alpha=0.5, solver=solver, fit_intercept=fit_intercept).fit(X * scale, y)
     np.testing.assert_allclose(model.coef_, coef, rtol=1e-9)
     assert model.certificate_.holds and verify(model, X * scale, y)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn import linear_model as peer
-from sklearn.metrics import get_scorer, make_scorer, mean_absolute_error, r2_score
+from sklearn.metrics import make_scorer, mean_absolute_error, r2_score
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, ShuffleSplit
 from tests.oracles.ridge import augmented_ridge, generalised_cross_validation, leave_one_out_predictions
 
@@ -96,9 +96,13 @@ def test_named_scores_of_the_left_out_predictions(scoring, weighted):
     X, y, weight = draw(weighted=weighted)
     model = RidgeCV(alphas=ALPHAS, scoring=scoring, store_cv_results=True).fit(X, y, weight)
     predictions = [leave_one_out_predictions(X, y, alpha, weight)[:, 0] for alpha in ALPHAS]
-    extra = {} if weight is None else {"sample_weight": weight}
-    scorer = get_scorer(scoring)
-    expected = [scorer._sign * scorer._score_func(y, p, **scorer._kwargs, **extra) for p in predictions]
+    score = {
+        "r2": lambda p: r2_score(y, p, sample_weight=weight),
+        "neg_mean_absolute_error": lambda p: -np.average(np.abs(y - p), weights=weight),
+        "neg_root_mean_squared_error": lambda p: -np.sqrt(np.average((y - p) ** 2, weights=weight)),
+        "neg_max_error": lambda p: -np.abs(y - p).max(),
+    }[scoring]
+    expected = [score(p) for p in predictions]
     np.testing.assert_allclose(model.criterion_path_, expected, rtol=1e-8)
     np.testing.assert_allclose(model.cv_results_, np.column_stack(predictions), rtol=1e-9)
     assert model.alpha_ == ALPHAS[np.argmax(expected)]
@@ -220,7 +224,7 @@ def test_a_callable_without_weights_scores_folds_of_weighted_rows():
 @pytest.mark.parametrize("cv", [1, 0, -2, 31, "five", 2.5, GroupKFold(3)], ids=repr)
 def test_folds_that_cannot_be_are_a_clear_error(cv):
     X, y, _ = draw(30)
-    with pytest.raises((ParameterError, DataError), match="RidgeCV: .*"):
+    with pytest.raises((ParameterError, DataError), match="RidgeCV: "):
         RidgeCV(cv=cv).fit(X, y)
 
 
@@ -228,7 +232,7 @@ def test_folds_that_cannot_be_are_a_clear_error(cv):
 def test_a_score_that_cannot_be_is_a_clear_error(scoring):
     X, y, _ = draw()
     for cv in (None, 3):
-        with pytest.raises((ParameterError, DataError), match="RidgeCV: .*"):
+        with pytest.raises((ParameterError, DataError), match="RidgeCV: "):
             RidgeCV(scoring=scoring, cv=cv).fit(X, y)
 
 

@@ -22,7 +22,7 @@ N = 80
 X = RNG.normal(size=(N, 4)) * [1.0, 2.0, 0.5, 3.0] + [0.0, 1.0, -2.0, 5.0]
 TARGET = X @ [1.0, -2.0, 3.0, 0.5] + RNG.normal(size=N)
 TARGETS = np.column_stack([TARGET, TARGET**2 / 10, RNG.normal(size=N)])
-TWO = (TARGET > np.median(TARGET) + RNG.normal(size=N)).astype(int)
+TWO = (TARGET - np.median(TARGET) + RNG.normal(size=N) > 0).astype(int)
 THREE = np.digitize(TARGET + RNG.normal(size=N), np.quantile(TARGET, [0.3, 0.7]))
 WEIGHT = RNG.uniform(0.2, 2.0, N)
 
@@ -89,7 +89,9 @@ def test_every_model_and_option_is_verified(name, weighted):
 @every_model
 @pytest.mark.parametrize("storage", [sp.csr_array, np.float32, "fortran"], ids=["sparse", "float32", "fortran"])
 def test_every_storage_is_verified(name, storage):
-    table = np.asfortranarray(X) if storage == "fortran" else storage(X) if storage is sp.csr_array else X.astype(storage)
+    table = (
+        np.asfortranarray(X) if storage == "fortran" else storage(X) if storage is sp.csr_array else X.astype(storage)
+    )
     model, y = fitted(name, X=table)
     assert verify(model, table, y), str(verify(model, table, y))
     dense = table.toarray() if sp.issparse(table) else table
@@ -135,7 +137,9 @@ def test_frames_of_mixed_columns_are_verified(frame):
 @pytest.mark.parametrize(
     "labels", [["n", "y"], [False, True], [-1, 1], [10, 3], [0.0, 1.0], np.array(["b", "a"], dtype=object)], ids=repr
 )
-@pytest.mark.parametrize("container", [np.asarray, list, pd.Series, pl.Series], ids=["array", "list", "pandas", "polars"])
+@pytest.mark.parametrize(
+    "container", [np.asarray, list, pd.Series, pl.Series], ids=["array", "list", "pandas", "polars"]
+)
 def test_labels_of_every_kind_and_container_are_verified(labels, container):
     y = np.asarray(labels)[TWO]
     y = y.tolist() if container is list or y.dtype == object else y
@@ -243,7 +247,7 @@ def test_each_coefficient_of_a_real_fit_changed_by_a_thousandth_is_caught(data):
 @every_tight_model
 def test_a_changed_intercept_is_caught(name):
     model, y = fitted(name)
-    if np.ndim(model.intercept_) < np.ndim(y):
+    if np.ndim(y) == 2 and np.ndim(model.intercept_) == 0:
         model.intercept_ = model.intercept_ + np.zeros(y.shape[1])
     for target in range(np.size(model.intercept_)):
         forged = copy.deepcopy(model)
@@ -441,7 +445,7 @@ def test_an_unknown_label_is_an_error(label):
     model = LogisticRegression().fit(X, np.array(["no", "yes"])[TWO])
     y = np.array(["no", "yes"], dtype=object)[TWO]
     y[3] = label
-    with pytest.raises(VerificationError, match="which the model does not know"):
+    with pytest.raises(VerificationError, match=r"verify: .*does not know"):
         verify(model, X, y)
 
 
@@ -464,12 +468,16 @@ def test_no_targets_are_an_error(name):
         verify(model, X)
 
 
+def is_verified(*arguments):
+    try:
+        return bool(verify(*arguments))
+    except VerificationError:
+        return False
+
+
 @pytest.mark.parametrize("name", ["ridge", "logistic"])
 def test_missing_values_are_never_verified(name):
     model, y = fitted(name)
     rows = X.copy()
     rows[2, 1] = np.nan
-    try:
-        assert not verify(model, rows, y)
-    except VerificationError as error:
-        assert str(error).startswith("verify: ")
+    assert not is_verified(model, rows, y)

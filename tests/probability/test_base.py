@@ -53,10 +53,7 @@ def test_scalars_stay_scalars(distribution):
         distribution.entropy(),
         *distribution.interval(),
     ]
-    calls = [
-        method(0.5)
-        for method in (distribution.logpdf, distribution.pdf, distribution.cdf, distribution.quantile)
-    ]
+    calls = [method(0.5) for method in (distribution.logpdf, distribution.pdf, distribution.cdf, distribution.quantile)]
     for result in (*members, *calls, distribution.sample()):
         assert np.shape(result) == () and isinstance(result, float)
 
@@ -97,14 +94,8 @@ def test_parameters_rebuild_the_distribution(distribution):
 def test_texts_are_short():
     assert repr(Normal(0, 1)) == "Normal(mean=0.0, std=1.0)"
     assert repr(StudentT(4, [1, 2])) == "StudentT(df=[4., 4.], loc=[1., 2.], scale=[1., 1.])"
-    assert (
-        repr(Normal(np.arange(1000)))
-        == "Normal(mean=[  0.,   1., ..., 998., 999.], std=[1., 1., ..., 1., 1.])"
-    )
-    assert (
-        repr(Normal(np.zeros((20, 30))))
-        == "Normal(mean=<array of shape (20, 30)>, std=<array of shape (20, 30)>)"
-    )
+    assert repr(Normal(np.arange(1000))) == "Normal(mean=[  0.,   1., ..., 998., 999.], std=[1., 1., ..., 1., 1.])"
+    assert repr(Normal(np.zeros((20, 30)))) == "Normal(mean=<array of shape (20, 30)>, std=<array of shape (20, 30)>)"
 
 
 @pytest.mark.parametrize("distribution", [*ONE, *MANY], ids=repr)

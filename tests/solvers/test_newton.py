@@ -14,7 +14,7 @@ from tests.solvers.functions import (
     square_plus_exponential,
 )
 
-from learnable.core.errors import LearnableError, ParameterError
+from learnable.core.errors import LearnableError, NoRootError
 from learnable.solvers import newton, newton_root
 from learnable.solvers.newton import factorised
 
@@ -175,7 +175,7 @@ def test_a_function_without_root_is_refused():
 
 
 def test_a_start_where_the_function_is_not_finite_is_refused():
-    with pytest.raises(ParameterError, match="not finite"):
+    with pytest.raises(NoRootError, match="f = nan"):
         newton_root(lambda x: np.nan, lambda x: 1.0, 1.0)
 
 

@@ -66,8 +66,10 @@ def value_of(X, y, alpha, found):
     r = t - Z @ found.coef
     g = Z.T @ r - alpha * found.coef
     if alpha == 0:
-        x_norm = np.linalg.norm(Z, axis=0)
-        terms = np.linalg.norm(t) + x_norm @ np.abs(found.coef)
+        share = 0.01 * np.sqrt(len(X))  # of the means, at tolerances of 1e-12 and below
+        x_norm = np.linalg.norm(Z, axis=0) + share * np.abs(X.mean(axis=0))
+        y_norm = np.linalg.norm(t) + share * np.abs(y.mean(axis=0))
+        terms = y_norm + x_norm @ np.abs(found.coef) + share * np.abs(found.intercept)
         return float((np.abs(g) / np.outer(x_norm, terms)).max()), -np.inf
     gap = float((g**2).sum() / alpha)
     dual = float((r**2).sum() + alpha * (found.coef**2).sum()) - gap

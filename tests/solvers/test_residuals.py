@@ -23,7 +23,17 @@ def value_of(X, y, weight, coef, alpha=0.0):
     sums = residual_sums(blocks_of(X, y, weight), x_mean, y_mean, coef)
     x_norm = np.sqrt(w @ (X - x_mean) ** 2)
     y_norm = np.sqrt(w @ (y - y_mean) ** 2)
-    return relative_residual(sums.cross - alpha * coef, sums.total, x_norm, y_norm, coef, alpha, float(w.sum()))
+    means = np.average(X, axis=0, weights=w), np.average(y, axis=0, weights=w)
+    return relative_residual(
+        sums.cross - alpha * coef,
+        sums.total,
+        x=(x_norm, means[0]),
+        y=(y_norm, means[1]),
+        coef=coef,
+        intercept=means[1] - means[0] @ coef,
+        penalty=alpha * np.abs(coef).max(axis=0),
+        weight=float(w.sum()),
+    )
 
 
 @pytest.mark.parametrize("weighted", [True, False])
@@ -82,5 +92,6 @@ def test_units_do_not_change_the_value():
 def test_nothing_to_solve_is_solved_and_an_impossible_equation_is_not():
     zero, one = np.zeros(1), np.ones(1)
     flat = np.zeros((1, 1))
-    assert relative_residual(flat, zero, zero, zero, flat, 0.0, 1.0) == 0.0
-    assert relative_residual(flat + 1, zero, zero, one, flat, 0.0, 1.0) == np.inf
+    nothing = {"x": (zero, zero), "coef": flat, "intercept": zero, "weight": 1.0}
+    assert relative_residual(flat, zero, y=(zero, zero), **nothing) == 0.0
+    assert relative_residual(flat + 1, zero, y=(one, zero), **nothing) == np.inf

@@ -27,9 +27,10 @@ from ..core.parameters import MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Number, R
 from ..core.run import Run
 from ..data.door import Table, door, read_features
 from ..probability.student_t import StudentT
-from ..solvers.least_squares import CLOSED_FORM_TOLERANCE, least_squares
+from ..solvers.least_squares import least_squares
 from ..solvers.nonnegative import nonnegative_fit
 from ..solvers.normal_equations import iterative_fit
+from ..solvers.residuals import CLOSED_FORM_TOLERANCE
 from ._base import LinearRegressorModel
 from .inference import RegressionSummary, regression_summary, row_norms
 
@@ -124,7 +125,7 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
         blocks, intercept = table.blocks, self.fit_intercept
         kind, tolerance = "closed-form", CLOSED_FORM_TOLERANCE
         if self.positive:
-            kind, tolerance = "stationarity", max(self.tol, CLOSED_FORM_TOLERANCE)
+            kind = "stationarity"
             fit = nonnegative_fit(blocks, 0.0, intercept=intercept)
         else:
             direct = least_squares(blocks, intercept=intercept, n_jobs=self.n_jobs)
@@ -154,9 +155,11 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
     @property
     def singular_(self) -> Array:
         """Singular values of the centred, weighted X."""
+        check_is_fitted(self)
         if not hasattr(self, "gram_factor_"):
             raise AttributeError("singular_ exists after a direct fit only: neither with positive=True nor iterative.")
-        return np.asarray(svdvals(self.gram_factor_))
+        values = svdvals(self.gram_factor_)
+        return np.pad(values, (0, max(0, min(self.n_rows_, self.n_features_in_) - len(values))))
 
     @property
     def residual_std_(self) -> Array:

@@ -32,10 +32,11 @@ from ..core.parameters import (
 from ..core.run import Run
 from ..data.blocks import Blocks, Part
 from ..data.door import Table, door
-from ..solvers.least_squares import CLOSED_FORM_TOLERANCE, dense_rows, least_squares
+from ..solvers.least_squares import dense_rows, least_squares
 from ..solvers.nonnegative import nonnegative_fit
 from ..solvers.normal_equations import iterative_fit
 from ..solvers.orthogonal import LinearFit, orthogonal_fit
+from ..solvers.residuals import CLOSED_FORM_TOLERANCE
 from ._base import LinearRegressorModel
 
 _DIRECT = ("auto", "cholesky", "svd")
@@ -144,7 +145,8 @@ class Ridge(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
                 blocks = Blocks([Part(table.X, table.y[:, targets], table.weight)])
             fit, kind = self._solve(blocks, float(alpha), run)
             coef[:, targets], intercept[targets] = fit.coef, fit.intercept
-            tolerance = CLOSED_FORM_TOLERANCE if kind == "closed-form" else max(self.tol, CLOSED_FORM_TOLERANCE)
+            direct = kind == "closed-form" or self.positive
+            tolerance = CLOSED_FORM_TOLERANCE if direct else max(self.tol, CLOSED_FORM_TOLERANCE)
             bound = fit.value if kind == "gap" else None
             certificates.append(Certificate(kind, fit.value, tolerance, bound, fit.n_iter))  # type: ignore[arg-type]
         self._set_coefficients(coef, intercept, table.y)

@@ -24,9 +24,9 @@ from ..core.errors import DataError, ParameterError
 from ..core.parameters import N_JOBS, ArrayLike, Boolean, Matches, Nothing, Number, Options, Rule
 from ..core.run import Run
 from ..data.door import Table, door
-from ..solvers.least_squares import CLOSED_FORM_TOLERANCE, dense_rows, least_squares
+from ..solvers.least_squares import dense_rows, least_squares
 from ..solvers.orthogonal import LinearFit
-from ..solvers.residuals import column_size, relative_residual, residual_sums
+from ..solvers.residuals import CLOSED_FORM_TOLERANCE, relative_residual, residual_sums
 from ._base import LinearRegressorModel
 from .ridge import Ridge
 from .spectrum import RidgeSpectrum, ridge_spectrum
@@ -288,11 +288,11 @@ def _certified_fit(
     values = relative_residual(
         sums.cross - alpha * coef,
         sums.total if intercept else np.zeros_like(sums.total),
-        x_size=column_size(np.linalg.norm(spectrum.rows, axis=0), mean, weight),
-        y_size=column_size(np.linalg.norm(spectrum.y[:, targets], axis=0), spectrum.y_mean[targets], weight),
+        x=(np.linalg.norm(spectrum.rows, axis=0), mean),
+        y=(np.linalg.norm(spectrum.y[:, targets], axis=0), spectrum.y_mean[targets]),
         coef=coef,
         intercept=offset,
-        penalty=alpha,
+        penalty=alpha * np.abs(coef).max(axis=0),
         weight=weight,
     )
     value = float(values.max(initial=0.0))

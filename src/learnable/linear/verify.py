@@ -83,11 +83,11 @@ def _check_quadratic(model: Any, X: Any, y: Any, sample_weight: Any, alpha: Arra
     if getattr(model, "positive", False):
         g = np.where(B > 0, g, np.maximum(g, 0)) if (B >= 0).all() else np.full_like(g, np.inf)
     root = np.sqrt(W)
-    x_size, y_size = np.sqrt(x_square) + 0.01 * root * abs(x_mean), np.sqrt(y_square) + 0.01 * root * abs(y_mean)
-    terms = y_size + x_size @ abs(B) + 0.01 * root * abs(b)
-    worst = max(
-        _largest_ratio(abs(g), np.outer(x_size, terms) + alpha * abs(B)), _largest_ratio(abs(total), root * terms)
-    )
+    share = 1e-14 / max(model.certificate_.tolerance, 1e-12) * root  # digits that rounding blurs at a large mean
+    x_size, y_size = np.sqrt(x_square) + share * abs(x_mean), np.sqrt(y_square) + share * abs(y_mean)
+    terms = y_size + x_size @ abs(B) + share * abs(b)
+    size = np.outer(x_size, terms) + alpha * abs(B).max(axis=0)
+    worst = max(_largest_ratio(abs(g), size), _largest_ratio(abs(total), root * terms))
     return Recheck(worst, _CLOSED_FORM_ROUNDING, _fingerprint(rows))
 
 

@@ -21,12 +21,10 @@ from ..core.threads import interruptible
 from ..data.blocks import Blocks
 from .moments import Moments, centred_moments
 from .orthogonal import LinearFit, eliminate_intercept, orthogonal_fit, weighted_mean
-from .residuals import column_size, relative_residual, residual_sums
+from .residuals import CLOSED_FORM_TOLERANCE, relative_residual, residual_sums
 
 Array = NDArray[np.float64]
 
-#: A direct solution must satisfy its defining equations to this relative residual.
-CLOSED_FORM_TOLERANCE = 1e-12
 _SMALL_WORK = 2e6  # n·d² below which the most accurate path costs nothing
 _MIN_RCOND = 1e-10  # of the Gram matrix: refinement then gains at least five digits a pass
 _MAX_PASSES = 4
@@ -82,8 +80,10 @@ def gram_fit(
     """Solve by Cholesky of S + αI; None when the matrix is too ill-conditioned to be trusted."""
     diagonal = np.diag(moments.gram) + alpha
     active = diagonal > 0
-    varying_y = moments.y_square[moments.y_square > 0]
-    if not _safe_range(np.r_[diagonal[active], varying_y]) or not _really_constant(blocks, ~active):
+    varying_y = moments.y_square > 0
+    if not _safe_range(np.r_[diagonal[active], moments.y_square[varying_y]]):
+        return None
+    if not _really_constant(blocks, ~active) or not _constant_targets(blocks, ~varying_y):
         return None
     scale = np.exp2(-np.round(0.5 * np.log2(diagonal[active])))
     A = moments.gram[np.ix_(active, active)] + alpha * np.eye(int(active.sum()))
@@ -99,8 +99,8 @@ def gram_fit(
 
     coef, level = solve(moments.cross), moments.y_mean.copy()
     mean = moments.x_mean if intercept else np.zeros(blocks.n_columns)
-    x_size = column_size(np.sqrt(np.maximum(np.diag(moments.gram), 0.0)), mean, moments.weight)
-    y_size = column_size(np.sqrt(np.maximum(moments.y_square, 0.0)), moments.y_mean, moments.weight)
+    x = np.sqrt(np.maximum(np.diag(moments.gram), 0.0)), mean
+    y = np.sqrt(np.maximum(moments.y_square, 0.0)), moments.y_mean
     best: LinearFit | None = None
     for passes in range(1, _MAX_PASSES + 1):
         sums = residual_sums(blocks, moments.x_mean, level, coef, n_jobs=n_jobs)
@@ -109,11 +109,11 @@ def gram_fit(
         values = relative_residual(
             gradient,
             total,
-            x_size=x_size,
-            y_size=y_size,
+            x=x,
+            y=y,
             coef=coef,
             intercept=offset,
-            penalty=alpha,
+            penalty=alpha * np.abs(coef).max(axis=0),
             weight=moments.weight,
         )
         value, norm = float(values.max(initial=0.0)), np.sqrt(np.maximum(sums.square, 0.0))
@@ -142,6 +142,9 @@ def dual_fit(blocks: Blocks, alpha: float, *, intercept: bool) -> LinearFit | No
         Z, t = eliminate_intercept(X, y, weight, x_mean, y_mean, intercept)
         x_norm = np.sqrt(np.einsum("ij,ij->j", Z, Z))
         y_norm = np.linalg.norm(t, axis=0)
+    tiny = (x_norm == 0) & Z.any(axis=0)
+    if tiny.any() or ((y_norm == 0) & t.any(axis=0)).any():
+        return None
     if not _safe_range(np.r_[x_norm[x_norm > 0], y_norm[y_norm > 0]] ** 2):
         return None
     K = interruptible(np.matmul, Z, Z.T)
@@ -150,7 +153,6 @@ def dual_fit(blocks: Blocks, alpha: float, *, intercept: bool) -> LinearFit | No
     if factor is None:
         return None
     weight_sum = float(len(X) if weight is None else weight.sum())
-    x_size, y_size = column_size(x_norm, x_mean, weight_sum), column_size(y_norm, y_mean, weight_sum)
     a, rest, best = np.zeros_like(t), t, None
     for passes in range(1, _MAX_PASSES + 1):
         a = a + cho_solve((factor[0], False), rest, check_finite=False)
@@ -160,11 +162,11 @@ def dual_fit(blocks: Blocks, alpha: float, *, intercept: bool) -> LinearFit | No
         values = relative_residual(
             Z.T @ rest,
             np.zeros(y.shape[1]),
-            x_size=x_size,
-            y_size=y_size,
+            x=(x_norm, x_mean),
+            y=(y_norm, y_mean),
             coef=coef,
             intercept=offset,
-            penalty=alpha,
+            penalty=alpha * np.abs(coef).max(axis=0),
             weight=weight_sum,
         )
         value, norm = float(values.max(initial=0.0)), np.linalg.norm(r, axis=0)
@@ -201,6 +203,14 @@ def _safe_range(squares: Array) -> bool:
     """Tell whether sums of squares are far from overflow and underflow."""
     squares = np.asarray(squares)
     return bool(np.isfinite(squares).all() and (squares < 1e250).all() and (squares > 1e-250).all())
+
+
+def _constant_targets(blocks: Blocks, targets: NDArray[np.bool_]) -> bool:
+    """Tell whether targets of no variance are constant, and not only tiny."""
+    if not targets.any():
+        return True
+    y = np.asarray(blocks.joined().y).reshape(blocks.n_rows, -1)[:, targets]
+    return bool((y == y[0]).all())
 
 
 def _really_constant(blocks: Blocks, columns: NDArray[np.bool_]) -> bool:

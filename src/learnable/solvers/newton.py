@@ -111,6 +111,8 @@ def newton_root(
                 break
             step /= 2
         else:
+            if abs(f / slope) <= tol * max(1.0, abs(x)):
+                return x  # |f| is at rounding level and cannot fall any further
             break
         x, f = x + step, trial
         if abs(step) <= tol * max(1.0, abs(x)):

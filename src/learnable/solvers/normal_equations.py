@@ -20,7 +20,7 @@ from ._kernels import sparse_normal_product
 from .conjugate_gradient import conjugate_gradient
 from .moments import targets_of
 from .orthogonal import LinearFit
-from .residuals import Residuals, column_size, relative_residual, residual_sums
+from .residuals import CLOSED_FORM_TOLERANCE, Residuals, relative_residual, residual_sums
 
 Array = NDArray[np.float64]
 
@@ -44,9 +44,12 @@ def column_sums(blocks: Blocks, *, intercept: bool, n_jobs: int | None = None) -
         w = np.ones(block.X.shape[0]) if block.weight is None else block.weight
         y = targets_of(block) - y_mean
         if blocks.sparse:
-            x = block.X if power == 1 else block.X * block.X
-            # Σ w (x − m)² = Σ w x² − m²Σ w: sparse columns have means that are small against their spread.
-            return [w.sum(), x.T @ w - (w.sum() * x_mean**2 if power == 2 else 0.0), (y**power).T @ w]
+            stored = block.X.copy()
+            stored.data = (stored.data - x_mean[stored.indices]) ** power
+            present = block.X.copy()
+            present.data = np.ones_like(present.data)
+            absent = w.sum() - present.T @ w  # weight of the rows that do not store the column: they are zero there
+            return [w.sum(), stored.T @ w + absent * (-x_mean) ** power, (y**power).T @ w]
         return [w.sum(), ((block.X - x_mean) ** power).T @ w, (y**power).T @ w]
 
     def add(a: list[Array], b: list[Array]) -> list[Array]:
@@ -84,7 +87,7 @@ def iterative_fit(
     n_iter, limit, restarts = 0, max_iter or max(1000, d), 0
     while True:
         state = residual_sums(blocks, sums.x_mean, level, coef, n_jobs=n_jobs)
-        value = _measure(sums, state, coef, level - sums.x_mean @ coef, alpha, intercept)
+        value = _measure(sums, state, coef, level, alpha, intercept, tol)
         if value <= tol or n_iter >= limit or stopped or restarts == _RESTARTS:
             break
         restarts += 1
@@ -103,7 +106,9 @@ def iterative_fit(
     return LinearFit(coef, level - sums.x_mean @ coef, rank, None, sums.x_mean, norm, value, max(1, n_iter))
 
 
-def _measure(sums: ColumnSums, state: Residuals, coef: Array, offset: Array, alpha: float, intercept: bool) -> float:
+def _measure(
+    sums: ColumnSums, state: Residuals, coef: Array, level: Array, alpha: float, intercept: bool, tol: float
+) -> float:
     """Return the largest relative gap (α > 0) or relative residual (α = 0) of the targets."""
     gradient = state.cross - alpha * coef
     if alpha > 0:
@@ -111,12 +116,12 @@ def _measure(sums: ColumnSums, state: Residuals, coef: Array, offset: Array, alp
     values = relative_residual(
         gradient,
         state.total if intercept else np.zeros_like(state.total),
-        x_size=column_size(np.sqrt(sums.x_square), sums.x_mean, sums.weight),
-        y_size=column_size(np.sqrt(sums.y_square), sums.y_mean, sums.weight),
+        x=(np.sqrt(sums.x_square), sums.x_mean),
+        y=(np.sqrt(sums.y_square), sums.y_mean),
         coef=coef,
-        intercept=offset,
-        penalty=0.0,
+        intercept=level - sums.x_mean @ coef,
         weight=sums.weight,
+        tolerance=max(tol, CLOSED_FORM_TOLERANCE),
     )
     return float(values.max(initial=0.0))
 
@@ -140,12 +145,12 @@ def _solve_one(
     """Return the correction of one target's coefficients, and the iterations it took."""
     penalised = residual_square + alpha * float(start @ start)
     y_square = float(sums.y_square[target])
-    x_size = column_size(np.sqrt(sums.x_square), sums.x_mean, sums.weight)
+    x_norm = np.sqrt(sums.x_square)
 
     def measure(x: Array, r: Array) -> float:
         if alpha == 0:
-            terms = np.sqrt(y_square) + x_size @ np.abs(start + x)
-            return float(np.max(np.abs(r) / np.maximum(x_size * terms, 1e-300)))
+            terms = np.sqrt(y_square) + x_norm @ np.abs(start + x)
+            return float(np.max(np.abs(r) / np.maximum(x_norm * terms, 1e-300)))
         # P(start + x) from the recurrence: the quadratic falls by (right + r)ᵀx.
         value = penalised - float((right + r) @ x)
         gap = float(r @ r) / alpha

@@ -20,7 +20,7 @@ from scipy.linalg import lapack, qr, solve_triangular
 from scipy.optimize import nnls
 
 from ..core.threads import interruptible
-from .residuals import column_size, relative_residual
+from .residuals import relative_residual
 
 Array = NDArray[np.float64]
 Exponents = NDArray[np.int64]
@@ -80,15 +80,18 @@ def orthogonal_fit(
     n, d = X.shape
     if n + (d if alpha else 0) >= d + intercept:
         return _tall_fit(problem, nonnegative)
-    common = int(problem.x_exponents.max(initial=0))
-    scaled = np.ldexp(X, -common), np.ldexp(y, -problem.y_exponents)
-    means = np.ldexp(problem.x_mean, -common), np.ldexp(problem.y_mean, -problem.y_exponents)
-    A, b = eliminate_intercept(*scaled, problem.weight, *means, intercept)
+    x_mean, y_mean = np.ldexp(problem.x_mean, -problem.x_exponents), np.ldexp(problem.y_mean, -problem.y_exponents)
+    everything = slice(None)
+    A, b = eliminate_intercept(
+        problem.x_rows(everything), problem.y_rows(everything), problem.weight, x_mean, y_mean, intercept
+    )
     if nonnegative:
-        return _finish(problem, _nonnegative(np.ldexp(A, common - problem.x_exponents), b), nonnegative=True)
+        return _finish(problem, _nonnegative(A, b), nonnegative=True)
+    common = int(problem.x_exponents.max(initial=0))
     coef, rank, factor = _minimum_norm(A, b, problem.x_exponents - common)
-    factor = np.ldexp(factor, common + problem.weight_exponent // 2)
-    return _finish(problem, np.ldexp(coef, (problem.x_exponents - common)[:, None]), rank=rank, factor=factor, n_iter=2)
+    with np.errstate(over="ignore"):
+        factor = np.ldexp(factor, common + problem.weight_exponent // 2)
+    return _finish(problem, coef, rank=rank, factor=factor, n_iter=2)
 
 
 def weighted_mean(rows: Array, weight: Array | None, wanted: bool = True) -> Array:
@@ -196,50 +199,61 @@ def _augmented_residual(A: Array, b: Array, x: Any, r: Any) -> tuple[Array, Arra
 
 
 def _minimum_norm(A: Array, b: Array, exponents: Exponents) -> tuple[Array, int, Array]:
-    """Return the minimum-norm solution of a wide problem, its rank, and a factor with the singular values of A."""
+    """Minimise ‖β̃·2^−exponents‖ subject to Aβ̃ = b, A wide with columns scaled to order one.
+
+    Returns β̃, the rank, and a factor with the singular values of A·2^exponents.
+    """
     m, d = A.shape
     if m == 0:
         return np.zeros((d, b.shape[1])), 0, np.zeros((0, 0))
-    row_exponents = np.frexp(np.abs(A).max(axis=1))[1]
-    rows, right = np.ldexp(A, -row_exponents[:, None]), np.ldexp(b, -row_exponents[:, None])
+    own = np.ldexp(A, exponents)
+    row_exponents = np.frexp(np.abs(own).max(axis=1))[1]
+    rows, right = np.ldexp(own, -row_exponents[:, None]), np.ldexp(b, -row_exponents[:, None])
     (factors, tau), R = interruptible(qr, rows.T, mode="raw", check_finite=False)
     R = R[:m]
     factor = np.ldexp(R, row_exponents)
     if reciprocal_condition(R) <= _EPS * min(d, 1000):
-        scaled = np.ldexp(A, -exponents)
-        noise = _EPS * min(d, 1000) * max(1e-300, float(np.linalg.norm(scaled, axis=0).max()))
-        coef, rank = _rank_deficient_solution(scaled, b, exponents, noise)
-        return np.ldexp(coef, -exponents[:, None]), rank, factor
+        noise = _EPS * min(d, 1000) * max(1e-300, float(np.linalg.norm(A, axis=0).max()))
+        return *_rank_deficient_solution(A, b, exponents, noise), factor
     coef = np.zeros((d, b.shape[1]), dtype=np.longdouble)
     for _ in range(2):  # the solution, and one refinement
         done = np.vstack([rows[part].astype(np.longdouble) @ coef for part in _row_chunks(rows)])
         padded = np.zeros((d, b.shape[1]), order="F")
         padded[:m] = solve_triangular(R, np.asarray(right - done, dtype=np.float64), trans="T", check_finite=False)
         coef = coef + _apply_q(factors, tau, padded, transpose=False)
-    return np.asarray(coef), m, factor
+    return np.ldexp(np.asarray(coef, dtype=np.float64), exponents[:, None]), m, factor
 
 
 def _rank_deficient_solution(A: Array, b: Array, exponents: Exponents, noise: float) -> tuple[Array, int]:
     """Minimise ‖β̃·2^−exponents‖ among the minimisers of ‖Aβ̃ − b‖, by a complete orthogonal decomposition.
 
-    Directions in which A is below `noise` count as dependent. Returns β̃ and the rank.
+    Directions in which A is below `noise` count as dependent. Returns β̃ and the rank. Where the columns differ so much
+    in size that rounding would spoil the fit, the shortest scaled solution is taken.
     """
     Q, R, order = interruptible(qr, A, mode="economic", pivoting=True, check_finite=False)
     rank = int(np.count_nonzero(np.abs(np.diag(R)) > noise))
-    coef = np.zeros((A.shape[1], b.shape[1]))
     if rank == 0:
-        return coef, 0
+        return np.zeros((A.shape[1], b.shape[1])), 0
     rows, right = np.empty((rank, A.shape[1])), Q[:, :rank].T @ b
     rows[:, order] = R[:rank]
-    # In the columns' own units their sizes may differ wildly: largest first, and pivoting, keep the small ones exact.
-    shift = exponents - exponents.max()
-    tallest = np.argsort(-shift, kind="stable")
-    Q2, R2, order2 = qr(np.ldexp(rows, shift).T[tallest], mode="economic", pivoting=True, check_finite=False)
-    coef[tallest] = Q2 @ solve_triangular(R2, right[order2], trans="T", check_finite=False)
-    coef = np.ldexp(coef, shift[:, None])
-    # Whatever that lost, the fit itself must not lose: correct it along the leading columns.
-    coef[order[:rank]] += solve_triangular(R[:rank, :rank], right - rows @ coef, check_finite=False)
+    coef = _shortest(rows, right, exponents - exponents.max())
+    with np.errstate(over="ignore", invalid="ignore"):
+        missed = np.abs(rows @ coef - right).max()
+    if not missed <= 1e-12 * np.abs(right).max():
+        coef = _shortest(rows, right, np.zeros_like(exponents))
     return coef, rank
+
+
+def _shortest(rows: Array, right: Array, shift: Exponents) -> Array:
+    """Minimise ‖β̃·2^−shift‖ subject to rows·β̃ = right."""
+    tallest = np.argsort(-shift, kind="stable")  # sizes may differ: the large ones first, and pivoting
+    Q, R, order = qr(np.ldexp(rows, shift).T[tallest], mode="economic", pivoting=True, check_finite=False)
+    coef = np.empty((rows.shape[1], right.shape[1]))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        if not np.diag(R).all():
+            return np.full_like(coef, np.inf)
+        coef[tallest] = Q @ solve_triangular(R, right[order], trans="T", check_finite=False)
+    return np.ldexp(coef, shift[:, None])
 
 
 def _nonnegative(A: Array, b: Array) -> Array:
@@ -282,20 +296,19 @@ def _finish(
         x_square += (w * (X - x_mean) ** 2).sum(axis=0)
         y_square += (w * (y - y_mean) ** 2).sum(axis=0)
         r_square += (w * r**2).sum(axis=0)
-    penalty = np.ldexp(np.longdouble(problem.alpha), -2 * problem.x_exponents)[:, None]
-    gradient -= penalty * coef
+    own = np.ldexp(coef.astype(np.longdouble), -problem.x_exponents[:, None])  # β, but for the scale of y
+    gradient -= np.ldexp(problem.alpha * own, -problem.x_exponents[:, None])
     if nonnegative:
         gradient = np.where(coef > 0, gradient, np.maximum(gradient, 0.0))
     weight = float(problem.weight.sum())
-    sizes: Any = (np.sqrt(x_square), x_mean), (np.sqrt(y_square), y_mean)
     value = relative_residual(
         gradient,
         np.where(problem.intercept, total, 0),
-        x_size=column_size(*sizes[0], weight),
-        y_size=column_size(*sizes[1], weight),
+        x=(np.sqrt(x_square), x_mean),
+        y=(np.sqrt(y_square), y_mean),
         coef=coef,
         intercept=level,
-        penalty=penalty,
+        penalty=np.ldexp(problem.alpha * np.abs(own).max(axis=0), -problem.x_exponents[:, None]),
         weight=weight,
     )
     with np.errstate(over="ignore"):

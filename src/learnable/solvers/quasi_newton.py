@@ -72,6 +72,8 @@ def lbfgs(
             n_iter += 1
             continue
         point, new = taken
+        if new.value >= now.value and new.measure >= now.measure:
+            break  # rounding: nothing falls any more
         s, y = point - x, new.gradient - now.gradient
         if (sy := float(s @ y)) > np.finfo(float).eps * float(y @ y):
             pairs.append((s, y, 1.0 / sy))

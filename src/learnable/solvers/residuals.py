@@ -18,7 +18,10 @@ from .moments import targets_of
 
 Array = NDArray[np.float64]
 
-_MEAN_SHARE = 0.01
+#: A direct solution must satisfy its defining equations to this relative residual.
+CLOSED_FORM_TOLERANCE = 1e-12
+
+_ROUNDING = 1e-14
 _TILE_ROWS = 512  # X is read twice in a row; the second time from the cache
 
 
@@ -67,30 +70,28 @@ def _one_target(block: Block, centre: Array, level: Array, coef: Array) -> Resid
     return Residuals(cross[:, None], np.array([total]), np.array([square]))
 
 
-def column_size(spread: Array, mean: Array, weight: float) -> Array:
-    """Return ‖column − mean‖ + ‖mean‖/100: the spread, unless the mean is so large that rounding blurs the spread."""
-    return np.asarray(spread + _MEAN_SHARE * np.sqrt(weight) * np.abs(mean))
-
-
 def relative_residual(
     gradient: Array,
     total: Array,
     *,
-    x_size: Array,
-    y_size: Array,
+    x: tuple[Array, Array],
+    y: tuple[Array, Array],
     coef: Array,
     intercept: Array,
-    penalty: Array | float,
+    penalty: Array | float = 0.0,
     weight: float,
+    tolerance: float = CLOSED_FORM_TOLERANCE,
 ) -> Array:
-    """Return max_j |gⱼ| / (‖xⱼ‖·(‖y‖ + Σₖ‖xₖ‖|βₖ|) + α|βⱼ|) of each target, with the intercept's equation as one more.
+    """Return max_j |gⱼ| / (‖xⱼ‖·(‖y‖ + Σₖ‖xₖ‖|βₖ|) + α‖β‖∞) of each target, with the intercept's equation as one more.
 
     The denominator is the size of the terms that have to cancel in gⱼ, so that the value is a relative backward error.
-    Sizes are those of `column_size`.
+    `x` and `y` are (spread, mean) of the columns. A size ‖·‖ is the spread plus the share 1e-14/tolerance of the mean:
+    digits of the spread that rounding blurs at a large mean cannot be asked for. `penalty` is α‖β‖∞.
     """
-    terms = y_size + x_size @ np.abs(coef) + _MEAN_SHARE * np.sqrt(weight) * np.abs(intercept)
-    size = np.outer(x_size, terms) + penalty * np.abs(coef)
-    worst = _ratio(np.abs(gradient), size).max(axis=0, initial=0.0)
+    share = _ROUNDING / tolerance * np.sqrt(weight)
+    x_size, y_size = x[0] + share * np.abs(x[1]), y[0] + share * np.abs(y[1])
+    terms = y_size + x_size @ np.abs(coef) + share * np.abs(intercept)
+    worst = _ratio(np.abs(gradient), np.outer(x_size, terms) + penalty).max(axis=0, initial=0.0)
     return np.asarray(np.maximum(worst, _ratio(np.abs(total), np.sqrt(weight) * terms)))
 
 

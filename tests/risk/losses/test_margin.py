@@ -26,9 +26,7 @@ def test_convex_losses_bound_the_zero_one_loss(loss, factor, y):
     assert np.all(loss.value(y, Z) >= factor * ZeroOneLoss().value(y, Z) - 1e-15)
 
 
-@pytest.mark.parametrize(
-    "loss", [LogisticLoss(), HingeLoss(), SquaredHingeLoss(), ExponentialLoss(), PerceptronLoss()]
-)
+@pytest.mark.parametrize("loss", [LogisticLoss(), HingeLoss(), SquaredHingeLoss(), ExponentialLoss(), PerceptronLoss()])
 def test_losses_depend_on_the_margin_alone(loss):
     assert np.array_equal(loss.value(1.0, Z), loss.value(-1.0, -Z))
     assert np.array_equal(loss.gradient(1.0, Z), -loss.gradient(-1.0, -Z))
@@ -43,9 +41,7 @@ def test_zero_one_counts_a_zero_score_as_negative():
 
 
 def test_zero_one_has_no_derivatives_and_no_dual():
-    assert not any(
-        hasattr(ZeroOneLoss(), name) for name in ("gradient", "curvature", "conjugate", "smoothness")
-    )
+    assert not any(hasattr(ZeroOneLoss(), name) for name in ("gradient", "curvature", "conjugate", "smoothness"))
 
 
 def test_perceptron_is_the_hinge_moved_by_one():
@@ -66,9 +62,7 @@ def test_subgradients_chosen_at_kinks(y):
 def test_logistic_keeps_its_digits_in_both_tails():
     loss = LogisticLoss()
     np.testing.assert_allclose(loss.value(1.0, np.array([40.0, 700.0])), np.exp([-40.0, -700.0]), rtol=1e-15)
-    np.testing.assert_allclose(
-        loss.gradient(1.0, np.array([40.0, 700.0])), -np.exp([-40.0, -700.0]), rtol=1e-15
-    )
+    np.testing.assert_allclose(loss.gradient(1.0, np.array([40.0, 700.0])), -np.exp([-40.0, -700.0]), rtol=1e-15)
     np.testing.assert_allclose(loss.curvature(1.0, np.array([-40.0, 40.0])), np.exp(-40.0), rtol=1e-15)
     assert loss.value(1.0, -1e300) == 1e300
     assert loss.gradient(1.0, -1e300) == -1.0

@@ -45,9 +45,7 @@ def test_gradient_is_the_derivative_of_the_value(loss, K):
 
 @pytest.mark.parametrize("loss", CONVEX)
 def test_gradient_is_a_subgradient_everywhere_ties_included(loss):
-    z = np.array(
-        list(itertools.product([-1.0, 0.0, 1.0], repeat=3))
-    )  # full of ties and of leads of exactly one
+    z = np.array(list(itertools.product([-1.0, 0.0, 1.0], repeat=3)))  # full of ties and of leads of exactly one
     for k in range(3):
         y = np.full(len(z), k)
         value, slope = loss.value(y, z), loss.gradient(y, z)
@@ -93,9 +91,7 @@ def test_fenchel_young(loss, z, p, k):
     assert abs(value + loss.conjugate(y, g)[0] - np.sum(g * z)) <= 1e-13 * (1 + np.abs(z).max())
 
 
-DUAL_POINTS = np.array(
-    [[0.2, 0.3, 0.5], [0.01, 0.01, 0.98], [0.6, 0.4, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
-)
+DUAL_POINTS = np.array([[0.2, 0.3, 0.5], [0.01, 0.01, 0.98], [0.6, 0.4, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 
 
 @pytest.mark.parametrize("loss, tolerance", [(SoftmaxLoss(), 4e-4), (MulticlassHingeLoss(), 1e-12)])
@@ -119,9 +115,7 @@ def test_conjugate_is_the_supremum(loss, tolerance, k):
 @pytest.mark.parametrize("loss", CONVEX)
 def test_conjugate_is_infinite_outside_the_simplex(loss):
     y = np.zeros(4, dtype=np.intp)
-    p = np.array(
-        [[0.5, 0.5 + 1e-12, 0.0], [1.0, -5e-324, 0.0], [1.0 + 2.0**-52, -(2.0**-52), 0.0], [2.0, -1.0, 0.0]]
-    )
+    p = np.array([[0.5, 0.5 + 1e-12, 0.0], [1.0, -5e-324, 0.0], [1.0 + 2.0**-52, -(2.0**-52), 0.0], [2.0, -1.0, 0.0]])
     assert np.all(loss.conjugate(y, p - unit(y, 3)) == np.inf)
 
 
@@ -168,13 +162,9 @@ def test_two_classes_agree_with_the_binary_losses():
     sign, difference = 2.0 * y - 1.0, z[:, 1] - z[:, 0]
     for multiclass, binary in ((SoftmaxLoss(), LogisticLoss()), (MulticlassHingeLoss(), HingeLoss())):
         np.testing.assert_allclose(multiclass.value(y, z), binary.value(sign, difference), rtol=1e-13)
-        np.testing.assert_allclose(
-            multiclass.gradient(y, z)[:, 1], binary.gradient(sign, difference), rtol=1e-13
-        )
+        np.testing.assert_allclose(multiclass.gradient(y, z)[:, 1], binary.gradient(sign, difference), rtol=1e-13)
         assert np.array_equal(2 * multiclass.predict(z) - 1, binary.predict(difference))
-    np.testing.assert_allclose(
-        SoftmaxLoss().probability(z)[:, 1], LogisticLoss().probability(difference), rtol=1e-13
-    )
+    np.testing.assert_allclose(SoftmaxLoss().probability(z)[:, 1], LogisticLoss().probability(difference), rtol=1e-13)
 
 
 def test_softmax_keeps_the_digits_of_a_small_loss():

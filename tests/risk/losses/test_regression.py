@@ -54,9 +54,7 @@ def test_huber_tends_to_its_limits():
 def test_epsilon_zero_is_the_absolute_loss():
     y, z = np.array([0.0, 1.0, 1.0]), np.array([2.0, 1.0, -0.5])
     for method in ("value", "gradient", "conjugate"):
-        assert np.array_equal(
-            getattr(EpsilonInsensitiveLoss(0.0), method)(y, z), getattr(AbsoluteLoss(), method)(y, z)
-        )
+        assert np.array_equal(getattr(EpsilonInsensitiveLoss(0.0), method)(y, z), getattr(AbsoluteLoss(), method)(y, z))
 
 
 def test_subgradients_chosen_at_kinks():
