@@ -6,7 +6,7 @@ A certificate is a claim that a stranger can re-check from the model and the dat
 | kind           | what `value` is                                                         |
 |----------------|-------------------------------------------------------------------------|
 | `closed-form`  | relative residual of the equations that define the solution             |
-| `gap`          | (P − D) / max(abs(D), 1e-8·P₀): the optimum is at most this far below   |
+| `gap`          | (P − D) / max(D, 1e-8·P₀): the optimum is at most this far below        |
 | `stationarity` | relative norm of the gradient, or of the KKT residual                   |
 | `ascent`       | relative rise of one more EM step                                       |
 | `greedy`       | share of splits that are not the best of their candidates               |
@@ -51,7 +51,7 @@ class Certificate:
     tolerance : float
         What `value` had to reach.
     bound : float or None
-        Upper bound on the relative suboptimality, (P − optimum)/abs(optimum); None where nothing is proven.
+        Upper bound on (P − optimum)/max(optimum, 1e-8·P₀); None where nothing is proven.
     n_iter : int
         Iterations, or passes over the data, that were spent.
     seconds : float

@@ -170,7 +170,7 @@ def optional(rule: Rule) -> Rule:
 MAX_ITER = Number(low=1, integer=True)
 MAX_SECONDS = optional(Number(low=0.0, low_open=True))
 TOLERANCE = Number(low=0.0)
-N_JOBS = optional(Number(integer=True))
+N_JOBS = optional(Number(low=1, integer=True) | Number(high=-1, integer=True))
 RANDOM_STATE = optional(
     Number(low=0, integer=True)
     | Matches(lambda v: isinstance(v, (np.random.RandomState, np.random.Generator)), "a NumPy Generator or RandomState")

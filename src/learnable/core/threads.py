@@ -43,8 +43,22 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     return min(n_jobs, budget) if n_jobs > 0 else max(1, budget + 1 + n_jobs)
 
 
-_limit_lock = threading.Lock()
-_limit_state: dict[str, Any] = {"depth": 0, "limiter": None}
+class _BlasState:
+    """Who uses BLAS how: any number of passes with one thread each, or one factorisation with all threads."""
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self.passes = 0
+        self.factorising = False
+        self.limiter: Any = None
+        self.own = threading.local()  # how many passes this very thread is in
+
+    def depth(self) -> int:
+        """Return in how many nested passes the current thread is."""
+        return getattr(self.own, "depth", 0)
+
+
+_blas = _BlasState()
 
 
 def _take_control() -> None:
@@ -56,28 +70,55 @@ def _take_control() -> None:
 @contextmanager
 def one_thread_blas() -> Iterator[None]:
     """Let BLAS use one thread inside the block; nests, and concurrent fits share one limit."""
-    with _limit_lock:
-        thread_budget()  # counted before the first limit
-        if _limit_state["depth"] == 0:
+    thread_budget()  # counted before the first limit
+    with _blas.changed:
+        while _blas.factorising and _blas.depth() == 0:
+            _blas.changed.wait(0.1)
+        if _blas.passes == 0:
             _take_control()
-            _limit_state["limiter"] = _controller().limit(limits=1)
-        _limit_state["depth"] += 1
+            _blas.limiter = _controller().limit(limits=1)
+        _blas.passes += 1
+        _blas.own.depth = _blas.depth() + 1
     try:
         yield
     finally:
-        with _limit_lock:
-            _limit_state["depth"] -= 1
-            if _limit_state["depth"] == 0:
+        with _blas.changed:
+            _blas.passes -= 1
+            _blas.own.depth -= 1
+            if _blas.passes == 0:
                 _take_control()
-                _limit_state["limiter"].restore_original_limits()
+                _blas.limiter.restore_original_limits()
                 _take_control()
+            _blas.changed.notify_all()
+
+
+@contextmanager
+def _all_threads_blas() -> Iterator[None]:
+    """Wait until no pass of another fit limits BLAS, so that a factorisation always has the same number of threads."""
+    with _blas.changed:
+        alone = _blas.depth() == 0  # inside a pass of its own a fit has asked for one thread
+        while alone and (_blas.passes > 0 or _blas.factorising):
+            _blas.changed.wait(0.1)
+        _blas.factorising = _blas.factorising or alone
+    try:
+        yield
+    finally:
+        with _blas.changed:
+            _blas.factorising = _blas.factorising and not alone
+            _blas.changed.notify_all()
 
 
 def interruptible(function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
     """Run a long LAPACK call on a helper thread, so that Ctrl-C is answered at once and not when the call returns.
 
-    On interruption the call goes on in the background and its result is dropped.
+    The call has BLAS's whole budget of threads to itself. On interruption it goes on in the background and its result
+    is dropped.
     """
+    with _all_threads_blas():
+        return _on_helper_thread(function, *args, **kwargs)
+
+
+def _on_helper_thread(function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
     if threading.current_thread() is not threading.main_thread():
         return function(*args, **kwargs)  # signals reach the main thread only
     outcome: list[Any] = []

@@ -55,6 +55,9 @@ class LinearModel(Estimator):
 class LinearRegressorModel(LinearModel):
     """A linear model of one or several real targets."""
 
+    #: scikit-learn's ridge models treat y of shape (n, 1) like y of shape (n,); its least squares does not.
+    _flattens_one_column = False
+
     def predict(self, X: Any) -> Array:
         """Return the predictions b + Xβ.
 
@@ -72,7 +75,7 @@ class LinearRegressorModel(LinearModel):
 
     def _set_coefficients(self, coef: Array, intercept: Array, y: Array) -> None:
         """Store (d, k) coefficients the way scikit-learn shows them: flat when y was one column."""
-        if y.ndim == 1:
+        if y.ndim == 1 or (self._flattens_one_column and y.shape[1] == 1):
             self.coef_, self.intercept_ = coef[:, 0].copy(), float(intercept[0])
         else:
             self.coef_, self.intercept_ = np.ascontiguousarray(coef.T), intercept.copy()

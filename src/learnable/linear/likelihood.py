@@ -106,7 +106,7 @@ class LogisticProblem:
         loss, slopes = map_reduce(
             self.blocks, lambda block: sweep(block, theta), lambda a, b: (a[0] + b[0], a[1] + b[1]), n_jobs=self.n_jobs
         )
-        self.at = x
+        self.at = x.copy()
         w = theta[:, 1:]
         gradient = self.cost * slopes
         gradient[:, 1:] += self.penalty * w
@@ -145,6 +145,14 @@ class LogisticProblem:
             return out.ravel()
 
         return product
+
+    def intercept_curvature(self, x: Array) -> Array:
+        """Return the Hessian of the intercepts alone, (n_scores, n_scores)."""
+        self._ensure_state(x)
+        if self.n_scores == 1:
+            return np.array([[self.cost * self.state.sum()]])
+        weighted = self.weight[:, None] * self.state
+        return np.asarray(self.cost * (np.diag(weighted.sum(axis=0)) - self.state.T @ weighted))
 
     def thinned(self, stride: int) -> LogisticProblem | None:
         """Return the problem on every `stride`-th row, with the weights scaled up; None if a class would vanish."""
@@ -257,11 +265,11 @@ class LogisticProblem:
         return out
 
     def _ensure_state(self, x: Array) -> None:
-        if self.at is not x:
+        if self.at is None or not np.array_equal(self.at, x):
             self.evaluate(x)
 
     def _gap(self, theta: Array, gradient: Array, value: float, loss: float) -> float:
-        """Return (P − D)/max(|D|, 1e-8·P₀) at the feasible dual point that the model's probabilities give.
+        """Return (P − D)/max(D, 1e-8·P₀) at the feasible dual point that the model's probabilities give.
 
         P − D is summed from small terms, so that it keeps its digits far below the rounding of P.
         """
@@ -281,7 +289,7 @@ class LogisticProblem:
             move = mix * (w_v - w_u)
             gap += rho * float((w_u * move).sum()) + 0.5 * rho * float((move * move).sum())
             gap -= mix * (mixed_entropy - entropy)
-        return max(0.0, gap) / max(abs(value - gap), 1e-8 * c * total * float(np.log(self.n_classes)))
+        return max(0.0, gap) / max(value - gap, 1e-8 * c * total * float(np.log(self.n_classes)))
 
     def _relative_gradient(self, gradient: Array) -> float:
         """Return max_j |gⱼ| / √(Σ s · Σ s(xⱼ − x̄ⱼ)²): at most one by Cauchy–Schwarz, in any units of xⱼ."""

@@ -22,13 +22,14 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 
 from ..core.certificate import Certificate
-from ..core.errors import ModelFileError, ParameterError, SeparableDataError
+from ..core.errors import DataError, ModelFileError, ParameterError, SeparableDataError
 from ..core.parameters import (
     MAX_ITER,
     MAX_SECONDS,
     N_JOBS,
     RANDOM_STATE,
     TOLERANCE,
+    ArrayLike,
     Boolean,
     Matches,
     Nothing,
@@ -42,10 +43,12 @@ from ..data.door import Table, door
 from ..solvers.problem import Solution
 from ._base import LinearModel
 from .likelihood import LogisticProblem, class_sums
-from .logistic_solvers import SOLVERS, solve
+from .logistic_solvers import SOLVERS, polish_intercept, solve
 from .separation import is_separable
 
 Array = NDArray[np.float64]
+
+_LARGEST_ENTRY = 1e100
 
 
 class LogisticRegression(ClassifierMixin, LinearModel):
@@ -170,6 +173,7 @@ class LogisticRegression(ClassifierMixin, LinearModel):
         self.classes_ = table.classes
         weight = weighted_classes(table, self.class_weight)
         blocks = table.blocks if weight is table.weight else Blocks([Part(table.X, table.y, weight)])
+        _refuse_extreme_sizes(table.X, weight)
         sums = class_sums(blocks, len(self.classes_), intercept=self.fit_intercept, n_jobs=self.n_jobs)
         problem = LogisticProblem(blocks, sums, self.C, intercept=self.fit_intercept, n_jobs=self.n_jobs)
         tol = max(self.tol, 1e-6) if table.X.dtype == np.float32 else self.tol
@@ -178,6 +182,8 @@ class LogisticRegression(ClassifierMixin, LinearModel):
         )
         if np.isinf(self.C):
             _refuse_separable(problem, solution)
+        else:
+            solution = polish_intercept(problem, solution)
         theta = solution.x.reshape(problem.shape).copy()
         if problem.n_scores > 1:
             theta[:, 0] -= theta[:, 0].mean()  # the softmax does not see a common shift of all scores
@@ -245,12 +251,27 @@ def weighted_classes(table: Table, class_weight: Any) -> Array | None:
     assert table.classes is not None
     n_classes = len(table.classes)
     if isinstance(class_weight, str):  # "balanced": every class gets the same total
-        of_class = table.n_rows / (n_classes * np.bincount(table.y, minlength=n_classes))
+        totals = np.bincount(table.y, table.weight, n_classes)
+        of_class = totals.sum() / (n_classes * totals)
     else:
-        of_class = np.array([class_weight.get(label, 1.0) for label in table.classes.tolist()], dtype=np.float64)
-        if not (np.isfinite(of_class) & (of_class > 0)).all():
+        values = [class_weight.get(label, 1.0) for label in table.classes.tolist()]
+        if not ArrayLike(Number(low=0.0, low_open=True)).allows(values):
             raise ParameterError(f"LogisticRegression: class_weight must be positive numbers; got {class_weight!r}.")
+        of_class = np.array(values, dtype=np.float64)
     return of_class[table.y] if table.weight is None else table.weight * of_class[table.y]
+
+
+def _refuse_extreme_sizes(X: Any, weight: Array | None) -> None:
+    """Raise where sums of squares over the rows would overflow."""
+    data = X.data if hasattr(X, "indptr") else X
+    largest = max(float(data.max(initial=0.0)), -float(data.min(initial=0.0)))
+    heaviest = 1.0 if weight is None else float(weight.max())
+    if largest > _LARGEST_ENTRY or heaviest > _LARGEST_ENTRY:
+        what, size = ("X", largest) if largest > _LARGEST_ENTRY else ("sample_weight", heaviest)
+        raise DataError(
+            f"LogisticRegression: {what} reaches {size:.3g}, beyond {_LARGEST_ENTRY:g}, so that sums of squares "
+            "would overflow; rescale it, for example by StandardScaler."
+        )
 
 
 def _refuse_separable(problem: LogisticProblem, solution: Solution) -> None:

@@ -14,7 +14,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
 
 from ..core.run import Progress, no_progress
 from ..core.threads import interruptible, one_thread_blas
@@ -54,7 +53,7 @@ def solve(
         return newton(problem, x0, tol=tol, max_iter=max_iter, progress=progress)
     n, d = problem.blocks.n_rows, problem.blocks.n_columns
     if n < d and n * problem.n_scores <= _MOST_DIRECT and n * d <= 4e7 and problem.penalty:
-        return _solve_in_row_space(problem, tol=tol, max_iter=max_iter, progress=progress)
+        return _solve_in_row_space(problem, x0, tol=tol, max_iter=max_iter, progress=progress)
     if n_parameters > _MOST_DIRECT:
         return HessianFree(problem).minimise(x0, tol=tol, max_iter=max_iter, progress=progress)
     # A Hessian of 4n/p rows costs about as much as four evaluations on all rows.
@@ -62,6 +61,26 @@ def solve(
     if start is None and n >= 8 * rows:
         return _solve_from_thinned(problem, n // rows, tol=tol, max_iter=max_iter, progress=progress)
     return newton(problem, x0, tol=tol, max_iter=max_iter, refresh_cost=_hessian_cost(problem), progress=progress)
+
+
+def polish_intercept(problem: LogisticProblem, solution: Solution) -> Solution:
+    """Make the intercept optimal for the coefficients, by Newton steps on it alone.
+
+    The dual point that the certificate uses then satisfies its constraint up to rounding, and the gap is the smallest
+    that these coefficients can prove.
+    """
+    floor = 1e-14 * problem.cost * problem.sums.weight.sum()
+    for _ in range(3):
+        slope = solution.gradient.reshape(problem.shape)[:, 0]
+        if not problem.intercept or np.abs(slope).max() <= floor:
+            break
+        theta = solution.x.reshape(problem.shape).copy()
+        theta[:, 0] -= np.linalg.lstsq(problem.intercept_curvature(solution.x), slope, rcond=1e-12)[0]
+        moved = problem.evaluate(x := theta.ravel())
+        if not np.abs(moved.gradient.reshape(problem.shape)[:, 0]).max() < np.abs(slope).max():
+            break
+        solution = Solution(x, moved.value, moved.gradient, moved.measure, solution.n_iter, solution.converged)
+    return solution
 
 
 class HessianFree:
@@ -105,24 +124,36 @@ def _solve_from_thinned(
         # The two optima differ by sampling error, so a rough solution is enough (and the gap overstates its error).
         rough = newton(thinned, x0, tol=0.03, max_iter=30, refresh_cost=_hessian_cost(problem))
         inverse = factorised(thinned.hessian(rough.x))
-        first = lbfgs(problem, rough.x, inverse_hessian=inverse, tol=tol, max_iter=min(max_iter, 30), progress=progress)
-        if first.converged or first.n_iter < min(max_iter, 30):
+        few = min(max_iter, 30)
+        first = lbfgs(problem, rough.x, inverse_hessian=inverse, tol=tol, max_iter=few, progress=progress)
+        if first.converged or first.n_iter < few or first.n_iter == max_iter:
             return first
-        x0, max_iter = first.x, max_iter - first.n_iter
-    return newton(problem, x0, tol=tol, max_iter=max(1, max_iter), progress=progress)
+        last = newton(
+            problem,
+            first.x,
+            tol=tol,
+            max_iter=max_iter - first.n_iter,
+            progress=lambda iteration, value: progress(first.n_iter + iteration, value),
+        )
+        return last._replace(n_iter=first.n_iter + last.n_iter)
+    return newton(problem, x0, tol=tol, max_iter=max_iter, progress=progress)
 
 
-def _solve_in_row_space(problem: LogisticProblem, *, tol: float, max_iter: int, progress: Progress) -> Solution:
+def _solve_in_row_space(
+    problem: LogisticProblem, x0: Array, *, tol: float, max_iter: int, progress: Progress
+) -> Solution:
     """Solve in the n-dimensional space of the rows: X − x̄ = LQᵀ with orthonormal columns Q, W = VQᵀ, ‖W‖ = ‖V‖."""
     X, _, weight = dense_rows(problem.blocks)
     y = problem.blocks.joined().y
-    Q, R = interruptible(qr, (X - problem.sums.centre).T, mode="economic", check_finite=False)
+    Q, R = interruptible(np.linalg.qr, (X - problem.sums.centre).T)
     blocks = Blocks([Part(np.ascontiguousarray(R.T), y, weight)])
     sums = class_sums(blocks, problem.n_classes, intercept=problem.intercept, n_jobs=problem.n_jobs)
     # The rows are centred already; keeping zero as the centre makes both problems the same function.
     sums = sums._replace(x=sums.x + np.outer(sums.weight, sums.centre), centre=np.zeros(R.shape[0]))
     small = LogisticProblem(blocks, sums, problem.cost, intercept=problem.intercept, n_jobs=problem.n_jobs)
-    inner = newton(small, np.zeros(small.n_scores * small.width), tol=tol / 2, max_iter=max_iter, progress=progress)
+    start = x0.reshape(problem.shape)
+    start = np.column_stack([start[:, 0], start[:, 1:] @ Q]).ravel()
+    inner = newton(small, start, tol=tol / 2, max_iter=max_iter, progress=progress)
     V = inner.x.reshape(small.shape)
     x = np.column_stack([V[:, 0], V[:, 1:] @ Q.T]).ravel()
     end = problem.evaluate(x)

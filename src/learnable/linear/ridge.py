@@ -107,6 +107,8 @@ class Ridge(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
         "max_seconds": MAX_SECONDS,
     }
     _door = staticmethod(door(target="numeric", multi_output=True))
+    _flattens_one_column = True
+    _remedy = "raise max_iter or max_seconds, or scale the columns of X"
 
     def __init__(
         self,

@@ -10,12 +10,14 @@ Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import check_cv
 
@@ -101,6 +103,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
         "n_jobs": N_JOBS,
     }
     _door = staticmethod(door(target="numeric", multi_output=True))
+    _flattens_one_column = True
 
     def __init__(
         self,
@@ -138,6 +141,9 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
         else:
             scores = self._fold_scores(table, X, weight, alphas)[None, :]
         chosen = np.argmax(scores, axis=1)
+        if self.cv is None and self.scoring is None:
+            with np.errstate(over="ignore"):
+                scores = np.ldexp(scores, 2 * spectrum.y_exponent)  # chosen in scaled units, shown in those of y²
         per_target = self.alpha_per_target and table.y.ndim == 2
         self.alpha_ = alphas[chosen] if per_target else float(alphas[chosen[0]])
         best = scores[np.arange(len(scores)), chosen]
@@ -156,50 +162,69 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
         self, spectrum: RidgeSpectrum, y: Array, weight: Array | None, alphas: Array, y_ndim: int
     ) -> Array:
         """Return scores of shape (1 or n_targets, n_alphas); greater is better."""
-        w = np.ones(len(y)) if weight is None else weight
+        w = spectrum.root_weight**2
         if self.criterion == "gcv" and self.scoring is None:
-            residual = spectrum.y[:, :, None] - spectrum.fitted(alphas)
-            free = 1.0 - spectrum.leverages(alphas).mean(axis=0)
-            loss = (residual**2).sum(axis=0) / w.sum() / np.maximum(free, 1e-300) ** 2
-            scores = -loss
+            free = np.maximum(spectrum.freedom(alphas).mean(axis=0), 1e-150)
+            scores = -((spectrum.residuals(alphas) / free) ** 2).sum(axis=0) / w.sum()
         else:
             errors = spectrum.leave_one_out(alphas)
+            with np.errstate(over="ignore"):
+                predictions = y[:, :, None] - np.ldexp(errors, spectrum.y_exponent)
+                squares = np.ldexp(errors**2, 2 * spectrum.y_exponent)
             if self.scoring is None:
                 scores = -np.einsum("i,ika->ka", w / w.sum(), errors**2)
             else:
-                predictions = y[:, :, None] - errors
                 scores = self._scores_of(predictions, y, weight)
             if self.store_cv_results:
-                stored = errors**2 if self.scoring is None else y[:, :, None] - errors
+                stored = squares if self.scoring is None else predictions
                 self.cv_results_ = stored[:, 0] if y_ndim == 1 else stored
         return scores if self.alpha_per_target else scores.mean(axis=0, keepdims=True)
 
     def _scores_of(self, predictions: Array, y: Array, weight: Array | None) -> Array:
-        scorer = get_scorer(self.scoring) if isinstance(self.scoring, str) else self.scoring
-        extra = {} if weight is None else {"sample_weight": weight}
-        identity = _Identity()
-        return np.array(
-            [
-                [scorer(identity, predictions[:, k, a], y[:, k], **extra) for a in range(predictions.shape[2])]
-                for k in range(y.shape[1])
-            ]
-        )
+        """Score leave-one-out predictions (n, k, n_alphas): each target alone, or all of them at once."""
+        groups = [slice(k, k + 1) for k in range(y.shape[1])] if self.alpha_per_target else [slice(None)]
+        with _blaming("scoring", self.scoring):
+            scorer = get_scorer(self.scoring) if isinstance(self.scoring, str) else self.scoring
+            extra = _weight_for(scorer, weight)
+            return np.array(
+                [
+                    [
+                        scorer(_Identity(), _flat(predictions[:, group, a]), _flat(y[:, group]), **extra)
+                        for a in range(predictions.shape[2])
+                    ]
+                    for group in groups
+                ]
+            )
 
     def _fold_scores(self, table: Table, X: Array, weight: Array | None, alphas: Array) -> Array:
         """Return the mean score of every α over the folds; each fold is factorised once."""
         total, y = np.zeros(len(alphas)), table.y
-        splits = list(_splits(self.cv, table))
+        with _blaming("cv", self.cv):
+            splits = list(_splits(self.cv, table))
+            if not splits or any(len(train) < 1 or len(test) < 1 for train, test in splits):
+                raise ValueError("it leaves a fold without rows")
         for train, test in splits:
             w = None if weight is None else weight[train]
             coefs, intercepts = ridge_path(
                 X[train], y[train], alphas, sample_weight=w, fit_intercept=self.fit_intercept
             )
-            extra = {} if weight is None else {"sample_weight": weight[test]}
             for number, (coef, intercept) in enumerate(zip(coefs, intercepts, strict=True)):
                 model = Ridge(alpha=float(alphas[number]))
                 model.coef_, model.intercept_, model.n_features_in_ = coef, intercept, X.shape[1]
-                total[number] += check_scoring(model, self.scoring)(model, X[test], y[test], **extra)
+                with _blaming("scoring", self.scoring):
+                    scorer = check_scoring(model, self.scoring)
+                    extra = _weight_for(scorer, None if weight is None else weight[test])
+                    total[number] += scorer(model, X[test], y[test], **extra)
         return total / len(splits)
+
+
+@contextmanager
+def _blaming(name: str, value: Any) -> Iterator[None]:
+    """Turn whatever a user's splitter or scorer raises into an error that names the parameter."""
+    try:
+        yield
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        raise ParameterError(f"RidgeCV: {name}={value!r} does not work here: {str(error).splitlines()[0]}") from error
 
 
 def _splits(cv: Any, table: Table) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
@@ -243,11 +268,10 @@ def ridge_path(
     >>> coefs.round(3).ravel()
     array([1.   , 0.667, 0.   ])
     """
-    owner = Ridge(alpha=alphas)
-    table = RidgeCV._door(owner, X, y, sample_weight)
-    values = np.asarray(alphas, dtype=np.float64).ravel()
-    if not ArrayLike(_POSITIVE).allows(values):
+    if not ArrayLike(_POSITIVE).allows(alphas):
         raise ParameterError(f"ridge_path: alphas must be positive numbers; got {alphas!r}.")
+    values = np.asarray(alphas, dtype=np.float64).ravel()
+    table = RidgeCV._door(Ridge(alpha=alphas), X, y, sample_weight)
     rows, targets, weight = dense_rows(table.blocks)
     spectrum = ridge_spectrum(rows, targets, weight, intercept=fit_intercept, smallest_alpha=float(values.min()))
     coefs = spectrum.coefficients(values)
@@ -257,7 +281,7 @@ def ridge_path(
     return coefs.transpose(0, 2, 1), intercepts
 
 
-class _Identity:
+class _Identity(RegressorMixin, BaseEstimator):
     """An estimator that predicts what it is given: lets a scorer score leave-one-out predictions."""
 
     def fit(self, X: Any, y: Any = None) -> _Identity:
@@ -265,6 +289,17 @@ class _Identity:
 
     def predict(self, X: Any) -> Any:
         return X
+
+
+def _flat(columns: Array) -> Array:
+    return columns[:, 0] if columns.shape[1] == 1 else columns
+
+
+def _weight_for(scorer: Any, weight: Array | None) -> dict[str, Array]:
+    """Return the weights as a keyword, if the scorer takes them: those of scikit-learn do, a plain function may not."""
+    if weight is None or (inspect.isfunction(scorer) and "sample_weight" not in inspect.signature(scorer).parameters):
+        return {}
+    return {"sample_weight": weight}
 
 
 def _tasks(alpha: Any, n_targets: int) -> list[tuple[float, Any]]:
@@ -282,20 +317,24 @@ def _certified_fit(
     if table.y.ndim == 2 and targets != slice(0, table.y.shape[1]):
         blocks = type(blocks)([part._replace(y=part.y[:, targets]) for part in blocks.parts])  # type: ignore[index]
     coef, level = spectrum.coefficients(np.array([alpha]))[0][:, targets], spectrum.y_mean[targets]
-    weight = float((spectrum.root_weight**2).sum())
     mean, offset = spectrum.x_mean, level - spectrum.x_mean @ coef
-    sums = residual_sums(blocks, mean, level, coef, n_jobs=n_jobs)
-    values = relative_residual(
-        sums.cross - alpha * coef,
-        sums.total if intercept else np.zeros_like(sums.total),
-        x=(np.linalg.norm(spectrum.rows, axis=0), mean),
-        y=(np.linalg.norm(spectrum.y[:, targets], axis=0), spectrum.y_mean[targets]),
-        coef=coef,
-        intercept=offset,
-        penalty=alpha * np.abs(coef).max(axis=0),
-        weight=weight,
-    )
-    value = float(values.max(initial=0.0))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # extreme units end in the exact path below
+        weight = float(np.ldexp((spectrum.root_weight**2).sum(), spectrum.weight_exponent))
+        x_spread = np.linalg.norm(spectrum.rows, axis=0)
+        y_spread = np.linalg.norm(spectrum.y[:, targets], axis=0)
+        half = spectrum.weight_exponent // 2
+        sums = residual_sums(blocks, mean, level, coef, n_jobs=n_jobs)
+        values = relative_residual(
+            sums.cross - alpha * coef,
+            sums.total if intercept else np.zeros_like(sums.total),
+            x=(np.ldexp(x_spread, spectrum.x_exponent + half), mean),
+            y=(np.ldexp(y_spread, spectrum.y_exponent + half), spectrum.y_mean[targets]),
+            coef=coef,
+            intercept=offset,
+            penalty=alpha * np.abs(coef).max(axis=0),
+            weight=weight,
+        )
+        value = float(values.max(initial=0.0))
     if not value <= CLOSED_FORM_TOLERANCE:
         exact = least_squares(blocks, alpha, intercept=intercept, n_jobs=n_jobs)
         if exact is not None:

@@ -15,42 +15,69 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from ..solvers.conjugate_gradient import conjugate_gradient
+from ..solvers.least_squares import dense_rows
+from ..solvers.newton import factorised
 from ..solvers.problem import Solution
 from .likelihood import LogisticProblem
 
 Array = NDArray[np.float64]
 
-_LARGE_MARGIN = 12.0  # e⁻¹² = 6e-6: a row this certain hints at a direction without end
-_LARGEST_PROGRAM = 2e7  # entries
+_LARGEST_PROGRAM = 2e6  # entries
+_LONGEST_PROGRAM = 20.0  # seconds
+_LARGEST_HESSIAN = 1500  # parameters
 
 
 def is_separable(problem: LogisticProblem, solution: Solution) -> bool:
     """Tell whether the likelihood increases for ever, looking at where the solver arrived."""
     codes = np.asarray(problem.blocks.joined().y)
-    scores = problem.scores(solution.x)
-    if problem.n_scores == 1:
-        scores = np.column_stack([np.zeros(len(scores)), scores[:, 0]])
+    scores = _all_scores(problem, solution.x)
     own = scores[np.arange(len(codes)), codes]
     rivals = scores.copy()
     rivals[np.arange(len(codes)), codes] = -np.inf
-    margins = own - rivals.max(axis=1)
-    if (margins > 0).all():
+    if (own > rivals.max(axis=1)).all():
         return True
-    if margins.max() < _LARGE_MARGIN:
-        return False  # the solver has converged at moderate scores
-    return _some_direction_separates(problem, codes)
+    if _maximum_exists(problem, solution):
+        return False
+    verdict = _some_direction_separates(problem, codes)
+    return solution.converged if verdict is None else verdict  # a "converged" fit that is not near a maximum has none
 
 
-def _some_direction_separates(problem: LogisticProblem, codes: NDArray[np.int64]) -> bool:
-    """Maximise Σ min(z_y − z_k, 1) subject to z_y ≥ z_k over all directions: positive exactly if one separates."""
-    tiles = [X for i in range(len(problem.blocks)) for _, _, X in problem._tiles(problem.blocks[i])]
-    X = sp.vstack(tiles).toarray() if problem.blocks.sparse else np.concatenate(tiles)
+def _maximum_exists(problem: LogisticProblem, solution: Solution) -> bool:
+    """Prove that no direction separates: positive weights on all rows under which the gradient vanishes exactly.
+
+    Such weights are the residuals after one more (linearised) Newton step; they are positive if the step changes every
+    score by less than one half.
+    """
+    size = problem.n_scores * problem.width
+    if size <= _LARGEST_HESSIAN:
+        step = factorised(problem.hessian(solution.x))(solution.gradient)
+    else:
+        step = conjugate_gradient(problem.hessian_product(solution.x), solution.gradient, tol=1e-10).x
+    rest = problem.hessian_product(solution.x)(step) - solution.gradient
+    if not np.linalg.norm(rest) <= 1e-3 * np.linalg.norm(solution.gradient):
+        return not solution.gradient.any()
+    change = _all_scores(problem, step)
+    return bool(np.abs(change - change.mean(axis=1, keepdims=True)).max() < 0.5)
+
+
+def _all_scores(problem: LogisticProblem, x: Array) -> Array:
+    """Return the scores of all rows and classes, (n, K)."""
+    scores = problem.scores(x)
+    return np.column_stack([np.zeros(len(scores)), scores[:, 0]]) if problem.n_scores == 1 else scores
+
+
+def _some_direction_separates(problem: LogisticProblem, codes: NDArray[np.int64]) -> bool | None:
+    """Maximise Σ min(z_y − z_k, 1) subject to z_y ≥ z_k over all directions: positive exactly if one separates.
+
+    None where the program is too large to be solved.
+    """
+    if problem.blocks.n_rows * problem.width * problem.n_classes > _LARGEST_PROGRAM:
+        return None
+    X = dense_rows(problem.blocks)[0] - problem.sums.centre
     design = np.column_stack([np.ones(len(X)), X]) if problem.intercept else X
     size = np.abs(design).max(axis=0)
     design = design / np.where(size > 0, size, 1.0)
-    n, width = design.shape
-    if n * width * problem.n_classes > _LARGEST_PROGRAM:
-        return False
     if problem.n_scores == 1:
         differences = sp.csr_array(design * np.where(codes == 1, 1.0, -1.0)[:, None])
     else:
@@ -70,5 +97,6 @@ def _some_direction_separates(problem: LogisticProblem, codes: NDArray[np.int64]
         b_ub=np.zeros(m),
         bounds=[(-1e6, 1e6)] * p + [(0.0, 1.0)] * m,
         method="highs",
+        options={"time_limit": _LONGEST_PROGRAM},
     )
-    return bool(result.status == 0 and -result.fun > 1e-6)
+    return bool(-result.fun > 1e-6) if result.status == 0 else None

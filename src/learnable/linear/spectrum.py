@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh, svd
 
 from ..core.threads import interruptible
 from ..solvers.orthogonal import weighted_mean
@@ -24,51 +23,69 @@ Array = NDArray[np.float64]
 
 
 class RidgeSpectrum(NamedTuple):
-    """The decomposition, and the data seen through it."""
+    """The decomposition, and the data seen through it, all scaled by powers of two to order one."""
 
     left: Array  #: (n, r), U
     values: Array  #: (r,), s²
     rows: Array  #: (n, d), √w(X − x̄)
     y: Array  #: (n, k), √w(y − ȳ)
     projected: Array  #: (r, k), Uᵀ√w(y − ȳ)
-    x_mean: Array
-    y_mean: Array
     root_weight: Array  #: (n,), √w
+    x_mean: Array  #: (d,), in its own units
+    y_mean: Array  #: (k,), in its own units
     intercept: bool
+    x_exponent: int  #: rows are X·2^−x_exponent
+    y_exponent: int  #: and so on
+    weight_exponent: int
 
     def coefficients(self, alphas: Array) -> Array:
         """Return β(α) = (√w(X − x̄))ᵀ U diag(1/(s² + α)) Uᵀ√w(y − ȳ), of shape (n_alphas, d, k)."""
         k = self.projected.shape[1]
-        scaled = self.projected[:, :, None] / (self.values[:, None, None] + alphas)
+        scaled = self.projected[:, :, None] / (self.values[:, None, None] + self._scaled(alphas))
         dual = self.left @ scaled.reshape(len(self.values), k * len(alphas))
-        return np.ascontiguousarray((self.rows.T @ dual).reshape(-1, k, len(alphas)).transpose(2, 0, 1))
+        coef = (self.rows.T @ dual).reshape(-1, k, len(alphas)).transpose(2, 0, 1)
+        return np.ascontiguousarray(np.ldexp(coef, self.y_exponent - self.x_exponent))
 
-    def fitted(self, alphas: Array) -> Array:
-        """Return √w(ŷ − ȳ) of shape (n, k, n_alphas)."""
+    def residuals(self, alphas: Array) -> Array:
+        """Return √w(y − ŷ), scaled like `y`, of shape (n, k, n_alphas)."""
         k = self.projected.shape[1]
-        scaled = self.projected[:, :, None] * self._shrinkage(alphas)[:, None, :]
-        product = self.left @ scaled.reshape(len(self.values), k * len(alphas))
-        return np.asarray(product.reshape(-1, k, len(alphas)))
+        kept = self.projected[:, :, None] * self._complement(alphas)[:, None, :]
+        inside = (self.left @ kept.reshape(len(self.values), k * len(alphas))).reshape(-1, k, len(alphas))
+        outside = 0.0 if self._spans_everything() else (self.y - self.left @ self.projected)[:, :, None]
+        return np.asarray(inside + outside)
 
-    def leverages(self, alphas: Array) -> Array:
-        """Return hᵢᵢ of shape (n, n_alphas)."""
-        leverage = (self.left**2) @ self._shrinkage(alphas)
-        if self.intercept:
+    def freedom(self, alphas: Array) -> Array:
+        """Return 1 − hᵢᵢ of shape (n, n_alphas), formed without cancellation from α/(s² + α)."""
+        free = (self.left**2) @ self._complement(alphas)
+        if not self._spans_everything():
             w = self.root_weight**2
-            leverage += (w / w.sum())[:, None]
-        return np.asarray(leverage)
+            used = (self.left**2).sum(axis=1) + (w / w.sum() if self.intercept else 0.0)
+            free += np.maximum(1.0 - used, 0.0)[:, None]
+        return np.asarray(free)
 
     def leave_one_out(self, alphas: Array) -> Array:
-        """Return the errors yᵢ − ŷ₍ᵢ₎ of shape (n, k, n_alphas)."""
-        residual = self.y[:, :, None] - self.fitted(alphas)
-        rest = 1.0 - self.leverages(alphas)
+        """Return the errors (yᵢ − ŷ₍ᵢ₎)·2^−y_exponent, of shape (n, k, n_alphas)."""
         # A row that determines its own fit (h = 1) has no leave-one-out prediction: its error is infinite, not 0/0.
-        free = np.where(rest > 1e-12, rest, np.nan)
-        errors = residual / (free[:, None, :] * self.root_weight[:, None, None])
+        free = self.freedom(alphas)
+        free = np.where(free > 1e-14 * free.max(axis=0), free, np.nan)
+        errors = self.residuals(alphas) / (free[:, None, :] * self.root_weight[:, None, None])
         return np.where(np.isnan(errors), np.inf, errors)
 
-    def _shrinkage(self, alphas: Array) -> Array:
-        return np.asarray(self.values[:, None] / (self.values[:, None] + alphas))
+    def _spans_everything(self) -> bool:
+        """Tell whether U (and the intercept) leave no direction of the rows out: then nothing is outside the fit."""
+        return len(self.values) == len(self.y) - self.intercept
+
+    def _complement(self, alphas: Array) -> Array:
+        return np.asarray(self._scaled(alphas) / (self.values[:, None] + self._scaled(alphas)))
+
+    def _scaled(self, alphas: Array) -> Array:
+        return np.asarray(np.ldexp(alphas, -2 * self.x_exponent - self.weight_exponent))
+
+
+def _extreme_exponent(array: Array) -> int:
+    """Return an even power of two that brings extreme numbers to order one; 0 for numbers whose squares are safe."""
+    exponent = int(np.frexp(np.abs(array).max(initial=0.0))[1])
+    return 2 * (exponent // 2) if abs(exponent) > 100 else 0
 
 
 def ridge_spectrum(
@@ -76,21 +93,25 @@ def ridge_spectrum(
 ) -> RidgeSpectrum:
     """Decompose dense X (n, d) for targets y (n, k)."""
     x_mean, y_mean = weighted_mean(X, weight, intercept), weighted_mean(y, weight, intercept)
-    root = np.ones(len(X)) if weight is None else np.sqrt(weight)
-    Z, t = X - x_mean, root[:, None] * (y - y_mean)
-    if weight is not None:
+    w = np.ones(len(X)) if weight is None else weight
+    x_exponent, y_exponent, weight_exponent = (_extreme_exponent(array) for array in (X, y, w))
+    root = np.sqrt(np.ldexp(w, -weight_exponent))
+    Z = np.ldexp(X, -x_exponent) - np.ldexp(x_mean, -x_exponent) if x_exponent else X - x_mean
+    t = root[:, None] * (np.ldexp(y, -y_exponent) - np.ldexp(y_mean, -y_exponent))
+    if weight is not None or weight_exponent:
         Z *= root[:, None]
     n, d = Z.shape
     gram = interruptible(np.matmul, Z.T, Z) if d <= n else interruptible(np.matmul, Z, Z.T)
-    values, vectors = interruptible(eigh, gram, check_finite=False, overwrite_a=True, driver="evd")
-    noise = np.finfo(float).eps * max(n, d) * max(values[-1], 0.0)
-    if smallest_alpha < 1e4 * noise and n * d <= 4e7:
+    values, vectors = interruptible(np.linalg.eigh, gram)
+    noise = np.finfo(float).eps * max(n, d) * max(values[-1], np.finfo(float).tiny)
+    if np.ldexp(smallest_alpha, -2 * x_exponent - weight_exponent) < 1e4 * noise and n * d <= 4e7:
         # Squaring would drown directions that such a small penalty does not: decompose the rows themselves.
-        U, s, _ = interruptible(svd, Z, full_matrices=False, check_finite=False)
+        U, s, _ = interruptible(np.linalg.svd, Z, full_matrices=False)
         kept = s > np.finfo(float).eps * max(n, d) * s[0]
         U, values = np.ascontiguousarray(U[:, kept]), s[kept] ** 2
     else:
         kept = values > noise
         values, vectors = values[kept], np.ascontiguousarray(vectors[:, kept])
         U = vectors if d > n else interruptible(np.matmul, Z, vectors / np.sqrt(values))
-    return RidgeSpectrum(U, values, Z, t, U.T @ t, x_mean, y_mean, root, intercept)
+    scales = (x_exponent, y_exponent, weight_exponent)
+    return RidgeSpectrum(U, values, Z, t, U.T @ t, root, x_mean, y_mean, intercept, *scales)

@@ -42,11 +42,13 @@ class Rows(NamedTuple):
             yield X.astype(np.longdouble), y.astype(np.longdouble), s.astype(np.longdouble)
 
 
+@np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
 def least_squares(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a LinearRegression."""
     return _check_quadratic(model, X, y, sample_weight, alpha=np.zeros(1))
 
 
+@np.errstate(all="ignore")
 def ridge(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a Ridge or RidgeCV."""
     alpha = model.alpha_ if hasattr(model, "alpha_") else model.alpha
@@ -56,8 +58,7 @@ def ridge(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 def _check_quadratic(model: Any, X: Any, y: Any, sample_weight: Any, alpha: Array) -> Recheck:
     """Evaluate the equations Σ w r (x − x̄) = αβ, Σ w r = 0 that define a (ridge) least squares fit."""
     X, y, sample_weight = take_named_columns("verify", X, y, sample_weight)
-    targets = np.asarray(y, dtype=np.float64)
-    rows = _plain_rows(model, X, targets.reshape(len(targets), -1), sample_weight)
+    rows = _plain_rows(model, X, _numbers(y), sample_weight)
     B = np.atleast_2d(model.coef_).T.astype(np.longdouble)
     b = np.atleast_1d(np.asarray(model.intercept_, dtype=np.longdouble))
     d, k = B.shape
@@ -77,9 +78,10 @@ def _check_quadratic(model: Any, X: Any, y: Any, sample_weight: Any, alpha: Arra
     g = g - np.outer(x_mean, total) - alpha * B
     x_square, y_square = np.maximum(x_square - W * x_mean**2, 0), np.maximum(y_square - W * y_mean**2, 0)
     if model.certificate_.kind == "gap":
-        gap = (g**2).sum(axis=0) / alpha
-        value = r_square + alpha * (B**2).sum(axis=0)
-        return Recheck(float(np.max(gap / np.maximum(abs(value - gap), 1e-8 * y_square))), 1e-14, _fingerprint(rows))
+        gap, offset = (g**2).sum(axis=0) / alpha, total**2 / W  # what the best intercept would gain
+        dual = r_square - offset + alpha * (B**2).sum(axis=0) - gap
+        value = (gap + offset) / np.maximum(dual, 1e-8 * y_square)
+        return Recheck(float(np.max(value)), 1e-14, _fingerprint(rows))
     if getattr(model, "positive", False):
         g = np.where(B > 0, g, np.maximum(g, 0)) if (B >= 0).all() else np.full_like(g, np.inf)
     root = np.sqrt(W)
@@ -93,47 +95,79 @@ def _check_quadratic(model: Any, X: Any, y: Any, sample_weight: Any, alpha: Arra
 
 def _largest_ratio(numerator: Array, denominator: Array) -> float:
     ratio = np.where(denominator > 0, numerator / np.where(denominator > 0, denominator, 1), np.inf)
-    return float(np.max(np.where(numerator > 0, ratio, 0), initial=0.0))
+    return float(np.max(np.where(numerator == 0, 0, ratio), initial=0.0))  # NaN stays NaN
 
 
+@np.errstate(all="ignore")
 def logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a LogisticRegression."""
     X, y, sample_weight = take_named_columns("verify", X, y, sample_weight)
-    rows = _plain_rows(model, X, _codes(model.classes_, y), sample_weight)
-    K, own_weight = len(model.classes_), _class_weights(model.class_weight, model.classes_, rows.y)
+    rows = _plain_rows(model, X, np.asarray([] if y is None else y).ravel(), sample_weight)
+    rows = rows._replace(y=_codes(model.classes_, rows.y))
+    K, own_weight = len(model.classes_), _class_weights(model.class_weight, model.classes_, rows)
+    rows = rows._replace(weight=rows.weight * own_weight[rows.y])
     W, b = np.asarray(model.coef_, dtype=np.longdouble), np.asarray(model.intercept_, dtype=np.longdouble)
     if K == 2:  # scores (0, z): the same probabilities
         W, b = np.vstack([0 * W, W]), np.r_[0 * b, b]
-    N, slope_sum, loss, square, slopes, members = (
-        np.zeros(shape, dtype=np.longdouble) for shape in (K, K, (), W.shape[1], W.shape, W.shape)
+    scores = np.concatenate([Z @ W.T for Z, _, _ in rows.chunks()])
+    best = _best_intercept(scores, rows, b) if model.fit_intercept and np.isfinite(model.C) else b
+    N, slope_sum, square, slopes, members = (
+        np.zeros(shape, dtype=np.longdouble) for shape in (K, K, W.shape[1], W.shape, W.shape)
     )
+    start = 0
     for Z, t, s in rows.chunks():
-        codes = t.astype(int)
-        s = s * own_weight[codes]
+        part, codes = slice(start, start + len(s)), t.astype(int)
+        start += len(s)
         own = s[:, None] * np.eye(K)[codes]
-        z = Z @ W.T + b
-        z -= z.max(axis=1, keepdims=True)
-        log_norm = np.log(np.exp(z).sum(axis=1))
-        r = s[:, None] * (np.exp(z - log_norm[:, None]) - np.eye(K)[codes])
-        loss = loss + (s * (log_norm - z[np.arange(len(codes)), codes])).sum()
+        r = s[:, None] * _probabilities(scores[part] + best) - own
         N, slope_sum, square = N + own.sum(axis=0), slope_sum + r.sum(axis=0), square + (Z * Z).T @ s
         slopes, members = slopes + (Z.T @ r).T, members + (Z.T @ own).T
+    centre = np.zeros(W.shape[1])
     if model.fit_intercept:
         centre = members.sum(axis=0) / N.sum()
         members, slopes = members - np.outer(N, centre), slopes - np.outer(slope_sum, centre)
-        square, b = np.maximum(square - N.sum() * centre**2, 0), b + W @ centre
+        square = np.maximum(square - N.sum() * centre**2, 0)
     free = slice(1, None) if K == 2 else slice(None)  # the scores that are parameters
-    fingerprint = _fingerprint(rows, model.classes_)
+    fingerprint = _fingerprint(rows._replace(weight=rows.weight / own_weight[rows.y]), model.classes_)
     if np.isinf(model.C):
         size = np.sqrt(N.sum() * np.r_[N.sum(), square])
         slope = np.column_stack([slope_sum[free] * bool(model.fit_intercept), slopes[free]])
         value = float(np.max(abs(slope) / np.where(size > 0, size, np.inf)))
         return Recheck(value, _CLOSED_FORM_ROUNDING, fingerprint)
     C = np.longdouble(model.C)
-    primal = 0.5 * (W * W).sum() + C * loss
-    dual = _dual_value(C, W, b, slopes, slope_sum, loss, N, members, free, model.fit_intercept)
-    gap = (primal - dual) / max(abs(dual), 1e-8 * C * N.sum() * np.log(K))
+    primal = 0.5 * (W * W).sum() + C * _loss(scores + b, rows)
+    loss, level = _loss(scores + best, rows), best + W @ centre
+    dual = _dual_value(C, W, level, slopes, slope_sum, loss, N, members, free, model.fit_intercept)
+    gap = (primal - dual) / max(dual, 1e-8 * C * N.sum() * np.log(K))
     return Recheck(float(gap), _GAP_ROUNDING, fingerprint)
+
+
+def _probabilities(scores: Array) -> Array:
+    e = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def _loss(scores: Array, rows: Rows) -> Any:
+    z = scores - scores.max(axis=1, keepdims=True)
+    own = z[np.arange(len(z)), rows.y]
+    return (rows.weight * (np.log(np.exp(z).sum(axis=1)) - own)).sum()
+
+
+def _best_intercept(scores: Array, rows: Rows, b: Array) -> Array:
+    """Minimise the likelihood over the intercepts alone: then the probabilities have the right class sums."""
+    N = np.bincount(rows.y, rows.weight, len(b))
+    for _ in range(30):
+        p = _probabilities(scores + b)
+        slope = rows.weight @ p - N
+        H = np.diag(rows.weight @ p) - (p * rows.weight[:, None]).T @ p
+        step = np.zeros_like(b)
+        step[1:] = np.linalg.lstsq(H[1:, 1:].astype(float), slope[1:].astype(float), rcond=1e-14)[0]
+        if not np.isfinite(step).all() or abs(step).max() > 10:
+            break  # far from the optimum; the mixture below makes any point feasible
+        b = b - step
+        if abs(step).max() < 1e-18 * (1 + abs(b).max()):
+            break
+    return b
 
 
 def _dual_value(
@@ -161,8 +195,7 @@ def _dual_value(
     return entropy - 0.5 * (w_u * w_u).sum()
 
 
-def _codes(classes: Array, y: Any) -> Array:
-    labels = np.asarray(y).ravel()
+def _codes(classes: Array, labels: Array) -> Array:
     codes = np.full(len(labels), -1)
     for code, label in enumerate(classes.tolist()):
         codes[labels == label] = code
@@ -171,27 +204,40 @@ def _codes(classes: Array, y: Any) -> Array:
     return codes
 
 
-def _class_weights(class_weight: Any, classes: Array, codes: Array) -> Array:
+def _class_weights(class_weight: Any, classes: Array, rows: Rows) -> Array:
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, str):
-        return len(codes) / (len(classes) * np.bincount(codes, minlength=len(classes)))
+        return rows.weight.sum() / (len(classes) * np.bincount(rows.y, rows.weight, len(classes)))
     return np.array([class_weight.get(label, 1.0) for label in classes.tolist()], dtype=float)
 
 
+def _numbers(y: Any) -> Array:
+    try:
+        targets = np.asarray(y, dtype=np.float64)
+        return targets.reshape(len(targets), -1)
+    except (TypeError, ValueError) as error:
+        raise VerificationError(f"verify: y does not hold the targets of a fit: {error}") from error
+
+
 def _plain_rows(model: Any, X: Any, y: Array, sample_weight: Any) -> Rows:
-    if sp.issparse(X):
-        X = sp.csr_array(X).astype(np.float64)
-        X.sum_duplicates()
-    else:
-        X = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X, dtype=np.float64)
+    try:
+        if sp.issparse(X):
+            X = sp.csr_array(X).astype(np.float64)
+            X.sum_duplicates()
+        else:
+            X = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X, dtype=np.float64)
+        weight = np.ones(1) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        weight = np.broadcast_to(weight, (X.shape[0],))
+    except (TypeError, ValueError, IndexError) as error:
+        raise VerificationError(f"verify: the data are not the table of a fit: {error}") from error
+    if not model.fit_intercept and np.any(model.intercept_):
+        raise VerificationError("verify: the model has an intercept although fit_intercept is False.")
     if X.ndim != 2 or X.shape[1] != model.n_features_in_ or X.shape[0] != len(y):
         raise VerificationError(
             f"verify: the model has {model.n_features_in_} features; "
             f"the data have shape {X.shape} with {len(y)} targets."
         )
-    weight = np.ones(1) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    weight = np.broadcast_to(weight, (X.shape[0],))
     if (weight == 0).any():
         X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
     return Rows(X, y, weight)

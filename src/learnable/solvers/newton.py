@@ -151,13 +151,13 @@ def _line_search(
 ) -> tuple[float, Array, Evaluation] | None:
     """Halve the step until the function falls by a share of what the gradient predicts."""
     slope = float(now.gradient @ step)
-    noise = 8 * np.finfo(float).eps * abs(now.value)
+    noise = 1e-9 * abs(now.value)
     length = 1.0
     for _ in range(_MAX_HALVINGS):
         point = x + length * step
         trial = problem.evaluate(point)
         # Near the optimum the decrease drowns in rounding; there the measure has to fall instead.
-        drowned = abs(slope) * length <= noise and trial.value <= now.value + noise and trial.measure < now.measure
+        drowned = trial.value <= now.value + noise and trial.measure < 0.5 * now.measure
         if (trial.value <= now.value + _ARMIJO * length * slope and trial.value < now.value) or drowned:
             return length, point, trial
         length /= 2

@@ -93,6 +93,8 @@ def iterative_fit(
         restarts += 1
         gradient = state.cross - alpha * coef
         for target in range(k):
+            if stopped:
+                break
             step, spent = _solve_one(
                 blocks, sums, alpha, gradient[:, target], coef[:, target], float(state.square[target]), scale, target,
                 tol=tol, limit=limit - n_iter, n_jobs=n_jobs, progress=watched, done=n_iter,
@@ -112,7 +114,8 @@ def _measure(
     """Return the largest relative gap (α > 0) or relative residual (α = 0) of the targets."""
     gradient = state.cross - alpha * coef
     if alpha > 0:
-        return float(np.max(_relative_gap(state.square, coef, gradient, alpha, sums.y_square)))
+        offset = state.total**2 / sums.weight if intercept else 0.0  # what the best intercept would gain
+        return float(np.max(_relative_gap(state.square - offset, offset, coef, gradient, alpha, sums.y_square)))
     values = relative_residual(
         gradient,
         state.total if intercept else np.zeros_like(state.total),
@@ -154,7 +157,7 @@ def _solve_one(
         # P(start + x) from the recurrence: the quadratic falls by (right + r)ᵀx.
         value = penalised - float((right + r) @ x)
         gap = float(r @ r) / alpha
-        return gap / max(abs(value - gap), 1e-8 * y_square, 1e-300)
+        return gap / max(value - gap, 1e-8 * y_square, 1e-300)
 
     with one_thread_blas():  # between the sweeps there are only short vectors
         solution = conjugate_gradient(
@@ -187,7 +190,9 @@ def normal_product(blocks: Blocks, centre: Array, v: Array, *, n_jobs: int | Non
     return np.asarray(total - moved * centre)
 
 
-def _relative_gap(residual_square: Array, coef: Array, gradient: Array, alpha: float, y_square: Array) -> Array:
+def _relative_gap(
+    residual_square: Array, offset: Array | float, coef: Array, gradient: Array, alpha: float, y_square: Array
+) -> Array:
     value = residual_square + alpha * (coef * coef).sum(axis=0)
     gap = (gradient * gradient).sum(axis=0) / alpha
-    return np.asarray(gap / np.maximum(np.maximum(np.abs(value - gap), 1e-8 * y_square), 1e-300))
+    return np.asarray((gap + offset) / np.maximum(np.maximum(value - gap, 1e-8 * y_square), 1e-300))

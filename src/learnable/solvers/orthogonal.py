@@ -147,8 +147,7 @@ def _tall_fit(problem: _Problem, nonnegative: bool) -> LinearFit:
     b[:n] = root * problem.y_rows(slice(None))
     if alpha:
         np.fill_diagonal(A[n:, c:], np.ldexp(np.sqrt(alpha), -problem.x_exponents))
-    (factors, tau), R = interruptible(qr, A, mode="raw", check_finite=False)
-    R = R[: d + c]
+    factors, tau, R = _householder(A)
     noise = _EPS * min(max(A.shape), 1000) * max(1e-300, float(np.linalg.norm(R, axis=0).max()))
     with np.errstate(over="ignore"):
         factor = np.ldexp(R[c:, c:], problem.x_exponents + problem.weight_exponent // 2)
@@ -209,8 +208,7 @@ def _minimum_norm(A: Array, b: Array, exponents: Exponents) -> tuple[Array, int,
     own = np.ldexp(A, exponents)
     row_exponents = np.frexp(np.abs(own).max(axis=1))[1]
     rows, right = np.ldexp(own, -row_exponents[:, None]), np.ldexp(b, -row_exponents[:, None])
-    (factors, tau), R = interruptible(qr, rows.T, mode="raw", check_finite=False)
-    R = R[:m]
+    factors, tau, R = _householder(rows.T)
     factor = np.ldexp(R, row_exponents)
     if reciprocal_condition(R) <= _EPS * min(d, 1000):
         noise = _EPS * min(d, 1000) * max(1e-300, float(np.linalg.norm(A, axis=0).max()))
@@ -330,6 +328,13 @@ def reciprocal_condition(R: Array) -> float:
         return 0.0
     rcond, _ = lapack.dtrcon(R, norm="1", uplo="U", diag="N")
     return float(rcond)
+
+
+def _householder(A: Array) -> tuple[Array, Array, Array]:
+    """Return LAPACK's factored form of Q and the triangular R of a tall matrix."""
+    transposed, tau = interruptible(np.linalg.qr, A, mode="raw")
+    factors = transposed.T
+    return factors, tau, np.triu(factors[: A.shape[1]])
 
 
 def _apply_q(factors: Array, tau: Array, c: Array, *, transpose: bool) -> Array:

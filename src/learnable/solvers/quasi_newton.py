@@ -107,7 +107,7 @@ def _wolfe_search(problem: Smooth, x: Array, now: Evaluation, step: Array) -> tu
     slope = float(now.gradient @ step)
     if not slope < 0:
         return None
-    noise = 8 * np.finfo(float).eps * abs(now.value)
+    noise = 1e-9 * abs(now.value)
     low, high, length = 0.0, np.inf, 1.0
     best: tuple[Array, Evaluation] | None = None
     for _ in range(_MAX_TRIALS):
@@ -117,7 +117,7 @@ def _wolfe_search(problem: Smooth, x: Array, now: Evaluation, step: Array) -> tu
         trial = problem.evaluate(point)
         falls = trial.value <= now.value + _ARMIJO * length * slope
         # Near the optimum the decrease drowns in rounding; there the measure has to fall instead.
-        drowned = abs(slope) * length <= noise and trial.value <= now.value + noise and trial.measure < now.measure
+        drowned = trial.value <= now.value + noise and trial.measure < 0.5 * now.measure
         if not (falls or drowned):
             high = length
         else:
