@@ -38,7 +38,7 @@ def test_coefficients_are_those_of_each_penalty(n, d, weighted, intercept):
 @case
 def test_leverages_are_the_diagonal_of_the_hat_matrix(n, d, weighted, intercept):
     X, y, weight = draw(n, d, weighted)
-    leverages = decompose(X, y, weight, intercept).leverages(ALPHAS)
+    leverages = 1.0 - decompose(X, y, weight, intercept).freedom(ALPHAS)
     for alpha, found in zip(ALPHAS, leverages.T, strict=True):
         np.testing.assert_allclose(found, np.diag(hat_matrix(X, alpha, weight, intercept)), rtol=1e-10, atol=1e-12)
 
@@ -48,7 +48,7 @@ def test_fitted_values_are_the_hat_matrix_times_y(n, d, weighted, intercept):
     X, y, weight = draw(n, d, weighted)
     spectrum = decompose(X, y, weight, intercept)
     root = np.ones(n) if weight is None else np.sqrt(weight)
-    fitted = spectrum.fitted(ALPHAS)
+    fitted = spectrum.y[:, :, None] - spectrum.residuals(ALPHAS)
     for number, alpha in enumerate(ALPHAS):
         predicted = hat_matrix(X, alpha, weight, intercept) @ y
         np.testing.assert_allclose(

@@ -285,4 +285,5 @@ def test_the_progress_bar_of_scikit_learn_works(model, table, y, capsys):
 def test_the_values_a_callback_sees_end_at_the_certificate():
     watcher = Watcher()
     model = LogisticRegression().set_callbacks(watcher).fit(X, CODES)
-    assert watcher.values[-1] == model.certificate_.value
+    # After the last iteration only the intercept is polished, which can only tighten the gap.
+    assert model.certificate_.value <= watcher.values[-1] <= model.certificate_.tolerance

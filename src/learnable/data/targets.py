@@ -36,7 +36,13 @@ def read_target(owner: str, y: Any, target: Target, multi_output: bool) -> tuple
         values = _as_one_column(owner, values)
     numbers = as_numbers(owner, values, "y").astype(np.float64, copy=False)
     require_finite(owner, numbers, "y")
+    if np.abs(numbers).max(initial=0.0) > LARGEST_TARGET:
+        raise DataError(f"{owner}: y reaches beyond {LARGEST_TARGET:g}, where differences overflow; rescale it.")
     return numbers, None
+
+
+LARGEST_WEIGHT = 1e100
+LARGEST_TARGET = 1e300
 
 
 def read_weight(owner: str, weight: Any, n_rows: int) -> NDArray[np.float64] | None:
@@ -55,6 +61,12 @@ def read_weight(owner: str, weight: Any, n_rows: int) -> NDArray[np.float64] | N
         row = int(np.argmax(values < 0))
         raise DataError(
             f"{owner}: sample_weight must be >= 0; row {row} has {values[row]:g}. Use 0 to leave a row out."
+        )
+    positive = values[values > 0]
+    if positive.size and (positive.max() > LARGEST_WEIGHT or positive.min() < 1.0 / LARGEST_WEIGHT):
+        raise DataError(
+            f"{owner}: sample_weight runs from {positive.min():.3g} to {positive.max():.3g}; beyond 1e-100 and 1e100 "
+            "sums of weights mean nothing. Divide them by their mean, or leave rows out with weight 0."
         )
     if not values.any():
         raise DataError(f"{owner}: sample_weight is zero for every row; at least one row needs a positive weight.")

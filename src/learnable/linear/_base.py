@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.errors import ModelFileError
+from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator
 from ..data.door import read_features
 
@@ -41,7 +41,7 @@ class LinearModel(Estimator):
             raise ModelFileError("load: coef_ is not an array of real numbers.")
         if not isinstance(columns, int) or coef.shape[-1] != columns:
             raise ModelFileError(f"load: coef_ has shape {coef.shape}, which does not fit n_features_in_ = {columns}.")
-        if intercept.dtype.kind != "f" or intercept.shape not in ((), coef.shape[:-1]):
+        if intercept.dtype.kind != "f" or intercept.shape not in ((), (1,), coef.shape[:-1]):
             raise ModelFileError(
                 f"load: intercept_ has shape {intercept.shape}, which does not fit coef_ {coef.shape}."
             )
@@ -76,8 +76,14 @@ class LinearRegressorModel(LinearModel):
     def _set_coefficients(self, coef: Array, intercept: Array, y: Array) -> None:
         """Store (d, k) coefficients the way scikit-learn shows them: flat when y was one column."""
         if y.ndim == 1 or (self._flattens_one_column and y.shape[1] == 1):
-            self.coef_, self.intercept_ = coef[:, 0].copy(), float(intercept[0])
+            self.coef_ = coef[:, 0].copy()
+            self.intercept_ = float(intercept[0]) if y.ndim == 1 else intercept.copy()
         else:
             self.coef_, self.intercept_ = np.ascontiguousarray(coef.T), intercept.copy()
         if not getattr(self, "fit_intercept", True):
             self.intercept_ = 0.0
+        if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+            column = int(np.argmax(~np.isfinite(coef).all(axis=1)))
+            raise DataError(
+                f"{type(self).__name__}: the coefficient of column {column} is beyond the range of float64; rescale it."
+            )

@@ -115,7 +115,7 @@ class LogisticRegression(ClassifierMixin, LinearModel):
     """
 
     _parameters: ClassVar[dict[str, Rule]] = {
-        "C": Number(low=0.0, low_open=True, finite=False),
+        "C": Number(low=1e-100, high=1e100) | Matches(lambda v: v == np.inf, "infinity"),
         "l1_ratio": Number(low=0.0, high=0.0),
         "dual": Boolean(),
         "tol": TOLERANCE,

@@ -151,8 +151,8 @@ def _solve_in_row_space(
     # The rows are centred already; keeping zero as the centre makes both problems the same function.
     sums = sums._replace(x=sums.x + np.outer(sums.weight, sums.centre), centre=np.zeros(R.shape[0]))
     small = LogisticProblem(blocks, sums, problem.cost, intercept=problem.intercept, n_jobs=problem.n_jobs)
-    start = x0.reshape(problem.shape)
-    start = np.column_stack([start[:, 0], start[:, 1:] @ Q]).ravel()
+    theta = x0.reshape(problem.shape)
+    start = np.column_stack([theta[:, 0], theta[:, 1:] @ Q]).ravel()
     inner = newton(small, start, tol=tol / 2, max_iter=max_iter, progress=progress)
     V = inner.x.reshape(small.shape)
     x = np.column_stack([V[:, 0], V[:, 1:] @ Q.T]).ravel()

@@ -25,6 +25,7 @@ from ..core.certificate import Certificate
 from ..core.errors import DataError, ParameterError
 from ..core.parameters import N_JOBS, ArrayLike, Boolean, Matches, Nothing, Number, Options, Rule
 from ..core.run import Run
+from ..core.threads import one_thread_blas
 from ..data.door import Table, door
 from ..solvers.least_squares import dense_rows, least_squares
 from ..solvers.orthogonal import LinearFit
@@ -35,7 +36,7 @@ from .spectrum import RidgeSpectrum, ridge_spectrum
 
 Array = NDArray[np.float64]
 
-_POSITIVE = Number(low=0.0, low_open=True)
+_PENALTY = Number(low=0.0)
 
 
 class RidgeCV(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
@@ -46,8 +47,8 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
 
     Parameters
     ----------
-    alphas : array of positive numbers, default=(0.1, 1.0, 10.0)
-        The candidates.
+    alphas : array of numbers, default=(0.1, 1.0, 10.0)
+        The candidates: positive, or with `cv` also 0.
     fit_intercept : bool, default=True
         Whether b is free or zero.
     scoring : str, callable or None, default=None
@@ -92,7 +93,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
     """
 
     _parameters: ClassVar[dict[str, Rule]] = {
-        "alphas": ArrayLike(_POSITIVE) | _POSITIVE,
+        "alphas": ArrayLike(_PENALTY) | _PENALTY,
         "fit_intercept": Boolean(),
         "scoring": Nothing() | Matches(lambda v: isinstance(v, str) or callable(v), "a scorer or its name"),
         "cv": Nothing() | Matches(lambda v: not isinstance(v, (str, float, bool)), "a number of folds or a splitter"),
@@ -131,28 +132,31 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
     def _fit(self, table: Table, run: Run) -> Certificate:
         if self.cv is not None and (self.store_cv_results or self.alpha_per_target):
             raise ParameterError("RidgeCV: store_cv_results and alpha_per_target need cv=None (exact leave-one-out).")
+        if self.cv is None and np.min(self.alphas) <= 0:
+            raise ParameterError(f"RidgeCV: alphas must be > 0 for exact leave-one-out; got {self.alphas!r}.")
         if table.n_rows < 2:
             raise DataError("RidgeCV: needs at least 2 rows to leave one out; got 1 sample (n_samples=1).")
         alphas = np.asarray(self.alphas, dtype=np.float64).ravel()
         X, y, weight = dense_rows(table.blocks)
         spectrum = ridge_spectrum(X, y, weight, intercept=self.fit_intercept, smallest_alpha=float(alphas.min()))
-        if self.cv is None:
-            scores = self._leave_one_out_scores(spectrum, y, weight, alphas, table.y.ndim)
-        else:
-            scores = self._fold_scores(table, X, weight, alphas)[None, :]
-        chosen = np.argmax(scores, axis=1)
-        if self.cv is None and self.scoring is None:
-            with np.errstate(over="ignore"):
-                scores = np.ldexp(scores, 2 * spectrum.y_exponent)  # chosen in scaled units, shown in those of y²
-        per_target = self.alpha_per_target and table.y.ndim == 2
-        self.alpha_ = alphas[chosen] if per_target else float(alphas[chosen[0]])
-        best = scores[np.arange(len(scores)), chosen]
-        self.best_score_ = best if per_target else float(best[0])
-        self.criterion_path_ = scores if per_target else scores[0]
-        fits = [
-            _certified_fit(table, spectrum, float(alpha), target, self.fit_intercept, self.n_jobs)
-            for alpha, target in _tasks(self.alpha_, y.shape[1])
-        ]
+        with one_thread_blas():  # what is left to do is small, and must not depend on what other fits do
+            if self.cv is None:
+                scores = self._leave_one_out_scores(spectrum, y, weight, alphas, table.y.ndim)
+            else:
+                scores = self._fold_scores(table, X, weight, alphas)[None, :]
+            chosen = np.argmax(scores, axis=1)
+            if self.cv is None and self.scoring is None:
+                with np.errstate(over="ignore"):
+                    scores = np.ldexp(scores, 2 * spectrum.y_exponent)  # chosen in scaled units, shown in those of y²
+            per_target = self.alpha_per_target and table.y.ndim == 2
+            self.alpha_ = alphas[chosen] if per_target else float(alphas[chosen[0]])
+            best = scores[np.arange(len(scores)), chosen]
+            self.best_score_ = best if per_target else float(best[0])
+            self.criterion_path_ = scores if per_target else scores[0]
+            fits = [
+                _certified_fit(table, spectrum, float(alpha), target, self.fit_intercept, self.n_jobs)
+                for alpha, target in _tasks(self.alpha_, y.shape[1])
+            ]
         coef = np.concatenate([fit.coef for fit in fits], axis=1)
         self._set_coefficients(coef, np.concatenate([fit.intercept for fit in fits]), table.y)
         self.n_iter_ = 1
@@ -247,7 +251,7 @@ def ridge_path(
         Training data.
     y : array of shape (n_samples,) or (n_samples, n_targets)
         Targets.
-    alphas : array of positive numbers
+    alphas : array of numbers >= 0
         The penalties; α multiplies ‖β‖² against Σ w r².
     sample_weight : array of shape (n_samples,), optional
         Weights of the rows.
@@ -268,10 +272,13 @@ def ridge_path(
     >>> coefs.round(3).ravel()
     array([1.   , 0.667, 0.   ])
     """
-    if not ArrayLike(_POSITIVE).allows(alphas):
-        raise ParameterError(f"ridge_path: alphas must be positive numbers; got {alphas!r}.")
+    if not (ArrayLike(_PENALTY) | _PENALTY).allows(alphas):
+        raise ParameterError(f"ridge_path: alphas must be numbers >= 0; got {alphas!r}.")
     values = np.asarray(alphas, dtype=np.float64).ravel()
-    table = RidgeCV._door(Ridge(alpha=alphas), X, y, sample_weight)
+    try:
+        table = RidgeCV._door(Ridge(), X, y, sample_weight)
+    except DataError as error:
+        raise type(error)(str(error).replace("Ridge:", "ridge_path:", 1)) from error
     rows, targets, weight = dense_rows(table.blocks)
     spectrum = ridge_spectrum(rows, targets, weight, intercept=fit_intercept, smallest_alpha=float(values.min()))
     coefs = spectrum.coefficients(values)

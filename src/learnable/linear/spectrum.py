@@ -16,10 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.threads import interruptible
+from ..core.threads import interruptible, one_thread_blas
 from ..solvers.orthogonal import weighted_mean
 
 Array = NDArray[np.float64]
+
+_ENORMOUS = 1e300  # a scaled penalty beyond this is as good as infinite
 
 
 class RidgeSpectrum(NamedTuple):
@@ -44,7 +46,8 @@ class RidgeSpectrum(NamedTuple):
         scaled = self.projected[:, :, None] / (self.values[:, None, None] + self._scaled(alphas))
         dual = self.left @ scaled.reshape(len(self.values), k * len(alphas))
         coef = (self.rows.T @ dual).reshape(-1, k, len(alphas)).transpose(2, 0, 1)
-        return np.ascontiguousarray(np.ldexp(coef, self.y_exponent - self.x_exponent))
+        with np.errstate(over="ignore"):
+            return np.ascontiguousarray(np.ldexp(coef, self.y_exponent - self.x_exponent))
 
     def residuals(self, alphas: Array) -> Array:
         """Return √w(y − ŷ), scaled like `y`, of shape (n, k, n_alphas)."""
@@ -79,7 +82,9 @@ class RidgeSpectrum(NamedTuple):
         return np.asarray(self._scaled(alphas) / (self.values[:, None] + self._scaled(alphas)))
 
     def _scaled(self, alphas: Array) -> Array:
-        return np.asarray(np.ldexp(alphas, -2 * self.x_exponent - self.weight_exponent))
+        with np.errstate(over="ignore"):
+            scaled = np.ldexp(alphas, -2 * self.x_exponent - self.weight_exponent)
+        return np.minimum(scaled, _ENORMOUS)
 
 
 def _extreme_exponent(array: Array) -> int:
@@ -104,7 +109,9 @@ def ridge_spectrum(
     gram = interruptible(np.matmul, Z.T, Z) if d <= n else interruptible(np.matmul, Z, Z.T)
     values, vectors = interruptible(np.linalg.eigh, gram)
     noise = np.finfo(float).eps * max(n, d) * max(values[-1], np.finfo(float).tiny)
-    if np.ldexp(smallest_alpha, -2 * x_exponent - weight_exponent) < 1e4 * noise and n * d <= 4e7:
+    with np.errstate(over="ignore"):
+        smallest = float(np.ldexp(smallest_alpha, -2 * x_exponent - weight_exponent))
+    if smallest < 1e4 * noise and n * d <= 4e7:
         # Squaring would drown directions that such a small penalty does not: decompose the rows themselves.
         U, s, _ = interruptible(np.linalg.svd, Z, full_matrices=False)
         kept = s > np.finfo(float).eps * max(n, d) * s[0]
@@ -114,4 +121,6 @@ def ridge_spectrum(
         values, vectors = values[kept], np.ascontiguousarray(vectors[:, kept])
         U = vectors if d > n else interruptible(np.matmul, Z, vectors / np.sqrt(values))
     scales = (x_exponent, y_exponent, weight_exponent)
-    return RidgeSpectrum(U, values, Z, t, U.T @ t, root, x_mean, y_mean, intercept, *scales)
+    with one_thread_blas():
+        projected = U.T @ t
+    return RidgeSpectrum(U, values, Z, t, projected, root, x_mean, y_mean, intercept, *scales)

@@ -64,6 +64,8 @@ def _check_quadratic(model: Any, X: Any, y: Any, sample_weight: Any, alpha: Arra
     d, k = B.shape
     if rows.y.shape[1] != k:
         raise VerificationError(f"verify: the model has {k} targets, the data {rows.y.shape[1]}.")
+    if not model.fit_intercept and b.any():
+        return Recheck(np.inf, 0.0, _fingerprint(rows))
     W, x_sum, y_sum, total, x_square, y_square, r_square, g = (
         np.zeros(shape, dtype=np.longdouble) for shape in ((), d, k, k, d, k, k, (d, k))
     )
@@ -104,12 +106,14 @@ def logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     X, y, sample_weight = take_named_columns("verify", X, y, sample_weight)
     rows = _plain_rows(model, X, np.asarray([] if y is None else y).ravel(), sample_weight)
     rows = rows._replace(y=_codes(model.classes_, rows.y))
-    K, own_weight = len(model.classes_), _class_weights(model.class_weight, model.classes_, rows)
-    rows = rows._replace(weight=rows.weight * own_weight[rows.y])
+    K, fingerprint = len(model.classes_), _fingerprint(rows, model.classes_)
+    rows = rows._replace(weight=rows.weight * _class_weights(model.class_weight, model.classes_, rows)[rows.y])
     W, b = np.asarray(model.coef_, dtype=np.longdouble), np.asarray(model.intercept_, dtype=np.longdouble)
     if K == 2:  # scores (0, z): the same probabilities
         W, b = np.vstack([0 * W, W]), np.r_[0 * b, b]
     scores = np.concatenate([Z @ W.T for Z, _, _ in rows.chunks()])
+    offset = scores.mean(axis=0)  # large where columns lie far from zero; it belongs to the intercept
+    scores, b = scores - offset, b + offset
     best = _best_intercept(scores, rows, b) if model.fit_intercept and np.isfinite(model.C) else b
     N, slope_sum, square, slopes, members = (
         np.zeros(shape, dtype=np.longdouble) for shape in (K, K, W.shape[1], W.shape, W.shape)
@@ -127,8 +131,9 @@ def logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         centre = members.sum(axis=0) / N.sum()
         members, slopes = members - np.outer(N, centre), slopes - np.outer(slope_sum, centre)
         square = np.maximum(square - N.sum() * centre**2, 0)
+    if not model.fit_intercept and np.any(model.intercept_):
+        return Recheck(np.inf, 0.0, fingerprint)
     free = slice(1, None) if K == 2 else slice(None)  # the scores that are parameters
-    fingerprint = _fingerprint(rows._replace(weight=rows.weight / own_weight[rows.y]), model.classes_)
     if np.isinf(model.C):
         size = np.sqrt(N.sum() * np.r_[N.sum(), square])
         slope = np.column_stack([slope_sum[free] * bool(model.fit_intercept), slopes[free]])
@@ -136,10 +141,11 @@ def logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         return Recheck(value, _CLOSED_FORM_ROUNDING, fingerprint)
     C = np.longdouble(model.C)
     primal = 0.5 * (W * W).sum() + C * _loss(scores + b, rows)
-    loss, level = _loss(scores + best, rows), best + W @ centre
+    loss, level = _loss(scores + best, rows), best - offset + W @ centre
     dual = _dual_value(C, W, level, slopes, slope_sum, loss, N, members, free, model.fit_intercept)
-    gap = (primal - dual) / max(dual, 1e-8 * C * N.sum() * np.log(K))
-    return Recheck(float(gap), _GAP_ROUNDING, fingerprint)
+    start_value = C * N.sum() * np.log(K)  # P₀; the fit sums terms of this size in float64
+    size = max(dual, 1e-8 * start_value)
+    return Recheck(float((primal - dual) / size), _GAP_ROUNDING + float(1e-13 * start_value / size), fingerprint)
 
 
 def _probabilities(scores: Array) -> Array:
@@ -161,6 +167,8 @@ def _best_intercept(scores: Array, rows: Rows, b: Array) -> Array:
         slope = rows.weight @ p - N
         H = np.diag(rows.weight @ p) - (p * rows.weight[:, None]).T @ p
         step = np.zeros_like(b)
+        if not np.isfinite(H).all():
+            break
         step[1:] = np.linalg.lstsq(H[1:, 1:].astype(float), slope[1:].astype(float), rcond=1e-14)[0]
         if not np.isfinite(step).all() or abs(step).max() > 10:
             break  # far from the optimum; the mixture below makes any point feasible
@@ -231,8 +239,6 @@ def _plain_rows(model: Any, X: Any, y: Array, sample_weight: Any) -> Rows:
         weight = np.broadcast_to(weight, (X.shape[0],))
     except (TypeError, ValueError, IndexError) as error:
         raise VerificationError(f"verify: the data are not the table of a fit: {error}") from error
-    if not model.fit_intercept and np.any(model.intercept_):
-        raise VerificationError("verify: the model has an intercept although fit_intercept is False.")
     if X.ndim != 2 or X.shape[1] != model.n_features_in_ or X.shape[0] != len(y):
         raise VerificationError(
             f"verify: the model has {model.n_features_in_} features; "

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, lapack
 
-from ..core.threads import interruptible
+from ..core.threads import interruptible, one_thread_blas
 from ..data.blocks import Blocks
 from .moments import Moments, centred_moments
 from .orthogonal import LinearFit, eliminate_intercept, orthogonal_fit, weighted_mean
@@ -138,7 +138,7 @@ def dual_fit(blocks: Blocks, alpha: float, *, intercept: bool) -> LinearFit | No
     """
     X, y, weight = dense_rows(blocks)
     x_mean, y_mean = weighted_mean(X, weight, intercept), weighted_mean(y, weight, intercept)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"), one_thread_blas():
         Z, t = eliminate_intercept(X, y, weight, x_mean, y_mean, intercept)
         x_norm = np.sqrt(np.einsum("ij,ij->j", Z, Z))
         y_norm = np.linalg.norm(t, axis=0)
@@ -154,27 +154,28 @@ def dual_fit(blocks: Blocks, alpha: float, *, intercept: bool) -> LinearFit | No
         return None
     weight_sum = float(len(X) if weight is None else weight.sum())
     a, rest, best = np.zeros_like(t), t, None
-    for passes in range(1, _MAX_PASSES + 1):
-        a = a + cho_solve((factor[0], False), rest, check_finite=False)
-        coef = Z.T @ a
-        r = t - Z @ coef
-        rest, offset = r - alpha * a, y_mean - x_mean @ coef
-        values = relative_residual(
-            Z.T @ rest,
-            np.zeros(y.shape[1]),
-            x=(x_norm, x_mean),
-            y=(y_norm, y_mean),
-            coef=coef,
-            intercept=offset,
-            penalty=alpha * np.abs(coef).max(axis=0),
-            weight=weight_sum,
-        )
-        value, norm = float(values.max(initial=0.0)), np.linalg.norm(r, axis=0)
-        improved = best is None or value < 0.5 * best.value
-        if best is None or value < best.value:
-            best = LinearFit(coef, offset, len(Z), None, x_mean, norm, value, passes)
-        if value <= _ROUNDING * factor[1] or not improved:
-            break
+    with one_thread_blas():
+        for passes in range(1, _MAX_PASSES + 1):
+            a = a + cho_solve((factor[0], False), rest, check_finite=False)
+            coef = Z.T @ a
+            r = t - Z @ coef
+            rest, offset = r - alpha * a, y_mean - x_mean @ coef
+            values = relative_residual(
+                Z.T @ rest,
+                np.zeros(y.shape[1]),
+                x=(x_norm, x_mean),
+                y=(y_norm, y_mean),
+                coef=coef,
+                intercept=offset,
+                penalty=alpha * np.abs(coef).max(axis=0),
+                weight=weight_sum,
+            )
+            value, norm = float(values.max(initial=0.0)), np.linalg.norm(r, axis=0)
+            improved = best is None or value < 0.5 * best.value
+            if best is None or value < best.value:
+                best = LinearFit(coef, offset, len(Z), None, x_mean, norm, value, passes)
+            if value <= _ROUNDING * factor[1] or not improved:
+                break
     if best is None or not best.value <= CLOSED_FORM_TOLERANCE:
         return None
     return best._replace(factor=np.triu(factor[0]) if alpha == 0 else None)

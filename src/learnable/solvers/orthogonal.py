@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack, qr, solve_triangular
 from scipy.optimize import nnls
 
-from ..core.threads import interruptible
+from ..core.threads import interruptible, one_thread_blas
 from .residuals import relative_residual
 
 Array = NDArray[np.float64]
@@ -78,7 +78,7 @@ def orthogonal_fit(
     """Solve the problem of the module's docstring for dense X (n, d) and y (n, k); with `nonnegative`, over β ≥ 0."""
     problem = _scaled_problem(X, y, weight, alpha, intercept)
     n, d = X.shape
-    if n + (d if alpha else 0) >= d + intercept:
+    if n + (d if problem.alpha else 0) >= d + intercept:
         return _tall_fit(problem, nonnegative)
     x_mean, y_mean = np.ldexp(problem.x_mean, -problem.x_exponents), np.ldexp(problem.y_mean, -problem.y_exponents)
     everything = slice(None)
@@ -100,7 +100,7 @@ def weighted_mean(rows: Array, weight: Array | None, wanted: bool = True) -> Arr
         return np.zeros(rows.shape[1])
     w = np.ones(rows.shape[0]) if weight is None else weight
     if rows.size > _CHUNK:  # twice in float64 is as exact as once in extended precision, and much faster
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"), one_thread_blas():
             mean = w @ rows / w.sum()
             mean += sum(w[part] @ (rows[part] - mean) for part in _row_chunks(rows)) / w.sum()
         if np.isfinite(mean).all():
