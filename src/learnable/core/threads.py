@@ -112,7 +112,7 @@ def interruptible(function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
     """Run a long LAPACK call on a helper thread, so that Ctrl-C is answered at once and not when the call returns.
 
     The call has BLAS's whole budget of threads to itself. On interruption it goes on in the background and its result
-    is dropped.
+    is dropped; the interpreter ends after it.
     """
     with _all_threads_blas():
         return _on_helper_thread(function, *args, **kwargs)
@@ -122,17 +122,19 @@ def _on_helper_thread(function: Callable[..., R], *args: Any, **kwargs: Any) -> 
     if threading.current_thread() is not threading.main_thread():
         return function(*args, **kwargs)  # signals reach the main thread only
     outcome: list[Any] = []
+    done = threading.Event()  # a join that Ctrl-C interrupts takes the thread for ended, and the interpreter too
 
     def work() -> None:
         try:
             outcome.append((True, function(*args, **kwargs)))
         except BaseException as error:  # handed to the caller below
             outcome.append((False, error))
+        done.set()
 
-    helper = threading.Thread(target=work, daemon=True)
+    helper = threading.Thread(target=work)  # not a daemon: BLAS must not be unloaded under a running call
     helper.start()
-    while helper.is_alive():
-        helper.join(0.1)  # a signal that arrives just before the wait begins does not end it; the next round does
+    while not done.wait(0.1):
+        pass  # a signal that arrives just before the wait begins does not end it; the next round does
     succeeded, result = outcome[0]
     if not succeeded:
         raise result

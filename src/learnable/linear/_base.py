@@ -10,7 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator
+from ..core.run import Run
+from ..data.blocks import Blocks
 from ..data.door import read_features
+from ..solvers.normal_equations import iterative_fit
+from ..solvers.orthogonal import LinearFit
 
 Array = NDArray[np.float64]
 
@@ -58,6 +62,11 @@ class LinearRegressorModel(LinearModel):
     #: scikit-learn's ridge models treat y of shape (n, 1) like y of shape (n,); its least squares does not.
     _flattens_one_column = False
 
+    fit_intercept: bool
+    tol: float
+    max_iter: int | None
+    n_jobs: int | None
+
     def predict(self, X: Any) -> Array:
         """Return the predictions b + Xβ.
 
@@ -72,6 +81,21 @@ class LinearRegressorModel(LinearModel):
             The predicted targets.
         """
         return self._score_rows(X)
+
+    def _iterate(self, blocks: Blocks, alpha: float, run: Run) -> LinearFit:
+        """Solve by conjugate gradients, with this model's limits."""
+        try:
+            return iterative_fit(
+                blocks,
+                alpha,
+                intercept=self.fit_intercept,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                n_jobs=self.n_jobs,
+                progress=run.progress,
+            )
+        except OverflowError as error:
+            raise DataError(f"{type(self).__name__}: {error}; rescale them, or use a direct solver.") from error
 
     def _set_coefficients(self, coef: Array, intercept: Array, y: Array) -> None:
         """Store (d, k) coefficients the way scikit-learn shows them: flat when y was one column."""

@@ -29,7 +29,6 @@ from ..data.door import Table, door, read_features
 from ..probability.student_t import StudentT
 from ..solvers.least_squares import least_squares
 from ..solvers.nonnegative import nonnegative_fit
-from ..solvers.normal_equations import iterative_fit
 from ..solvers.residuals import CLOSED_FORM_TOLERANCE
 from ._base import LinearRegressorModel
 from .inference import RegressionSummary, regression_summary, row_norms
@@ -131,15 +130,7 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
             direct = least_squares(blocks, intercept=intercept, n_jobs=self.n_jobs)
             if direct is None:
                 tolerance = self.tol
-            fit = direct or iterative_fit(
-                blocks,
-                0.0,
-                intercept=intercept,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                n_jobs=self.n_jobs,
-                progress=run.progress,
-            )
+            fit = direct or self._iterate(blocks, 0.0, run)
         self._set_coefficients(fit.coef, fit.intercept, table.y)
         self.rank_ = fit.rank
         self.n_iter_ = fit.n_iter if kind == "closed-form" and tolerance == self.tol else 1

@@ -34,7 +34,6 @@ from ..data.blocks import Blocks, Part
 from ..data.door import Table, door
 from ..solvers.least_squares import dense_rows, least_squares
 from ..solvers.nonnegative import nonnegative_fit
-from ..solvers.normal_equations import iterative_fit
 from ..solvers.orthogonal import LinearFit, orthogonal_fit
 from ..solvers.residuals import CLOSED_FORM_TOLERANCE
 from ._base import LinearRegressorModel
@@ -167,16 +166,7 @@ class Ridge(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
             fit = least_squares(blocks, alpha, intercept=intercept, n_jobs=self.n_jobs)
             if fit is not None:
                 return fit, "closed-form"
-        fit = iterative_fit(
-            blocks,
-            alpha,
-            intercept=intercept,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            n_jobs=self.n_jobs,
-            progress=run.progress,
-        )
-        return fit, "gap" if alpha > 0 else "stationarity"
+        return self._iterate(blocks, alpha, run), "gap" if alpha > 0 else "stationarity"
 
 
 def _alpha_per_target(alpha: Any, n_targets: int) -> Any:

@@ -324,8 +324,9 @@ def _certified_fit(
     if table.y.ndim == 2 and targets != slice(0, table.y.shape[1]):
         blocks = type(blocks)([part._replace(y=part.y[:, targets]) for part in blocks.parts])  # type: ignore[index]
     coef, level = spectrum.coefficients(np.array([alpha]))[0][:, targets], spectrum.y_mean[targets]
-    mean, offset = spectrum.x_mean, level - spectrum.x_mean @ coef
+    mean = spectrum.x_mean
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # extreme units end in the exact path below
+        offset = level - mean @ coef
         weight = float(np.ldexp((spectrum.root_weight**2).sum(), spectrum.weight_exponent))
         x_spread = np.linalg.norm(spectrum.rows, axis=0)
         y_spread = np.linalg.norm(spectrum.y[:, targets], axis=0)

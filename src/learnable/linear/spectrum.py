@@ -43,10 +43,10 @@ class RidgeSpectrum(NamedTuple):
     def coefficients(self, alphas: Array) -> Array:
         """Return β(α) = (√w(X − x̄))ᵀ U diag(1/(s² + α)) Uᵀ√w(y − ȳ), of shape (n_alphas, d, k)."""
         k = self.projected.shape[1]
-        scaled = self.projected[:, :, None] / (self.values[:, None, None] + self._scaled(alphas))
-        dual = self.left @ scaled.reshape(len(self.values), k * len(alphas))
-        coef = (self.rows.T @ dual).reshape(-1, k, len(alphas)).transpose(2, 0, 1)
-        with np.errstate(over="ignore"):
+        with np.errstate(all="ignore"):  # beyond float64 the caller sees that the equations do not hold
+            scaled = self.projected[:, :, None] / (self.values[:, None, None] + self._scaled(alphas))
+            dual = self.left @ scaled.reshape(len(self.values), k * len(alphas))
+            coef = (self.rows.T @ dual).reshape(-1, k, len(alphas)).transpose(2, 0, 1)
             return np.ascontiguousarray(np.ldexp(coef, self.y_exponent - self.x_exponent))
 
     def residuals(self, alphas: Array) -> Array:
@@ -79,7 +79,8 @@ class RidgeSpectrum(NamedTuple):
         return len(self.values) == len(self.y) - self.intercept
 
     def _complement(self, alphas: Array) -> Array:
-        return np.asarray(self._scaled(alphas) / (self.values[:, None] + self._scaled(alphas)))
+        total = self.values[:, None] + self._scaled(alphas)
+        return np.where(total > 0, self._scaled(alphas) / np.where(total > 0, total, 1.0), 1.0)
 
     def _scaled(self, alphas: Array) -> Array:
         with np.errstate(over="ignore"):

@@ -23,7 +23,7 @@ Array = NDArray[Any]
 
 _CHUNK_ELEMENTS = 2**19
 _CLOSED_FORM_ROUNDING = 1e-13
-_GAP_ROUNDING = 1e-12
+_GAP_ROUNDING = 1e-13
 
 
 class Rows(NamedTuple):
@@ -145,7 +145,7 @@ def logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     dual = _dual_value(C, W, level, slopes, slope_sum, loss, N, members, free, model.fit_intercept)
     start_value = C * N.sum() * np.log(K)  # P₀; the fit sums terms of this size in float64
     size = max(dual, 1e-8 * start_value)
-    return Recheck(float((primal - dual) / size), _GAP_ROUNDING + float(1e-13 * start_value / size), fingerprint)
+    return Recheck(float((primal - dual) / size), _GAP_ROUNDING + float(3e-13 * start_value / size), fingerprint)
 
 
 def _probabilities(scores: Array) -> Array:

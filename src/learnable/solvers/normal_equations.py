@@ -40,6 +40,7 @@ class ColumnSums(NamedTuple):
 def column_sums(blocks: Blocks, *, intercept: bool, n_jobs: int | None = None) -> ColumnSums:
     """Return mean and centred sum of squares of every column, in one pass for the means and one for the squares."""
 
+    @np.errstate(over="ignore", invalid="ignore")
     def sums(block: Block, x_mean: Array, y_mean: Array, power: int) -> list[Array]:
         w = np.ones(block.X.shape[0]) if block.weight is None else block.weight
         y = targets_of(block) - y_mean
@@ -75,6 +76,8 @@ def iterative_fit(
 ) -> LinearFit:
     """Solve the problem of the module's docstring; `LinearFit.value` is the gap (α > 0) or the relative residual."""
     sums = column_sums(blocks, intercept=intercept, n_jobs=n_jobs)
+    if not (np.isfinite(sums.x_square).all() and np.isfinite(sums.y_square).all()):
+        raise OverflowError("the squares of these columns or targets overflow")
     d, k = blocks.n_columns, len(sums.y_mean)
     scale = 1.0 / np.sqrt(np.where(sums.x_square + alpha > 0, sums.x_square + alpha, 1.0))
     coef, level, stopped = np.zeros((d, k)), sums.y_mean.copy(), False
