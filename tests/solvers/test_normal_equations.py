@@ -73,7 +73,7 @@ def value_of(X, y, alpha, found):
         return float((np.abs(g) / np.outer(x_norm, terms)).max()), -np.inf
     gap = float((g**2).sum() / alpha)
     dual = float((r**2).sum() + alpha * (found.coef**2).sum()) - gap
-    return gap / max(abs(dual), 1e-8 * float((t**2).sum())), dual
+    return gap / max(dual, 1e-8 * float((t**2).sum())), dual
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 4])

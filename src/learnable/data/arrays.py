@@ -73,7 +73,16 @@ def as_csr(owner: str, X: Any) -> Any:
         if X.format == "csr" and np.may_share_memory(csr.data, X.data):
             csr = csr.copy()  # the caller's array stays as it is
         csr.sum_duplicates()
-    return csr
+    return _with_short_indices(csr)
+
+
+def _with_short_indices(csr: Any) -> Any:
+    """Return the array with 32-bit indices where they suffice: sweeps over the rows then read a quarter less."""
+    if csr.indices.dtype == np.int32 or max(csr.nnz, csr.shape[1]) >= 2**31:
+        return csr
+    short = sp.csr_array(csr.shape, dtype=csr.dtype)
+    short.data, short.indices, short.indptr = csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int32)
+    return short
 
 
 def check_shape(owner: str, shape: tuple[int, ...], X: Any = None) -> None:

@@ -11,12 +11,10 @@ the rows come in, and their memory order, because
 
 from __future__ import annotations
 
-from collections import deque
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import reduce
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,7 +28,7 @@ S = TypeVar("S")
 B = TypeVar("B", covariant=True)
 
 _BLOCK_ELEMENTS = 2**20  # 8 MB of float64: large enough that handing it to a thread costs nothing
-_SPARSE_BLOCK_ROWS = 2**14
+_SPARSE_BLOCK_ROWS = 2**15
 _AHEAD = 2  # unmerged results a thread: one in work and one in store
 
 
@@ -167,39 +165,93 @@ def map_reduce(
     def task(number: int) -> S:
         return statistic(blocks[number])
 
-    with one_thread_blas(), _pool(threads) as pool:
+    with one_thread_blas():
         try:
-            if pool is None:
+            if threads == 1:
                 return reduce(merge, map(task, range(n_blocks)))
-            return reduce(merge, _run_in_order(pool, task, n_blocks, _AHEAD * threads))
+            return reduce(merge, _run_in_order(task, n_blocks, threads))
         except BaseException:
             if flag is not None:
                 flag.raise_()
             raise
 
 
-@contextmanager
-def _pool(threads: int) -> Iterator[ThreadPoolExecutor | None]:
-    """Provide a pool of threads, or None where one thread does."""
-    if threads == 1:
-        yield None
-        return
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="learnable")
+def _run_in_order(task: Callable[[int], S], n_tasks: int, threads: int) -> Iterator[S]:
+    """Yield the results in order; the calling thread works too, which a pool's hand-over of every task would forbid."""
+    crew = _Crew(task, n_tasks, _AHEAD * threads)
+    helpers = [threading.Thread(target=crew.help, name=f"learnable-{number}") for number in range(1, threads)]
+    for helper in helpers:
+        helper.start()
     try:
-        yield pool
+        for number in range(n_tasks):
+            yield crew.result(number)
     finally:
-        # Blocks are short, so the threads end at once; on Ctrl-C those not yet begun are dropped.
-        pool.shutdown(wait=True, cancel_futures=True)
+        crew.dismiss()  # blocks are short, so the helpers end at once, on Ctrl-C too
+        for helper in helpers:
+            helper.join()
 
 
-def _run_in_order(pool: ThreadPoolExecutor, task: Callable[[int], S], n_tasks: int, ahead: int) -> Iterator[S]:
-    """Yield the results with at most `ahead` waiting, so that memory does not grow with their number."""
-    waiting: deque[Future[S]] = deque(pool.submit(task, number) for number in range(min(ahead, n_tasks)))
-    for number in range(n_tasks):
-        result = waiting.popleft().result()
-        if number + ahead < n_tasks:
-            waiting.append(pool.submit(task, number + ahead))
-        yield result
+class _Crew(Generic[S]):
+    """Threads that share numbered tasks, with a bounded number of results waiting to be fetched."""
+
+    def __init__(self, task: Callable[[int], S], n_tasks: int, ahead: int) -> None:
+        self.task, self.n_tasks, self.ahead = task, n_tasks, ahead
+        self.changed = threading.Condition()
+        self.begun = 0
+        self.fetched = 0
+        self.results: dict[int, S] = {}
+        self.error: BaseException | None = None
+
+    def help(self) -> None:
+        """Do tasks until there are none, or somebody failed."""
+        while (number := self._take(wait=True)) is not None:
+            self._do(number)
+
+    def result(self, number: int) -> S:
+        """Return one result, doing tasks as long as it is not there."""
+        while True:
+            with self.changed:
+                if self.error is not None:
+                    raise self.error
+                if number in self.results:
+                    self.fetched = number + 1
+                    self.changed.notify_all()
+                    return self.results.pop(number)
+            if (other := self._take(wait=False)) is not None:
+                self._do(other)
+            else:
+                with self.changed:
+                    if number not in self.results and self.error is None:
+                        self.changed.wait(0.1)
+
+    def dismiss(self) -> None:
+        """Let nobody begin another task."""
+        with self.changed:
+            self.begun = self.n_tasks
+            self.changed.notify_all()
+
+    def _take(self, wait: bool) -> int | None:
+        with self.changed:
+            while self.begun < self.n_tasks and self.begun >= self.fetched + self.ahead:
+                if not wait:
+                    return None
+                self.changed.wait(0.1)
+            if self.begun >= self.n_tasks or self.error is not None:
+                return None
+            self.begun += 1
+            return self.begun - 1
+
+    def _do(self, number: int) -> None:
+        try:
+            result = self.task(number)
+        except BaseException as error:  # raised again where the result is asked for
+            with self.changed:
+                self.error = self.error or error
+                self.changed.notify_all()
+            return
+        with self.changed:
+            self.results[number] = result
+            self.changed.notify_all()
 
 
 def _check_alike(parts: Sequence[Part]) -> None:

@@ -48,6 +48,47 @@ def residual_rows(
 
 
 @kernel
+def sparse_column_moments(
+    data: Array,
+    indices: Index,
+    indptr: Index,
+    weight: Array,
+    centre: Array,
+    first: Array,
+    second: Array,
+    present: Array,
+) -> None:
+    """OUT, of every column over its stored entries: first += Σ w(x − c), second += Σ w(x − c)², present += Σ w."""
+    for i in range(indptr.size - 1):
+        w = weight[i]
+        for k in range(indptr[i], indptr[i + 1]):
+            j = indices[k]
+            x = data[k] - centre[j]
+            first[j] += w * x
+            second[j] += w * x * x
+            present[j] += w
+
+
+@kernel
+def sparse_residual_rows(
+    data: Array, indices: Index, indptr: Index, y: Array, weight: Array, level: float, w: Array, cross: Array
+) -> tuple[float, float]:
+    """Return Σ s r and Σ s r² for r = y − level − xᵀw. OUT cross (d,) += Σ s r x. One sweep over CSR rows."""
+    total = 0.0
+    square = 0.0
+    for i in range(indptr.size - 1):
+        r = y[i] - level
+        for k in range(indptr[i], indptr[i + 1]):
+            r -= data[k] * w[indices[k]]
+        sr = weight[i] * r
+        for k in range(indptr[i], indptr[i + 1]):
+            cross[indices[k]] += sr * data[k]
+        total += sr
+        square += sr * r
+    return total, square
+
+
+@kernel
 def sparse_normal_product(
     data: Array, indices: Index, indptr: Index, weight: Array, v: Array, offset: float, out: Array
 ) -> float:

@@ -8,15 +8,16 @@ the solution of minimum norm in scaled columns. Memory: O(d) a thread besides th
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.run import Progress, no_progress
 from ..core.threads import one_thread_blas
-from ..data.blocks import Block, Blocks, map_reduce, unsigned
-from ._kernels import sparse_normal_product
+from ..data.blocks import Block, Blocks, BlockSource, map_reduce, unsigned
+from ._kernels import sparse_column_moments, sparse_normal_product
 from .conjugate_gradient import conjugate_gradient
 from .moments import targets_of
 from .orthogonal import LinearFit
@@ -24,6 +25,7 @@ from .residuals import CLOSED_FORM_TOLERANCE, Residuals, relative_residual, resi
 
 Array = NDArray[np.float64]
 
+_MOST_CANCELLATION = 1e4  # of W x̄² against Σ w (x − x̄)² that is let pass
 _RESTARTS = 3  # of the recurrence, whose residual drifts away from the true one
 
 
@@ -38,30 +40,43 @@ class ColumnSums(NamedTuple):
 
 
 def column_sums(blocks: Blocks, *, intercept: bool, n_jobs: int | None = None) -> ColumnSums:
-    """Return mean and centred sum of squares of every column, in one pass for the means and one for the squares."""
+    """Return mean and centred sum of squares of every column."""
+    d, k = blocks.n_columns, targets_of(blocks[0]).shape[1]
+    x_mean, y_mean = np.zeros(d), np.zeros(k)
+    for _ in range(2):
+        weight, x_sum, y_sum, x_square, y_square = map_reduce(
+            blocks, partial(_moments_about, x_mean=x_mean, y_mean=y_mean), _add, n_jobs=n_jobs
+        )
+        if not intercept:
+            break
+        with np.errstate(over="ignore", invalid="ignore"):
+            x_step, y_step = x_sum / weight, y_sum / weight
+            moved = np.r_[weight * x_step**2, weight * y_step**2]
+            x_square, y_square = x_square - moved[:d], y_square - moved[d:]
+            cancelled = moved > _MOST_CANCELLATION * np.r_[x_square, y_square]
+        x_mean, y_mean = x_mean + x_step, y_mean + y_step
+        if not cancelled.any() or not np.isfinite(x_mean).all():
+            break  # otherwise once more, about the mean: a column far from zero has lost digits
+    return ColumnSums(float(weight), x_mean, y_mean, np.maximum(x_square, 0.0), np.maximum(y_square, 0.0))
 
-    @np.errstate(over="ignore", invalid="ignore")
-    def sums(block: Block, x_mean: Array, y_mean: Array, power: int) -> list[Array]:
-        w = np.ones(block.X.shape[0]) if block.weight is None else block.weight
-        y = targets_of(block) - y_mean
-        if blocks.sparse:
-            stored = block.X.copy()
-            stored.data = (stored.data - x_mean[stored.indices]) ** power
-            present = block.X.copy()
-            present.data = np.ones_like(present.data)
-            absent = w.sum() - present.T @ w  # weight of the rows that do not store the column: they are zero there
-            return [w.sum(), stored.T @ w + absent * (-x_mean) ** power, (y**power).T @ w]
-        return [w.sum(), ((block.X - x_mean) ** power).T @ w, (y**power).T @ w]
 
-    def add(a: list[Array], b: list[Array]) -> list[Array]:
-        return [p + q for p, q in zip(a, b, strict=True)]
+@np.errstate(over="ignore", invalid="ignore")
+def _moments_about(block: Block, x_mean: Array, y_mean: Array) -> list[Any]:
+    """Return Σw, Σw(x − m), Σw(y − m), Σw(x − m)², Σw(y − m)² of one block."""
+    w = np.ones(block.X.shape[0]) if block.weight is None else block.weight
+    y = targets_of(block) - y_mean
+    if not hasattr(block.X, "indptr"):
+        x = block.X - x_mean
+        return [w.sum(), x.T @ w, y.T @ w, (x**2).T @ w, (y**2).T @ w]
+    X = block.X
+    first, second, present = np.zeros(len(x_mean)), np.zeros(len(x_mean)), np.zeros(len(x_mean))
+    sparse_column_moments(X.data, unsigned(X.indices), unsigned(X.indptr), w, x_mean, first, second, present)
+    absent = w.sum() - present  # weight of the rows that do not store the column: they are zero there
+    return [w.sum(), first - absent * x_mean, y.T @ w, second + absent * x_mean**2, (y**2).T @ w]
 
-    x_mean, y_mean = np.zeros(blocks.n_columns), np.zeros(targets_of(blocks[0]).shape[1])
-    weight, x_sum, y_sum = map_reduce(blocks, lambda block: sums(block, 0 * x_mean, 0 * y_mean, 1), add, n_jobs=n_jobs)
-    if intercept:
-        x_mean, y_mean = x_sum / weight, y_sum / weight
-    _, x_square, y_square = map_reduce(blocks, lambda block: sums(block, x_mean, y_mean, 2), add, n_jobs=n_jobs)
-    return ColumnSums(float(weight), x_mean, y_mean, np.maximum(x_square, 0.0), y_square)
+
+def _add(a: list[Any], b: list[Any]) -> list[Any]:
+    return [p + q for p, q in zip(a, b, strict=True)]
 
 
 def iterative_fit(
@@ -162,9 +177,10 @@ def _solve_one(
         gap = float(r @ r) / alpha
         return gap / max(value - gap, 1e-8 * y_square, 1e-300)
 
+    ready = [blocks[number] for number in range(len(blocks))] if blocks.sparse else blocks  # views, made once
     with one_thread_blas():  # between the sweeps there are only short vectors
         solution = conjugate_gradient(
-            lambda v: normal_product(blocks, sums.x_mean, v, n_jobs=n_jobs) + alpha * v,
+            lambda v: normal_product(ready, sums.x_mean, v, n_jobs=n_jobs) + alpha * v,
             right,
             preconditioner=lambda v: scale * scale * v,
             measure=measure,
@@ -175,14 +191,14 @@ def _solve_one(
     return solution.x, solution.n_iter
 
 
-def normal_product(blocks: Blocks, centre: Array, v: Array, *, n_jobs: int | None = None) -> Array:
+def normal_product(blocks: BlockSource[Block], centre: Array, v: Array, *, n_jobs: int | None = None) -> Array:
     """Return Σ w (x − centre)(x − centre)ᵀ v."""
     offset = float(centre @ v)
 
     def statistic(block: Block) -> tuple[Array, float]:
         out = np.zeros(len(v))
         w = np.ones(block.X.shape[0]) if block.weight is None else block.weight
-        if blocks.sparse:
+        if hasattr(block.X, "indptr"):
             X = block.X
             indices, indptr = unsigned(X.indices), unsigned(X.indptr)
             return out, sparse_normal_product(X.data, indices, indptr, w, v, offset, out)

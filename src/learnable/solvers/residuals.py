@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.blocks import Block, Blocks, map_reduce
-from ._kernels import residual_rows
+from ..data.blocks import Block, Blocks, map_reduce, unsigned
+from ._kernels import residual_rows, sparse_residual_rows
 from .moments import targets_of
 
 Array = NDArray[np.float64]
@@ -38,7 +38,7 @@ def residual_sums(blocks: Blocks, centre: Array, level: Array, coef: Array, *, n
 
     def statistic(block: Block) -> Residuals:
         d, k = coef.shape
-        if k == 1 and not blocks.sparse:
+        if k == 1:
             return _one_target(block, centre, level, coef)
         sums = Residuals(np.zeros((d, k)), np.zeros(k), np.zeros(k))
         m, y = block.X.shape[0], targets_of(block)
@@ -66,7 +66,14 @@ def _one_target(block: Block, centre: Array, level: Array, coef: Array) -> Resid
     cross = np.zeros(len(coef))
     weight = np.ones(block.X.shape[0]) if block.weight is None else block.weight
     w, y = np.ascontiguousarray(coef[:, 0]), np.ascontiguousarray(targets_of(block)[:, 0])
-    total, square = residual_rows(block.X, centre, y, weight, float(level[0]), w, cross)
+    if hasattr(block.X, "indptr"):
+        X, start = block.X, float(level[0] - centre @ w)
+        total, square = sparse_residual_rows(
+            X.data, unsigned(X.indices), unsigned(X.indptr), y, weight, start, w, cross
+        )
+        cross -= total * centre
+    else:
+        total, square = residual_rows(block.X, centre, y, weight, float(level[0]), w, cross)
     return Residuals(cross[:, None], np.array([total]), np.array([square]))
 
 
