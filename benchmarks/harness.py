@@ -204,8 +204,13 @@ def environment() -> dict[str, Any]:
     }
 
 
+#: Threads of BLAS and of other libraries wait actively after a call; a contender must not pay for the one before it.
+SETTLING_SECONDS = 0.3
+
+
 def _timed(fit: Callable[[Any], Any], data: Any) -> tuple[float, Any, float | None]:
     gc.collect()
+    time.sleep(SETTLING_SECONDS)
     before = _reset_peak_memory()
     start = time.perf_counter()
     model = fit(data)

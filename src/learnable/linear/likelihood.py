@@ -28,7 +28,7 @@ from ._kernels import class_products, logistic_dense, logistic_sparse, softmax_r
 
 Array = NDArray[np.float64]
 
-_TILE_ROWS = 1024
+_TILE_ROWS = 2048
 _FIRST_ROWS = 1024  # enough for a provisional mean
 
 
@@ -97,7 +97,8 @@ class LogisticProblem:
         self.weight = np.ones(blocks.n_rows) if weight is None else weight
         # Per-row curvature p(1 − p), or probabilities, of the last evaluation: the Hessian's weights.
         self.state = np.empty(blocks.n_rows if self.n_scores == 1 else (blocks.n_rows, self.n_classes))
-        self.at: Array | None = None
+        self.at: Array | None = None  # where that was
+        self.slope = 0.0  # and the first intercept's derivative there
 
     def evaluate(self, x: Array) -> Evaluation:
         """Return P, its gradient, and the relative duality gap (or relative gradient without a penalty)."""
@@ -106,7 +107,7 @@ class LogisticProblem:
         loss, slopes = map_reduce(
             self.blocks, lambda block: sweep(block, theta), lambda a, b: (a[0] + b[0], a[1] + b[1]), n_jobs=self.n_jobs
         )
-        self.at = x.copy()
+        self.at, self.slope = x.copy(), self.cost * float(slopes[0, 0])
         w = theta[:, 1:]
         gradient = self.cost * slopes
         gradient[:, 1:] += self.penalty * w
@@ -146,13 +147,26 @@ class LogisticProblem:
 
         return product
 
-    def intercept_curvature(self, x: Array) -> Array:
-        """Return the Hessian of the intercepts alone, (n_scores, n_scores)."""
+    def intercept_step(self, x: Array) -> Array:
+        """Return the change of the intercepts that makes them optimal for the coefficients, by Newton's method.
+
+        Softmax probabilities follow a change of intercept without a sweep over the rows: p ← p·e^δ, normalised. For two
+        classes one step is returned.
+        """
         self._ensure_state(x)
         if self.n_scores == 1:
-            return np.array([[self.cost * self.state.sum()]])
-        weighted = self.weight[:, None] * self.state
-        return np.asarray(self.cost * (np.diag(weighted.sum(axis=0)) - self.state.T @ weighted))
+            return np.array([-self.slope / max(self.cost * float(self.state.sum()), 1e-300)])
+        p, step = self.state.copy(), np.zeros(self.n_classes)
+        for _ in range(10):
+            weighted = self.weight[:, None] * p
+            slope = weighted.sum(axis=0) - self.sums.weight
+            if np.abs(slope).max() <= 1e-15 * self.sums.weight.sum():
+                break
+            change = np.linalg.lstsq(np.diag(weighted.sum(axis=0)) - p.T @ weighted, slope, rcond=1e-12)[0]
+            step -= change
+            p *= np.exp(-change)
+            p /= p.sum(axis=1, keepdims=True)
+        return step
 
     def thinned(self, stride: int) -> LogisticProblem | None:
         """Return the problem on every `stride`-th row, with the weights scaled up; None if a class would vanish."""

@@ -30,8 +30,11 @@ SOLVERS = ("auto", "lbfgs", "newton-cholesky", "newton-cg", "sag", "saga")
 _MOST_DIRECT = 1500  # parameters for which a Hessian is formed
 _ROWS_PER_PARAMETER = 16  # of the thinned problem
 _FEWEST_THINNED = 4096
+_COARSER = 4  # times fewer rows for the first rough solution
+_ROUGH = 0.03  # gap: the optima differ by sampling error, and the gap overstates the distance
 
 
+@one_thread_blas()  # sweeps and small matrices: BLAS's own threads would wait on the cores that the sweeps need
 def solve(
     problem: LogisticProblem,
     start: Array | None,
@@ -63,8 +66,9 @@ def solve(
     return newton(problem, x0, tol=tol, max_iter=max_iter, refresh_cost=_hessian_cost(problem), progress=progress)
 
 
+@one_thread_blas()
 def polish_intercept(problem: LogisticProblem, solution: Solution) -> Solution:
-    """Make the intercept optimal for the coefficients, by Newton steps on it alone.
+    """Make the intercept optimal for the coefficients.
 
     The dual point that the certificate uses then satisfies its constraint up to rounding, and the gap is the smallest
     that these coefficients can prove.
@@ -75,7 +79,7 @@ def polish_intercept(problem: LogisticProblem, solution: Solution) -> Solution:
         if not problem.intercept or np.abs(slope).max() <= floor:
             break
         theta = solution.x.reshape(problem.shape).copy()
-        theta[:, 0] -= np.linalg.lstsq(problem.intercept_curvature(solution.x), slope, rcond=1e-12)[0]
+        theta[:, 0] += problem.intercept_step(solution.x)
         moved = problem.evaluate(x := theta.ravel())
         if not np.abs(moved.gradient.reshape(problem.shape)[:, 0]).max() < np.abs(slope).max():
             break
@@ -105,8 +109,7 @@ class HessianFree:
 
     def minimise(self, x0: Array, *, tol: float, max_iter: int, progress: Progress) -> Solution:
         """Run Newton's method with conjugate gradients, and return the solution in x."""
-        with one_thread_blas():  # between the sweeps over the rows there are only short vectors
-            found = newton(self, x0 / self.scale, tol=tol, max_iter=max_iter, progress=progress)
+        found = newton(self, x0 / self.scale, tol=tol, max_iter=max_iter, progress=progress)
         return found._replace(x=self.scale * found.x, gradient=found.gradient / self.scale)
 
 
@@ -118,11 +121,13 @@ def _hessian_cost(problem: LogisticProblem) -> float:
 def _solve_from_thinned(
     problem: LogisticProblem, stride: int, *, tol: float, max_iter: int, progress: Progress
 ) -> Solution:
-    thinned = problem.thinned(stride)
+    """Solve on a few rows, on more rows, and then on all of them with the Hessian of the last but one problem."""
     x0 = np.zeros(problem.n_scores * problem.width)
+    coarse, thinned = problem.thinned(_COARSER * stride), problem.thinned(stride)
+    if coarse is not None:
+        x0 = newton(coarse, x0, tol=_ROUGH, max_iter=30, refresh_cost=_hessian_cost(problem)).x
     if thinned is not None:
-        # The two optima differ by sampling error, so a rough solution is enough (and the gap overstates its error).
-        rough = newton(thinned, x0, tol=0.03, max_iter=30, refresh_cost=_hessian_cost(problem))
+        rough = newton(thinned, x0, tol=_ROUGH, max_iter=30, refresh_cost=_hessian_cost(problem))
         inverse = factorised(thinned.hessian(rough.x))
         few = min(max_iter, 30)
         first = lbfgs(problem, rough.x, inverse_hessian=inverse, tol=tol, max_iter=few, progress=progress)

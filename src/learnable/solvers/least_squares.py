@@ -28,6 +28,7 @@ Array = NDArray[np.float64]
 _SMALL_WORK = 2e6  # n·d² below which the most accurate path costs nothing
 _MIN_RCOND = 1e-10  # of the Gram matrix: refinement then gains at least five digits a pass
 _MAX_PASSES = 4
+_SMALL_MATRIX = 500  # rows up to which one thread is enough, and leaves the cores to the next pass
 _ROUNDING = 1e-14
 _LARGEST_SPARSE_GRAM = 3000  # columns; more would fill the memory with a dense d×d matrix
 _LARGEST_SPARSE_RIDGE = 500  # columns; with a penalty conjugate gradients certify their result too, and are faster
@@ -97,7 +98,8 @@ def gram_fit(
         out[active] = scale[:, None] * cho_solve((R, False), scale[:, None] * right[active], check_finite=False)
         return out
 
-    coef, level = solve(moments.cross), moments.y_mean.copy()
+    with one_thread_blas():
+        coef, level = solve(moments.cross), moments.y_mean.copy()
     mean = moments.x_mean if intercept else np.zeros(blocks.n_columns)
     x = np.sqrt(np.maximum(np.diag(moments.gram), 0.0)), mean
     y = np.sqrt(np.maximum(moments.y_square, 0.0)), moments.y_mean
@@ -193,7 +195,11 @@ def _cholesky(A: Array) -> tuple[Array, float] | None:
     norm = float(np.abs(A).sum(axis=0).max(initial=0.0))
     if len(A) == 0:
         return np.zeros((0, 0)), 1.0
-    R, info = interruptible(lapack.dpotrf, A, lower=0, clean=0)
+    if len(A) <= _SMALL_MATRIX:
+        with one_thread_blas():
+            R, info = lapack.dpotrf(A, lower=0, clean=0)
+    else:
+        R, info = interruptible(lapack.dpotrf, A, lower=0, clean=0)
     if info != 0:
         return None
     rcond, _ = lapack.dpocon(R, norm, uplo="U")

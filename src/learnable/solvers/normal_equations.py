@@ -79,6 +79,7 @@ def _add(a: list[Any], b: list[Any]) -> list[Any]:
     return [p + q for p, q in zip(a, b, strict=True)]
 
 
+@one_thread_blas()  # only sweeps and short vectors: BLAS's own threads would wait on the cores that the sweeps need
 def iterative_fit(
     blocks: Blocks,
     alpha: float,
@@ -178,16 +179,15 @@ def _solve_one(
         return gap / max(value - gap, 1e-8 * y_square, 1e-300)
 
     ready = [blocks[number] for number in range(len(blocks))] if blocks.sparse else blocks  # views, made once
-    with one_thread_blas():  # between the sweeps there are only short vectors
-        solution = conjugate_gradient(
-            lambda v: normal_product(ready, sums.x_mean, v, n_jobs=n_jobs) + alpha * v,
-            right,
-            preconditioner=lambda v: scale * scale * v,
-            measure=measure,
-            tol=0.5 * tol,
-            max_iter=limit,
-            progress=lambda iteration, value: progress(done + iteration, value),
-        )
+    solution = conjugate_gradient(
+        lambda v: normal_product(ready, sums.x_mean, v, n_jobs=n_jobs) + alpha * v,
+        right,
+        preconditioner=lambda v: scale * scale * v,
+        measure=measure,
+        tol=0.5 * tol,
+        max_iter=limit,
+        progress=lambda iteration, value: progress(done + iteration, value),
+    )
     return solution.x, solution.n_iter
 
 
