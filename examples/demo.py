@@ -39,8 +39,8 @@ class Fit(NamedTuple):
 
 
 def diabetes() -> Split:
-    """Return the patients as a dataframe, with the columns' names."""
-    X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    """Return the patients."""
+    X, y = load_diabetes(return_X_y=True, scaled=False)
     X, unseen_X, y, unseen_y = train_test_split(X, y, random_state=0)
     return Split(X, y, unseen_X, unseen_y)
 
@@ -64,7 +64,7 @@ def show_certificates(fits: list[Fit]) -> None:
 
 def show_intervals(model: ln.LinearRegression, data: Split) -> None:
     """Print predictions for a few unseen patients, and how many of all of them the interval covers."""
-    truth = data.unseen_targets.to_numpy()
+    truth = data.unseen_targets
     lower, upper = model.predict_interval(data.unseen_rows, level=0.9)
     table = Table("patient", "predicted", "90 % interval", "truth", title="Predictions for unseen patients")
     for i, predicted in enumerate(model.predict(data.unseen_rows[:4])):
@@ -113,7 +113,7 @@ def main() -> None:
     fits = [Fit(name, model.fit(data.rows, data.targets), data) for name, model, data in problems]
     show_certificates(fits)
     console.rule("Explain")
-    print(fits[0].model.summary())
+    print(fits[0].model.summary(names=load_diabetes().feature_names))
     show_intervals(fits[0].model, patients)
     with tempfile.TemporaryDirectory() as name:
         console.rule("Save, load, verify")

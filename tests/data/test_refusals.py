@@ -193,7 +193,7 @@ def test_numbers_whose_sum_overflows_are_finite():
     X = np.full((5, 3), np.finfo(float).max)
     assert np.array_equal(read_features(MeanRegressor(), X, reset=True), X)
     assert read(X, y=np.full(5, 1e300)).y[0] == 1e300
-    with pytest.raises(DataError, match="y reaches beyond 1e.300"):
+    with pytest.raises(DataError, match=r"y reaches beyond 1e.300"):
         read(X, y=X[:, 0])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,9 +68,13 @@ def row_norms(A: Array) -> Array:
     return np.asarray(np.ldexp(np.linalg.norm(np.ldexp(A, -exponents[:, None]), axis=1), exponents))
 
 
-def regression_summary(model: Any, inverse_factor: Array, level: float) -> RegressionSummary:
+def regression_summary(
+    model: Any, inverse_factor: Array, level: float, names: Sequence[str] | None = None
+) -> RegressionSummary:
     """Return the summary of a fitted LinearRegression; `inverse_factor` is F⁻¹ with FᵀF the centred Gram matrix."""
-    names = list(getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)]))
+    if names is None:
+        names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])
+    names = list(names)
     estimate = np.atleast_2d(model.coef_)
     unit = row_norms(inverse_factor)  # √diag((XᵀX)⁻¹)
     if model.fit_intercept:

@@ -13,6 +13,7 @@ Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -180,10 +181,20 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
         lower, upper = summary.lower[:, skip:], summary.upper[:, skip:]
         return (lower[0], upper[0]) if self.coef_.ndim == 1 else (lower, upper)
 
-    def summary(self, level: float = 0.95) -> RegressionSummary:
-        """Return estimates, standard errors, t-tests and intervals of all coefficients, printable as a table."""
+    def summary(self, level: float = 0.95, names: Sequence[str] | None = None) -> RegressionSummary:
+        """Return estimates, standard errors, t-tests and intervals of all coefficients, printable as a table.
+
+        Parameters
+        ----------
+        level : float
+            Level of the confidence intervals.
+        names : sequence of str, optional
+            Names of the columns; by default those of the dataframe that was fitted, or x0, x1, …
+        """
         check_is_fitted(self)
-        return regression_summary(self, self._inverse_factor(), level)
+        if names is not None and len(names) != self.n_features_in_:
+            raise ParameterError(f"LinearRegression: names must hold {self.n_features_in_} names; got {len(names)}.")
+        return regression_summary(self, self._inverse_factor(), level, names)
 
     def _student_t(self, X: Any, *, new_observation: bool) -> StudentT:
         check_is_fitted(self)
