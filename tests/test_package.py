@@ -23,7 +23,13 @@ PACKAGES = ("core", "data", "linear", "probability", "risk", "solvers")
 #: What models are written with, explained in docs/architecture.md.
 FIT_PROTOCOL = {"Estimator", "Run"}
 #: Tests about a package as a whole, which mirror no single file.
-WHOLE_PACKAGE = {"test_contract.py", "test_refusals.py"}
+WHOLE_PACKAGE = {
+    "test_contract.py",
+    "test_hostile_inputs.py",
+    "test_refusals.py",
+    "test_reproducible.py",
+    "test_uncertain_ends.py",
+}
 MAX_LINES = 400
 PAGES = ("README.md", "docs/index.md", "docs/certificates.md", "docs/model_files.md", "docs/guide/linear.md")
 

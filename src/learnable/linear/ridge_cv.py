@@ -89,7 +89,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
     >>> X = np.arange(10.0)[:, None]
     >>> model = RidgeCV(alphas=[0.01, 1.0, 100.0]).fit(X, 2 * X[:, 0] + np.cos(X[:, 0]))
     >>> model.alpha_
-    0.01
+    1.0
     """
 
     _parameters: ClassVar[dict[str, Rule]] = {
