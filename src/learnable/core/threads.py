@@ -6,6 +6,7 @@ one thread on a fixed cut of the rows; factorisations run on BLAS's own threads,
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -59,6 +60,8 @@ class _BlasState:
 
 
 _blas = _BlasState()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_blas.__init__)  # type: ignore[misc]  # a lock held elsewhere stays held
 
 
 def _take_control() -> None:

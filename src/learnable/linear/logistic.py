@@ -169,8 +169,7 @@ class LogisticRegression(ClassifierMixin, LinearModel):
         self.max_seconds = max_seconds
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        assert table.classes is not None
-        self.classes_ = table.classes
+        self.classes_ = np.asarray(table.classes)
         weight = weighted_classes(table, self.class_weight)
         blocks = table.blocks if weight is table.weight else Blocks([Part(table.X, table.y, weight)])
         _refuse_extreme_sizes(table.X, weight)
@@ -248,13 +247,13 @@ def weighted_classes(table: Table, class_weight: Any) -> Array | None:
     """Return the sample weights times the weight of each row's class."""
     if class_weight is None:
         return table.weight
-    assert table.classes is not None
-    n_classes = len(table.classes)
+    classes = np.asarray(table.classes)
+    n_classes = len(classes)
     if isinstance(class_weight, str):  # "balanced": every class gets the same total
         totals = np.bincount(table.y, table.weight, n_classes)
         of_class = totals.sum() / (n_classes * totals)
     else:
-        values = [class_weight.get(label, 1.0) for label in table.classes.tolist()]
+        values = [class_weight.get(label, 1.0) for label in classes.tolist()]
         if not ArrayLike(Number(low=0.0, low_open=True)).allows(values):
             raise ParameterError(f"LogisticRegression: class_weight must be positive numbers; got {class_weight!r}.")
         of_class = np.array(values, dtype=np.float64)
