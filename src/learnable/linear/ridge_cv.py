@@ -328,7 +328,7 @@ def _certified_fit(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # extreme units end in the exact path below
         offset = level - mean @ coef
         weight = float(np.ldexp((spectrum.root_weight**2).sum(), spectrum.weight_exponent))
-        x_spread = np.linalg.norm(spectrum.rows, axis=0)
+        x_spread = np.sqrt(np.einsum("ij,ij->j", spectrum.rows, spectrum.rows))
         y_spread = np.linalg.norm(spectrum.y[:, targets], axis=0)
         half = spectrum.weight_exponent // 2
         sums = residual_sums(blocks, mean, level, coef, n_jobs=n_jobs)
