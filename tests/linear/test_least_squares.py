@@ -453,3 +453,11 @@ def test_verification_does_not_depend_on_the_order_of_the_rows():
     model = LinearRegression().fit(X, y, weight)
     order = np.random.default_rng(0).permutation(len(X))
     assert verify(model, X[order], y[order], weight[order])
+
+
+def test_a_constrained_fit_claims_neither_a_rank_nor_a_noise_level():
+    X, y, _ = table(5, 30, 3)
+    model = LinearRegression(positive=True).fit(X, y)
+    assert not hasattr(model, "rank_")
+    assert model.df_resid_ == 0
+    assert np.isnan(model.residual_std_).all()

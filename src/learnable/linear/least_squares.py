@@ -67,13 +67,13 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
     intercept_ : float or array of shape (n_targets,)
         b.
     rank_ : int
-        Rank of the centred X, decided after scaling its columns.
+        Rank of the centred X, decided after scaling its columns; after a direct fit only.
     singular_ : array
         Singular values of the centred, weighted X (computed when asked for).
     residual_std_ : array of shape (n_targets,)
-        σ̂; NaN without residual degrees of freedom.
+        σ̂; NaN without residual degrees of freedom, and where a fit was constrained or iterative.
     df_resid_ : int
-        n − rank − 1 (n − rank without intercept).
+        n − rank − 1 (n − rank without intercept); 0 where the rank is not known.
     certificate_ : Certificate
         Relative residual of the normal equations.
 
@@ -133,15 +133,15 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
                 tolerance = self.tol
             fit = direct or self._iterate(blocks, 0.0, run)
         self._set_coefficients(fit.coef, fit.intercept, table.y)
-        self.rank_ = fit.rank
         self.n_iter_ = fit.n_iter if kind == "closed-form" and tolerance == self.tol else 1
-        self.df_resid_ = table.n_rows - fit.rank - int(intercept)
         self.residual_norm_ = fit.residual_norm
         self.x_mean_ = fit.x_mean
         self.weight_sum_ = float(table.n_rows if table.weight is None else table.weight.sum())
         self.n_rows_ = table.n_rows
+        self.df_resid_ = 0  # unknown without a factorisation: then nothing is said about the noise
         if fit.factor is not None:
-            self.gram_factor_ = fit.factor
+            self.rank_, self.gram_factor_ = fit.rank, fit.factor
+            self.df_resid_ = table.n_rows - fit.rank - int(intercept)
         return Certificate(kind, fit.value, tolerance, n_iter=fit.n_iter)  # type: ignore[arg-type]
 
     @property
@@ -209,7 +209,12 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
 
     def _factor(self) -> Array:
         if not hasattr(self, "gram_factor_") or self.rank_ < self.n_features_in_:
-            why = "positive=True" if self.positive else f"rank {self.rank_} is below {self.n_features_in_} columns"
+            rank = (
+                f"rank {self.rank_} is below {self.n_features_in_} columns"
+                if hasattr(self, "rank_")
+                else "it is neither"
+            )
+            why = "positive=True" if self.positive else rank
             raise DataError(
                 f"LinearRegression: standard errors and intervals need the full-rank, unconstrained fit of a dense or "
                 f"narrow table; here {why}. Drop dependent columns, or use Ridge with ConformalRegressor."
@@ -230,7 +235,7 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
         super()._check_loaded()
         if not hasattr(self, "coef_"):
             return
-        for name in ("rank_", "df_resid_", "n_rows_"):
+        for name in ("df_resid_", "n_rows_", *(["rank_"] if hasattr(self, "gram_factor_") else [])):
             if not isinstance(getattr(self, name, None), int):
                 raise ModelFileError(f"load: {name} must be an integer.")
         d, k = self.n_features_in_, 1 if self.coef_.ndim == 1 else len(self.coef_)

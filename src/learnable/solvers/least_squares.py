@@ -66,7 +66,7 @@ def least_squares(
             fit = gram_fit(blocks, moments, alpha, intercept=intercept, n_jobs=n_jobs)
             if fit is not None:
                 return fit
-        elif n < d + intercept and not blocks.sparse:
+        elif not blocks.sparse:
             fit = dual_fit(blocks, alpha, intercept=intercept)
             if fit is not None:
                 return fit
