@@ -19,8 +19,9 @@ def test_every_entry_leads_to_its_class_and_its_checker(name):
     assert cls.__name__ == name
     assert registered_name(cls) == name
     assert hasattr(cls, "fit") == entry.estimator
-    if entry.estimator:
+    if entry.checker:
         assert callable(resolve(entry.checker))
+    assert entry.checker or not (entry.traits and entry.estimator)
 
 
 def test_estimators_are_listed_and_parts_are_not():

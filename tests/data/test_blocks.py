@@ -139,7 +139,10 @@ def test_every_so_many_rows_are_the_same_whatever_the_parts(sparse):
     for stride in (1, 3, 7, 40):
         for cuts in ([], [1, 2, 9, 10], range(1, 30)):
             edges = [0, *cuts, 30]
-            picked, targets = Blocks([Part(whole.X[a:b], y[a:b]) for a, b in pairwise(edges)]).every(stride)
+            picked, targets, weight = Blocks(
+                [Part(whole.X[a:b], y[a:b], y[a:b] / 2) for a, b in pairwise(edges)]
+            ).every(stride)
+            assert np.array_equal(weight, y[::stride] / 2)
             assert np.array_equal(picked.toarray() if sparse else picked, X[::stride])
             assert np.array_equal(targets, y[::stride])
 

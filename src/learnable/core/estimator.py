@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .certificate import Certificate
 from .parameters import Rule, check_parameters
+from .registry import resolve
 from .run import Run
 
 
@@ -74,6 +75,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     def _fit(self, table: Any, run: Run) -> Certificate:
         raise TypeError(f"{type(self).__name__} does not define _fit")
+
+    def _html_repr(self) -> str:
+        """Return the card that notebooks show; scikit-learn's own hook for it."""
+        return str(resolve("learnable.report.card:card")(self))
 
     def _check_loaded(self) -> None:
         """Raise ModelFileError unless the arrays of a loaded model obey the class's invariants."""

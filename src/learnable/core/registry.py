@@ -26,20 +26,88 @@ class Entry:
         `"module:function"`; called as `function(model, X, y, sample_weight)`, returns a fresh certificate value.
     estimator : bool
         False for parts that are stored inside models, such as distributions.
+    traits : Traits or None
+        What kind of model it is; None for what is no model of data, such as an encoder.
+    variants : tuple of dict
+        The settings that a comparison tries; empty if it leaves the class out.
     """
 
     path: str
     checker: str | None = None
     estimator: bool = True
+    traits: Traits | None = None
+    variants: tuple[dict[str, Any], ...] = ()
 
+
+@dataclass(frozen=True)
+class Traits:
+    """What a textbook says of a model before it looks at any data.
+
+    Attributes
+    ----------
+    family : str
+        "linear", "trees", …
+    tasks : tuple of {"regression", "binary", "multiclass"}
+        What it predicts.
+    generative : bool
+        Whether it models how x arises (p(x, y)), rather than y given x.
+    parametric : bool
+        Whether the number of parameters is fixed before the data are seen.
+    certifies : str
+        What a fit proves, in words.
+    """
+
+    family: str
+    tasks: tuple[str, ...]
+    generative: bool
+    parametric: bool
+    certifies: str
+
+
+_REGRESSION, _CLASSES = ("regression",), ("binary", "multiclass")
+_RESIDUAL = "relative residual of the normal equations"
+_LINEAR_REGRESSION = Traits("linear", _REGRESSION, False, True, _RESIDUAL)
 
 REGISTRY: Final[dict[str, Entry]] = {
     "LinearRegression": Entry(
-        "learnable.linear.least_squares:LinearRegression", "learnable.linear.verify:least_squares"
+        "learnable.linear.least_squares:LinearRegression",
+        "learnable.linear.verify:least_squares",
+        traits=_LINEAR_REGRESSION,
+        variants=({},),
     ),
-    "Ridge": Entry("learnable.linear.ridge:Ridge", "learnable.linear.verify:ridge"),
-    "RidgeCV": Entry("learnable.linear.ridge_cv:RidgeCV", "learnable.linear.verify:ridge"),
-    "LogisticRegression": Entry("learnable.linear.logistic:LogisticRegression", "learnable.linear.verify:logistic"),
+    "Ridge": Entry(
+        "learnable.linear.ridge:Ridge",
+        "learnable.linear.verify:ridge",
+        traits=_LINEAR_REGRESSION,
+        variants=({"alpha": 1.0}, {"alpha": 100.0}),
+    ),
+    "RidgeCV": Entry(
+        "learnable.linear.ridge_cv:RidgeCV",
+        "learnable.linear.verify:ridge",
+        traits=_LINEAR_REGRESSION,
+        variants=({"alphas": [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0]},),
+    ),
+    "LogisticRegression": Entry(
+        "learnable.linear.logistic:LogisticRegression",
+        "learnable.linear.verify:logistic",
+        traits=Traits("linear", _CLASSES, False, True, "relative duality gap to the optimum"),
+        variants=({"C": 1.0}, {"C": 0.01}, {"C": 100.0}),
+    ),
+    "TableEncoder": Entry("learnable.data.encoder:TableEncoder"),
+    "TableModel": Entry("learnable.meta.table_model:TableModel", "learnable.meta.verify:table_model"),
+    "CalibratedClassifier": Entry(
+        "learnable.evaluation.calibration:CalibratedClassifier", "learnable.evaluation.verify:calibrated_classifier"
+    ),
+    "ConformalRegressor": Entry(
+        "learnable.evaluation.conformal:ConformalRegressor", "learnable.evaluation.verify:conformal_regressor"
+    ),
+    "ConformalClassifier": Entry(
+        "learnable.evaluation.conformal_classifier:ConformalClassifier",
+        "learnable.evaluation.verify:conformal_classifier",
+    ),
+    "Sigmoid": Entry("learnable.evaluation.calibrators:Sigmoid", estimator=False),
+    "Isotonic": Entry("learnable.evaluation.calibrators:Isotonic", estimator=False),
+    "Temperature": Entry("learnable.evaluation.calibrators:Temperature", estimator=False),
     "Certificate": Entry("learnable.core.certificate:Certificate", estimator=False),
 }
 

@@ -6,4 +6,9 @@ from .door import Table as Table
 from .door import door as door
 from .door import read_features as read_features
 from .door import take_named_columns as take_named_columns
+from .encoder import TableEncoder as TableEncoder
+from .files import Files as Files
+from .files import read_table as read_table
 from .fingerprint import scan as scan
+from .profile import TableProfile as TableProfile
+from .profile import profile as profile

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -63,6 +63,11 @@ class Blocks:
     A block is a view where it can be one, and a copy where it crosses two parts or has to become C-contiguous
     float64.
 
+    Attributes
+    ----------
+    in_memory : bool
+        True; sources of blocks that lie elsewhere say False.
+
     Examples
     --------
     >>> import numpy as np
@@ -71,6 +76,8 @@ class Blocks:
     >>> len(blocks), blocks[0].X.shape
     (1, (10, 2))
     """
+
+    in_memory = True
 
     def __init__(self, parts: Sequence[Part], rows: int | None = None) -> None:
         _check_alike(parts)
@@ -110,12 +117,18 @@ class Blocks:
         """Return all rows as one part; without a copy if they came as one."""
         return Part(*(_join(columns) for columns in zip(*self.parts, strict=True)))
 
-    def every(self, stride: int) -> tuple[Any, Any]:
-        """Return X and y of every `stride`-th row, the same rows whatever the parts."""
+    def head(self) -> Block:
+        """Return the first block."""
+        return self[0]
+
+    def every(self, stride: int) -> Part:
+        """Return every `stride`-th row, the same rows whatever the parts."""
         picked = [slice(int(-start % stride), None, stride) for start in self.starts[:-1]]
-        X = _join(tuple(part.X[rows] for part, rows in zip(self.parts, picked, strict=True)))
-        y = _join(tuple(None if p.y is None else p.y[rows] for p, rows in zip(self.parts, picked, strict=True)))
-        return X, y
+        thinned = [
+            tuple(None if column is None else column[rows] for column in part)
+            for part, rows in zip(self.parts, picked, strict=True)
+        ]
+        return Part(*(_join(columns) for columns in zip(*thinned, strict=True)))
 
 
 def unsigned(indices: NDArray[Any]) -> NDArray[Any]:
@@ -159,32 +172,47 @@ def map_reduce(
     >>> float(map_reduce(Blocks([Part(X)]), lambda block: block.X.sum(), lambda a, b: a + b))
     2000000.0
     """
+    if not getattr(blocks, "in_memory", True):
+        return blocks.map_reduce(statistic, merge, n_jobs=n_jobs, flag=flag)  # type: ignore[attr-defined,no-any-return]
     n_blocks = len(blocks)
-    threads = min(resolve_n_jobs(n_jobs), n_blocks)
+    loads = (partial(blocks.__getitem__, number) for number in range(n_blocks))
+    return reduce_loads(loads, statistic, merge, threads=min(resolve_n_jobs(n_jobs), n_blocks), flag=flag)
 
-    def task(number: int) -> S:
-        return statistic(blocks[number])
 
+def reduce_loads(
+    loads: Iterator[Callable[[], B]],
+    statistic: Callable[[B], S],
+    merge: Callable[[S, S], S],
+    *,
+    threads: int,
+    flag: StopFlag | None = None,
+) -> S:
+    """Do what `map_reduce` does for blocks of which nobody knows how many there are.
+
+    `loads` is asked for one function after the other; each gives a block when it is called, in a thread of its own.
+    """
     with one_thread_blas():
         try:
             if threads == 1:
-                return reduce(merge, map(task, range(n_blocks)))
-            return reduce(merge, _run_in_order(task, n_blocks, threads))
+                return reduce(merge, (statistic(load()) for load in loads))
+            return reduce(merge, _run_in_order(lambda load: statistic(load()), loads, threads))
         except BaseException:
             if flag is not None:
                 flag.raise_()
             raise
 
 
-def _run_in_order(task: Callable[[int], S], n_tasks: int, threads: int) -> Iterator[S]:
+def _run_in_order(work: Callable[[Any], S], tasks: Iterator[Any], threads: int) -> Iterator[S]:
     """Yield the results in order; the calling thread works too, which a pool's hand-over of every task would forbid."""
-    crew = _Crew(task, n_tasks, _AHEAD * threads)
+    crew = _Crew(work, tasks, _AHEAD * threads)
     helpers = [threading.Thread(target=crew.help, name=f"learnable-{number}") for number in range(1, threads)]
     for helper in helpers:
         helper.start()
     try:
-        for number in range(n_tasks):
-            yield crew.result(number)
+        number = 0
+        while crew.has(number):
+            yield crew.fetch(number)
+            number += 1
     finally:
         crew.dismiss()  # blocks are short, so the helpers end at once, on Ctrl-C too
         for helper in helpers:
@@ -192,65 +220,88 @@ def _run_in_order(task: Callable[[int], S], n_tasks: int, threads: int) -> Itera
 
 
 class _Crew(Generic[S]):
-    """Threads that share numbered tasks, with a bounded number of results waiting to be fetched."""
+    """Threads that share tasks, numbered as they are taken, with a bounded number of results waiting to be fetched."""
 
-    def __init__(self, task: Callable[[int], S], n_tasks: int, ahead: int) -> None:
-        self.task, self.n_tasks, self.ahead = task, n_tasks, ahead
+    def __init__(self, work: Callable[[Any], S], tasks: Iterator[Any], ahead: int) -> None:
+        self.work, self.tasks, self.ahead = work, tasks, ahead
+        self.taking = threading.Lock()  # one at a time: a task may have to be read from a file
         self.changed = threading.Condition()
         self.begun = 0
         self.fetched = 0
+        self.ended = False
         self.results: dict[int, S] = {}
         self.error: BaseException | None = None
 
     def help(self) -> None:
         """Do tasks until there are none, or somebody failed."""
-        while (number := self._take(wait=True)) is not None:
-            self._do(number)
+        while self._do_one(wait=True):
+            pass
 
-    def result(self, number: int) -> S:
-        """Return one result, doing tasks as long as it is not there."""
+    def has(self, number: int) -> bool:
+        """Wait for one result, doing tasks as long as it is not there; return whether there is such a task."""
         while True:
             with self.changed:
                 if self.error is not None:
                     raise self.error
                 if number in self.results:
-                    self.fetched = number + 1
-                    self.changed.notify_all()
-                    return self.results.pop(number)
-            if (other := self._take(wait=False)) is not None:
-                self._do(other)
-            else:
+                    return True
+                if self.ended and number >= self.begun:
+                    return False
+            if not self._do_one(wait=False):
                 with self.changed:
-                    if number not in self.results and self.error is None:
+                    if number not in self.results and self.error is None and not (self.ended and number >= self.begun):
                         self.changed.wait(0.1)
+
+    def fetch(self, number: int) -> S:
+        """Return a result that is there."""
+        with self.changed:
+            self.fetched = number + 1
+            self.changed.notify_all()
+            return self.results.pop(number)
 
     def dismiss(self) -> None:
         """Let nobody begin another task."""
         with self.changed:
-            self.begun = self.n_tasks
+            self.ended = True
             self.changed.notify_all()
 
-    def _take(self, wait: bool) -> int | None:
+    def _do_one(self, wait: bool) -> bool:
+        """Do the next task; return False if there is none, or none yet and nobody wants to wait."""
         with self.changed:
-            while self.begun < self.n_tasks and self.begun >= self.fetched + self.ahead:
+            while not self._is_over() and self.begun >= self.fetched + self.ahead:
                 if not wait:
-                    return None
+                    return False
                 self.changed.wait(0.1)
-            if self.begun >= self.n_tasks or self.error is not None:
-                return None
-            self.begun += 1
-            return self.begun - 1
-
-    def _do(self, number: int) -> None:
-        try:
-            result = self.task(number)
-        except BaseException as error:  # raised again where the result is asked for
+        with self.taking:  # never while waiting for others: they may be waiting for this lock
+            if self._is_over():
+                return False
+            try:
+                task = next(self.tasks)
+            except StopIteration:
+                self.dismiss()
+                return False
+            except BaseException as error:
+                self._fail(error)
+                return False
             with self.changed:
-                self.error = self.error or error
-                self.changed.notify_all()
-            return
+                number = self.begun
+                self.begun += 1
+        try:
+            result = self.work(task)
+        except BaseException as error:  # raised again where the result is asked for
+            self._fail(error)
+            return False
         with self.changed:
             self.results[number] = result
+            self.changed.notify_all()
+        return True
+
+    def _is_over(self) -> bool:
+        return self.ended or self.error is not None
+
+    def _fail(self, error: BaseException) -> None:
+        with self.changed:
+            self.error = self.error or error
             self.changed.notify_all()
 
 

@@ -2,7 +2,7 @@
 
 Everything a model may assume about its data is established here, once: shapes agree, numbers are finite,
 weights are positive, classes are counted. What is wrong is said with the estimator's name, the place, and the
-remedy. Tables on disk and on Dask enter here too, as further sources of blocks.
+remedy. Tables on disk and on Dask enter here too, as further sources of blocks; small files are read whole.
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ from sklearn.utils.validation import validate_data
 from ..core.errors import DataError, DataTypeError
 from .arrays import as_array, as_csr, as_numbers, check_shape, refuse_sparse, require_finite
 from .blocks import Blocks, Part
+from .dask_blocks import is_dask
+from .files import Files
 from .fingerprint import scan
 from .frames import is_frame, open_frame, read_frame, take_named_columns
+from .sources import is_external, open_files, open_source
 from .targets import Target, check_two_classes, drop_absent_classes, read_target, read_weight
 
 __all__ = ["Table", "door", "read_features", "take_named_columns"]
@@ -33,39 +36,64 @@ class Table:
 
     Attributes
     ----------
-    X : (n, d) float64 or float32 array, or CSR array
+    blocks : Blocks, or another source of blocks
+        The rows on the fixed grid. Fits that are sums over rows need nothing else.
+    classes : array or None
+        The labels, sorted; `y` holds positions in it.
+    X : (n, d) float64 or float32 array, or CSR array; None if the rows are not in memory
         As it came where possible: a float array is not copied. CSR indices are sorted, without duplicates.
     y : (n,) or (n, k) float64, or (n,) int64 class codes, or None
         Targets.
     weight : (n,) float64 or None
         Positive weights; None means one each.
-    classes : array or None
-        The labels, sorted; `y` holds positions in it.
-    fingerprint : str
-        Checksum of all of the above.
-    blocks : Blocks
-        The same rows on the fixed grid.
     kept : (n_given,) bool or None
         Which of the rows given are here; None if all are. Splitters number the rows as they were given.
+    class_weight : (K,) float64 or None
+        Total weight of each class, where the rows are not in memory.
     """
 
-    X: Any
-    y: Any
-    weight: NDArray[np.float64] | None
-    classes: NDArray[Any] | None
-    fingerprint: str
-    blocks: Blocks
+    blocks: Any
+    classes: NDArray[Any] | None = None
+    X: Any = None
+    y: Any = None
+    weight: NDArray[np.float64] | None = None
     kept: NDArray[np.bool_] | None = None
+    class_weight: NDArray[np.float64] | None = None
+    checksum: int | None = None
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether X, y and weight are arrays."""
+        return bool(self.blocks.in_memory)
+
+    @property
+    def fingerprint(self) -> str:
+        """Checksum of the rows, the targets, the weights and the labels."""
+        if self.checksum is not None:
+            return f"{self.checksum:016x}"
+        return str(self.blocks.fingerprint(self.classes))
 
     @property
     def n_rows(self) -> int:
         """Number of rows with positive weight."""
-        return int(self.X.shape[0])
+        return int(self.blocks.n_rows)
 
     @property
     def n_columns(self) -> int:
         """Number of features."""
-        return int(self.X.shape[1])
+        return int(self.blocks.n_columns)
+
+    @property
+    def y_shape(self) -> tuple[int, ...]:
+        """Shape of one row's target: () or (k,)."""
+        return tuple(self.y.shape[1:]) if self.y is not None else ()
+
+    @property
+    def weight_sum(self) -> float:
+        """Sum of the weights."""
+        if not self.in_memory:
+            return float(self.blocks.scanned().weight)
+        return float(self.n_rows if self.weight is None else self.weight.sum())
 
 
 def door(*, target: Target = "numeric", sparse: bool = True, multi_output: bool = False) -> Callable[..., Table]:
@@ -83,6 +111,11 @@ def door(*, target: Target = "numeric", sparse: bool = True, multi_output: bool 
 
     def read(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, run: Any = None) -> Table:
         owner = type(estimator).__name__
+        if is_external(X):
+            X = X if is_dask(X) else open_files(owner, X)
+            if not (isinstance(X, Files) and X.is_small()):
+                return _read_external(estimator, X, y, sample_weight, target)
+            X = X.read()
         X, y, sample_weight = take_named_columns(owner, X, y, sample_weight)
         X = read_features(estimator, X, sparse=sparse, reset=True, check_finite=False)
         y, classes = read_target(owner, y, target, multi_output)
@@ -105,9 +138,21 @@ def door(*, target: Target = "numeric", sparse: bool = True, multi_output: bool 
         checksum, bad_rows = scan(blocks, getattr(run, "n_jobs", None), classes)
         if bad_rows:
             require_finite(owner, X, "X", _feature_names(estimator))
-        return Table(X, y, weight, classes, f"{checksum:016x}", blocks, kept)
+        return Table(blocks, classes, X, y, weight, kept, checksum=checksum)
 
     return read
+
+
+def _read_external(estimator: Any, X: Any, y: Any, sample_weight: Any, target: Target) -> Table:
+    """Open a table that stays where it is; what is wrong with its numbers is found in the first sweep."""
+    owner = type(estimator).__name__
+    opened = open_source(owner, X, y, sample_weight, target)
+    if opened.classes is not None:
+        check_two_classes(owner, opened.classes)
+    estimator.n_features_in_ = opened.blocks.n_columns
+    if opened.names is not None:
+        estimator.feature_names_in_ = np.asarray(opened.names, dtype=object)
+    return Table(opened.blocks, opened.classes, class_weight=opened.class_weight)
 
 
 def read_features(

@@ -50,23 +50,36 @@ def scan(blocks: Blocks, n_jobs: int | None = None, classes: NDArray[Any] | None
     >>> scan(Blocks([Part(X[::2])])) == scan(Blocks([Part(X[2:]), Part(X[:1])]))
     True
     """
-    multipliers = odd_numbers(np.arange(blocks.n_columns))
+    rows = map_reduce(blocks, scan_block, merge_scans, n_jobs=n_jobs)
+    y = blocks.parts[0].y
+    n_targets = 0 if y is None else 1 if y.ndim == 1 else y.shape[1]
+    return Scan(whole_checksum(rows, (blocks.n_rows, blocks.n_columns, n_targets), classes), rows.bad_rows)
 
-    def statistic(block: Block) -> Scan:
-        tail = _sum_targets_and_weight(block)
-        if blocks.sparse:
-            X = block.X
-            checksum, bad = scan_sparse(_bits(X.data), unsigned(X.indices), unsigned(X.indptr), multipliers, tail)
-        else:
-            checksum, bad = scan_dense(_bits(block.X), multipliers, tail)
-        return Scan(int(checksum), int(bad))
 
-    def merge(a: Scan, b: Scan) -> Scan:
-        return Scan((a.checksum + b.checksum) % 2**64, a.bad_rows + b.bad_rows)
+def scan_block(block: Block) -> Scan:
+    """Return the checksum of some rows."""
+    multipliers, tail = odd_numbers(np.arange(block.X.shape[1])), _sum_targets_and_weight(block)
+    if hasattr(block.X, "indptr"):
+        X = block.X
+        checksum, bad = scan_sparse(_bits(X.data), unsigned(X.indices), unsigned(X.indptr), multipliers, tail)
+    else:
+        checksum, bad = scan_dense(_bits(block.X), multipliers, tail)
+    return Scan(int(checksum), int(bad))
 
-    rows = map_reduce(blocks, statistic, merge, n_jobs=n_jobs)
-    checksum = rows.checksum + _checksum_of_shape(blocks) + _checksum_of_labels(classes)
-    return Scan(checksum % 2**64, rows.bad_rows)
+
+def merge_scans(a: Scan, b: Scan) -> Scan:
+    """Return the scan of two runs of rows together."""
+    return Scan((a.checksum + b.checksum) % 2**64, a.bad_rows + b.bad_rows)
+
+
+def whole_checksum(rows: Scan, shape: tuple[int, int, int], classes: NDArray[Any] | None) -> int:
+    """Return the checksum of a table from that of its rows, its (n, d, k) and its labels.
+
+    The shape tells a table from the same table with a row, a column or a target of zeros more.
+    """
+    numbers = odd_numbers(np.arange(_SHAPE_COLUMN, _SHAPE_COLUMN + 3)).tolist()
+    of_shape = sum(int(number) * size for number, size in zip(numbers, shape, strict=True))
+    return (rows.checksum + of_shape + _checksum_of_labels(classes)) % 2**64
 
 
 def odd_numbers(columns: NDArray[np.int64]) -> Bits:
@@ -87,15 +100,6 @@ def _sum_targets_and_weight(block: Block) -> Bits:
         numbers = odd_numbers(np.arange(_TARGET_COLUMN, _TARGET_COLUMN + targets.shape[1]))
         tail += (_folded(targets) * numbers).sum(axis=1, dtype=np.uint64)
     return tail
-
-
-def _checksum_of_shape(blocks: Blocks) -> int:
-    """Return what tells a table from the same table with a row, a column or a target of zeros more."""
-    y = blocks.parts[0].y
-    n_targets = 0 if y is None else 1 if y.ndim == 1 else y.shape[1]
-    numbers = odd_numbers(np.arange(_SHAPE_COLUMN, _SHAPE_COLUMN + 3)).tolist()
-    shape = (blocks.n_rows, blocks.n_columns, n_targets)
-    return sum(number * size for number, size in zip(numbers, shape, strict=True))
 
 
 def _checksum_of_labels(classes: NDArray[Any] | None) -> int:

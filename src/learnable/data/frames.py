@@ -50,6 +50,8 @@ def read_series(series: nw.Series[Any]) -> NDArray[Any]:
     missing_truth = series.dtype == nw.Boolean and series.null_count() > 0
     if missing_truth or series.dtype in _NO_NUMPY_TYPE:
         series = series.cast(nw.Float64)
+    elif series.dtype in (nw.Categorical, nw.Enum):
+        series = series.cast(nw.String)  # Arrow's dictionaries lose their gaps on the way to NumPy
     return series.to_numpy()
 
 

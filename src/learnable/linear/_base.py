@@ -13,6 +13,7 @@ from ..core.estimator import Estimator
 from ..core.run import Run
 from ..data.blocks import Blocks
 from ..data.door import read_features
+from ..data.sources import rowwise
 from ..solvers.normal_equations import iterative_fit
 from ..solvers.orthogonal import LinearFit
 
@@ -67,18 +68,19 @@ class LinearRegressorModel(LinearModel):
     max_iter: int | None
     n_jobs: int | None
 
+    @rowwise
     def predict(self, X: Any) -> Array:
         """Return the predictions b + Xβ.
 
         Parameters
         ----------
-        X : array, sparse array or dataframe of shape (n_samples, n_features)
+        X : array, sparse array, dataframe, path or Dask collection of shape (n_samples, n_features)
             New rows.
 
         Returns
         -------
         array of shape (n_samples,) or (n_samples, n_targets)
-            The predicted targets.
+            The predicted targets; a lazy Dask array for a Dask collection.
         """
         return self._score_rows(X)
 
@@ -97,11 +99,11 @@ class LinearRegressorModel(LinearModel):
         except OverflowError as error:
             raise DataError(f"{type(self).__name__}: {error}; rescale them, or use a direct solver.") from error
 
-    def _set_coefficients(self, coef: Array, intercept: Array, y: Array) -> None:
+    def _set_coefficients(self, coef: Array, intercept: Array, y_shape: tuple[int, ...]) -> None:
         """Store (d, k) coefficients the way scikit-learn shows them: flat when y was one column."""
-        if y.ndim == 1 or (self._flattens_one_column and y.shape[1] == 1):
+        if y_shape == () or (self._flattens_one_column and y_shape == (1,)):
             self.coef_ = coef[:, 0].copy()
-            self.intercept_ = float(intercept[0]) if y.ndim == 1 else intercept.copy()
+            self.intercept_ = float(intercept[0]) if y_shape == () else intercept.copy()
         else:
             self.coef_, self.intercept_ = np.ascontiguousarray(coef.T), intercept.copy()
         if not getattr(self, "fit_intercept", True):

@@ -27,6 +27,7 @@ from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.parameters import MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Number, Rule, optional
 from ..core.run import Run
 from ..data.door import Table, door, read_features
+from ..data.sources import NamedScore
 from ..probability.student_t import StudentT
 from ..solvers.least_squares import least_squares
 from ..solvers.nonnegative import nonnegative_fit
@@ -37,7 +38,7 @@ from .inference import RegressionSummary, regression_summary, row_norms
 Array = NDArray[np.float64]
 
 
-class LinearRegression(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
+class LinearRegression(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
     r"""Least squares: minimise Σᵢ wᵢ (yᵢ − b − xᵢᵀβ)².
 
     In the form n⁻¹ΣV + λΩ this is the squared loss with λ = 0. Dense problems are solved exactly, in O(nd²) time and
@@ -132,11 +133,11 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
             if direct is None:
                 tolerance = self.tol
             fit = direct or self._iterate(blocks, 0.0, run)
-        self._set_coefficients(fit.coef, fit.intercept, table.y)
+        self._set_coefficients(fit.coef, fit.intercept, table.y_shape)
         self.n_iter_ = fit.n_iter if kind == "closed-form" and tolerance == self.tol else 1
         self.residual_norm_ = fit.residual_norm
         self.x_mean_ = fit.x_mean
-        self.weight_sum_ = float(table.n_rows if table.weight is None else table.weight.sum())
+        self.weight_sum_ = table.weight_sum
         self.n_rows_ = table.n_rows
         self.df_resid_ = 0  # unknown without a factorisation: then nothing is said about the noise
         if fit.factor is not None:

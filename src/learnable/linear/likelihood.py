@@ -15,7 +15,8 @@ bounds D below.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,6 +28,7 @@ from ..solvers.problem import Evaluation
 from ._kernels import class_products, logistic_dense, logistic_sparse, softmax_rows
 
 Array = NDArray[np.float64]
+S = TypeVar("S")
 
 _TILE_ROWS = 2048
 _FIRST_ROWS = 1024  # enough for a provisional mean
@@ -43,23 +45,21 @@ class ClassSums(NamedTuple):
 
 def class_sums(blocks: Blocks, n_classes: int, *, intercept: bool, n_jobs: int | None) -> ClassSums:
     """Return the sums about the weighted mean (about zero without an intercept, or for sparse rows)."""
-    d = blocks.n_columns
-    shift = provisional_mean(blocks[0].X[:_FIRST_ROWS]) if intercept and not blocks.sparse else np.zeros(d)
+    d, sparse = blocks.n_columns, blocks.sparse
+    shift = provisional_mean(blocks.head().X[:_FIRST_ROWS]) if intercept and not sparse else np.zeros(d)
 
     def statistic(block: Block) -> list[Array]:
         codes = np.asarray(block.y)
         s = np.ones(len(codes)) if block.weight is None else block.weight
         weight = np.asarray(np.bincount(codes, s, n_classes), dtype=np.float64)
         x, square = np.zeros((n_classes, d)), np.zeros(d)
-        if blocks.sparse:
+        if sparse:
             members = sp.csr_array((s, (codes, np.arange(len(s)))), shape=(n_classes, len(s)))
             return [weight, (members @ block.X).toarray(), (block.X * block.X).T @ s]
         class_products(block.X, shift, codes, s, x, square)
         return [weight, x, square]
 
-    weight, x, square = map_reduce(
-        blocks, statistic, lambda a, b: [p + q for p, q in zip(a, b, strict=True)], n_jobs=n_jobs
-    )
+    weight, x, square = map_reduce(blocks, statistic, _add, n_jobs=n_jobs)
     if not intercept:
         return ClassSums(weight, x, square, shift)
     offset = x.sum(axis=0) / weight.sum()
@@ -93,21 +93,27 @@ class LogisticProblem:
         self.n_scores = 1 if self.n_classes == 2 else self.n_classes
         self.width = blocks.n_columns + 1
         self.shape = (self.n_scores, self.width)
-        weight = blocks.joined().weight if blocks.parts[0].weight is not None else None
-        self.weight = np.ones(blocks.n_rows) if weight is None else weight
-        # Per-row curvature p(1 − p), or probabilities, of the last evaluation: the Hessian's weights.
-        self.state = np.empty(blocks.n_rows if self.n_scores == 1 else (blocks.n_rows, self.n_classes))
+        self.sparse = blocks.sparse
+        self.weight: Array | None = None
+        # Per-row curvature p(1 − p), or probabilities, of the last evaluation: the Hessian's weights. Of rows beyond
+        # memory none are kept; they are computed again where they are needed.
+        self.state: Array | None = None
+        if blocks.in_memory:
+            weight = blocks.joined().weight if blocks.parts[0].weight is not None else None
+            self.weight = np.ones(blocks.n_rows) if weight is None else weight
+            self.state = np.empty(self._state_shape(blocks.n_rows))
         self.at: Array | None = None  # where that was
-        self.slope = 0.0  # and the first intercept's derivative there
+        self.slope = np.zeros(self.n_scores)  # and the intercepts' derivatives there
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Travel to another process without the rows."""
+        return self.__dict__ | {"blocks": None}
 
     def evaluate(self, x: Array) -> Evaluation:
         """Return P, its gradient, and the relative duality gap (or relative gradient without a penalty)."""
         theta = x.reshape(self.shape)
-        sweep = self._binary_sweep if self.n_scores == 1 else self._softmax_sweep
-        loss, slopes = map_reduce(
-            self.blocks, lambda block: sweep(block, theta), lambda a, b: (a[0] + b[0], a[1] + b[1]), n_jobs=self.n_jobs
-        )
-        self.at, self.slope = x.copy(), self.cost * float(slopes[0, 0])
+        loss, slopes = map_reduce(self.blocks, partial(self._sweep, theta=theta), _add, n_jobs=self.n_jobs)
+        self.at, self.slope = x.copy(), slopes[:, 0].copy()
         w = theta[:, 1:]
         gradient = self.cost * slopes
         gradient[:, 1:] += self.penalty * w
@@ -120,7 +126,8 @@ class LogisticProblem:
     def hessian(self, x: Array) -> Array:
         """Return the Hessian as a matrix, in the order of θ."""
         self._ensure_state(x)
-        H = self.cost * map_reduce(self.blocks, self._curvature, lambda a, b: a + b, n_jobs=self.n_jobs)
+        statistic = partial(self._curvature, theta=x.reshape(self.shape))
+        H = self.cost * map_reduce(self.blocks, statistic, np.add, n_jobs=self.n_jobs)
         diagonal = np.tile(np.r_[0.0, np.ones(self.width - 1)], self.n_scores)
         H.flat[:: len(H) + 1] += self.penalty * diagonal
         if not self.intercept:
@@ -132,15 +139,15 @@ class LogisticProblem:
     def hessian_product(self, x: Array) -> Callable[[Array], Array]:
         """Return v ↦ Hv, at the cost of one gradient a product."""
         self._ensure_state(x)
-        state = self.state.copy()
+        state = None if self.state is None else self.state.copy()
+        theta = x.reshape(self.shape)
 
         def product(v: Array) -> Array:
             V = v.reshape(self.shape)
             if not self.intercept:
                 V = V * np.r_[0.0, np.ones(self.width - 1)]
-            out = self.cost * map_reduce(
-                self.blocks, lambda block: self._curvature_product(block, state, V), np.add, n_jobs=self.n_jobs
-            )
+            statistic = partial(self._curvature_product, theta=theta, state=state, V=V)
+            out = self.cost * map_reduce(self.blocks, statistic, np.add, n_jobs=self.n_jobs)
             out[:, 1:] += self.penalty * V[:, 1:]
             out[:, 0] = out[:, 0] if self.intercept else v.reshape(self.shape)[:, 0]
             return out.ravel()
@@ -151,11 +158,15 @@ class LogisticProblem:
         """Return the change of the intercepts that makes them optimal for the coefficients, by Newton's method.
 
         Softmax probabilities follow a change of intercept without a sweep over the rows: p ← p·e^δ, normalised. For two
-        classes one step is returned.
+        classes, and for rows beyond memory, one step is returned.
         """
         self._ensure_state(x)
+        if self.state is None or self.weight is None:
+            statistic = partial(self._intercept_curvature, theta=x.reshape(self.shape))
+            H = map_reduce(self.blocks, statistic, np.add, n_jobs=self.n_jobs)
+            return np.asarray(-np.linalg.lstsq(H, self.slope, rcond=1e-12)[0])
         if self.n_scores == 1:
-            return np.array([-self.slope / max(self.cost * float(self.state.sum()), 1e-300)])
+            return -self.slope / max(float(self.state.sum()), 1e-300)
         p, step = self.state.copy(), np.zeros(self.n_classes)
         for _ in range(10):
             weighted = self.weight[:, None] * p
@@ -170,9 +181,9 @@ class LogisticProblem:
 
     def thinned(self, stride: int) -> LogisticProblem | None:
         """Return the problem on every `stride`-th row, with the weights scaled up; None if a class would vanish."""
-        X, y = self.blocks.every(stride)
-        weight = self.weight[::stride]
-        if not np.bincount(y, weights=weight, minlength=self.n_classes).all():
+        X, y, weight = self.blocks.every(stride)
+        weight = np.ones(X.shape[0]) if weight is None else weight
+        if not np.bincount(np.asarray(y), weights=weight, minlength=self.n_classes).all():
             return None
         weight = weight * (self.sums.weight.sum() / weight.sum())
         blocks = Blocks(
@@ -185,43 +196,80 @@ class LogisticProblem:
         sums = sums._replace(x=sums.x + np.outer(sums.weight, moved), centre=self.sums.centre)
         return LogisticProblem(blocks, sums, C, intercept=self.intercept, n_jobs=self.n_jobs)
 
-    def scores(self, x: Array) -> Array:
-        """Return the scores of all rows, (n, K) or (n, 1)."""
-        blocks = (self.blocks[number] for number in range(len(self.blocks)))
-        return np.concatenate([self._scores(X, x.reshape(self.shape)) for b in blocks for _, _, X in self._tiles(b)])
+    def over_scores(self, x: Array, question: Callable[[Array, Any], S], merge: Callable[[S, S], S]) -> S:
+        """Return what `question(scores, codes)` says of the scores (m, K) of each block's rows, merged."""
+        return map_reduce(self.blocks, partial(self._ask, theta=x.reshape(self.shape), question=question), merge)
 
-    def _binary_sweep(self, block: Block, theta: Array) -> tuple[float, Array]:
-        b, w = theta[0, 0], np.ascontiguousarray(theta[0, 1:])
-        rows = slice(block.start, block.start + block.X.shape[0])
-        y, centre = block.y.astype(np.float64), self.sums.centre  # type: ignore[union-attr]
-        slope = np.zeros(self.width)
-        if self.blocks.sparse:
-            X = block.X
-            b = b - centre @ w
-            loss, slope[0] = logistic_sparse(
-                X.data, unsigned(X.indices), unsigned(X.indptr), y, self.weight[rows], w, b, slope[1:], self.state[rows]
-            )
-            slope[1:] -= slope[0] * centre
-        else:
-            loss, slope[0] = logistic_dense(block.X, centre, y, self.weight[rows], w, b, slope[1:], self.state[rows])
-        return loss, slope[None, :]
+    def _ask(self, block: Block, theta: Array, question: Callable[[Array, Any], S]) -> S:
+        scores = np.concatenate([self._scores(X, theta) for _, X in self._tiles(block)])
+        if self.n_scores == 1:
+            scores = np.column_stack([np.zeros(len(scores)), scores[:, 0]])
+        return question(scores, block.y)
 
-    def _softmax_sweep(self, block: Block, theta: Array) -> tuple[float, Array]:
+    def _sweep(self, block: Block, theta: Array) -> tuple[float, Array]:
+        """Return the loss of a block and its gradient; leaves the rows' curvature in `state`."""
+        return self._sweep_into(block, theta, *self._rows(block))
+
+    def _sweep_into(self, block: Block, theta: Array, weight: Array, state: Array) -> tuple[float, Array]:
+        if self.n_scores == 1:
+            return self._binary_sweep(block, theta, weight, state)
         loss, slope, codes = 0.0, np.zeros(self.shape), np.asarray(block.y)
-        for rows, place, X in self._tiles(block):
+        for rows, X in self._tiles(block):
             scores = self._scores(X, theta)
-            loss += softmax_rows(scores, codes[rows], self.weight[place], self.state[place])
+            loss += softmax_rows(scores, codes[rows], weight[rows], state[rows])
             slope += self._back_project(X, scores)
         return loss, slope
 
-    def _curvature(self, block: Block) -> Array:
-        """Return Σ s (diag(p) − ppᵀ) ⊗ (1, x − centre)(1, x − centre)ᵀ of one block."""
+    def _binary_sweep(self, block: Block, theta: Array, weight: Array, state: Array) -> tuple[float, Array]:
+        b, w = theta[0, 0], np.ascontiguousarray(theta[0, 1:])
+        y, centre = block.y.astype(np.float64), self.sums.centre  # type: ignore[union-attr]
+        slope = np.zeros(self.width)
+        if self.sparse:
+            X = block.X
+            b = b - centre @ w
+            loss, slope[0] = logistic_sparse(
+                X.data, unsigned(X.indices), unsigned(X.indptr), y, weight, w, b, slope[1:], state
+            )
+            slope[1:] -= slope[0] * centre
+        else:
+            loss, slope[0] = logistic_dense(block.X, centre, y, weight, w, b, slope[1:], state)
+        return loss, slope[None, :]
+
+    def _rows(self, block: Block) -> tuple[Array, Array]:
+        """Return the weights of a block's rows, and where their curvature belongs."""
+        m = block.X.shape[0]
+        if self.weight is None or self.state is None:
+            return np.ones(m) if block.weight is None else block.weight, np.empty(self._state_shape(m))
+        place = slice(block.start, block.start + m)
+        return self.weight[place], self.state[place]
+
+    def _rows_at(self, block: Block, theta: Array, state: Array | None = None) -> tuple[Array, Array]:
+        """Return the weights of a block's rows and their curvature at θ: what `state` holds, or computed again."""
+        weight, own = self._rows(block)
+        if self.state is None:
+            self._sweep_into(block, theta, weight, own)
+            return weight, own
+        return weight, own if state is None else state[block.start : block.start + block.X.shape[0]]
+
+    def _state_shape(self, n_rows: int) -> tuple[int, ...]:
+        return (n_rows,) if self.n_scores == 1 else (n_rows, self.n_classes)
+
+    def _intercept_curvature(self, block: Block, theta: Array) -> Array:
+        weight, state = self._rows_at(block, theta)
         if self.n_scores == 1:
-            return self._second_moment(block, self.state[block.start : block.start + block.X.shape[0]])
+            return np.array([[state.sum()]])
+        weighted = weight[:, None] * state
+        return np.asarray(np.diag(weighted.sum(axis=0)) - state.T @ weighted)
+
+    def _curvature(self, block: Block, theta: Array) -> Array:
+        """Return Σ s (diag(p) − ppᵀ) ⊗ (1, x − centre)(1, x − centre)ᵀ of one block."""
+        weight, state = self._rows_at(block, theta)
+        if self.n_scores == 1:
+            return self._second_moment(block, state)
         total = np.zeros((self.n_scores * self.width,) * 2)
-        for _, place, X in self._tiles(block):
-            s, p = self.weight[place], self.state[place]
-            T = np.column_stack([np.ones(len(s)), X.toarray() - self.sums.centre if self.blocks.sparse else X])
+        for rows, X in self._tiles(block):
+            s, p = weight[rows], state[rows]
+            T = np.column_stack([np.ones(len(s)), X.toarray() - self.sums.centre if self.sparse else X])
             spread = (np.sqrt(s)[:, None] * p)[:, :, None] * T[:, None, :]
             spread = spread.reshape(len(T), -1)
             total -= spread.T @ spread
@@ -234,37 +282,37 @@ class LogisticProblem:
     def _second_moment(self, block: Block, weight: Array) -> Array:
         weighted = Block(block.X, None, weight, block.start)
         centre, nothing = self.sums.centre, np.zeros(0)
-        if not self.blocks.sparse:
+        if not self.sparse:
             return dense_products(weighted, centre, nothing)
         M = sparse_products(weighted, centre, nothing)
         shift = np.eye(len(M))
         shift[1:, 0] = -centre  # (1, x − c) = shift · (1, x)
         return shift @ M @ shift.T
 
-    def _curvature_product(self, block: Block, state: Array, V: Array) -> Array:
+    def _curvature_product(self, block: Block, theta: Array, state: Array | None, V: Array) -> Array:
         out = np.zeros(self.shape)
-        for _, place, X in self._tiles(block):
+        weight, at = self._rows_at(block, theta, state)
+        for rows, X in self._tiles(block):
             u = self._scores(X, V)
             if self.n_scores == 1:
-                u *= state[place][:, None]
+                u *= at[rows][:, None]
             else:
-                p = state[place]
-                u = self.weight[place][:, None] * p * (u - (p * u).sum(axis=1, keepdims=True))
+                p = at[rows]
+                u = weight[rows][:, None] * p * (u - (p * u).sum(axis=1, keepdims=True))
             out += self._back_project(X, u)
         return out
 
-    def _tiles(self, block: Block) -> Iterator[tuple[slice, slice, Any]]:
-        """Yield the rows within the block, the rows within the table, and the centred (or sparse, as it is) X."""
+    def _tiles(self, block: Block) -> Iterator[tuple[slice, Any]]:
+        """Yield some rows of the block, and their centred (or sparse, as it is) X."""
         m = block.X.shape[0]
-        step = m if self.blocks.sparse else _TILE_ROWS
+        step = m if self.sparse else _TILE_ROWS
         for start in range(0, m, step):
             rows = slice(start, min(start + step, m))
-            X = block.X if self.blocks.sparse else block.X[rows] - self.sums.centre
-            yield rows, slice(block.start + rows.start, block.start + rows.stop), X
+            yield rows, block.X if self.sparse else block.X[rows] - self.sums.centre
 
     def _scores(self, X: Any, theta: Array) -> Array:
         w = theta[:, 1:]
-        if self.blocks.sparse:
+        if self.sparse:
             return np.ascontiguousarray(X @ w.T + (theta[:, 0] - w @ self.sums.centre))
         return np.asarray(X @ w.T + theta[:, 0])
 
@@ -272,13 +320,15 @@ class LogisticProblem:
         """Return Σ r ⊗ (1, x − centre)."""
         out = np.empty(self.shape)
         out[:, 0] = r.sum(axis=0)
-        if self.blocks.sparse:
+        if self.sparse:
             out[:, 1:] = (X.T @ r).T - np.outer(out[:, 0], self.sums.centre)
         else:
             out[:, 1:] = r.T @ X
         return out
 
     def _ensure_state(self, x: Array) -> None:
+        if self.state is None and self.at is not None:
+            return  # nothing is kept that could be stale
         if self.at is None or not np.array_equal(self.at, x):
             self.evaluate(x)
 
@@ -310,6 +360,11 @@ class LogisticProblem:
         total = self.sums.weight.sum()
         size = np.sqrt(total * np.r_[total, self.sums.square])
         return float(np.max(np.divide(np.abs(gradient), size, out=np.zeros_like(gradient), where=size > 0)))
+
+
+def _add(a: Any, b: Any) -> Any:
+    """Add two sequences of sums, term by term."""
+    return type(a)(p + q for p, q in zip(a, b, strict=True))
 
 
 def curvature_bound(problem: LogisticProblem) -> Array:

@@ -40,6 +40,7 @@ from ..core.parameters import (
 from ..core.run import Run
 from ..data.blocks import Blocks, Part
 from ..data.door import Table, door
+from ..data.sources import NamedScore, rowwise
 from ..solvers.problem import Solution
 from ._base import LinearModel
 from .likelihood import LogisticProblem, class_sums
@@ -49,9 +50,13 @@ from .separation import is_separable
 Array = NDArray[np.float64]
 
 _LARGEST_ENTRY = 1e100
+_TOO_LARGE = (
+    f"LogisticRegression: {{what}} reaches {{size:.3g}}, beyond {_LARGEST_ENTRY:g}, so that sums of squares would "
+    "overflow; rescale it, for example by StandardScaler."
+)
 
 
-class LogisticRegression(ClassifierMixin, LinearModel):
+class LogisticRegression(NamedScore, ClassifierMixin, LinearModel):
     r"""Logistic regression: minimise C Σᵢ sᵢ ℓ(yᵢ, b + Wxᵢ) + ½‖W‖², ℓ the (softmax) cross-entropy.
 
     In the form n⁻¹ΣV + λΩ with Ω = ½‖W‖², λ = 1/(nC). Time O(nd² + iterations·nd) for n ≫ d; memory O(nK + (Kd)²)
@@ -170,12 +175,14 @@ class LogisticRegression(ClassifierMixin, LinearModel):
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         self.classes_ = np.asarray(table.classes)
-        weight = weighted_classes(table, self.class_weight)
-        blocks = table.blocks if weight is table.weight else Blocks([Part(table.X, table.y, weight)])
-        _refuse_extreme_sizes(table.X, weight)
+        blocks = _weighted_blocks(table, class_weights(table, self.class_weight))
+        if table.in_memory:
+            _refuse_extreme_sizes(table.X, blocks.parts[0].weight)
         sums = class_sums(blocks, len(self.classes_), intercept=self.fit_intercept, n_jobs=self.n_jobs)
+        if not (sums.square < _LARGEST_ENTRY**2).all():
+            raise DataError(_TOO_LARGE.format(what="X", size=float(np.sqrt(sums.square.max()))))
         problem = LogisticProblem(blocks, sums, self.C, intercept=self.fit_intercept, n_jobs=self.n_jobs)
-        tol = max(self.tol, 1e-6) if table.X.dtype == np.float32 else self.tol
+        tol = max(self.tol, 1e-6) if table.in_memory and table.X.dtype == np.float32 else self.tol
         solution = solve(
             problem, self._start(run, problem), self.solver, tol=tol, max_iter=self.max_iter, progress=run.progress
         )
@@ -205,17 +212,20 @@ class LogisticRegression(ClassifierMixin, LinearModel):
         intercept = previous.intercept_ + previous.coef_ @ problem.sums.centre
         return np.column_stack([intercept if self.fit_intercept else 0 * intercept, previous.coef_]).ravel()
 
+    @rowwise
     def decision_function(self, X: Any) -> Array:
         """Return the scores b + Wx: of shape (n_samples,) for two classes, else (n_samples, n_classes)."""
         scores = self._score_rows(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
+    @rowwise
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable label of each row."""
         scores = self.decision_function(X)
         codes = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[codes]
 
+    @rowwise
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class, in the order of `classes_`."""
         scores = self.decision_function(X)
@@ -223,6 +233,7 @@ class LogisticRegression(ClassifierMixin, LinearModel):
             return np.column_stack([expit(-scores), expit(scores)])
         return np.asarray(softmax(scores, axis=1))
 
+    @rowwise
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithm of `predict_proba`, accurate where a probability underflows."""
         scores = self.decision_function(X)
@@ -243,21 +254,30 @@ class LogisticRegression(ClassifierMixin, LinearModel):
             raise ModelFileError("load: intercept_ must have one number a row of coef_.")
 
 
-def weighted_classes(table: Table, class_weight: Any) -> Array | None:
-    """Return the sample weights times the weight of each row's class."""
+def class_weights(table: Table, class_weight: Any) -> Array | None:
+    """Return the weight of each class, or None if all are one."""
     if class_weight is None:
-        return table.weight
+        return None
     classes = np.asarray(table.classes)
     n_classes = len(classes)
     if isinstance(class_weight, str):  # "balanced": every class gets the same total
-        totals = np.bincount(table.y, table.weight, n_classes)
-        of_class = totals.sum() / (n_classes * totals)
-    else:
-        values = [class_weight.get(label, 1.0) for label in classes.tolist()]
-        if not ArrayLike(Number(low=0.0, low_open=True)).allows(values):
-            raise ParameterError(f"LogisticRegression: class_weight must be positive numbers; got {class_weight!r}.")
-        of_class = np.array(values, dtype=np.float64)
-    return of_class[table.y] if table.weight is None else table.weight * of_class[table.y]
+        in_memory = table.class_weight is None
+        totals = np.bincount(table.y, table.weight, n_classes) if in_memory else np.asarray(table.class_weight)
+        return np.asarray(totals.sum() / (n_classes * totals))
+    values = [class_weight.get(label, 1.0) for label in classes.tolist()]
+    if not ArrayLike(Number(low=0.0, low_open=True)).allows(values):
+        raise ParameterError(f"LogisticRegression: class_weight must be positive numbers; got {class_weight!r}.")
+    return np.array(values, dtype=np.float64)
+
+
+def _weighted_blocks(table: Table, of_class: Array | None) -> Any:
+    """Return the rows with their weights times the weight of their class."""
+    if of_class is None:
+        return table.blocks
+    if not table.in_memory:
+        return table.blocks.reweighted(of_class)
+    weight = of_class[table.y] if table.weight is None else table.weight * of_class[table.y]
+    return Blocks([Part(table.X, table.y, weight)])
 
 
 def _refuse_extreme_sizes(X: Any, weight: Array | None) -> None:
@@ -267,10 +287,7 @@ def _refuse_extreme_sizes(X: Any, weight: Array | None) -> None:
     heaviest = 1.0 if weight is None else float(weight.max())
     if largest > _LARGEST_ENTRY or heaviest > _LARGEST_ENTRY:
         what, size = ("X", largest) if largest > _LARGEST_ENTRY else ("sample_weight", heaviest)
-        raise DataError(
-            f"LogisticRegression: {what} reaches {size:.3g}, beyond {_LARGEST_ENTRY:g}, so that sums of squares "
-            "would overflow; rescale it, for example by StandardScaler."
-        )
+        raise DataError(_TOO_LARGE.format(what=what, size=size))
 
 
 def _refuse_separable(problem: LogisticProblem, solution: Solution) -> None:

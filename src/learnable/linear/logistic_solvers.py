@@ -30,6 +30,7 @@ SOLVERS = ("auto", "lbfgs", "newton-cholesky", "newton-cg", "sag", "saga")
 _MOST_DIRECT = 1500  # parameters for which a Hessian is formed
 _ROWS_PER_PARAMETER = 16  # of the thinned problem
 _FEWEST_THINNED = 4096
+_MOST_THINNED = 2_000_000  # elements of it, where the table does not fit into memory
 _COARSER = 4  # times fewer rows for the first rough solution
 _ROUGH = 0.03  # gap: the optima differ by sampling error, and the gap overstates the distance
 
@@ -61,6 +62,8 @@ def solve(
         return HessianFree(problem).minimise(x0, tol=tol, max_iter=max_iter, progress=progress)
     # A Hessian of 4n/p rows costs about as much as four evaluations on all rows.
     rows = max(_FEWEST_THINNED, _ROWS_PER_PARAMETER * n_parameters, 4 * n // n_parameters)
+    if not problem.blocks.in_memory:
+        rows = min(rows, max(_FEWEST_THINNED, _MOST_THINNED // d))
     if start is None and n >= 8 * rows:
         return _solve_from_thinned(problem, n // rows, tol=tol, max_iter=max_iter, progress=progress)
     return newton(problem, x0, tol=tol, max_iter=max_iter, refresh_cost=_hessian_cost(problem), progress=progress)
@@ -123,7 +126,8 @@ def _solve_from_thinned(
 ) -> Solution:
     """Solve on a few rows, on more rows, and then on all of them with the Hessian of the last but one problem."""
     x0 = np.zeros(problem.n_scores * problem.width)
-    coarse, thinned = problem.thinned(_COARSER * stride), problem.thinned(stride)
+    thinned = problem.thinned(stride)
+    coarse = None if thinned is None else thinned.thinned(_COARSER)
     if coarse is not None:
         x0 = newton(coarse, x0, tol=_ROUGH, max_iter=30, refresh_cost=_hessian_cost(problem)).x
     if thinned is not None:

@@ -32,6 +32,8 @@ from ..core.parameters import (
 from ..core.run import Run
 from ..data.blocks import Blocks, Part
 from ..data.door import Table, door
+from ..data.sources import NamedScore
+from ..solvers.compression import compressed_fit
 from ..solvers.least_squares import dense_rows, least_squares
 from ..solvers.nonnegative import nonnegative_fit
 from ..solvers.orthogonal import LinearFit, orthogonal_fit
@@ -42,7 +44,7 @@ _DIRECT = ("auto", "cholesky", "svd")
 _ITERATIVE = ("sparse_cg", "lsqr", "sag", "saga", "lbfgs")
 
 
-class Ridge(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
+class Ridge(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
     r"""Ridge regression: minimise Σᵢ wᵢ (yᵢ − b − xᵢᵀβ)² + α‖β‖².
 
     Dense problems are solved exactly in O(nd·min(n, d)) time; wide sparse ones by conjugate gradients.
@@ -135,7 +137,7 @@ class Ridge(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
         self.max_seconds = max_seconds
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        n_targets = 1 if table.y.ndim == 1 else table.y.shape[1]
+        n_targets = table.y_shape[0] if table.y_shape else 1
         alphas = _alpha_per_target(self.alpha, n_targets)
         coef, intercept = np.empty((table.n_columns, n_targets)), np.empty(n_targets)
         certificates = []
@@ -150,7 +152,7 @@ class Ridge(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
             tolerance = CLOSED_FORM_TOLERANCE if direct else max(self.tol, CLOSED_FORM_TOLERANCE)
             bound = fit.value if kind == "gap" else None
             certificates.append(Certificate(kind, fit.value, tolerance, bound, fit.n_iter))  # type: ignore[arg-type]
-        self._set_coefficients(coef, intercept, table.y)
+        self._set_coefficients(coef, intercept, table.y_shape)
         worst = max(certificates, key=lambda certificate: certificate.value / certificate.tolerance)
         self.n_iter_ = 1 if worst.kind == "closed-form" else worst.n_iter
         return worst
@@ -160,6 +162,8 @@ class Ridge(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
         intercept = self.fit_intercept
         if self.positive:
             return nonnegative_fit(blocks, alpha, intercept=intercept), "stationarity"
+        if self.solver == "svd" and not blocks.in_memory:
+            return compressed_fit(blocks, alpha, intercept=intercept, n_jobs=self.n_jobs), "closed-form"
         if self.solver == "svd":
             return orthogonal_fit(*dense_rows(blocks), alpha, intercept=intercept), "closed-form"
         if self.solver not in _ITERATIVE:

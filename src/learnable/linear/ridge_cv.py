@@ -27,11 +27,15 @@ from ..core.parameters import N_JOBS, ArrayLike, Boolean, Matches, Nothing, Numb
 from ..core.run import Run
 from ..core.threads import one_thread_blas
 from ..data.door import Table, door
-from ..solvers.least_squares import dense_rows, least_squares
+from ..data.sources import NamedScore
+from ..solvers.compression import compressed_fit
+from ..solvers.least_squares import dense_rows, gram_fit, least_squares
+from ..solvers.moments import centred_moments
 from ..solvers.orthogonal import LinearFit
 from ..solvers.residuals import CLOSED_FORM_TOLERANCE, relative_residual, residual_sums
 from ._base import LinearRegressorModel
 from .ridge import Ridge
+from .ridge_sweeps import swept_criterion
 from .spectrum import RidgeSpectrum, ridge_spectrum
 
 Array = NDArray[np.float64]
@@ -39,7 +43,7 @@ Array = NDArray[np.float64]
 _PENALTY = Number(low=0.0)
 
 
-class RidgeCV(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
+class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
     r"""Ridge regression with the penalty chosen from `alphas`: minimise Σᵢ wᵢ (yᵢ − b − xᵢᵀβ)² + α‖β‖².
 
     One factorisation serves all α and the exact leave-one-out errors: O(nd·min(n, d)) time, O(nd) memory. In the form
@@ -134,9 +138,11 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
             raise ParameterError("RidgeCV: store_cv_results and alpha_per_target need cv=None (exact leave-one-out).")
         if self.cv is None and np.min(self.alphas) <= 0:
             raise ParameterError(f"RidgeCV: alphas must be > 0 for exact leave-one-out; got {self.alphas!r}.")
-        if table.n_rows < 2:
+        if table.in_memory and table.n_rows < 2:
             raise DataError("RidgeCV: needs at least 2 rows to leave one out; got 1 sample (n_samples=1).")
         alphas = np.asarray(self.alphas, dtype=np.float64).ravel()
+        if not table.in_memory:
+            return self._fit_by_sweeps(table, alphas)
         X, y, weight = dense_rows(table.blocks)
         spectrum = ridge_spectrum(X, y, weight, intercept=self.fit_intercept, smallest_alpha=float(alphas.min()))
         with one_thread_blas():  # what is left to do is small, and must not depend on what other fits do
@@ -158,9 +164,27 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearRegressorModel):
                 for alpha, target in _tasks(self.alpha_, y.shape[1])
             ]
         coef = np.concatenate([fit.coef for fit in fits], axis=1)
-        self._set_coefficients(coef, np.concatenate([fit.intercept for fit in fits]), table.y)
+        self._set_coefficients(coef, np.concatenate([fit.intercept for fit in fits]), table.y_shape)
         self.n_iter_ = 1
         return Certificate("closed-form", max(fit.value for fit in fits), CLOSED_FORM_TOLERANCE)
+
+    def _fit_by_sweeps(self, table: Table, alphas: Array) -> Certificate:
+        """Choose and fit without ever having all rows in memory."""
+        if self.cv is not None or self.scoring is not None or self.store_cv_results:
+            raise ParameterError(
+                "RidgeCV: cv, scoring and store_cv_results need all rows in memory; with files and Dask use "
+                "criterion='loo' or 'gcv', or read the table and pass a dataframe."
+            )
+        blocks, free = table.blocks, self.fit_intercept
+        moments = centred_moments(blocks, intercept=free, n_jobs=self.n_jobs)
+        path = -swept_criterion(blocks, moments, alphas, criterion=self.criterion, intercept=free, n_jobs=self.n_jobs)
+        best = int(np.argmax(path))
+        self.alpha_, self.best_score_, self.criterion_path_ = float(alphas[best]), float(path[best]), path
+        fit = gram_fit(blocks, moments, self.alpha_, intercept=free, n_jobs=self.n_jobs)
+        fit = fit or compressed_fit(blocks, self.alpha_, intercept=free, n_jobs=self.n_jobs)
+        self._set_coefficients(fit.coef, fit.intercept, table.y_shape)
+        self.n_iter_ = 1
+        return Certificate("closed-form", fit.value, CLOSED_FORM_TOLERANCE)
 
     def _leave_one_out_scores(
         self, spectrum: RidgeSpectrum, y: Array, weight: Array | None, alphas: Array, y_ndim: int

@@ -10,6 +10,8 @@ Reference: A. Albert and J. Anderson, Biometrika 71 (1984).
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -30,16 +32,11 @@ _LARGEST_HESSIAN = 1500  # parameters
 
 def is_separable(problem: LogisticProblem, solution: Solution) -> bool:
     """Tell whether the likelihood increases for ever, looking at where the solver arrived."""
-    codes = np.asarray(problem.blocks.joined().y)
-    scores = _all_scores(problem, solution.x)
-    own = scores[np.arange(len(codes)), codes]
-    rivals = scores.copy()
-    rivals[np.arange(len(codes)), codes] = -np.inf
-    if (own > rivals.max(axis=1)).all():
+    if problem.over_scores(solution.x, _all_right, operator.and_):
         return True
     if _maximum_exists(problem, solution):
         return False
-    verdict = _some_direction_separates(problem, codes)
+    verdict = _some_direction_separates(problem)
     return solution.converged if verdict is None else verdict  # a "converged" fit that is not near a maximum has none
 
 
@@ -57,23 +54,30 @@ def _maximum_exists(problem: LogisticProblem, solution: Solution) -> bool:
     rest = problem.hessian_product(solution.x)(step) - solution.gradient
     if not np.linalg.norm(rest) <= 1e-3 * np.linalg.norm(solution.gradient):
         return not solution.gradient.any()
-    change = _all_scores(problem, step)
-    return bool(np.abs(change - change.mean(axis=1, keepdims=True)).max() < 0.5)
+    return problem.over_scores(step, _largest_change, max) < 0.5
 
 
-def _all_scores(problem: LogisticProblem, x: Array) -> Array:
-    """Return the scores of all rows and classes, (n, K)."""
-    scores = problem.scores(x)
-    return np.column_stack([np.zeros(len(scores)), scores[:, 0]]) if problem.n_scores == 1 else scores
+def _all_right(scores: Array, codes: NDArray[np.int64]) -> bool:
+    """Tell whether every row's own score is above the others."""
+    rows = np.arange(len(codes))
+    own, rivals = scores[rows, codes], scores.copy()
+    rivals[rows, codes] = -np.inf
+    return bool((own > rivals.max(axis=1)).all())
 
 
-def _some_direction_separates(problem: LogisticProblem, codes: NDArray[np.int64]) -> bool | None:
+def _largest_change(change: Array, codes: NDArray[np.int64]) -> float:
+    return float(np.abs(change - change.mean(axis=1, keepdims=True)).max())
+
+
+def _some_direction_separates(problem: LogisticProblem) -> bool | None:
     """Maximise Σ min(z_y − z_k, 1) subject to z_y ≥ z_k over all directions: positive exactly if one separates.
 
     None where the program is too large to be solved.
     """
-    if problem.blocks.n_rows * problem.width * problem.n_classes > _LARGEST_PROGRAM:
+    size = problem.blocks.n_rows * problem.width * problem.n_classes
+    if size > _LARGEST_PROGRAM or not problem.blocks.in_memory:
         return None
+    codes = np.asarray(problem.blocks.joined().y)
     X = dense_rows(problem.blocks)[0] - problem.sums.centre
     design = np.column_stack([np.ones(len(X)), X]) if problem.intercept else X
     size = np.abs(design).max(axis=0)

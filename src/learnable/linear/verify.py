@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import VerificationError
 from ..core.verification import Recheck
-from ..data.door import take_named_columns
+from ..data.sources import is_external, named_columns, pieces_of
 
 Array = NDArray[Any]
 
@@ -27,19 +27,27 @@ _GAP_ROUNDING = 1e-13
 
 
 class Rows(NamedTuple):
-    """Training data as plain arrays."""
+    """Training data as plain arrays, with X in pieces that are read again in every pass."""
 
-    X: Any  #: (n, d) dense or CSR
+    pieces: Callable[[], Iterator[Any]]  #: consecutive rows of X, dense or CSR, without those of weight zero
+    n_columns: int
     y: Array  #: (n, k) targets or (n,) codes
     weight: Array  #: (n,)
 
     def chunks(self) -> Iterator[tuple[Any, Array, Array]]:
         """Yield some rows (dense or CSR), their targets and weights at a time, in extended precision."""
-        step = max(1, _CHUNK_ELEMENTS // (1 if sp.issparse(self.X) else max(1, self.X.shape[1])))
-        for start in range(0, self.X.shape[0], step):
-            part = slice(start, start + step)
-            X, y, s = self.X[part], self.y[part], self.weight[part]
-            yield X.astype(np.longdouble), y.astype(np.longdouble), s.astype(np.longdouble)
+        done = 0
+        for piece in self.pieces():
+            step = max(1, _CHUNK_ELEMENTS // (1 if sp.issparse(piece) else max(1, self.n_columns)))
+            for start in range(0, piece.shape[0], step):
+                X = piece[start : start + step]
+                part = slice(done, done + X.shape[0])
+                done += X.shape[0]
+                yield (
+                    X.astype(np.longdouble),
+                    self.y[part].astype(np.longdouble),
+                    self.weight[part].astype(np.longdouble),
+                )
 
 
 @np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
@@ -57,7 +65,7 @@ def ridge(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 
 def _check_quadratic(model: Any, X: Any, y: Any, sample_weight: Any, alpha: Array) -> Recheck:
     """Evaluate the equations Σ w r (x − x̄) = αβ, Σ w r = 0 that define a (ridge) least squares fit."""
-    X, y, sample_weight = take_named_columns("verify", X, y, sample_weight)
+    X, y, sample_weight = named_columns("verify", X, y, sample_weight)
     rows = _plain_rows(model, X, _numbers(y), sample_weight)
     B = np.atleast_2d(model.coef_).T.astype(np.longdouble)
     b = np.atleast_1d(np.asarray(model.intercept_, dtype=np.longdouble))
@@ -103,7 +111,7 @@ def _largest_ratio(numerator: Array, denominator: Array) -> float:
 @np.errstate(all="ignore")
 def logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a LogisticRegression."""
-    X, y, sample_weight = take_named_columns("verify", X, y, sample_weight)
+    X, y, sample_weight = named_columns("verify", X, y, sample_weight)
     rows = _plain_rows(model, X, np.asarray([] if y is None else y).ravel(), sample_weight)
     rows = rows._replace(y=_codes(model.classes_, rows.y))
     K, fingerprint = len(model.classes_), _fingerprint(rows, model.classes_)
@@ -229,29 +237,51 @@ def _numbers(y: Any) -> Array:
 
 
 def _plain_rows(model: Any, X: Any, y: Array, sample_weight: Any) -> Rows:
+    names = list(getattr(model, "feature_names_in_", []))
+    pieces = (lambda: map(_plain, pieces_of("verify", X, names))) if is_external(X) else (lambda: iter([_plain(X)]))
+    shapes = [piece.shape for piece in pieces()] or [(0, 0)]
+    n, d = sum(shape[0] for shape in shapes), shapes[0][1]
+    if d != model.n_features_in_ or n != len(y):
+        raise VerificationError(
+            f"verify: the model has {model.n_features_in_} features; the data have shape ({n}, {d}) "
+            f"with {len(y)} targets."
+        )
+    try:
+        weight = np.ones(1) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        weight = np.broadcast_to(weight, (n,))
+    except (TypeError, ValueError) as error:
+        raise VerificationError(f"verify: the data are not the table of a fit: {error}") from error
+    if (weight == 0).any():
+        kept = weight > 0
+        starts = np.cumsum([0] + [shape[0] for shape in shapes]).tolist()
+        every = pieces
+
+        def pieces() -> Iterator[Any]:
+            for piece, start in zip(every(), starts, strict=False):
+                yield piece[kept[start : start + piece.shape[0]]]
+
+        y, weight = y[kept], weight[kept]
+    return Rows(pieces, d, y, weight)
+
+
+def _plain(X: Any) -> Any:
+    """Return a table as a float64 array or CSR array."""
     try:
         if sp.issparse(X):
             X = sp.csr_array(X).astype(np.float64)
             X.sum_duplicates()
-        else:
-            X = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X, dtype=np.float64)
-        weight = np.ones(1) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        weight = np.broadcast_to(weight, (X.shape[0],))
+            return X
+        X = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X, dtype=np.float64)
     except (TypeError, ValueError, IndexError) as error:
         raise VerificationError(f"verify: the data are not the table of a fit: {error}") from error
-    if X.ndim != 2 or X.shape[1] != model.n_features_in_ or X.shape[0] != len(y):
-        raise VerificationError(
-            f"verify: the model has {model.n_features_in_} features; "
-            f"the data have shape {X.shape} with {len(y)} targets."
-        )
-    if (weight == 0).any():
-        X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
-    return Rows(X, y, weight)
+    if X.ndim != 2:
+        raise VerificationError(f"verify: X must have two dimensions; the data have shape {X.shape}.")
+    return X
 
 
 def _fingerprint(rows: Rows, classes: Array | None = None) -> str:
     """Compute Σ_rows mix(Σ_j fold(bits xⱼ)·mⱼ) + shape + labels mod 2⁶⁴ again, as `data.fingerprint` defines it."""
-    n, d = rows.X.shape
+    n, d = len(rows.y), rows.n_columns
     k = rows.y.size // max(1, n)
     columns, others = _odd_numbers(range(d)), _odd_numbers([*range(2**33, 2**33 + k), 2**32])
     checksum = 0

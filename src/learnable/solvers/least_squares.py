@@ -8,7 +8,8 @@ equations, computed from the data.
 - `n < d`: the same in the dual, (XXᵀ + αI)a = y, β = Xᵀa.
 - everything else: orthogonal factorisation (`orthogonal.py`).
 
-Memory: O(d²) a thread on the Gram path, O(nd) on the others.
+Rows beyond memory take the Gram path, in one sweep where the matrix is well conditioned, or are compressed first
+(`compression.py`). Memory: O(d²) a thread on the Gram path, O(nd) on the others.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_solve, lapack
 
 from ..core.threads import interruptible, one_thread_blas
-from ..data.blocks import Blocks
-from .moments import Moments, centred_moments
+from ..data.blocks import Block, Blocks, map_reduce
+from .compression import compressed_fit
+from .moments import Moments, centred_moments, targets_of
 from .orthogonal import LinearFit, eliminate_intercept, orthogonal_fit, weighted_mean
-from .residuals import CLOSED_FORM_TOLERANCE, relative_residual, residual_sums
+from .residuals import CLOSED_FORM_TOLERANCE, Residuals, relative_residual, residual_sums
 
 Array = NDArray[np.float64]
 
@@ -32,6 +34,8 @@ _SMALL_MATRIX = 500  # rows up to which one thread is enough, and leaves the cor
 _ROUNDING = 1e-14
 _LARGEST_SPARSE_GRAM = 3000  # columns; more would fill the memory with a dense d×d matrix
 _LARGEST_SPARSE_RIDGE = 500  # columns; with a penalty conjugate gradients certify their result too, and are faster
+_ONE_SWEEP_RCOND = 1e-4  # of the Gram matrix, from which on the moments alone give all digits that anybody asks for
+_ONE_SWEEP_RESIDUAL = 1e-6  # Σ w r² against Σ w y² that the moments give with enough digits
 _LARGEST_DENSE_COPY = 2e7  # elements of sparse data that may be made dense
 
 
@@ -56,6 +60,10 @@ def least_squares(
     LinearFit or None
         None where only an iterative method will do: sparse data too wide for a Gram matrix and too large to be dense.
     """
+    if not blocks.in_memory:
+        moments = centred_moments(blocks, intercept=intercept, n_jobs=n_jobs)
+        found = gram_fit(blocks, moments, alpha, intercept=intercept, n_jobs=n_jobs)
+        return found or compressed_fit(blocks, alpha, intercept=intercept, n_jobs=n_jobs)
     n, d = blocks.n_rows, blocks.n_columns
     most = _LARGEST_SPARSE_RIDGE if alpha > 0 else _LARGEST_SPARSE_GRAM
     if blocks.sparse and n * d * d > _SMALL_WORK and d > most:
@@ -104,8 +112,12 @@ def gram_fit(
     x = np.sqrt(np.maximum(np.diag(moments.gram), 0.0)), mean
     y = np.sqrt(np.maximum(moments.y_square, 0.0)), moments.y_mean
     best: LinearFit | None = None
-    for passes in range(1, _MAX_PASSES + 1):
-        sums = residual_sums(blocks, moments.x_mean, level, coef, n_jobs=n_jobs)
+    one_sweep = not blocks.in_memory and rcond >= _ONE_SWEEP_RCOND and _leaves_enough(moments, coef)
+    for passes in range(1, 2 if one_sweep else _MAX_PASSES + 1):
+        if one_sweep:
+            sums = _residuals_from_moments(moments, coef)
+        else:
+            sums = residual_sums(blocks, moments.x_mean, level, coef, n_jobs=n_jobs)
         total = sums.total if intercept else np.zeros_like(sums.total)
         gradient, offset = sums.cross - alpha * coef, level - mean @ coef
         values = relative_residual(
@@ -212,12 +224,28 @@ def _safe_range(squares: Array) -> bool:
     return bool(np.isfinite(squares).all() and (squares < 1e250).all() and (squares > 1e-250).all())
 
 
+def _residuals_from_moments(moments: Moments, coef: Array) -> Residuals:
+    """Return the sums over the residuals without looking at the rows again."""
+    cross = moments.cross - moments.gram @ coef
+    square = moments.y_square - np.einsum("dk,dk->k", coef, moments.cross + cross)
+    return Residuals(cross, np.zeros(coef.shape[1]), square)
+
+
+def _leaves_enough(moments: Moments, coef: Array) -> bool:
+    left = _residuals_from_moments(moments, coef).square
+    return bool((left >= _ONE_SWEEP_RESIDUAL * moments.y_square).all())
+
+
 def _constant_targets(blocks: Blocks, targets: NDArray[np.bool_]) -> bool:
     """Tell whether targets of no variance are constant, and not only tiny."""
     if not targets.any():
         return True
-    y = np.asarray(blocks.joined().y).reshape(blocks.n_rows, -1)[:, targets]
-    return bool((y == y[0]).all())
+    first = targets_of(blocks.head())[0]
+
+    def is_first(block: Block) -> bool:
+        return bool((targets_of(block) == first)[:, targets].all())
+
+    return map_reduce(blocks, is_first, _both)
 
 
 def _really_constant(blocks: Blocks, columns: NDArray[np.bool_]) -> bool:
@@ -225,10 +253,15 @@ def _really_constant(blocks: Blocks, columns: NDArray[np.bool_]) -> bool:
     numbers = np.flatnonzero(columns)
     if numbers.size == 0:
         return True
-    first = blocks[0].X[[0]][:, numbers]
+    first = blocks.head().X[[0]][:, numbers]
     first = first.toarray() if blocks.sparse else first
-    for number in range(len(blocks)):
-        X = blocks[number].X[:, numbers]
-        if not (first == X if not blocks.sparse else X.toarray() == first).all():
-            return False
-    return True
+
+    def is_first(block: Block) -> bool:
+        X = block.X[:, numbers]
+        return bool(((X.toarray() if hasattr(X, "indptr") else X) == first).all())
+
+    return map_reduce(blocks, is_first, _both)
+
+
+def _both(a: bool, b: bool) -> bool:
+    return a and b

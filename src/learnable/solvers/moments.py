@@ -40,7 +40,7 @@ class Moments(NamedTuple):
 
 def centred_moments(blocks: Blocks, *, intercept: bool = True, n_jobs: int | None = None) -> Moments:
     """Return the moments of all rows; with `intercept=False`, about zero."""
-    d, first = blocks.n_columns, blocks[0]
+    d, first = blocks.n_columns, blocks.head()
     rows, targets = first.X[:_FIRST_ROWS], targets_of(first)[:_FIRST_ROWS]
     x_shift, y_shift = np.zeros(d), np.zeros(targets.shape[1])
     if intercept:
@@ -50,7 +50,7 @@ def centred_moments(blocks: Blocks, *, intercept: bool = True, n_jobs: int | Non
     statistic = sparse_products if blocks.sparse else dense_products
     for _ in range(2):
         about = partial(statistic, x_shift=x_shift, y_shift=y_shift)
-        products = map_reduce(blocks, about, lambda a, b: np.add(a, b, out=a), n_jobs=n_jobs)
+        products = map_reduce(blocks, about, add_in_place, n_jobs=n_jobs)
         weight, sums, square = products[0, 0], products[0, 1:], products[1:, 1:]
         if not intercept:
             offset = np.zeros_like(sums)
@@ -73,6 +73,11 @@ def centred_moments(blocks: Blocks, *, intercept: bool = True, n_jobs: int | Non
         square[:d, d:],
         np.diag(square)[d:].copy(),
     )
+
+
+def add_in_place(a: Array, b: Array) -> Array:
+    """Add the second sum into the first."""
+    return np.add(a, b, out=a)
 
 
 def provisional_mean(rows: Array) -> Array:

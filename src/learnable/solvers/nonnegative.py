@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..core.errors import DataError
 from ..data.blocks import Blocks
+from .compression import compressed_fit
 from .least_squares import dense_rows
 from .orthogonal import LinearFit, orthogonal_fit
 
@@ -18,4 +19,6 @@ def nonnegative_fit(blocks: Blocks, alpha: float, *, intercept: bool = True) -> 
     """Solve the problem of the module's docstring; `LinearFit.value` is the relative KKT residual."""
     if blocks.sparse and blocks.n_rows * blocks.n_columns > _LARGEST_DENSE_COPY:
         raise DataError("positive=True needs dense rows, and these sparse ones are too many to be made dense.")
+    if not blocks.in_memory:
+        return compressed_fit(blocks, alpha, intercept=intercept, nonnegative=True)
     return orthogonal_fit(*dense_rows(blocks), alpha, intercept=intercept, nonnegative=True)

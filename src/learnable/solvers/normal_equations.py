@@ -41,7 +41,7 @@ class ColumnSums(NamedTuple):
 
 def column_sums(blocks: Blocks, *, intercept: bool, n_jobs: int | None = None) -> ColumnSums:
     """Return mean and centred sum of squares of every column."""
-    d, k = blocks.n_columns, targets_of(blocks[0]).shape[1]
+    d, k = blocks.n_columns, targets_of(blocks.head()).shape[1]
     x_mean, y_mean = np.zeros(d), np.zeros(k)
     for _ in range(2):
         weight, x_sum, y_sum, x_square, y_square = map_reduce(

@@ -163,6 +163,7 @@ def _tall_fit(problem: _Problem, nonnegative: bool) -> LinearFit:
     return _finish(problem, coef, rank=rank, factor=factor, n_iter=2)
 
 
+@one_thread_blas()  # a few columns: waking other threads takes longer than the work
 def _refined_solution(A: Array, b: Array, factors: Array, tau: Array, R: Array) -> tuple[Array, int]:
     """Solve the augmented system r + Ax = b, Aᵀr = 0, with extended-precision residuals, until it stops improving."""
     p = R.shape[0]

@@ -35,6 +35,7 @@ class Residuals(NamedTuple):
 
 def residual_sums(blocks: Blocks, centre: Array, level: Array, coef: Array, *, n_jobs: int | None = None) -> Residuals:
     """Return the sums for the fit y ≈ level + (x − centre)ᵀ coef, with coef of shape (d, k)."""
+    sparse = blocks.sparse  # the statistic may travel to another process; the rows need not go with it
 
     def statistic(block: Block) -> Residuals:
         d, k = coef.shape
@@ -43,16 +44,16 @@ def residual_sums(blocks: Blocks, centre: Array, level: Array, coef: Array, *, n
         sums = Residuals(np.zeros((d, k)), np.zeros(k), np.zeros(k))
         m, y = block.X.shape[0], targets_of(block)
         with np.errstate(over="ignore", invalid="ignore"):
-            for start in range(0, m, m if blocks.sparse else _TILE_ROWS):
-                rows = slice(start, m if blocks.sparse else start + _TILE_ROWS)
-                X = block.X if blocks.sparse else block.X[rows] - centre
+            for start in range(0, m, m if sparse else _TILE_ROWS):
+                rows = slice(start, m if sparse else start + _TILE_ROWS)
+                X = block.X if sparse else block.X[rows] - centre
                 r = (y[rows] - level) - X @ coef
-                if blocks.sparse:
+                if sparse:
                     r += centre @ coef
                 wr = r if block.weight is None else r * block.weight[rows, None]
                 total = wr.sum(axis=0)
                 cross = X.T @ wr
-                if blocks.sparse:
+                if sparse:
                     cross -= np.outer(centre, total)
                 sums = Residuals(sums.cross + cross, sums.total + total, sums.square + (wr * r).sum(axis=0))
         return sums

@@ -1,0 +1,314 @@
+"""Blocks on Dask: every partition is summed where it lies, and only sums travel.
+
+With a `distributed.Client` the partitions are worked on by its cluster, which computes again what a dead worker held;
+without one, by Dask's own threads. The sums of the partitions are merged in their order.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import DataError, LearnableError
+from ..core.run import StopFlag
+from ..core.threads import one_thread_blas
+from .arrays import as_numbers
+from .blocks import Block, Blocks, Part
+from .external import BadCellError, ExternalBlocks, bad_cell
+from .frames import listed, open_frame, read_frame, read_series
+from .stream import check_targets, check_weights, codes_of, reweighted_block
+from .targets import encode_classes
+
+_PATIENCE = 60.0  # seconds without any worker after which a cluster counts as gone
+_POLL = 0.5
+_RETRIES = 3  # of a partition whose worker died or whose file could not be read
+
+
+def is_dask(X: Any) -> bool:
+    """Tell whether X is a Dask array, dataframe or series."""
+    return "dask" in sys.modules and hasattr(X, "__dask_graph__") and hasattr(type(X), "to_delayed")
+
+
+def is_dask_frame(X: Any) -> bool:
+    """Tell whether X is a Dask dataframe."""
+    return is_dask(X) and hasattr(X, "columns") and X.ndim == 2
+
+
+class Reader:
+    """Makes a part of numbers from what a partition holds.
+
+    Parameters
+    ----------
+    owner : str
+        For messages.
+    names : list of str or None
+        The features of a frame; None for arrays.
+    target, weight : str or None
+        Columns of the frame that are the target and the weights.
+    classes : array or None
+        The labels, if the target is a class.
+    """
+
+    def __init__(
+        self,
+        owner: str,
+        names: list[str] | None,
+        target: str | None,
+        weight: str | None,
+        classes: NDArray[Any] | None = None,
+    ) -> None:
+        self.owner, self.names, self.target, self.weight, self.classes = owner, names, target, weight, classes
+
+    def __call__(self, raw: tuple[Any, Any, Any], number: int) -> Part:
+        """Return the numbers of partition `number`, without rows of no weight."""
+        X, y, weight = self.features(raw[0], number), self.target_of(raw, number), self._weights(raw, number)
+        if y is not None and self.classes is not None:
+            y = codes_of(y, {label: code for code, label in enumerate(self.classes.tolist())})
+        elif y is not None:
+            y = check_targets(self.owner, y, self.target or "y", (number, 0))
+        for name, column in (("y", y), ("sample_weight", weight)):
+            if column is not None and len(column) != len(X):
+                raise DataError(
+                    f"{self.owner}: partition {number} has {len(X)} rows in X but {len(column)} in {name}; they must "
+                    "agree."
+                )
+        if weight is not None and not weight.all():
+            if not np.isfinite(X).all():
+                raise bad_cell(X, (number, 0))  # while rows still have their numbers
+            kept = weight > 0
+            X, weight, y = X[kept], weight[kept], None if y is None else y[kept]
+        if y is not None and self.classes is not None and y.min(initial=0) < 0:
+            raise DataError(f"{self.owner}: the labels of partition {number} changed between two sweeps. Fit again.")
+        return Part(X, y, weight)
+
+    def features(self, raw: Any, number: int) -> NDArray[np.float64]:
+        """Return the features of a partition as C-contiguous float64."""
+        if self.names is None:
+            values = as_numbers(self.owner, np.asarray(raw), "X")
+        else:
+            frame = open_frame(self.owner, raw)
+            self._require(frame.columns, self.names, number)
+            if not len(frame):
+                return np.empty((0, len(self.names)))
+            values = read_frame(self.owner, frame.select(self.names))
+            values = values.toarray() if hasattr(values, "toarray") else values
+        return np.ascontiguousarray(values, dtype=np.float64)
+
+    def target_of(self, raw: tuple[Any, Any, Any], number: int) -> NDArray[Any] | None:
+        """Return the target or the labels of a partition, as they are."""
+        return self._column(raw[0], raw[1], self.target, number)
+
+    def labels(self, raw: tuple[Any, Any, Any], number: int) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Return the labels of a partition and the total weight of each, without those of no weight."""
+        labels, weight = self.target_of(raw, number), self._weights(raw, number)
+        if labels is None:
+            raise DataError(f"{self.owner}: requires y to be passed, but the target y is None. Pass one target a row.")
+        if weight is not None:
+            labels, weight = labels[weight > 0], weight[weight > 0]
+        codes, classes = encode_classes(self.owner, labels)
+        return classes, np.asarray(np.bincount(codes, weight, len(classes)), dtype=np.float64)
+
+    def _weights(self, raw: tuple[Any, Any, Any], number: int) -> NDArray[np.float64] | None:
+        values = self._column(raw[0], raw[2], self.weight, number)
+        return None if values is None else check_weights(self.owner, values, self.weight or "sample_weight")
+
+    def _column(self, frame: Any, values: Any, name: str | None, number: int) -> NDArray[Any] | None:
+        if name is not None:
+            opened = open_frame(self.owner, frame)
+            self._require(opened.columns, [name], number)
+            return read_series(opened.get_column(name))
+        return None if values is None else np.asarray(values)
+
+    def _require(self, columns: list[str], names: list[str], number: int) -> None:
+        missing = [name for name in names if name not in columns]
+        if missing:
+            raise DataError(
+                f"{self.owner}: partition {number} has no column {listed(missing)}; its columns are "
+                f"{listed(columns)}. All partitions must have the same columns."
+            )
+
+
+class DaskBlocks(ExternalBlocks):
+    """The partitions of a Dask collection as a source of blocks.
+
+    Parameters
+    ----------
+    parts : list of delayed
+        Each gives (X, y, weight) of a partition as Dask holds it; y and weight may be None.
+    read : Reader
+        Makes numbers of it.
+    n_columns : int
+        Number of features.
+    of_class : array, optional
+        Weights of the classes.
+    """
+
+    def __init__(
+        self, parts: list[Any], read: Reader, n_columns: int, of_class: NDArray[np.float64] | None = None
+    ) -> None:
+        super().__init__(read.owner, read.names, n_columns, 1)
+        self.parts, self.read, self.of_class = parts, read, of_class
+        self._starts = [0] * len(parts)  # first row of each partition, among those of positive weight; 0 until known
+        self._head_partition = 0
+
+    def reweighted(self, of_class: NDArray[np.float64]) -> DaskBlocks:
+        """Return the same rows, with their weights times the weight of their class."""
+        other = DaskBlocks(self.parts, self.read, self.n_columns, of_class)
+        other.sums, other._starts = self.scanned(), self._starts
+        return other
+
+    def _run(self, statistic: Any, merge: Any, n_jobs: int | None, flag: StopFlag | None) -> Any:
+        work = partial(_sum_partition, self.read, statistic, merge, self.rows, self.of_class, self._starts)
+        total: list[Any] = []
+        heights = [0]
+        for height, found in run_on_partitions(self.owner, work, self.parts):
+            heights.append(height)
+            total = [merge(total[0], found[0])] if total and found else total or found
+        if not total:
+            raise DataError(f"{self.owner}: the table has no rows of positive weight. Pass at least one.")
+        self._starts = np.cumsum(heights[:-1]).tolist()
+        return total[0]
+
+    def _first_block(self) -> Block:
+        for number, part in enumerate(self.parts):
+            found = next(run_on_partitions(self.owner, partial(_head, self.read), [part], number))
+            if found is not None:
+                self._head_partition = number
+                return found  # type: ignore[no-any-return]
+        raise DataError(f"{self.owner}: the table has no rows of positive weight. Pass at least one.")
+
+    def _where(self, place: Any, row: int) -> str:
+        partition, start = place if isinstance(place, tuple) else (self._head_partition, place)
+        return f"row {start + row} of partition {partition}"
+
+
+def _head(read: Reader, raw: tuple[Any, Any, Any], number: int) -> Block | None:
+    part = read(tuple(None if column is None else column[:1024] for column in raw), number)  # type: ignore[arg-type]
+    if not len(part.X):
+        part = read(raw, number)
+    return Block(*part, 0) if len(part.X) else None
+
+
+def _sum_partition(
+    read: Reader,
+    statistic: Any,
+    merge: Any,
+    rows: int,
+    of_class: Any,
+    starts: list[int],
+    raw: tuple[Any, Any, Any],
+    number: int,
+) -> tuple[int, list[Any]]:
+    """Return the height of one partition and the sum over it, or nothing if it is empty. Runs on a worker."""
+    part = read(raw, number)
+    if not len(part.X):
+        return 0, []
+    blocks = Blocks([part], rows=rows)
+    numbered = (
+        block._replace(start=block.start + starts[number]) for block in map(blocks.__getitem__, range(len(blocks)))
+    )
+    with one_thread_blas():
+        try:
+            found = (statistic(block if of_class is None else reweighted_block(block, of_class)) for block in numbered)
+            return len(part.X), [reduce(merge, found)]
+        except BadCellError as error:
+            raise BadCellError((number, error.place), error.row, error.column, error.value) from None
+
+
+def run_on_partitions(
+    owner: str, work: Callable[[Any, int], Any], parts: list[Any], first_number: int = 0
+) -> Iterator[Any]:
+    """Yield `work(partition, number)` in order, computed by the current client's cluster or by Dask's threads."""
+    import dask
+
+    call = dask.delayed(_call, pure=False)
+    tasks = [call(work, part, number) for number, part in enumerate(parts, first_number)]
+    client = _current_client()
+    if client is not None:
+        yield from _on_cluster(owner, client, tasks)
+        return
+    step = max(8, 2 * (dask.config.get("num_workers", None) or 8))
+    for start in range(0, len(tasks), step):  # some at a time: their sums wait in memory
+        try:
+            yield from dask.compute(*tasks[start : start + step])
+        except (LearnableError, BadCellError, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            raise DataError(f"{owner}: a partition could not be computed: {_first_line(error)}") from error
+
+
+def _call(work: Callable[[Any, int], Any], part: Any, number: int) -> Any:
+    return work(part, number)
+
+
+def _current_client() -> Any:
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    try:
+        return distributed.get_client()
+    except ValueError:
+        return None
+
+
+def _on_cluster(owner: str, client: Any, tasks: list[Any]) -> Iterator[Any]:
+    gone = f"{owner}: the Dask cluster went away before the work was done. Start it again, and repeat the call."
+    futures: list[Any] = []
+    try:
+        futures = client.compute(tasks, retries=_RETRIES)
+        futures.reverse()
+        while futures:
+            yield _result(client, futures[-1], gone)
+            futures.pop()
+    except (LearnableError, BadCellError, KeyboardInterrupt, GeneratorExit):
+        _cancel(client, futures)
+        raise
+    except BaseException as error:
+        _cancel(client, futures)
+        kind = type(error).__name__
+        if kind == "KilledWorker":
+            raise DataError(
+                f"{owner}: workers died again and again over one partition, most likely for want of memory; use "
+                "smaller partitions or larger workers."
+            ) from error
+        if kind in ("FutureCancelledError", "CancelledError", "CommClosedError", "TimeoutError") or isinstance(
+            error, OSError
+        ):
+            raise DataError(gone) from error
+        raise DataError(f"{owner}: a partition could not be computed: {_first_line(error)}") from error
+
+
+def _result(client: Any, future: Any, gone: str) -> Any:
+    """Wait for a result, and give up when the scheduler, or for long every worker, is gone."""
+    deserted = None
+    while True:
+        try:
+            return future.result(timeout=_POLL)
+        except TimeoutError:
+            if future.done():
+                return future.result()  # it came in just now, or the timeout is the task's own
+        if client.status not in ("running", "connecting"):
+            raise DataError(gone)
+        if client.scheduler_info()["workers"]:
+            deserted = None
+        else:
+            deserted = deserted or time.monotonic()
+            if time.monotonic() - deserted > _PATIENCE:
+                raise DataError(gone)
+
+
+def _cancel(client: Any, futures: list[Any]) -> None:
+    try:
+        client.cancel(futures, force=True)
+    except Exception:  # the cluster may be gone; nothing is left to cancel then
+        return
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,187 @@
+"""Rows that do not lie in memory: what files and Dask have in common.
+
+A source of blocks runs its own `map_reduce`. Its first sweep also computes the checksum of the rows, counts them and
+finds NaN and infinity, so that a fit of one sweep reads the data once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import DataError
+from ..core.run import StopFlag
+from .blocks import Block, Part, grid_rows
+from .fingerprint import Scan, merge_scans, scan_block, whole_checksum
+
+S = TypeVar("S")
+
+_HEAD_ROWS = 1024
+
+
+class BadCellError(Exception):
+    """A number that is not finite; says where it stands within its block.
+
+    `column` is the number of a feature, or the name of the target.
+    """
+
+    def __init__(self, place: Any, row: int, column: int | str, value: float) -> None:
+        super().__init__(place, row, column, value)
+        self.place, self.row, self.column, self.value = place, row, column, value
+
+
+class Sums(NamedTuple):
+    """What the first sweep learns about the table."""
+
+    scan: Scan
+    n_rows: int
+    weight: float
+
+
+class ExternalBlocks:
+    """Base of the sources whose rows lie elsewhere; has the interface of `Blocks` as far as sums over rows go.
+
+    Attributes
+    ----------
+    n_columns : int
+        Number of features.
+    n_targets : int
+        Number of targets.
+    rows : int
+        Height of a block.
+    """
+
+    in_memory = False
+    sparse = False
+
+    def __init__(self, owner: str, names: list[str] | None, n_columns: int, n_targets: int) -> None:
+        self.owner, self.names = owner, names
+        self.n_columns, self.n_targets = n_columns, n_targets
+        self.rows = grid_rows(n_columns)
+        self.sums: Sums | None = None
+        self._head: Block | None = None
+
+    def map_reduce(
+        self,
+        statistic: Callable[[Block], S],
+        merge: Callable[[S, S], S],
+        *,
+        n_jobs: int | None = None,
+        flag: StopFlag | None = None,
+    ) -> S:
+        """Compute `statistic` of every block and `merge` the results in order."""
+        try:
+            if self.sums is not None:
+                return self._run(statistic, merge, n_jobs, flag)  # type: ignore[no-any-return]
+            both = partial(_scanned, statistic), partial(_merge_scanned, merge)
+            found: tuple[S, Sums] = self._run(*both, n_jobs, flag)
+        except BadCellError as error:
+            raise DataError(self._say_where(error)) from None
+        result, sums = found
+        if sums.n_rows == 0:
+            raise DataError(f"{self.owner}: the table has no rows of positive weight. Pass at least one.")
+        self.sums = sums
+        return result
+
+    def scanned(self) -> Sums:
+        """Return what the first sweep learned, with a sweep of its own if there was none yet."""
+        if self.sums is None:
+            self.map_reduce(_nothing, _keep_nothing)
+        return self.sums  # type: ignore[return-value]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows with positive weight."""
+        return self.scanned().n_rows
+
+    def fingerprint(self, classes: NDArray[Any] | None) -> str:
+        """Return the checksum of the table."""
+        found = self.scanned()
+        return f"{whole_checksum(found.scan, (found.n_rows, self.n_columns, self.n_targets), classes):016x}"
+
+    def head(self) -> Block:
+        """Return the first rows, enough for a provisional mean."""
+        if self._head is None:
+            try:
+                first = self._first_block()
+                if not np.isfinite(first.X).all():
+                    raise bad_cell(first.X, first.start)
+            except BadCellError as error:
+                raise DataError(self._say_where(error)) from None
+            X, y, weight = (None if c is None else c[:_HEAD_ROWS].copy() for c in first[:3])
+            self._head = Block(X, y, weight, 0)
+        return self._head
+
+    def every(self, stride: int) -> Part:
+        """Return every `stride`-th row: the same rows as in memory."""
+        self.scanned()  # from then on blocks are numbered by the rows that are kept
+        parts = self.map_reduce(partial(_thinned, stride=stride), _chain)
+        return Part(*(None if columns[0] is None else np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+    def joined(self) -> Part:
+        """Refuse: the rows may not fit into memory."""
+        raise DataError(
+            f"{self.owner}: with these settings all rows are needed in memory at once, which files and Dask do not "
+            "give. Use the default settings, or read the table and pass a dataframe."
+        )
+
+    def _run(self, statistic: Any, merge: Any, n_jobs: int | None, flag: StopFlag | None) -> Any:
+        raise NotImplementedError
+
+    def _first_block(self) -> Block:
+        raise NotImplementedError
+
+    def _where(self, place: Any, row: int) -> str:
+        raise NotImplementedError
+
+    def _say_where(self, error: BadCellError) -> str:
+        kind, where = "NaN" if np.isnan(error.value) else "infinity", self._where(error.place, error.row)
+        if isinstance(error.column, str):
+            return f"{self.owner}: Input y contains {kind}: {where}, column {error.column!r}. Drop such rows."
+        column = f"column {error.column}" if self.names is None else f"column {self.names[error.column]!r}"
+        return (
+            f"{self.owner}: Input X contains {kind}: {where}, {column}. Fill or drop such rows; TableModel(model) does "
+            "it for you."
+        )
+
+
+def _scanned(statistic: Callable[[Block], S], block: Block) -> tuple[S, Sums] | tuple[None, Sums]:
+    n = block.X.shape[0]
+    found = scan_block(block)
+    if found.bad_rows:
+        raise bad_cell(block.X, block.start)
+    weight = float(n) if block.weight is None else float(block.weight.sum())
+    return statistic(block), Sums(found, n, weight)
+
+
+def bad_cell(X: NDArray[np.float64], place: Any) -> BadCellError:
+    """Return the error for the first number of X that is not finite."""
+    row, column = np.argwhere(~np.isfinite(X))[0].tolist()
+    return BadCellError(place, row, column, float(X[row, column]))
+
+
+def _merge_scanned(merge: Callable[[S, S], S], a: tuple[S, Sums], b: tuple[S, Sums]) -> tuple[S, Sums]:
+    p, q = a[1], b[1]
+    return merge(a[0], b[0]), Sums(merge_scans(p.scan, q.scan), p.n_rows + q.n_rows, p.weight + q.weight)
+
+
+def _nothing(block: Block) -> None:
+    return None
+
+
+def _keep_nothing(a: None, b: None) -> None:
+    return None
+
+
+def _thinned(block: Block, stride: int) -> list[Part]:
+    rows = slice(-block.start % stride, None, stride)
+    return [Part(*(None if column is None else column[rows].copy() for column in block[:3]))]
+
+
+def _chain(a: list[Part], b: list[Part]) -> list[Part]:
+    a.extend(b)
+    return a

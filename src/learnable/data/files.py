@@ -1,0 +1,335 @@
+"""Tables in files: CSV, Parquet and Arrow, one file or many, read whole or in pieces.
+
+A table on disk is named by a path, a glob or a folder. `read_table` reads it into memory; `Files` streams it, batch
+by batch in the order of the file names and the rows, in memory that does not grow with the number of rows.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..core.errors import DataError, DataTypeError
+from .csv_dialect import Dialect, sniff
+from .frames import listed
+
+#: Makes features of the columns of a pyarrow.Table; the number of its first row tells folds apart.
+Encode = Callable[[Any, int], Any]
+
+_PARQUET = (".parquet", ".pq")
+_ARROW = (".arrow", ".feather", ".ipc")
+_TEXT = (".csv", ".tsv", ".tab", ".txt", ".data")
+_COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
+_BUFFER = 2**14  # bytes of a Parquet column that are read at a time; without it whole row groups are held
+_CSV_BLOCK = 2**22  # bytes that are parsed at a time
+#: Tables whose numbers take less than this are read whole: every method then works on them.
+IN_MEMORY_BYTES = 2**27
+
+
+class Batch(NamedTuple):
+    """Some consecutive rows of one file."""
+
+    rows: Any  #: pyarrow.RecordBatch
+    path: Path
+    start: int  #: number of the first row within the file
+
+
+class Files:
+    r"""A table in one or several files of the same columns.
+
+    Parameters
+    ----------
+    source : path, glob, folder, or sequence of paths
+        CSV (also compressed), Parquet or Arrow files. Several files are taken in the order of their names.
+    delimiter, encoding : str, optional
+        Of CSV files; found out from their first rows by default.
+    in_memory_bytes : int
+        A table of fewer bytes is read whole; 0 always streams.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from learnable.data import Files
+    >>> folder = tempfile.mkdtemp()
+    >>> for number in (1, 2):
+    ...     with open(os.path.join(folder, f"part-{number}.csv"), "w") as file:
+    ...         _ = file.write(f"x;y\n{number};2,5\n3;4,5\n")
+    >>> files = Files(os.path.join(folder, "part-*.csv"))
+    >>> files.columns, sum(batch.rows.num_rows for batch in files.batches())
+    (['x', 'y'], 4)
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        delimiter: str | None = None,
+        encoding: str | None = None,
+        in_memory_bytes: int = IN_MEMORY_BYTES,
+    ) -> None:
+        _need_pyarrow()
+        self.paths = find_files(source)
+        self.in_memory_bytes = in_memory_bytes
+        self._dialects: dict[Path, Dialect] = {}
+        self._asked = (delimiter, encoding)
+        self.schema = self._schema(self.paths[0])
+        self.columns: list[str] = list(self.schema.names)
+        self.encode: Encode | None = None
+        self.features: list[str] | None = None  # columns that are encoded
+        self.width = 0  # of the encoded rows
+        _refuse_duplicates(self.paths[0], self.columns)
+
+    def __repr__(self) -> str:
+        return f"Files({str(self.paths[0])!r}{f' and {len(self.paths) - 1} more' if len(self.paths) > 1 else ''})"
+
+    def is_small(self) -> bool:
+        """Tell whether the numbers of the table take fewer than `in_memory_bytes` bytes."""
+        room = self.in_memory_bytes
+        for path in self.paths:
+            kind, compressed = _kind(path)
+            if kind == "parquet":
+                with _reading(path), _parquet(path) as file:
+                    room -= 8 * file.metadata.num_rows * file.metadata.num_columns
+            else:
+                room -= os.path.getsize(path) * (8 if compressed else 2)
+            if room < 0:
+                return False
+        return True
+
+    def encoded(self, encode: Encode, columns: Sequence[str], width: int) -> Files:
+        """Return the same files whose features are `encode(table, number of the first row)` of some columns."""
+        other = copy(self)
+        other.encode, other.width, other.features, other.in_memory_bytes = encode, width, list(columns), 0
+        return other
+
+    def read(self, columns: Sequence[str] | None = None) -> Any:
+        """Return all rows as a pyarrow.Table."""
+        import pyarrow as pa
+
+        tables = []
+        for path in self.paths:
+            with _reading(path):
+                names = self._columns_of(path, columns)
+                table = self._read_one(path, names)
+            tables.append(table)
+        try:
+            return pa.concat_tables(tables, promote_options="permissive")
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise DataTypeError(f"The files do not fit together: {_first_line(error)}") from error
+
+    def batches(
+        self, columns: Sequence[str] | None = None, rows: int = 2**16, labels: str | None = None
+    ) -> Iterator[Batch]:
+        """Yield the rows in order, at most about `rows` at a time; whole numbers stay whole in the column `labels`."""
+        for path in self.paths:
+            start = 0
+            with _reading(path):
+                for batch in self._batches_of(path, self._columns_of(path, columns), rows, labels):
+                    yield Batch(batch, path, start)
+                    start += batch.num_rows
+
+    def _columns_of(self, path: Path, columns: Sequence[str] | None) -> list[str]:
+        """Return the columns to read, all of which the file must have."""
+        wanted = self.columns if columns is None else list(columns)
+        found = self.columns if path == self.paths[0] else list(self._schema(path).names)
+        missing = [name for name in wanted if name not in found]
+        if missing:
+            raise DataError(
+                f"{path.name} has no column {listed(missing)}; {self.paths[0].name} has. Its columns are "
+                f"{listed(found)}. All files of a table must have the same columns."
+            )
+        _refuse_duplicates(path, [name for name in found if name in wanted])
+        extra = [name for name in found if name not in self.columns]
+        if extra and set(wanted) == set(self.columns):
+            raise DataError(
+                f"{path.name} has the column {listed(extra)}, which {self.paths[0].name} has not. All files of a table "
+                "must have the same columns."
+            )
+        return wanted
+
+    def _schema(self, path: Path) -> Any:
+        kind, _ = _kind(path)
+        with _reading(path):
+            if kind == "parquet":
+                with _parquet(path) as file:
+                    return file.schema_arrow
+            if kind == "arrow":
+                import pyarrow as pa
+
+                with pa.memory_map(str(path)) as file:
+                    return pa.ipc.open_file(file).schema
+            with self._open_csv(path, None) as reader:
+                return reader.schema
+
+    def _read_one(self, path: Path, columns: list[str]) -> Any:
+        import pyarrow as pa
+
+        kind, _ = _kind(path)
+        if kind == "csv":
+            return self._dialect(path).read(path, columns)
+        if kind == "parquet":
+            with _parquet(path, whole=True) as file:
+                return file.read(columns)
+        return pa.Table.from_batches(
+            list(self._batches_of(path, columns, 2**16, None)),
+            pa.schema([self._schema(path).field(c) for c in columns]),
+        )
+
+    def _batches_of(self, path: Path, columns: list[str], rows: int, labels: str | None) -> Iterator[Any]:
+        kind, _ = _kind(path)
+        if kind == "parquet":
+            with _parquet(path) as file:
+                yield from file.iter_batches(batch_size=rows, columns=columns)
+        elif kind == "arrow":
+            import pyarrow as pa
+
+            with pa.memory_map(str(path)) as mapped:
+                file = pa.ipc.open_file(mapped)
+                for number in range(file.num_record_batches):
+                    yield file.get_batch(number).select(columns)
+        else:
+            with self._open_csv(path, columns, labels) as reader:
+                yield from reader
+
+    def _dialect(self, path: Path) -> Dialect:
+        if path not in self._dialects:
+            self._dialects[path] = sniff(path, *self._asked)
+        return self._dialects[path]
+
+    def _open_csv(self, path: Path, columns: list[str] | None, labels: str | None = None) -> Any:
+        types = None
+        if columns is not None:  # what is a number in the first block is one to the end; 1 may be followed by 1.5
+            types = {name: self.schema.field(name).type for name in columns}
+            types = {name: kind if name == labels else _widest(kind) for name, kind in types.items()}
+        return self._dialect(path).stream(path, columns, types, _CSV_BLOCK)
+
+
+def read_table(source: Any, *, delimiter: str | None = None, encoding: str | None = None) -> Any:
+    r"""Return the table in a file, in all files of a glob, or in a folder, as a pyarrow.Table.
+
+    Parameters
+    ----------
+    source : path, glob, folder, or sequence of paths
+        CSV (also compressed: gz, bz2, zst, lz4), Parquet or Arrow files.
+    delimiter, encoding : str, optional
+        Of CSV files; found out from their first rows by default.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "table.csv")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write("name,age\nAda,36\nKurt,\n")
+    >>> read_table(path).to_pydict()
+    {'name': ['Ada', 'Kurt'], 'age': [36, None]}
+    """
+    return Files(source, delimiter=delimiter, encoding=encoding).read()
+
+
+def find_files(source: Any) -> list[Path]:
+    """Return the files that a path, a glob, a folder or a sequence of them names, in order."""
+    if isinstance(source, (list, tuple)):
+        return [path for item in source for path in find_files(item)]
+    text = os.fspath(source)
+    path = Path(text).expanduser()
+    if path.is_file():
+        _kind(path)
+        return [path]
+    if path.is_dir():
+        found = sorted(p for p in path.iterdir() if p.is_file() and _known(p))
+        if not found:
+            raise DataError(f"The folder {text!r} holds no CSV, Parquet or Arrow file.")
+        return found
+    found = sorted(Path(name) for name in glob.glob(str(path), recursive=True) if Path(name).is_file())
+    if not found:
+        many = any(mark in text for mark in "*?[")
+        what = f"No file matches {text!r}" if many else f"There is no file {text!r}{_similar(path)}"
+        raise DataError(f"{what}. Check the path.")
+    for file in found:
+        _kind(file)
+    return found
+
+
+def _similar(path: Path) -> str:
+    import difflib
+
+    try:
+        names = [p.name for p in path.parent.iterdir()]
+    except OSError:
+        return ""
+    close = difflib.get_close_matches(path.name, names, n=1)
+    return f"; there is {str(path.parent / close[0])!r}" if close else ""
+
+
+def _known(path: Path) -> bool:
+    suffix = Path(path.stem).suffix.lower() if path.suffix.lower() in _COMPRESSED else path.suffix.lower()
+    return suffix in _PARQUET + _ARROW + _TEXT and not path.name.startswith((".", "_"))
+
+
+def _kind(path: Path) -> tuple[str, bool]:
+    """Return "parquet", "arrow" or "csv", and whether the file is compressed."""
+    suffix, compressed = path.suffix.lower(), False
+    if suffix in _COMPRESSED:
+        suffix, compressed = Path(path.stem).suffix.lower(), True
+    if suffix in _PARQUET and not compressed:
+        return "parquet", False
+    if suffix in _ARROW and not compressed:
+        return "arrow", False
+    if suffix in _TEXT or suffix == "":
+        return "csv", compressed
+    raise DataError(
+        f"{path.name}: files that end in {suffix!r} are not read; use .csv, .tsv, .txt (also compressed), .parquet or "
+        ".arrow."
+    )
+
+
+def _parquet(path: Path, whole: bool = False) -> Any:
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(path) if whole else pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER)
+
+
+def _widest(type_: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.float64() if pa.types.is_integer(type_) or pa.types.is_null(type_) else type_
+
+
+def _refuse_duplicates(path: Path, columns: list[str]) -> None:
+    twice = [name for name in dict.fromkeys(columns) if columns.count(name) > 1]
+    if twice:
+        raise DataError(f"{path.name}: the column name {listed(twice)} occurs more than once. Rename the columns.")
+    if not columns:
+        raise DataError(f"{path.name}: the file has no columns.")
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn what goes wrong while a file is read into one line that names the file."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, EOFError, UnicodeError) as error:
+        raise DataError(f"{path.name} cannot be read: {_first_line(error)}") from error
+    except OSError as error:
+        raise DataError(f"{path.name} cannot be read: {_first_line(error)}") from error
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".") + "."
+
+
+def _need_pyarrow() -> None:
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise DataError(
+            "Reading files needs pyarrow, which is not installed: pip install 'learnable[cli]', or read the table "
+            "yourself and pass a dataframe."
+        ) from error

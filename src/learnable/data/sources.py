@@ -1,0 +1,296 @@
+"""Paths and Dask collections at the door: opened, matched with the estimator, and turned into sources of blocks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from copy import copy
+from functools import wraps
+from typing import Any, NamedTuple
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_regressor
+from sklearn.metrics import accuracy_score, r2_score
+
+from ..core.errors import DataError
+from .arrays import kind_of
+from .dask_blocks import DaskBlocks, Reader, is_dask, is_dask_frame, run_on_partitions
+from .files import Files
+from .frames import listed, read_series, take_named_columns
+from .stream import ArrowRows, FileBlocks, batches_for, weights_of
+from .targets import Target, encode_classes
+
+
+class Opened(NamedTuple):
+    """A table that is not in memory, as a fit wants it."""
+
+    blocks: Any  #: FileBlocks or DaskBlocks
+    names: list[str] | None  #: of the features
+    classes: NDArray[Any] | None
+    class_weight: NDArray[np.float64] | None  #: total weight of each class
+
+
+def is_external(X: Any) -> bool:
+    """Tell whether X is a path, files, or a Dask collection."""
+    return isinstance(X, (str, os.PathLike, Files)) or is_dask(X)
+
+
+def open_files(owner: str, X: Any) -> Files:
+    """Return the files that X names; what is wrong with them is said in the estimator's name."""
+    if isinstance(X, Files):
+        return X
+    try:
+        return Files(X)
+    except DataError as error:
+        raise type(error)(f"{owner}: {error}") from error
+
+
+def open_source(owner: str, X: Any, y: Any, sample_weight: Any, target: Target) -> Opened:
+    """Open a path or a Dask collection for a fit."""
+    if isinstance(X, Files):
+        return _open_files(owner, X, y, sample_weight, target)
+    return _open_dask(owner, X, y, sample_weight, target)
+
+
+def _open_files(owner: str, files: Files, y: Any, sample_weight: Any, target: Target) -> Opened:
+    for name, value in (("y", y), ("sample_weight", sample_weight)):
+        if not isinstance(value, str) and (name == "y" or value is not None):
+            raise DataError(f"{owner}: with files, {name} must name a column; got {kind_of(value)}.")
+    _check_names(owner, files.columns, y, sample_weight)
+    names = files.features or [name for name in files.columns if name not in (y, sample_weight)]
+    if not names:
+        raise DataError(f"{owner}: {files!r} has no column besides {y!r}. Pass at least one feature.")
+    classes = totals = None
+    if target == "classes":
+        classes, totals = labels_of_files(owner, files, y, sample_weight)
+    columns = [*names, y, *([sample_weight] if sample_weight else [])]
+    convert = ArrowRows(owner, names, y, sample_weight, classes, files.encode)
+    labels = y if classes is not None else None
+    features = names if files.encode is None else None
+    return Opened(FileBlocks(owner, files, columns, convert, features, labels), features, classes, totals)
+
+
+def labels_of_files(owner: str, files: Files, y: str, weight: str | None) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Return the labels, sorted, and the total weight of each, in a sweep that reads these columns only."""
+    totals: dict[Any, float] = {}
+    kind: Any = None
+    for batch in batches_for(owner, files, [y, *([weight] if weight else [])], labels=y):
+        column = batch.rows.column(y)
+        if column.null_count:
+            row = batch.start + column.is_null().index(True).as_py()
+            raise DataError(
+                f"{owner}: Input y contains NaN: row {row} of {batch.path.name}, column {y!r}. Drop such rows."
+            )
+        labels = column.to_numpy(zero_copy_only=False)
+        w = np.ones(len(labels)) if weight is None else weights_of(owner, batch.rows, weight)
+        labels, w = labels[w > 0], w[w > 0]
+        codes, found = encode_classes(owner, labels)
+        kind = found.dtype if kind is None or found.dtype == kind else np.result_type(kind, found.dtype)
+        for label, total in zip(found.tolist(), np.bincount(codes, w, len(found)).tolist(), strict=True):
+            totals[label] = totals.get(label, 0.0) + total
+    return _sorted_labels(totals, kind)
+
+
+def _sorted_labels(totals: dict[Any, float], kind: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    labels = sorted(totals)
+    return np.array(labels, dtype=kind), np.array([totals[label] for label in labels])
+
+
+def _open_dask(owner: str, X: Any, y: Any, sample_weight: Any, target: Target) -> Opened:
+    import dask
+
+    names = None
+    if is_dask_frame(X):
+        given = [name if isinstance(name, str) else None for name in (y, sample_weight)]
+        _check_names(owner, list(X.columns), *given)
+        names = [name for name in X.columns if name not in given]
+        if not all(isinstance(name, str) for name in names):
+            raise DataError(f"{owner}: the columns of a Dask frame must have strings as names; got {listed(names)}.")
+        n_columns = len(names)
+        parts = X.to_delayed()
+    else:
+        X = _whole_rows(owner, X)
+        n_columns, parts = int(X.shape[1]), X.to_delayed().ravel().tolist()
+    if n_columns == 0:
+        raise DataError(f"{owner}: X has no columns. Pass at least one feature.")
+    if y is None and target != "none":
+        raise DataError(f"{owner}: requires y to be passed, but the target y is None. Pass one target a row.")
+    extra = ((y, "y"), (sample_weight, "sample_weight"))
+    columns = [_column_parts(owner, X, value, len(parts), label) for value, label in extra]
+    pack = dask.delayed(_pack, pure=False)
+    triples = [pack(*triple) for triple in zip(parts, *columns, strict=True)]
+    target_name, weight_name = (value if isinstance(value, str) else None for value, _ in extra)
+    read = Reader(owner, names, target_name, weight_name)
+    classes = totals = None
+    if target == "classes":
+        classes, totals = labels_on_dask(read, triples)
+        read.classes = classes
+    return Opened(DaskBlocks(triples, read, n_columns), names, classes, totals)
+
+
+def labels_on_dask(read: Reader, triples: list[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Return the labels, sorted, and the total weight of each."""
+    found: dict[Any, float] = {}
+    kind: Any = None
+    for labels, weights in run_on_partitions(read.owner, read.labels, triples):
+        kind = labels.dtype if kind is None or labels.dtype == kind else np.result_type(kind, labels.dtype)
+        for label, weight in zip(labels.tolist(), weights.tolist(), strict=True):
+            found[label] = found.get(label, 0.0) + weight
+    return _sorted_labels(found, kind)
+
+
+def _pack(X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+    return X, y, weight
+
+
+def _whole_rows(owner: str, X: Any) -> Any:
+    """Return a 2-D Dask array whose chunks hold whole rows."""
+    if getattr(X, "ndim", None) != 2:
+        raise DataError(f"{owner}: a Dask X must be a dataframe or a 2-D array; got {kind_of(X)}.")
+    return X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+
+
+def _column_parts(owner: str, X: Any, values: Any, n_parts: int, name: str) -> list[Any]:
+    """Return y or the weights of each partition: None where there are none, or where they are a column of X."""
+    if values is None or isinstance(values, str):
+        return [None] * n_parts
+    if not is_dask(values):
+        if not hasattr(X, "chunks") or np.isnan(X.shape[0]):
+            raise DataError(
+                f"{owner}: with a Dask frame, {name} must be a column name or a Dask collection; got {kind_of(values)}."
+            )
+        import dask.array as da
+
+        values = da.from_array(np.asarray(values), chunks=-1)
+    if values.ndim != 1:
+        raise DataError(f"{owner}: {name} must have one dimension on Dask; got {values.ndim}.")
+    arrays = hasattr(values, "chunks") and hasattr(X, "chunks")
+    if arrays and not np.isnan(X.shape[0]) and not np.isnan(values.shape[0]):
+        if values.shape[0] != X.shape[0]:
+            raise DataError(
+                f"{owner}: X and y have inconsistent numbers of samples: X has {X.shape[0]} rows, {name} has "
+                f"{values.shape[0]}."
+            )
+        values = values.rechunk((X.chunks[0],))
+    parts = np.ravel(values.to_delayed()).tolist() if hasattr(values, "chunks") else list(values.to_delayed())
+    if len(parts) != n_parts:
+        raise DataError(f"{owner}: X has {n_parts} partitions, {name} has {len(parts)}. Give both the same.")
+    return parts
+
+
+def _check_names(owner: str, columns: list[str], *names: Any) -> None:
+    named = [name for name in names if isinstance(name, str)]
+    for name in named:
+        if name not in columns:
+            raise DataError(f"{owner}: there is no column {name!r}. Name one of these: {listed(columns)}.")
+    if len(set(named)) < len(named):
+        raise DataError(f"{owner}: y and sample_weight both name column {named[0]!r}. Name two different columns.")
+
+
+def rowwise(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a method of one table argument take paths (the result is an array) and Dask (the result is lazy)."""
+
+    @wraps(method)
+    def over_rows(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_external(X):
+            return method(self, X, *args, **kwargs)
+        if is_dask(X):
+            as_it_is_now = copy(self)  # a later fit must not change what is computed then
+            return _lazily(lambda part: method(as_it_is_now, part, *args, **kwargs), self, X)
+        names = list(getattr(self, "feature_names_in_", []))
+        found = [method(self, piece, *args, **kwargs) for piece in pieces_of(type(self).__name__, X, names)]
+        if not found:
+            raise DataError(f"{type(self).__name__}: {X!r} holds no rows. Pass at least one.")
+        if isinstance(found[0], tuple):
+            return tuple(np.concatenate(column) for column in zip(*found, strict=True))
+        return np.concatenate(found)
+
+    return over_rows
+
+
+def _lazily(function: Callable[[Any], Any], estimator: Any, X: Any) -> Any:
+    """Return the results of all partitions as one Dask array."""
+    import dask
+    import dask.array as da
+
+    if is_dask_frame(X):
+        names = list(getattr(estimator, "feature_names_in_", X.columns))
+        _check_names(type(estimator).__name__, list(X.columns), *names)
+        X = X[names]
+        parts, heights = X.to_delayed(), [np.nan] * X.npartitions
+        sample = X._meta_nonempty
+    else:
+        X = _whole_rows(type(estimator).__name__, X)
+        parts, heights = X.to_delayed().ravel().tolist(), list(X.chunks[0])
+        sample = np.zeros((1, X.shape[1]), dtype=X.dtype)
+    like = np.asarray(function(sample))  # shape and type of a result
+    call = dask.delayed(_of_part, pure=False)
+    arrays = [
+        da.from_delayed(call(function, part, like[:0]), shape=(height, *like.shape[1:]), dtype=like.dtype)
+        for part, height in zip(parts, heights, strict=True)
+    ]
+    return da.concatenate(arrays, allow_unknown_chunksizes=True)
+
+
+def _of_part(function: Callable[[Any], Any], part: Any, nothing: NDArray[Any]) -> Any:
+    return function(part) if len(part) else nothing
+
+
+def pieces_of(owner: str, X: Any, names: list[str]) -> Iterator[Any]:
+    """Yield the features of an external table, some rows at a time: frames from files, what Dask holds from Dask."""
+    if is_dask(X):
+        table = X[names] if is_dask_frame(X) and names else X
+        parts = table.to_delayed() if is_dask_frame(X) else _whole_rows(owner, X).to_delayed().ravel().tolist()
+        yield from run_on_partitions(owner, _as_it_is, parts)
+        return
+    import pyarrow as pa
+
+    files = open_files(owner, X)
+    _check_names(owner, files.columns, *names)
+    for batch in batches_for(owner, files, names or None):
+        yield pa.Table.from_batches([batch.rows])
+
+
+def _as_it_is(part: Any, number: int) -> Any:
+    return part
+
+
+def named_columns(owner: str, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """Return X, and y and the weights as arrays: those that are names are taken from X, those on Dask are computed.
+
+    A file or a Dask frame stays whole: who reads it takes the features by their names.
+    """
+    if not is_external(X):
+        return take_named_columns(owner, X, y, sample_weight)
+    columns = list(X.columns) if is_dask_frame(X) else [] if is_dask(X) else open_files(owner, X).columns
+    _check_names(owner, columns, y, sample_weight)
+    return X, *(_values(owner, X, column) for column in (y, sample_weight))
+
+
+class NamedScore:
+    """Mixin, before scikit-learn's: `score` takes paths and Dask too, and column names for y and the weights."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R² of a regressor, the accuracy of a classifier.
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe, path or Dask collection
+            Rows to predict.
+        y, sample_weight : array or str
+            Their targets and weights; with a frame, a path or Dask also the name of a column.
+        """
+        X, y, sample_weight = named_columns(type(self).__name__, X, y, sample_weight)
+        if not is_external(X):
+            return float(super().score(X, y, sample_weight))  # type: ignore[misc]
+        metric = r2_score if is_regressor(self) else accuracy_score
+        return float(metric(y, np.asarray(self.predict(X)), sample_weight=sample_weight))  # type: ignore[attr-defined]
+
+
+def _values(owner: str, X: Any, column: Any) -> Any:
+    if isinstance(column, str):
+        values = X[column].compute() if is_dask(X) else open_files(owner, X).read([column]).column(column)
+        return read_series(nw.from_native(values, series_only=True))
+    return np.asarray(column.compute()) if is_dask(column) else column

@@ -1,0 +1,281 @@
+"""Blocks from files: read in order by whoever has time, converted and summed by all threads.
+
+The rows are cut on the same grid as in memory, so that a sum over a file is, to the bit, the sum over the table.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import DataError, DataTypeError
+from ..core.run import StopFlag
+from ..core.threads import resolve_n_jobs
+from .blocks import Block, reduce_loads
+from .external import BadCellError, ExternalBlocks, bad_cell
+from .files import Batch, Encode, Files
+from .targets import LARGEST_TARGET, LARGEST_WEIGHT
+
+#: Turns consecutive record batches (and the number of their first row) into a block.
+Convert = Callable[[list[Any], int], Block]
+
+
+class FileBlocks(ExternalBlocks):
+    """The rows of files as blocks.
+
+    Parameters
+    ----------
+    owner : str
+        Whose data they are, for messages.
+    files : Files
+        The table.
+    columns : list of str
+        What to read.
+    convert : function
+        Makes a block of record batches.
+    names : list of str or None
+        Names of the features; None if they are encoded.
+    labels : str, optional
+        A column of class labels.
+    """
+
+    def __init__(
+        self,
+        owner: str,
+        files: Files,
+        columns: list[str],
+        convert: Convert,
+        names: list[str] | None,
+        labels: str | None = None,
+    ) -> None:
+        super().__init__(owner, names, files.width if names is None else len(names), 1)
+        self.files, self.columns, self.convert, self.labels = files, columns, convert, labels
+        self._places: dict[int, Batch] = {}  # first row of each batch of the last sweep → where it came from
+        self._starts: dict[int, int] = {}  # first row of each block, among all rows → among those of positive weight
+
+    def reweighted(self, of_class: NDArray[np.float64]) -> FileBlocks:
+        """Return the same rows, with their weights times the weight of their class."""
+        sums = self.scanned()
+        other = FileBlocks(
+            self.owner, self.files, self.columns, _Reweighted(self.convert, of_class), self.names, self.labels
+        )
+        other.sums, other._starts = sums, self._starts
+        return other
+
+    def _run(self, statistic: Any, merge: Any, n_jobs: int | None, flag: StopFlag | None) -> Any:
+        work, join = partial(_sum_block, statistic, self._starts), partial(_merge_found, merge)
+        heights, found = reduce_loads(self._loads(), work, join, threads=resolve_n_jobs(n_jobs), flag=flag)
+        if not found:
+            raise DataError(f"{self.owner}: the table has no rows of positive weight. Pass at least one.")
+        kept = np.cumsum([0, *(height for _, height in heights)]).tolist()
+        self._starts = {start: first for (start, _), first in zip(heights, kept, strict=False)}
+        return found[0]
+
+    def _first_block(self) -> Block:
+        loads = self._loads()
+        try:
+            for load in loads:
+                block = load()
+                if len(block.X):
+                    return block
+            raise DataError(f"{self.owner}: the table has no rows of positive weight. Pass at least one.")
+        finally:
+            loads.close()  # type: ignore[attr-defined]
+
+    def _loads(self) -> Iterator[Callable[[], Block]]:
+        """Yield functions that give one block each; reading happens here, converting there."""
+        self._places = {}
+        pieces: list[Any] = []
+        held = start = total = 0
+        for batch in batches_for(self.owner, self.files, self.columns, self.rows, self.labels):
+            self._places[total] = batch._replace(rows=None)
+            total += batch.rows.num_rows
+            offset = 0
+            while offset < batch.rows.num_rows:
+                take = min(self.rows - held, batch.rows.num_rows - offset)
+                pieces.append(batch.rows.slice(offset, take))
+                held, offset = held + take, offset + take
+                if held == self.rows:
+                    yield partial(self.convert, pieces, start)
+                    pieces, held, start = [], 0, start + self.rows
+        if held:
+            yield partial(self.convert, pieces, start)
+        elif start == 0:
+            raise DataError(f"{self.owner}: {self.files!r} holds no rows. Pass at least one.")
+
+    def _where(self, place: int, row: int) -> str:
+        number = place + row
+        starts = sorted(self._places)
+        first = starts[bisect_right(starts, number) - 1]
+        batch = self._places[first]
+        return f"row {batch.start + number - first} of {batch.path.name}"
+
+
+def _sum_block(statistic: Any, starts: dict[int, int], block: Block) -> tuple[list[tuple[int, int]], list[Any]]:
+    """Return the place and the height of a block, and its sum unless it has no rows."""
+    height = [(block.start, len(block.X))]
+    return height, [statistic(block._replace(start=starts.get(block.start, block.start)))] if len(block.X) else []
+
+
+def _merge_found(merge: Any, a: tuple[list[Any], list[Any]], b: tuple[list[Any], list[Any]]) -> Any:
+    return a[0] + b[0], [merge(a[1][0], b[1][0])] if a[1] and b[1] else a[1] or b[1]
+
+
+def batches_for(
+    owner: str, files: Files, columns: list[str] | None, rows: int = 2**16, labels: str | None = None
+) -> Iterator[Batch]:
+    """Yield batches of files; what is wrong with them is said in the estimator's name."""
+    try:
+        yield from files.batches(columns, rows, labels)
+    except DataError as error:
+        raise type(error)(f"{owner}: {error}") from error
+
+
+class ArrowRows:
+    """Makes blocks of numbers from record batches.
+
+    Parameters
+    ----------
+    owner : str
+        For messages.
+    names : list of str
+        The features.
+    target : str
+        The target's column.
+    weight : str or None
+        The weights' column.
+    classes : array or None
+        The labels, sorted, if the target is a class.
+    encode : function, optional
+        Makes the features of a pyarrow.Table of these columns; by default they are numbers already.
+    """
+
+    def __init__(
+        self,
+        owner: str,
+        names: list[str],
+        target: str,
+        weight: str | None,
+        classes: NDArray[Any] | None,
+        encode: Encode | None = None,
+    ) -> None:
+        self.encode = encode
+        self.owner, self.names, self.target, self.weight, self.classes = owner, names, target, weight, classes
+        self._code_of = None if classes is None else {label: code for code, label in enumerate(classes.tolist())}
+
+    def __call__(self, pieces: list[Any], start: int) -> Block:
+        """Return the rows of consecutive record batches; empties the list."""
+        X = self._numbers(pieces) if self.encode is None else self._encoded(pieces, start)
+        y: NDArray[Any] = np.concatenate([self._targets(piece) for piece in pieces])
+        weight = None
+        if self.weight is not None:
+            weight = np.concatenate([weights_of(self.owner, piece, self.weight) for piece in pieces])
+        pieces.clear()  # the block is a copy; what it was made of need not wait until it is summed
+        if self.classes is None:
+            y = check_targets(self.owner, y, self.target, start)
+        if weight is not None and not weight.all():
+            if not np.isfinite(X).all():
+                raise bad_cell(X, start)  # while rows still have their numbers
+            kept = weight > 0  # a row without weight is no row
+            X, y, weight = X[kept], y[kept], weight[kept]
+        if self.classes is not None and y.min(initial=0) < 0:
+            raise DataError(f"{self.owner}: labels in {self.target!r} changed between two sweeps. Fit again.")
+        return Block(X, y, weight, start)
+
+    def _numbers(self, pieces: list[Any]) -> NDArray[np.float64]:
+        X = np.empty((sum(piece.num_rows for piece in pieces), len(self.names)))
+        first = 0
+        for piece in pieces:
+            rows = X[first : first + piece.num_rows]
+            for position, name in enumerate(self.names):
+                rows[:, position] = numbers_of(self.owner, piece, name)
+            first += piece.num_rows
+        return X
+
+    def _encoded(self, pieces: list[Any], start: int) -> NDArray[np.float64]:
+        import pyarrow as pa
+
+        X = self.encode(pa.Table.from_batches(pieces).select(self.names), start)  # type: ignore[misc]
+        return np.ascontiguousarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+
+    def _targets(self, piece: Any) -> NDArray[Any]:
+        if self._code_of is None:
+            return numbers_of(self.owner, piece, self.target)
+        labels = piece.column(self.target).to_numpy(zero_copy_only=False)
+        return codes_of(labels, self._code_of)
+
+
+def codes_of(labels: NDArray[Any], code_of: dict[Any, int]) -> NDArray[np.int64]:
+    """Return the codes of labels; −1 for those that are none, as of a class without any weight."""
+    return np.fromiter(map(code_of.get, labels.tolist(), repeat(-1)), np.int64, len(labels))
+
+
+class _Reweighted:
+    """Makes the blocks of another maker with weights multiplied by those of the classes."""
+
+    def __init__(self, convert: Convert, of_class: NDArray[np.float64]) -> None:
+        self.convert, self.of_class = convert, of_class
+
+    def __call__(self, pieces: list[Any], start: int) -> Block:
+        return reweighted_block(self.convert(pieces, start), self.of_class)
+
+
+def reweighted_block(block: Block, of_class: NDArray[np.float64]) -> Block:
+    """Return a block with its weights times the weight of each row's class."""
+    weight = of_class[block.y]
+    return block._replace(weight=weight if block.weight is None else weight * block.weight)
+
+
+def numbers_of(owner: str, piece: Any, name: str) -> NDArray[Any]:
+    """Return a column of a record batch as floating-point numbers; a missing one is NaN."""
+    import pyarrow as pa
+
+    column = piece.column(name)
+    kind, types = column.type, pa.types
+    if column.null_count == 0 and (types.is_floating(kind) or types.is_integer(kind)):
+        return column.to_numpy(zero_copy_only=True)  # type: ignore[no-any-return]
+    import pyarrow.compute as pc
+
+    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+    if not any(test(kind) for test in tests):
+        raise DataTypeError(
+            f"{owner}: column {name!r} is of type {kind}, not a number. Encode it with TableModel(model), or leave "
+            "it out."
+        )
+    if types.is_boolean(kind):
+        column = pc.cast(column, pa.uint8())
+    return pc.cast(column, pa.float64(), safe=False).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def check_targets(owner: str, values: NDArray[Any], name: str, place: Any) -> NDArray[np.float64]:
+    """Return targets as finite float64; `place` is where the first of them stands."""
+    y = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(y).all():
+        row = int(np.argmin(np.isfinite(y)))
+        raise BadCellError(place, row, name, float(y[row]))
+    if np.abs(y).max(initial=0.0) > LARGEST_TARGET:
+        raise DataError(f"{owner}: y reaches beyond {LARGEST_TARGET:g}, where differences overflow; rescale it.")
+    return y
+
+
+def weights_of(owner: str, piece: Any, name: str) -> NDArray[np.float64]:
+    """Return a column of weights, checked."""
+    return check_weights(owner, numbers_of(owner, piece, name), name)
+
+
+def check_weights(owner: str, values: NDArray[Any], name: str) -> NDArray[np.float64]:
+    """Return weights as float64: finite, not negative, in the range where their sums mean something."""
+    weight = np.asarray(values, dtype=np.float64)
+    sound = np.isfinite(weight) & ((weight == 0) | ((weight <= LARGEST_WEIGHT) & (weight >= 1 / LARGEST_WEIGHT)))
+    if not sound.all():
+        raise DataError(
+            f"{owner}: sample_weight must be 0 or between 1e-100 and 1e100; column {name!r} holds "
+            f"{weight[~sound][0]:g}."
+        )
+    return weight
