@@ -1,0 +1,299 @@
+"""Messy tables to numbers: `TableEncoder`.
+
+| column                        | becomes                                                                         |
+|-------------------------------|---------------------------------------------------------------------------------|
+| numbers, durations            | themselves, centred and scaled; gaps take the median                            |
+| truth values                  | 0 and 1                                                                         |
+| text with few values          | one column a value; missing is a value                                          |
+| text with many, with a target | the mean target of the value, smoothed and cross-fitted                         |
+| text with many, no target     | one column for each frequent value, one for the others                          |
+| dates and times               | days since 1970, sine and cosine of the place in the year, the week and the day |
+| free text                     | hashed n-grams of words or characters                                           |
+| constant or empty             | nothing; `columns_` says so                                                     |
+
+Numbers, truth values, dates and free text that were missing somewhere in the fit get a 0/1 column that says where.
+All statistics are sums over the rows, or come from rows chosen by their number, so that a table that arrives in pieces
+gives the same encoder as in one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.parameters import Boolean, Number, Options, Rule, check_parameters
+from .encoder_fit import EncoderFit
+from .encoder_input import Columns, input_names, match_columns, open_table, read_whole
+from .encoder_output import encode, features
+from .encoder_read import Type
+from .encoder_records import check_records
+from .encoder_target import read_encoder_target, read_rows
+from .frames import is_frame, take_named_columns
+from .targets import read_weight
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Turn a table of numbers, categories, dates, text and gaps into an array of numbers.
+
+    Named columns are found by name, in any order; further columns are ignored. A value that the fit has not seen is
+    never an error: its one-hot columns are zero, its mean target is the overall mean.
+
+    Parameters
+    ----------
+    scale : bool, default=True
+        Whether numbers and mean targets get mean zero and variance one over the rows of the fit.
+    fill : {"median", "mean"}, default="median"
+        What a missing number becomes. Medians of more than 2¹⁷ rows are taken from every 2ᵏ-th row.
+    max_categories : int, default=20
+        Most one-hot columns of a text column.
+    text : {"auto", "words", "characters", "category", "drop"}, default="auto"
+        Free text is hashed by words or by characters, treated as a category, or left out. "auto" takes words where most
+        values have several. A column is free text when most of its values occur once, or are long.
+    n_text_features : int, default=1024
+        Hashed columns of a free-text column.
+    task : {"auto", "regression", "classification"}, default="auto"
+        What the target is, for mean targets; "auto" looks at it.
+    sparse : {"auto", True, False}, default="auto"
+        Whether to return a SciPy CSR array; "auto" does so when less than a fifth of the entries would not be zero.
+
+    Attributes
+    ----------
+    columns_ : list of dict
+        One record for each input column: `name`, `kind` ("number", "boolean", "date", "category", "text", "constant",
+        "empty"), `missing` and what its encoding needs.
+    sources_ : array of shape (n_features_out,)
+        The position of the input column each output column comes from.
+    sparse_ : bool
+        Whether `transform` returns a CSR array.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    Time O(nd), memory O(d · 2¹⁷) besides the table and the features. `fit_transform(X, y)` differs from
+    `fit(X, y).transform(X)` in the mean targets: a row's own fold (its number mod 5) has no part in them.
+    scikit-learn's `TargetEncoder` does the same, with folds drawn at random.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from learnable.data import TableEncoder
+    >>> table = pd.DataFrame({"age": [20, None, 40], "colour": ["red", "blue", None]})
+    >>> encoder = TableEncoder(scale=False).fit(table)
+    >>> encoder.transform(table)
+    array([[20.,  0.,  0.,  1.,  0.],
+           [30.,  1.,  1.,  0.,  0.],
+           [40.,  0.,  0.,  0.,  1.]])
+    >>> encoder.get_feature_names_out().tolist()
+    ['age', 'age=(missing)', 'colour=blue', 'colour=red', 'colour=(missing)']
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "scale": Boolean(),
+        "fill": Options("median", "mean"),
+        "max_categories": Number(low=2, integer=True),
+        "text": Options("auto", "words", "characters", "category", "drop"),
+        "n_text_features": Number(low=1, high=2**20, integer=True),
+        "task": Options("auto", "regression", "classification"),
+        "sparse": Options("auto") | Boolean(),
+    }
+
+    columns_: list[dict[str, Any]]
+    sources_: NDArray[np.int64]
+    sparse_: bool
+    n_features_in_: int
+
+    def __init__(
+        self,
+        *,
+        scale: bool = True,
+        fill: str = "median",
+        max_categories: int = 20,
+        text: str = "auto",
+        n_text_features: int = 1024,
+        task: str = "auto",
+        sparse: Any = "auto",
+    ) -> None:
+        self.scale = scale
+        self.fill = fill
+        self.max_categories = max_categories
+        self.text = text
+        self.n_text_features = n_text_features
+        self.task = task
+        self.sparse = sparse
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the encoding of each column.
+
+        Parameters
+        ----------
+        X : dataframe, array, list of rows, path or Dask collection, of shape (n_samples, n_features)
+            The table; files and Dask collections are read into memory.
+        y : array of shape (n_samples,) or (n_samples, n_targets), or str, optional
+            Targets, for mean targets; with a dataframe, the name of a column.
+        sample_weight : array of shape (n_samples,) or str, optional
+            Non-negative weights of the rows. A row of weight zero is left out.
+
+        Returns
+        -------
+        self
+            The fitted encoder; as it was if the fit fails.
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Fit, and encode the rows of the fit without letting a mean target see its own row.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        array or CSR array of shape (n_samples, n_features_out)
+            The features.
+        """
+        return self._encode(self._fit(X, y, sample_weight), first_row=0)
+
+    def transform(self, X: Any) -> Any:
+        """Encode rows.
+
+        Parameters
+        ----------
+        X : dataframe, array or list of rows, of shape (n_samples, n_features)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        array or CSR array of shape (n_samples, n_features_out)
+            The features.
+        """
+        check_is_fitted(self)
+        return self._encode(self._open(X), first_row=None)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the name of each output column.
+
+        Parameters
+        ----------
+        input_features : array of str, optional
+            Names of the input columns, for arrays, which have none.
+
+        Returns
+        -------
+        array of str objects
+            `column`, `column=value`, `column=(missing)`, `column: mean target` and so on.
+        """
+        check_is_fitted(self)
+        names = input_names(self, input_features)
+        records = [record | {"name": name} for record, name in zip(self.columns_, names, strict=True)]
+        found = [name for record in records for name in features(record)]
+        seen: dict[str, int] = {}
+        for place, name in enumerate(found):
+            seen[name] = seen.get(name, 0) + 1
+            if seen[name] > 1:
+                found[place] = f"{name} #{seen[name]}"
+        return np.array(found, dtype=object)
+
+    # ---- the fit, in pieces ----
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Columns:
+        owner = type(self).__name__
+        X, y, sample_weight = take_named_columns(owner, *read_whole(owner, X, y, sample_weight))
+        table = open_table(owner, X)
+        draft = clone(self)._fit_table(table, y, sample_weight)
+        match_columns(draft, X, reset=True)
+        self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.update({name: value for name, value in vars(draft).items() if name.endswith("_")})
+        return table
+
+    def _fit_table(self, table: Columns, y: Any, sample_weight: Any) -> Self:
+        """Fit on rows that are all there: one piece."""
+        schema, classes, n_targets = table.schema(), None, 0
+        if y is not None:
+            y = read_rows(table.owner, y, table.n_rows)
+            if any(kind in ("text", "mixed") for _, kind in schema):
+                target, classes = read_encoder_target(table.owner, y, self.task)
+                n_targets = 0 if target.n_classes else target.values.shape[1]
+        self._begin(schema, classes=classes, n_targets=n_targets)
+        self._update_table(table, y, sample_weight)
+        return self._finish()
+
+    def _begin(self, schema: Sequence[tuple[Any, Type]], *, classes: Any = None, n_targets: int = 0) -> None:
+        """Begin a fit on the rows of a dataframe that come in consecutive pieces.
+
+        Parameters
+        ----------
+        schema : list of (name, type)
+            The columns, as `read_schema` gives them; of a frame that may be empty.
+        classes : array, optional
+            All labels of a classification target, sorted.
+        n_targets : int, default=0
+            Columns of a regression target.
+        """
+        owner, options = type(self).__name__, self.get_params(deep=False)
+        check_parameters(owner, options, self._parameters)
+        self._work = EncoderFit(owner, schema, options, classes, n_targets)
+
+    def _update(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
+        """Take note of the next rows, if there are any."""
+        if len(X):
+            table = open_table(type(self).__name__, X)
+            self._update_table(table.select([name for name, _ in self._work.schema]), y, sample_weight)
+
+    def _update_table(self, table: Columns, y: Any, sample_weight: Any) -> None:
+        target = None
+        if self._work.has_target:
+            task = "regression" if self._work.classes is None else "classification"
+            y = read_rows(table.owner, y, table.n_rows)
+            target, _ = read_encoder_target(table.owner, y, task, self._work.classes)
+        self._work.update(table, target, read_weight(table.owner, sample_weight, table.n_rows))
+
+    def _finish(self) -> Self:
+        """End the fit that `_begin` began."""
+        self.columns_, self.sparse_ = self._work.finish()
+        names = [name for name, _ in self._work.schema]
+        del self._work
+        widths = [len(features(record)) for record in self.columns_]
+        self.sources_ = np.repeat(np.arange(len(names)), widths)
+        self.n_features_in_ = len(names)
+        if all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.array(names, dtype=object)
+        return self
+
+    # ---- the rows ----
+
+    def _encode(self, table: Columns, first_row: int | None) -> Any:
+        return encode(table, self.columns_, sparse=self.sparse_, first_row=first_row)
+
+    def _open(self, X: Any) -> Columns:
+        """Return the columns of the fit, by name where there are names."""
+        owner = type(self).__name__
+        (X,) = read_whole(owner, X)
+        table = open_table(owner, X)
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and is_frame(X) and set(names) <= set(table.names):
+            return table.select(names.tolist())
+        match_columns(self, X, reset=False)
+        return table
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.sources_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    def _check_loaded(self) -> None:
+        check_records(self)
