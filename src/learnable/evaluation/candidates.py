@@ -1,0 +1,173 @@
+"""Who takes part in a comparison: the registered models of the task with their settings, and a baseline."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.base import clone
+
+from ..core.errors import ParameterError
+from ..core.registry import REGISTRY, estimator_names, resolve
+
+_BASELINES = {
+    "regression": ("sklearn.dummy:DummyRegressor", {"strategy": "mean"}, "baseline: the mean"),
+    "binary": ("sklearn.dummy:DummyClassifier", {"strategy": "prior"}, "baseline: the most frequent class"),
+}
+_BASELINES["multiclass"] = _BASELINES["binary"]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model that takes part; built in its own process, so that the caller imports no model.
+
+    Attributes
+    ----------
+    name : str
+        Unique within a comparison.
+    model : str
+        The class.
+    parameters : dict
+        What is set; the rest are defaults.
+    path : str or None
+        `"module:Class"`; None if an estimator was given.
+    estimator : object or None
+        The estimator that was given.
+    baseline : bool
+        Whether it looks at no feature.
+    """
+
+    name: str
+    model: str
+    parameters: dict[str, Any]
+    path: str | None = None
+    estimator: Any = None
+    baseline: bool = False
+
+    def build(self, seed: int, max_seconds: float | None = None) -> Any:
+        """Return a new unfitted estimator; `random_state` and `max_seconds` are set where it has them unset."""
+        model = clone(self.estimator) if self.path is None else resolve(self.path)(**self.parameters)
+        known = model.get_params(deep=False)
+        wanted = {"random_state": seed, "max_seconds": max_seconds}
+        model.set_params(**{key: value for key, value in wanted.items() if key in known and known[key] is None})
+        return model
+
+
+def candidates_for(task: str, models: Iterable[Any] | None = None) -> list[Candidate]:
+    """Return the baseline and the models of a comparison.
+
+    Parameters
+    ----------
+    task : {"regression", "binary", "multiclass"}
+        What is predicted.
+    models : iterable, optional
+        Registered names, `"module:Class"` paths, estimators, or pairs of a name and an estimator; by default every
+        registered model that is made for the task, in each of its variants.
+
+    Examples
+    --------
+    >>> from learnable.evaluation.candidates import candidates_for
+    >>> [candidate.name for candidate in candidates_for("binary", ["LogisticRegression"])][:2]
+    ['baseline: the most frequent class', 'LogisticRegression (C=1)']
+    """
+    path, parameters, name = _BASELINES[task]
+    found = [Candidate(name, path.partition(":")[2], parameters, path, baseline=True)]
+    if models is None:
+        models = [name for name in estimator_names() if _is_for(name, task)]
+    if isinstance(models, str):
+        models = [models]
+    for wanted in models:
+        found += _registered(wanted, task) if isinstance(wanted, str) else [_given(wanted)]
+    return _with_unique_names(found)
+
+
+def _is_for(name: str, task: str) -> bool:
+    traits = REGISTRY[name].traits
+    return traits is not None and task in traits.tasks and bool(REGISTRY[name].variants)
+
+
+def _registered(name: str, task: str) -> list[Candidate]:
+    if ":" in name:
+        return [_by_path(name)]
+    if name not in estimator_names() or REGISTRY[name].traits is None:
+        known = [known for known in estimator_names() if REGISTRY[known].traits is not None]
+        close = difflib.get_close_matches(name, known, 1) or known
+        raise ParameterError(
+            f"compare: there is no model {name!r}; did you mean {', '.join(close)}? `learnable models` lists them."
+        )
+    traits = REGISTRY[name].traits
+    if traits is None or task not in traits.tasks:
+        suited = [known for known in estimator_names() if _is_for(known, task)]
+        raise ParameterError(f"compare: {name} is not made for {task}; use one of {', '.join(suited)}.")
+    variants = REGISTRY[name].variants or ({},)
+    return [
+        Candidate(_title(name, variant, len(variants)), name, dict(variant), REGISTRY[name].path)
+        for variant in variants
+    ]
+
+
+def _by_path(path: str) -> Candidate:
+    try:
+        estimator = resolve(path)()
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        raise ParameterError(
+            f"compare: {path!r} is no estimator that can be built: {error}; write it as module:Class, "
+            "for example sklearn.linear_model:Lasso."
+        ) from error
+    name = path.partition(":")[2]
+    _check_estimator(path, estimator)
+    return Candidate(name, name, {}, path)
+
+
+def _given(model: Any) -> Candidate:
+    name, estimator = model if isinstance(model, Sequence) and len(model) == 2 else (None, model)
+    _check_estimator(model, estimator)
+    cls = type(estimator)
+    default = cls().get_params(deep=False) if _has_defaults(cls) else {}
+    given = estimator.get_params(deep=False)
+    changed = {key: value for key, value in given.items() if key not in default or not _same(default[key], value)}
+    return Candidate(
+        str(name) if name is not None else _title(cls.__name__, changed), cls.__name__, changed, None, estimator
+    )
+
+
+def _check_estimator(given: Any, estimator: Any) -> None:
+    if not all(hasattr(estimator, name) for name in ("fit", "predict", "get_params")):
+        shown = repr(given)[:80]
+        raise ParameterError(f"compare: models must be names, estimators or (name, estimator) pairs; got {shown}.")
+
+
+def _has_defaults(cls: type) -> bool:
+    try:
+        cls()
+    except TypeError:
+        return False
+    return True
+
+
+def _same(a: Any, b: Any) -> bool:
+    try:
+        return bool(a is b or a == b)
+    except ValueError:  # arrays
+        return False
+
+
+def _title(name: str, parameters: dict[str, Any], variants: int = 2) -> str:
+    """Return the class with what is set, in a few words; a single variant needs none."""
+    short = [f"{key}={value:g}" for key, value in parameters.items() if isinstance(value, (int, float))]
+    short += [f"{key}={value}" for key, value in parameters.items() if isinstance(value, str)]
+    return f"{name} ({', '.join(short)})" if short and variants > 1 else name
+
+
+def _with_unique_names(found: list[Candidate]) -> list[Candidate]:
+    from dataclasses import replace
+
+    seen: dict[str, int] = {}
+    unique = []
+    for candidate in found:
+        seen[candidate.name] = seen.get(candidate.name, 0) + 1
+        count = seen[candidate.name]
+        unique.append(candidate if count == 1 else replace(candidate, name=f"{candidate.name} #{count}"))
+    return unique

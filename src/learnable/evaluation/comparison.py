@@ -1,0 +1,383 @@
+"""Compare models on a table, honestly.
+
+One part of the rows is set aside at once. The models are cross-validated on the rest, each in a process of its own that
+is killed at its deadline; every fold is encoded once, by an encoder that has seen its training rows alone, and shared,
+memory-mapped. The best model is then judged on the rows set aside, because the best of several scores is optimistic,
+and refitted on all rows to be kept.
+
+Reference: S. Bates, T. Hastie and R. Tibshirani, Cross-validation: what does it estimate and how well does it do it?,
+Journal of the American Statistical Association 119, 2024.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ..core.errors import DataError, LearnableError
+from ..core.parameters import Number, check_parameters, optional
+from .candidates import Candidate, candidates_for
+from .clock import Clock
+from .finish import Finish
+from .folder import temporary_folder
+from .leaderboard import fill_row, rank_rows
+from .measures import Measure, measures_for, ranking_measure
+from .problem import Problem, read_problem
+from .race import Outcome, Server
+from .record import FORMAT, VERSION, ComparisonRecord, ProtocolRecord, Row, TimingRecord, new_row, timestamp, versions
+from .splits import Split, hold_out, make_splits
+from .worker import free_memory
+from .workspace import FINAL, write_problem
+
+Event = dict[str, Any]
+_SHARE_OF_MEMORY: Final = 0.8
+_SHARE_OF_ENCODING: Final = 0.4
+_LEVEL: Final = 0.95
+_HOLDOUT_SHARE: Final = 0.2
+_WORDS: Final = {"kfold": "", "stratified": "stratified ", "grouped": "grouped ", "time": "forward-in-time "}
+_RULES: Final = {
+    "seconds": optional(Number(low=0.0, low_open=True)),
+    "folds": Number(low=2, integer=True),
+    "seed": Number(low=0, integer=True),
+    "memory": optional(Number(low=1)),
+}
+
+
+class OutOfTimeError(LearnableError, TimeoutError):
+    """A time limit that passed before there was anything to show."""
+
+
+def compare(
+    data: Any,
+    target: str,
+    *,
+    groups: str | None = None,
+    time: str | None = None,
+    seconds: float | None = None,
+    models: Iterable[Any] | None = None,
+    folds: int = 5,
+    seed: int = 0,
+    task: str | None = None,
+    metric: str | None = None,
+    drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    memory: float | None = None,
+    model_file: str | os.PathLike[str] | None = None,
+    source: str | None = None,
+    command: str = "",
+    clock: Clock | None = None,
+    server: Server | None = None,
+    on_event: Callable[[Event], None] | None = None,
+) -> ComparisonRecord:
+    """Compare models on a table.
+
+    Parameters
+    ----------
+    data : path, dataframe or pyarrow.Table
+        The table; columns may be numbers, text, dates and have gaps.
+    target : str
+        The column to predict. Rows where it is missing are left out.
+    groups : str, optional
+        A column whose equal values stay together in every split.
+    time : str, optional
+        A column by which the rows are ordered: training rows come before test rows.
+    seconds : float, optional
+        A limit for everything, shared out among the models; about a tenth of it (at most 3 s) is left to the caller.
+    models : iterable, optional
+        Registered names, `"module:Class"`, estimators or (name, estimator) pairs; default: all registered for the task.
+    folds : int
+        Folds of the cross-validation.
+    seed : int
+        Where randomness comes from.
+    task : {"regression", "classification"}, optional
+        What the target is; by default its values decide.
+    metric : str, optional
+        What ranks: r2, rmse, mae, or accuracy, balanced_accuracy, log_loss, auc.
+    drop, keep : sequences of str
+        Columns to leave out; columns to learn from although they look like identifiers.
+    memory : float, optional
+        Bytes that a model may take; default: 80 % of what is free.
+    model_file : path, optional
+        Where to save the best model, refitted on all rows.
+    source, command : str
+        The table's name and the command, for the record.
+    clock : Clock, optional
+        A limit that began before the call, instead of `seconds`.
+    server : Server, optional
+        One that was started before, while the table was read.
+    on_event : callable, optional
+        Called with a dict for everything that happens: `"kind"` is "data", "plan", "stage", "start", "fold", "finish"
+        or "ranked".
+
+    Returns
+    -------
+    dict
+        The record (`learnable.evaluation.record`): plain JSON types. After Ctrl-C, its "status" is "interrupted" and it
+        holds what was finished.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> from learnable.evaluation import compare
+    >>> x = np.linspace(0.0, 1.0, 60)
+    >>> record = compare(pa.table({"x": x, "y": 2.0 * x + np.sin(40 * x)}), "y", models=["LinearRegression"])
+    >>> [row["name"] for row in record["leaderboard"]]
+    ['LinearRegression', 'baseline: the mean']
+    """
+    given = {"seconds": seconds, "folds": folds, "seed": seed, "memory": memory}
+    check_parameters("compare", given, _RULES)
+    clock = clock or Clock(seconds)
+    server = server or Server()
+    problem = read_problem(
+        "compare", data, target, groups=groups, time=time, task=task, drop=drop, keep=keep, source=source
+    )
+    measure = ranking_measure(problem.task, metric)
+    candidates = candidates_for(problem.task, models)
+    emit = on_event or (lambda event: None)
+    emit({"kind": "data", "data": problem.data, "notes": problem.notes})
+    with temporary_folder() as folder:
+        return _Comparison(folder, server, problem, candidates, measure, folds, seed, memory, clock, emit).run(
+            model_file, command
+        )
+
+
+class _Comparison:
+    """One comparison in progress: the state that outlives an interruption."""
+
+    def __init__(
+        self,
+        folder: Path,
+        server: Server,
+        problem: Problem,
+        candidates: list[Candidate],
+        measure: Measure,
+        folds: int,
+        seed: int,
+        memory: float | None,
+        clock: Clock,
+        emit: Callable[[Event], None],
+    ) -> None:
+        self.folder, self.server, self.problem, self.candidates = folder, server, problem, candidates
+        self.measure, self.seed, self.clock, self.emit = measure, seed, clock, emit
+        room = free_memory()
+        self.memory = int(memory) if memory is not None else room and int(_SHARE_OF_MEMORY * room)
+        self.rows: list[Row] = [new_row(c.name, c.model, c.parameters, baseline=c.baseline) for c in candidates]
+        self.scheme, self.final, self.splits = _cut(problem, folds, seed)
+        self.seconds_of = {"models": 0.0, "encoding": 0.0, "finish": 0.0}
+        self.encode_seconds = 0.0
+        self.interrupted = False
+
+    def run(self, model_file: Any, command: str) -> ComparisonRecord:
+        """Encode, race, rank, finish; after Ctrl-C rank what there is."""
+        finish = Finish(self, model_file)
+        try:
+            self.encode()
+            self.emit({"kind": "plan", "models": [row["name"] for row in self.rows], "protocol": self.protocol()})
+            self.race()
+        except KeyboardInterrupt:
+            self.interrupted = True
+        if self.interrupted and not any(row["status"] == "ok" for row in self.rows):
+            raise KeyboardInterrupt
+        ranked = rank_rows(self.rows, self.measure, *self.mean_sizes())
+        self.emit({"kind": "ranked", "leaderboard": ranked})
+        finish.announce(ranked)
+        try:
+            if not self.interrupted:
+                finish.run(ranked)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        return self.record(ranked, finish, command)
+
+    def encode(self) -> None:
+        """Write the problem and encode its splits; with little time, as many as can be."""
+        names = [FINAL, *(str(number) for number in range(len(self.splits)))]
+        write_problem(
+            self.folder,
+            self.problem.features,
+            self.problem.y,
+            dict(zip(names, [self.final, *self.splits], strict=True)),
+        )
+        self.problem.data["fingerprint"] = _fingerprint(self.folder)
+        self.wait_for_server()
+        self.emit({"kind": "stage", "text": "encoding the columns"})
+        limit = self.clock.left(self.clock.reserve_for_end())
+        outcome = self.do(
+            "workspace:encode_splits",
+            seconds=None if limit is None else _SHARE_OF_ENCODING * limit,
+            on_message=lambda m: self.emit({"kind": "stage", "text": f"encoded {m['columns']} columns"}),
+            splits=names,
+            task=self.problem.task,
+        )
+        self.seconds_of["encoding"] = outcome.seconds
+        ready = [message["split"] for message in outcome.messages]
+        self.encode_seconds = float(np.mean([message["seconds"] for message in outcome.messages] or [0.0]))
+        if outcome.status == "interrupted":
+            raise KeyboardInterrupt
+        if outcome.status == "failed":
+            raise DataError(f"compare: the columns could not be encoded: {outcome.reason}")
+        if len(ready) < 2:
+            raise OutOfTimeError(
+                f"compare: {self.clock.seconds:g} s are too few for this table: encoding its columns takes longer. "
+                "Give more seconds, or fewer rows."
+            )
+        self.splits = self.splits[: len(ready) - 1]
+
+    def wait_for_server(self) -> None:
+        """Wait until jobs start at once; in the first comparison ever, kernels are being compiled."""
+        self.emit({"kind": "stage", "text": "starting the models (compiles on the first run)"})
+        if not self.server.wait_until_ready(self.clock.left(self.clock.reserve_for_end())):
+            raise OutOfTimeError(
+                f"compare: {self.clock.seconds:g} s were too few to start: on the first run kernels are compiled. Run "
+                "`learnable warmup` once, or give more seconds."
+            )
+
+    def race(self) -> None:
+        """Cross-validate the candidates, one after the other."""
+        names = [str(number) for number in range(len(self.splits))]
+        for position, (candidate, row) in enumerate(zip(self.candidates, self.rows, strict=True)):
+            reserve = self.clock.reserve_for_finish(self.seconds_to_finish())
+            limit = self.clock.share(len(self.candidates) - position, reserve)
+            event = {"name": candidate.name, "position": position, "of": len(self.candidates), "seconds": limit}
+            if limit is not None and limit < 0.02:
+                row["status"], row["reason"] = "timeout", "no time was left to start it"
+                self.emit({"kind": "finish", "row": row})
+                continue
+            self.emit({"kind": "start"} | event)
+            outcome = self.do(
+                "scoring:score_candidate",
+                seconds=limit,
+                on_message=self.teller(event),
+                splits=names,
+                candidate=candidate,
+                task=self.problem.task,
+                n_classes=self.n_classes,
+                seed=self.seed,
+                budget=limit,
+            )
+            self.seconds_of["models"] += outcome.seconds
+            train, test = self.mean_sizes()
+            fill_row(row, outcome, self.measure, len(names), test / (train + test), _LEVEL)
+            self.emit({"kind": "finish", "row": row})
+            if outcome.status == "interrupted":
+                raise KeyboardInterrupt
+
+    def seconds_to_finish(self) -> float:
+        """Estimate what judging and keeping the slowest model so far would take; intervals of numbers take six fits."""
+        encodings, fits = (13, 14) if self.problem.labels is None else (2, 3)
+        slowest = max((row["fit_seconds"] or 0.0 for row in self.rows if row["status"] == "ok"), default=0.0)
+        return 1.3 * (encodings * self.encode_seconds + fits * slowest)
+
+    def teller(self, event: Event) -> Callable[[Any], None]:
+        """Return what turns the message about a fold into an event."""
+        return lambda message: self.emit({"kind": "fold", "score": message["test"][self.measure.name]} | event)
+
+    def do(
+        self,
+        function: str,
+        *,
+        seconds: float | None,
+        on_message: Callable[[Any], None] | None = None,
+        budget: float | None = None,
+        **arguments: Any,
+    ) -> Outcome:
+        """Run a job of this package on the shared folder; `budget` tells the job itself how long it may take."""
+        job: dict[str, Any] = {
+            "function": f"learnable.evaluation.{function}",
+            "memory": self.memory,
+            "folder": str(self.folder),
+        }
+        if budget is not None:
+            job["seconds"] = budget
+        return self.server.run(job | arguments, seconds=seconds, on_message=on_message)
+
+    @property
+    def n_classes(self) -> int | None:
+        """How many classes the target has."""
+        return None if self.problem.labels is None else len(self.problem.labels)
+
+    def mean_sizes(self) -> tuple[float, float]:
+        """Return the mean numbers of training and test rows of a fold."""
+        sizes = np.array([[len(train), len(test)] for train, test in self.splits], dtype=np.float64)
+        return float(sizes[:, 0].mean()), float(sizes[:, 1].mean())
+
+    def protocol(self) -> ProtocolRecord:
+        """Return how the models are judged."""
+        return ProtocolRecord(
+            scheme=f"{_WORDS[self.scheme]}{len(self.splits)}-fold cross-validation",
+            folds=len(self.splits),
+            repeats=1,
+            train_rows=len(self.final[0]),
+            holdout_rows=len(self.final[1]),
+            metric=self.measure.to_record(),
+            also=[other.name for other in measures_for(self.problem.task) if other is not self.measure],
+            level=_LEVEL,
+            seconds_limit=self.clock.seconds,
+        )
+
+    def record(self, ranked: list[Row], finish: Finish, command: str) -> ComparisonRecord:
+        """Return everything that was found."""
+        total = self.clock.spent
+        models, encoding, finishing = (round(self.seconds_of[name], 4) for name in ("models", "encoding", "finish"))
+        return ComparisonRecord(
+            format=FORMAT,
+            version=VERSION,
+            created=timestamp(),
+            seed=self.seed,
+            versions=versions(),
+            command=command,
+            machine={"cores": os.cpu_count()},
+            status="interrupted" if self.interrupted else "complete",
+            data=self.problem.data,
+            protocol=self.protocol(),
+            leaderboard=ranked,
+            winner=finish.winner,
+            details=finish.details,
+            advice=finish.notes,
+            timing=TimingRecord(
+                total=round(total, 4),
+                models=models,
+                encoding=encoding,
+                finish=finishing,
+                overhead=round(max(0.0, total - models - encoding - finishing), 4),
+            ),
+        )
+
+
+def _cut(problem: Problem, folds: int, seed: int) -> tuple[str, Split, list[Split]]:
+    """Set the hold-out aside and cut the rest into folds; return the scheme, the final split and the folds."""
+    scheme = "kfold" if problem.labels is None else "stratified"
+    scheme = "grouped" if problem.groups is not None else "time" if problem.times is not None else scheme
+    final = hold_out(
+        problem.y,
+        share=_HOLDOUT_SHARE,
+        task=problem.task,
+        groups=problem.groups,
+        time=problem.times,
+        random_state=seed,
+    )
+    rows = final[0]
+    inner = make_splits(
+        problem.y[rows],
+        scheme=scheme,
+        n_splits=folds,
+        groups=None if problem.groups is None else problem.groups[rows],
+        time=None if problem.times is None else problem.times[rows],
+        random_state=seed + 1,
+    )
+    return scheme, final, [(rows[train], rows[test]) for train, test in inner]
+
+
+def _fingerprint(folder: Path) -> str:
+    """Return a checksum of the columns learned from and of the targets."""
+    digest = hashlib.blake2b(digest_size=8)
+    for name in ("features.arrow", "y.npy"):
+        with open(folder / name, "rb") as file:
+            while chunk := file.read(2**22):
+                digest.update(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,300 @@
+r"""Conformal prediction intervals: coverage for any model and any distribution of exchangeable rows.
+
+With the residuals Rᵢ = |yᵢ − μ₋ᵢ(xᵢ)| of rows that the model μ₋ᵢ was not fitted to, and r = ⌈(1 − α)(n + 1)⌉,
+
+    split:            μ(x) ± the r-th smallest Rᵢ
+    CV+, jackknife+:  from −(r-th smallest of −μ₋ᵢ(x) + Rᵢ) to the r-th smallest of μ₋ᵢ(x) + Rᵢ,
+
+where μ₋ᵢ is the model without the fold of row i (jackknife+: without row i). What is guaranteed, and why, is in
+`conformal_base.py`.
+
+Reference: R. F. Barber, E. J. Candès, A. Ramdas and R. J. Tibshirani, Predictive inference with the jackknife+, Annals
+of Statistics 49, 2021, equations 2, 4 and 11; J. Lei et al., Distribution-free predictive inference for regression,
+JASA 113, 2018, section 5.2 (residuals relative to their spread).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import MetaEstimatorMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.parameters import N_JOBS, RANDOM_STATE, Matches, Nothing, Options, Rule
+from ..core.run import Run
+from ..linear.ridge import Ridge
+from ..meta.rows import count_rows, take_rows
+from ._conformal_kernels import select_shifted
+from ._rows import CV, Rows, Sample, as_container, fit_copies, is_prefit, sample_door
+from .conformal_base import LEVEL, SHARE, ConformalModel
+from .conformal_linear import leave_one_out_fits, numbers_of, penalty_of
+
+Array = NDArray[np.float64]
+
+_REGRESSOR = Matches(
+    lambda v: not isinstance(v, type) and hasattr(v, "fit") and hasattr(v, "predict"),
+    "a regressor with fit and predict",
+)
+_BLOCK = 2**22  # numbers held at once while n leave-one-out predictions a row are made
+
+
+class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, ConformalModel):
+    """A regressor with prediction intervals that hold a new target with the chosen probability.
+
+    Parameters
+    ----------
+    estimator : regressor or None, default=None
+        Any scikit-learn regressor, pipeline or `TableModel`; None is `Ridge()`.
+    method : {"split", "cv+", "jackknife+"}, default="split"
+        "split" fits once, to part of the rows; "cv+" fits once a fold and once to all rows, and wastes none;
+        "jackknife+" fits once a row (for least squares and ridge all at once, by a formula).
+    cv : int, splitter, list of splits, "prefit" or None, default=5
+        Folds of "cv+", shuffled if an integer (None is 5). With "prefit", or a `sklearn.frozen.FrozenEstimator`, the
+        model is already fitted and all rows calibrate it ("split" only): they must not be those it was fitted to.
+    level : float, default=0.9
+        Probability 1 − α with which an interval is to hold the target; `predict_interval` takes others too.
+    share : float, default=0.25
+        Share of the rows that calibrate a split.
+    scale : regressor or None, default=None
+        For "split": a model of log |residual|, fitted like the main model; intervals are then wide where residuals are
+        large. None gives intervals of one width.
+    random_state : int, Generator, RandomState or None, default=None
+        Which rows calibrate, and which are in what fold.
+    n_jobs : int or None, default=None
+        Processes that fit the folds.
+
+    Attributes
+    ----------
+    estimator_ : regressor
+        What `predict` uses: fitted to all rows, or with "split" to those that do not calibrate.
+    estimators_ : list of regressors
+        One a fold; empty for "split", and where jackknife+ has a formula.
+    scores_ : array
+        The residuals |yᵢ − μ₋ᵢ(xᵢ)| of the calibration rows.
+    folds_ : array of shape (n_samples,)
+        The fold of each row with positive weight; −1 for rows that only the model of a split was fitted to.
+    guarantee_ : str
+        What is proven about the intervals of this fit at `level`.
+    certificate_ : Certificate
+        `closed-form`: that the scores are what the models and the rows give. It says nothing about new rows;
+        `guarantee_` does, if they are exchangeable with the old ones.
+    n_features_in_ : int
+        Number of columns, if the model counts them.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Their names, if the model knows them.
+
+    Notes
+    -----
+    With fewer than level/(1 − level) calibration rows no finite interval has the coverage asked for: the intervals are
+    then infinite, which is the truth, and a warning says how many rows are needed; `predict` is not affected.
+
+    The guarantee is about the average over new rows, not about each kind of row. Weights go to the fits; residuals
+    count equally, because weighted rows are not exchangeable. A row of weight zero is left out.
+
+    Memory beyond the models: O(n), and O(nd) for the formula of jackknife+.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable import Ridge
+    >>> from learnable.evaluation import ConformalRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 3))
+    >>> y = X[:, 0] + rng.normal(size=200)
+    >>> model = ConformalRegressor(Ridge(), method="jackknife+", level=0.9).fit(X, y)
+    >>> lower, upper = model.predict_interval([[0.0, 0.0, 0.0]])
+    >>> lower.round(1), upper.round(1)
+    (array([-1.8]), array([1.7]))
+    >>> model.guarantee_
+    'the interval of a new row, ... holds its target with probability at least 0.8, and typically 0.9'
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "estimator": Nothing() | _REGRESSOR,
+        "method": Options("split", "cv+", "jackknife+"),
+        "cv": CV,
+        "level": LEVEL,
+        "share": SHARE,
+        "scale": Nothing() | _REGRESSOR,
+        "random_state": RANDOM_STATE,
+        "n_jobs": N_JOBS,
+    }
+    _door = staticmethod(sample_door("numeric"))
+    _region = "interval"
+
+    scale_: Any
+    scale_range_: Array
+    loo_coef_: Array
+    loo_intercept_: Array
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        method: str = "split",
+        cv: Any = 5,
+        level: float = 0.9,
+        share: float = 0.25,
+        scale: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.cv = cv
+        self.level = level
+        self.share = share
+        self.scale = scale
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _fit(self, table: Sample, run: Run) -> Certificate:
+        if self.scale is not None and (self.method != "split" or is_prefit(self._inner(), self.cv)):
+            raise ParameterError("ConformalRegressor: scale needs method='split' and a model that is fitted here.")
+        return super()._fit(table, run)
+
+    def _calibrate(self, table: Sample) -> Array:
+        if self.scale is not None:
+            self._fit_scale(table)
+        return super()._calibrate(table)
+
+    def _fit_scale(self, table: Sample) -> None:
+        """Fit the model of log |residual| to the rows that the main model was fitted to."""
+        train = np.flatnonzero(self.folds_ < 0)
+        X, weight = take_rows(table.X, train), table.weights(train)
+        size = np.abs(table.y[train] - _predicted(self.estimator_, X))
+        typical = float(size.mean())
+        if typical == 0:
+            raise DataError("ConformalRegressor: the model fits its own rows exactly, so scale has nothing to learn.")
+        target = np.log(np.maximum(size, 1e-3 * typical))
+        part = Sample(X, target, weight, None, "", None)
+        [self.scale_] = fit_copies("ConformalRegressor", self.scale, part, [np.arange(len(train))])
+        self.scale_range_ = np.array([target.min(), target.max()])
+
+    def _spread(self, X: Any) -> Array | float:
+        """Return e^g(x), g the model of log |residual| within the range it was fitted to; 1 without such a model."""
+        if self.scale is None:
+            return 1.0
+        return np.exp(np.clip(_predicted(self.scale_, X), *self.scale_range_))
+
+    def _score_rows(self, model: Any, X: Any, y: NDArray[Any], rows: Rows) -> Array:
+        return np.abs(y - _predicted(model, X)) / self._spread(X)
+
+    def _leave_one_out(self, table: Sample) -> float | None:
+        alpha = penalty_of(self._inner()) if self.method == "jackknife+" else None
+        if alpha is None:
+            return None
+        fits = leave_one_out_fits("ConformalRegressor", self._inner(), self.estimator_, table, alpha)
+        if fits is None:
+            return None
+        self.loo_coef_, self.loo_intercept_ = fits.coef, fits.intercept
+        self.scores_ = np.abs(fits.errors)
+        return fits.disagreement
+
+    def predict_interval(self, X: Any, level: float | None = None) -> tuple[Array, Array]:
+        """Return lower and upper ends that hold a new target with probability `level`.
+
+        Parameters
+        ----------
+        X : array, sparse array or dataframe of shape (n_samples, n_features)
+            New rows, as the inner regressor takes them.
+        level : float, optional
+            Another level than that of the constructor.
+
+        Returns
+        -------
+        lower, upper : arrays of shape (n_samples,)
+            Infinite, with a warning, where the calibration rows are too few for the level.
+        """
+        check_is_fitted(self)
+        rank = self._rank(level)
+        if rank > len(self.scores_):
+            unbounded = np.full(len(self.predict(X)), np.inf)
+            return -unbounded, unbounded
+        if self.method == "split":
+            middle = _predicted(self.estimator_, X)
+            half = np.partition(self.scores_, rank - 1)[rank - 1] * self._spread(X)
+            return middle - half, middle + half
+        if self.method == "cv+":
+            shifts = np.column_stack([_predicted(model, X) for model in self.estimators_])
+            values, ends = self._sorted_scores()
+            lower, upper = -_select(-shifts, values, ends, rank), _select(shifts, values, ends, rank)
+        else:
+            ends_of = [self._select_each(block, rank) for block in self._leave_one_out_predictions(X)]
+            lower, upper = np.concatenate([e[0] for e in ends_of]), np.concatenate([e[1] for e in ends_of])
+        # Below level 1/2 the ends may cross; the interval between them still holds what it promises.
+        return np.minimum(lower, upper), np.maximum(lower, upper)
+
+    def _sorted_scores(self) -> tuple[Array, Rows]:
+        """Return the scores, fold by fold and sorted within each, and where the folds begin and end."""
+        order = np.lexsort((self.scores_, self.folds_))
+        return self.scores_[order], np.concatenate(([0], np.cumsum(np.bincount(self.folds_))))
+
+    def _select_each(self, predictions: Array, rank: int) -> tuple[Array, Array]:
+        upper = np.partition(predictions + self.scores_, rank - 1, axis=1)[:, rank - 1]
+        lower = -np.partition(self.scores_ - predictions, rank - 1, axis=1)[:, rank - 1]
+        return lower, upper
+
+    def _leave_one_out_predictions(self, X: Any) -> Iterator[Array]:
+        """Yield μ₋ᵢ(x) of shape (rows, n), for blocks of rows."""
+        linear = self._is_linear()
+        X = numbers_of(self.estimator_, X) if linear else as_container(X)
+        n_rows, step = count_rows(X), max(1, _BLOCK // len(self.scores_))
+        for start in range(0, max(n_rows, 1), step):
+            rows = np.arange(start, min(start + step, n_rows))
+            block = X if len(rows) == n_rows else take_rows(X, rows)
+            if linear:
+                yield block @ self.loo_coef_.T + self.loo_intercept_
+            else:
+                yield np.column_stack([_predicted(model, block) for model in self.estimators_])
+
+    def _inner(self) -> Any:
+        return Ridge() if self.estimator is None else self.estimator
+
+    def _is_linear(self) -> bool:
+        return hasattr(self, "loo_coef_")
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if (self.scores_ < 0).any():
+            raise ModelFileError("load: scores_ must not be negative.")
+        if self.scale is not None:
+            ends = getattr(self, "scale_range_", None)
+            if not isinstance(ends, np.ndarray) or ends.shape != (2,) or not np.isfinite(ends).all():
+                raise ModelFileError("load: scale_range_ must be two numbers.")
+            if not hasattr(self, "scale_"):
+                raise ModelFileError("load: the model of the residuals' size is missing.")
+        if self._is_linear():
+            coef, intercept = self.loo_coef_, getattr(self, "loo_intercept_", None)
+            n, d = len(self.scores_), getattr(self, "n_features_in_", 0)
+            for values, shape in ((coef, (n, d)), (intercept, (n,))):
+                if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != shape:
+                    raise ModelFileError("load: loo_coef_ and loo_intercept_ must have one row of numbers a score.")
+            if self.method != "jackknife+":
+                raise ModelFileError("load: only jackknife+ has leave-one-out coefficients.")
+
+
+def _predicted(model: Any, X: Any) -> Array:
+    """Return finite predictions (n,)."""
+    predictions = np.asarray(model.predict(X), dtype=np.float64)
+    if predictions.ndim == 2 and predictions.shape[1] == 1:
+        predictions = predictions[:, 0]
+    if predictions.ndim != 1 or not np.isfinite(predictions).all():
+        raise DataError(
+            f"ConformalRegressor: {type(model).__name__}.predict must give one finite number a row; got shape "
+            f"{predictions.shape}{'' if np.isfinite(predictions).all() else ' with numbers that are not finite'}."
+        )
+    return predictions
+
+
+def _select(shifts: Array, values: Array, ends: Rows, rank: int) -> Array:
+    """Return the rank-th smallest of all shifts[i, k] + v, v in fold k, for every row i."""
+    out = np.empty(len(shifts))
+    work = np.empty((2, shifts.shape[1]), dtype=np.int64)
+    select_shifted(np.ascontiguousarray(shifts), values, ends, rank, work[0], work[1], out)
+    return out

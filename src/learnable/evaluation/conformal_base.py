@@ -1,0 +1,250 @@
+r"""What conformal regression and classification share: which rows calibrate which model, ranks, and guarantees.
+
+Let s₁ … s_n be the scores of the calibration rows and s a new row's. If the rows are exchangeable, the rank of s among
+all n + 1 is uniform (ties aside), so that s is at most the ⌈(1 − α)(n + 1)⌉-th smallest score with probability at least
+1 − α, whatever the model and the distribution. Where that rank is n + 1, no finite bound has this property.
+
+- **split**: one model, fitted to rows that do not calibrate. Coverage ≥ 1 − α, and ≤ 1 − α + 1/(n + 1) without ties.
+- **CV+**: every row is scored by the model of the folds it is not in, and a new row is compared with each row under
+  that row's model. Coverage ≥ 1 − 2α − min{2(1 − 1/K)/(n/K + 1), (1 − K/n)/(K + 1)}, typically 1 − α.
+- **jackknife+**: CV+ with K = n. Coverage ≥ 1 − 2α, typically 1 − α.
+
+References: R. F. Barber, E. J. Candès, A. Ramdas and R. J. Tibshirani, Predictive inference with the jackknife+, Annals
+of Statistics 49, 2021, theorems 1 and 4; Y. Romano, M. Sesia and E. J. Candès, Classification with valid and adaptive
+coverage, NeurIPS 2020; V. Vovk, A. Gammerman and G. Shafer, Algorithmic learning in a random world, 2005.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.estimator import Estimator
+from ..core.parameters import Number, check_parameters
+from ..core.run import Run
+from ..meta.rows import take_rows
+from ._rows import Rows, Sample, adopt_features, fit_copies, is_prefit, splits_of
+
+Array = NDArray[np.float64]
+
+LEVEL = Number(low=0.0, high=1.0, low_open=True, high_open=True)
+SHARE = Number(low=0.0, high=1.0, low_open=True, high_open=True)
+#: Relative difference between a recorded score and the same score computed again.
+TOLERANCE = 1e-8
+
+
+class ConformalModel(Estimator):
+    """Base class; not to be used directly."""
+
+    #: Words for the guarantee: what holds a new row's target.
+    _region: ClassVar[str]
+
+    estimator: Any
+    method: str
+    cv: Any
+    level: float
+    share: float
+    random_state: Any
+    n_jobs: int | None
+
+    estimator_: Any
+    estimators_: list[Any]
+    folds_: Rows
+    scores_: Array
+    guarantee_: str
+
+    def _fit(self, table: Sample, run: Run) -> Certificate:
+        owner, n = type(self).__name__, table.n_rows
+        if n < 2:
+            raise DataError(f"{owner}: needs at least 2 rows, to fit and to calibrate; got n_samples = {n}.")
+        estimator = self._inner()
+        prefit = is_prefit(estimator, self.cv)
+        if prefit and self.method != "split":
+            raise ParameterError(f"{owner}: a fitted model has no folds; method must be 'split', got {self.method!r}.")
+        everything = np.arange(n)
+        self.estimators_ = []
+        if self.method == "split":
+            self.folds_ = np.zeros(n, dtype=np.int64) if prefit else self._hold_out(n)
+            train = np.flatnonzero(self.folds_ < 0)
+            self.estimator_ = estimator if prefit else fit_copies(owner, estimator, table, [train])[0]
+        else:
+            self.folds_ = self._cut(table)
+            [self.estimator_] = fit_copies(owner, estimator, table, [everything])
+        value = self._leave_one_out(table)
+        if value is None:
+            value = 0.0  # the scores are computed as they are defined
+            if self.method != "split":
+                parts = [np.flatnonzero(self.folds_ != k) for k in range(self._n_folds())]
+                self.estimators_ = fit_copies(owner, estimator, table, parts, self.n_jobs)
+            self.scores_ = self._calibrate(table)
+        adopt_features(self, self.estimator_)
+        if not np.isfinite(self.scores_).all():
+            raise DataError(f"{owner}: {type(self.estimator_).__name__} gives predictions that are not finite.")
+        self._rank(self.level)
+        self.guarantee_ = self._guarantee(prefit)
+        return Certificate("closed-form", value, TOLERANCE)
+
+    def _calibrate(self, table: Sample) -> Array:
+        """Return the scores of the calibration rows, in the order of the rows, each by the model of its fold."""
+        scores = np.full(table.n_rows, np.nan)
+        for k, model in enumerate(self._fold_models()):
+            rows = np.flatnonzero(self.folds_ == k)
+            scores[rows] = self._score_rows(model, take_rows(table.X, rows), table.y[rows], rows)
+        return scores[self.folds_ >= 0]
+
+    def _score_rows(self, model: Any, X: Any, y: NDArray[Any], rows: Rows) -> Array:
+        """Return how badly `model` fits each target."""
+        raise TypeError(f"{type(self).__name__} does not define _score_rows")
+
+    def _leave_one_out(self, table: Sample) -> float | None:
+        """Set the scores without refitting and return their relative error; None where there is no formula."""
+        return None
+
+    def _fold_models(self) -> list[Any]:
+        return [self.estimator_] if self.method == "split" else self.estimators_
+
+    def _n_folds(self) -> int:
+        return int(self.folds_.max()) + 1
+
+    def _hold_out(self, n: int) -> Rows:
+        """Choose the calibration rows of a split: 0 for them, -1 for those that the model is fitted to."""
+        n_calibration = min(max(1, round(self.share * n)), n - 1)
+        folds = np.full(n, -1, dtype=np.int64)
+        folds[self._generator().permutation(n)[:n_calibration]] = 0
+        return folds
+
+    def _cut(self, table: Sample) -> Rows:
+        """Return the fold of every row."""
+        owner, n = type(self).__name__, table.n_rows
+        if self.method == "jackknife+":
+            return np.arange(n)
+        n_folds = 5 if self.cv is None else self.cv
+        folds = np.full(n, -1, dtype=np.int64)
+        if isinstance(n_folds, (int, np.integer)):
+            if n_folds > n:
+                raise DataError(f"{owner}: {n_folds} folds need at least as many rows; got n_samples = {n}.")
+            # Shuffled: rows sorted by time or target would otherwise be predicted from the other end of the table.
+            folds[self._generator().permutation(n)] = np.arange(n) % n_folds
+            return folds
+        for k, (train, test) in enumerate(splits_of(owner, self.cv, table, classifier=False)):
+            complement = np.ones(n, dtype=bool)
+            complement[train] = False
+            if (folds[test] >= 0).any() or not np.array_equal(np.flatnonzero(complement), np.unique(test)):
+                raise ParameterError(f"{owner}: method='cv+' needs folds of which every row is in exactly one; see cv.")
+            folds[test] = k
+        if (folds < 0).any():
+            raise ParameterError(f"{owner}: cv leaves row {int(np.argmax(folds < 0))} out of all folds.")
+        return folds
+
+    def _generator(self) -> np.random.Generator:
+        return generator_of(self.random_state)
+
+    def _rank(self, level: float | None) -> int:
+        """Return ⌈level·(n + 1)⌉, having warned if it exceeds n."""
+        owner, n = type(self).__name__, len(self.scores_)
+        level = self.level if level is None else level
+        check_parameters(owner, {"level": level}, {"level": LEVEL})
+        rank = rank_of(level, n)
+        if rank > n:
+            warnings.warn(
+                f"{owner}: level {level:g} needs at least {rows_needed(level)} calibration rows, but there are {n}; "
+                f"only an unbounded {self._region} has this coverage. Add rows, or lower the level"
+                f"{', or use cv+' if self.method == 'split' else ''}.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return rank
+
+    def _guarantee(self, prefit: bool) -> str:
+        n, alpha = len(self.scores_), 1.0 - self.level
+        head = f"the {self._region} of a new row, exchangeable with the {n} calibration rows, holds its target with"
+        if self.method == "split":
+            given = ", provided that the model was not fitted to them" if prefit else ""
+            return f"{head} probability at least {self.level:g}{given}"
+        floor = max(0.0, 1.0 - 2.0 * alpha - fold_slack(n, self._n_folds()))
+        given = "" if self.method == "jackknife+" else " (folds of equal size)"
+        return f"{head} probability at least {floor:.4g}{given}, and typically {self.level:g}"
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predictions of the model fitted to all rows (of a split: to those that do not calibrate)."""
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.predict(X))
+
+    def _inner(self) -> Any:
+        raise TypeError(f"{type(self).__name__} does not define _inner")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._inner()).input_tags
+        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
+        return tags
+
+    def _check_loaded(self) -> None:
+        folds, scores = getattr(self, "folds_", None), getattr(self, "scores_", None)
+        if not isinstance(folds, np.ndarray) or folds.dtype != np.int64 or folds.ndim != 1 or not len(folds):
+            raise ModelFileError("load: folds_ must hold one fold a row.")
+        if not isinstance(scores, np.ndarray) or scores.dtype != np.float64 or not np.isfinite(scores).all():
+            raise ModelFileError("load: scores_ must be finite numbers.")
+        models, n_folds = getattr(self, "estimators_", None), self._n_folds()
+        if scores.shape != (int((folds >= 0).sum()),) or folds.min() < -1 or not len(scores):
+            raise ModelFileError("load: scores_ must have one number for each row of a fold.")
+        if not (hasattr(self, "estimator_") and isinstance(models, list)):
+            raise ModelFileError("load: the fitted models are missing.")
+        expected = 0 if self.method == "split" else n_folds
+        if (self.method == "split" and n_folds != 1) or (len(models) != expected and not self._is_linear()):
+            raise ModelFileError(f"load: {n_folds} folds do not fit {len(models)} models.")
+
+    def _is_linear(self) -> bool:
+        """Tell whether the folds' models are stored as coefficients."""
+        return False
+
+
+def rank_of(level: float, n: int) -> int:
+    """Return ⌈level·(n + 1)⌉ for the level as it is written in decimals: 0.55·100 is 55, not 55.00000000000001.
+
+    Examples
+    --------
+    >>> rank_of(0.9, 99), rank_of(0.55, 99), rank_of(0.9, 8)
+    (90, 55, 9)
+    """
+    return math.ceil(Fraction(repr(float(level))) * (n + 1))
+
+
+def rows_needed(level: float) -> int:
+    """Return the least n for which ⌈level·(n + 1)⌉ ≤ n.
+
+    Examples
+    --------
+    >>> rows_needed(0.9), rows_needed(0.95)
+    (9, 19)
+    """
+    exact = Fraction(repr(float(level)))
+    return math.ceil(exact / (1 - exact))
+
+
+def fold_slack(n: int, n_folds: int) -> float:
+    """Return what CV+ with K folds may lose beyond 2α: min{2(1 − 1/K)/(n/K + 1), (1 − K/n)/(K + 1)}.
+
+    Examples
+    --------
+    >>> fold_slack(100, 100)
+    0.0
+    """
+    by_size = 2.0 * (1.0 - 1.0 / n_folds) / (n / n_folds + 1.0)
+    return min(by_size, (1.0 - n_folds / n) / (n_folds + 1.0))
+
+
+def generator_of(random_state: Any) -> np.random.Generator:
+    """Return a Generator; one that is given is used, and moves on."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31, size=4))
+    return np.random.default_rng(random_state)

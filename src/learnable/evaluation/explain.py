@@ -1,0 +1,104 @@
+"""Why a model predicts what it predicts, and what more rows would do: importances and a learning curve, as a job."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .candidates import Candidate
+from .curves import learning_curve
+from .importance import permutation_importance
+from .measures import Measure, ranking_measure
+from .record import plain
+from .workspace import FINAL, Report, read_names, read_rows, read_split
+
+_MOST_ROWS: Final = 3000
+_MOST_TRAINING_ROWS: Final = 10_000
+_MOST_NUMBERS: Final = 2**24  # of a shuffled copy of the rows
+_MOST_COLUMNS: Final = 60
+_SHOWN_COLUMNS: Final = 30
+_REPEATS: Final = 5
+_SPLITS: Final = 3
+
+
+def explain_candidate(
+    report: Report,
+    folder: str,
+    candidate: Candidate,
+    task: str,
+    metric: str,
+    seed: int,
+    groups: NDArray[Any] | None = None,
+    times: NDArray[Any] | None = None,
+) -> None:
+    """Report `{"importances": …}` of the columns of the table on the hold-out, then `{"learning_curve": …}`; a job."""
+    warnings.simplefilter("ignore")
+    where = Path(folder)
+    data, measure = read_split(where, FINAL), ranking_measure(task, metric)
+    rng = np.random.default_rng(seed)
+    model = candidate.build(seed).fit(data.X_train, data.y_train)
+    rows = _some(len(data.y_test), min(_MOST_ROWS, max(50, _MOST_NUMBERS // max(data.X_test.shape[1], 1))), rng)
+    report(
+        {
+            "importances": importances(
+                model, data.X_test[rows], data.y_test[rows], read_names(where, FINAL)[1], measure, seed
+            )
+        }
+    )
+    rows = _some(len(data.y_train), _MOST_TRAINING_ROWS, rng)
+    numbers = read_rows(where, FINAL)[0][rows]
+    scheme = "grouped" if groups is not None else "time" if times is not None else "auto"
+    curve = learning_curve(
+        candidate.build(seed),
+        data.X_train[rows],
+        data.y_train[rows],
+        scoring=measure.scoring,
+        scheme=scheme,
+        groups=None if groups is None else groups[numbers],
+        time=None if times is None else times[numbers],
+        n_splits=_SPLITS,
+        random_state=seed,
+    )
+    report({"learning_curve": _as_measured(curve.to_dict(), measure)})
+
+
+def importances(
+    model: Any, X: Any, y: NDArray[Any], sources: list[str], measure: Measure, seed: int
+) -> list[dict[str, Any]]:
+    """Return how much score is lost when all features of one column of the table are shuffled together."""
+    groups: dict[str, list[int]] = {}
+    for position, source in enumerate(sources):
+        groups.setdefault(source, []).append(position)
+    if len(groups) > _MOST_COLUMNS:
+        groups = _weightiest(groups, model, X)
+    found = permutation_importance(
+        model, X, y, scoring=measure.scoring, n_repeats=_REPEATS, groups=groups, random_state=seed
+    )
+    shown: list[dict[str, Any]] = plain(found.to_dict()["importances"])
+    return shown[:_SHOWN_COLUMNS]
+
+
+def _weightiest(groups: dict[str, list[int]], model: Any, X: Any) -> dict[str, list[int]]:
+    """Return the columns with the largest coefficients, or the first ones of a model that has none."""
+    coef = np.abs(np.atleast_2d(getattr(model, "coef_", np.zeros((1, X.shape[1])))))
+    weight = coef.max(axis=0) if coef.shape[1] == X.shape[1] else np.zeros(X.shape[1])
+    order = sorted(groups, key=lambda name: -float(weight[groups[name]].max()))
+    return {name: groups[name] for name in order[:_MOST_COLUMNS]}
+
+
+def _some(n: int, most: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    return np.sort(rng.permutation(n)[:most])
+
+
+def _as_measured(curve: dict[str, Any], measure: Measure) -> dict[str, Any]:
+    """Return a curve in the measure's own units: scikit-learn turns errors around, so that greater is better."""
+    found = {key: curve[key] for key in ("train", "test", "low", "high")}
+    if not measure.greater_is_better:
+        found = {key: [None if v is None else -v for v in values] for key, values in found.items()}
+        found["low"], found["high"] = found["high"], found["low"]
+    result: dict[str, Any] = plain({"sizes": curve["values"], **found})
+    return result

@@ -1,0 +1,205 @@
+"""After the race: the winner on the hold-out, the winner kept, and the details of the best models, as time allows."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ..core.errors import ModelFileError
+from .leaderboard import winner_of
+from .race import Outcome
+from .record import Row, WinnerRecord
+
+if TYPE_CHECKING:
+    from .comparison import _Comparison
+
+_DETAILED_MODELS: Final = 3
+_FILE: Final = "winner.safetensors"
+_FEWEST_SECONDS: Final = 10.0  # for explanations, which may otherwise take as long as the race did
+
+
+class Finish:
+    """What happens once the models are ranked; each step is a job with a share of what time is left.
+
+    Attributes
+    ----------
+    winner : WinnerRecord or None
+        As the record has it.
+    details : dict
+        By the names of the models.
+    notes : list of str
+        What could not be done, and why.
+    """
+
+    def __init__(self, comparison: _Comparison, model_file: str | os.PathLike[str] | None) -> None:
+        self.comparison = comparison
+        self.model_file = model_file
+        self.winner: WinnerRecord | None = None
+        self.details: dict[str, dict[str, Any]] = {}
+        self.notes: list[str] = []
+
+    def announce(self, ranked: list[Row]) -> None:
+        """Name the winner, of whom nothing more is known yet."""
+        best = winner_of(ranked)
+        if best is None:
+            return
+        n_models = sum(row["rank"] is not None for row in ranked)
+        self.winner = WinnerRecord(
+            name=best["name"],
+            holdout=None,
+            optimism_note=_optimism_note(best, n_models, self.comparison.measure.label),
+            model_file=None,
+            predict_command=None,
+            refitted_on=None,
+            intervals=None,
+        )
+
+    def run(self, ranked: list[Row]) -> None:
+        """Do everything, the most important first."""
+        best = winner_of(ranked)
+        if best is None or self.winner is None:
+            return
+        self.judge(best["name"], share=0.5)
+        self.winner["holdout"] = self.details.get(best["name"], {}).pop("holdout", None)
+        if self.model_file is not None:
+            self.keep(best["name"])
+        if self.comparison.problem.task == "regression":
+            self.cover(best["name"])
+        models = [row["name"] for row in ranked if row["rank"] is not None and not row["baseline"]][:_DETAILED_MODELS]
+        self.explain(models[0])
+        for name in models[1:]:
+            self.judge(name, share=0.4)
+            self.details.get(name, {}).pop("holdout", None)
+            self.explain(name)
+
+    def judge(self, name: str, share: float) -> None:
+        """Score a model on the hold-out."""
+        problem = self.comparison.problem
+        outcome = self.do(
+            "judge:judge_candidate",
+            f"the hold-out score of {name}",
+            share,
+            name=name,
+            fits=1,
+            metric=self.comparison.measure.name,
+            classes=problem.classes,
+            level=0.95,
+            task=problem.task,
+        )
+        found: dict[str, Any] = {}
+        for message in outcome.messages:
+            found |= message.get("details", {})
+            if "holdout" in message:
+                found["holdout"] = message["holdout"]
+        if "on" in found or "holdout" in found:
+            self.details[name] = found
+
+    def keep(self, name: str) -> None:
+        """Refit the winner on all rows and move its file to where it belongs."""
+        problem = self.comparison.problem
+        outcome = self.do(
+            "keep:keep_candidate",
+            f"the model file of {name}",
+            0.8,
+            name=name,
+            fits=6 if problem.task == "regression" else 1,
+            task=problem.task,
+            labels=problem.labels,
+            target=problem.target,
+            groups=problem.groups,
+            file=_FILE,
+        )
+        if outcome.status != "ok" or self.winner is None or self.model_file is None:
+            return
+        _move(self.comparison.folder / _FILE, Path(self.model_file))
+        self.winner["model_file"] = str(self.model_file)
+        self.winner["refitted_on"] = f"all {len(problem.y)} rows, the hold-out included, after it was scored"
+
+    def cover(self, name: str) -> None:
+        """Count how many rows of the hold-out the intervals of the winner hold."""
+        problem = self.comparison.problem
+        outcome = self.do(
+            "keep:cover_holdout",
+            "the coverage of the intervals",
+            0.4,
+            name=name,
+            task=problem.task,
+            groups=problem.groups,
+        )
+        if outcome.status == "ok" and self.winner is not None:
+            self.winner["intervals"] = outcome.messages[-1]
+
+    def explain(self, name: str) -> None:
+        """Add importances and a learning curve to the details of a model."""
+        if name not in self.details:
+            return
+        outcome = self.do(
+            "explain:explain_candidate",
+            f"the importances and the learning curve of {name}",
+            0.5,
+            most=max(_FEWEST_SECONDS, self.comparison.seconds_of["models"]),
+            name=name,
+            task=self.comparison.problem.task,
+            metric=self.comparison.measure.name,
+            groups=self.comparison.problem.groups,
+            times=self.comparison.problem.times,
+        )
+        for message in outcome.messages:
+            self.details[name] |= message
+
+    def do(
+        self,
+        function: str,
+        what: str,
+        share: float,
+        *,
+        name: str,
+        most: float | None = None,
+        fits: int = 0,
+        **arguments: Any,
+    ) -> Outcome:
+        """Run one step with a share of what time is left, `most` at most; if it fails or has no time, note that.
+
+        Where the time would hardly do for the step's fits, a model that can stop early is told when.
+        """
+        comparison = self.comparison
+        left = comparison.clock.left(comparison.clock.reserve_for_end())
+        limits = [limit for limit in (most, None if left is None else share * left) if limit is not None]
+        seconds = min(limits, default=None)
+        row = next(row for row in comparison.rows if row["name"] == name)
+        if seconds is not None and fits and 3 * fits * (row["fit_seconds"] or 0.0) > seconds:
+            arguments["max_seconds"] = 0.7 * seconds / fits
+        comparison.emit({"kind": "stage", "text": what})
+        candidate = next(c for c in comparison.candidates if c.name == name)
+        if seconds is not None and seconds < 0.05:
+            outcome = Outcome("timeout", "no time was left")
+        else:
+            outcome = comparison.do(function, seconds=seconds, candidate=candidate, seed=comparison.seed, **arguments)
+        comparison.seconds_of["finish"] += outcome.seconds
+        if outcome.status == "interrupted":
+            raise KeyboardInterrupt
+        if outcome.status != "ok":
+            self.notes.append(f"Without {what}: {outcome.reason}.")
+        return outcome
+
+
+def _optimism_note(best: Row, n_models: int, label: str) -> str:
+    mean = "" if best["mean"] is None else f" of {best['mean']:.4g}"
+    return (
+        f"The cross-validated {label}{mean} was chosen as the best of {n_models}, so it is optimistic; the score on "
+        "the hold-out, which no model had seen, is the one to quote."
+    )
+
+
+def _move(source: Path, target: Path) -> None:
+    """Move a file in one step: a reader sees the old file or the new one."""
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        shutil.copyfile(source, temporary)
+        os.replace(temporary, target)
+    except OSError as error:
+        raise ModelFileError(f"compare: cannot write {target}: {error.strerror or error}.") from error
+    finally:
+        temporary.unlink(missing_ok=True)

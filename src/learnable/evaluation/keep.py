@@ -1,0 +1,94 @@
+"""The model that is kept: encoder, model and, for numbers, prediction intervals with a guarantee, in one file."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ..core.model_file import save
+from ..data.encoder import TableEncoder
+from ..meta.table_model import TableModel
+from .candidates import Candidate
+from .conformal import ConformalRegressor
+from .record import plain
+from .splits import make_splits
+from .workspace import FINAL, Report, read_features, read_rows
+
+INTERVAL_METHODS: Final = ("cv+", "split", "jackknife+", "none")
+LEVEL: Final = 0.9
+
+
+def table_model(model: Any, task: str, *, intervals: str = "cv+", seed: int = 0, groups: Any = None) -> Any:
+    """Return an unfitted model that takes the table as it is; for numbers, with conformal intervals unless "none".
+
+    With groups, the folds of "cv+" keep them together: a new row is then one of a new group.
+    """
+    encoder = TableEncoder(task="regression" if task == "regression" else "classification")
+    wrapped = TableModel(model, encoder=encoder)
+    if task != "regression" or intervals == "none":
+        return wrapped
+    cv: Any = 5
+    if groups is not None and intervals == "cv+":
+        cv = make_splits(len(groups), scheme="grouped", n_splits=5, groups=groups, random_state=seed)
+    return ConformalRegressor(wrapped, method=intervals, cv=cv, level=LEVEL, random_state=seed)
+
+
+def keep_candidate(
+    report: Report,
+    folder: str,
+    candidate: Candidate,
+    task: str,
+    labels: Any,
+    target: str,
+    seed: int,
+    file: str,
+    groups: Any = None,
+    max_seconds: float | None = None,
+) -> None:
+    """Fit a candidate to all rows and save it in the folder; a job. Reports `{"seconds"}`."""
+    warnings.simplefilter("ignore")
+    began = time.perf_counter()
+    y = np.load(Path(folder) / "y.npy")
+    model = table_model(candidate.build(seed, max_seconds), task, seed=seed, groups=groups)
+    model.fit(read_features(Path(folder)), y if labels is None else labels[y])
+    save(with_target(model, target), Path(folder) / file)
+    report({"seconds": time.perf_counter() - began})
+
+
+def with_target(model: Any, target: str) -> Any:
+    """Let a fitted model remember the name of its target, so that nobody has to name it again."""
+    model.target_name_ = target
+    return model
+
+
+def cover_holdout(
+    report: Report,
+    folder: str,
+    candidate: Candidate,
+    task: str,
+    seed: int,
+    groups: Any = None,
+    max_seconds: float | None = None,
+) -> None:
+    """Fit prediction intervals to the training rows and count the rows of the hold-out in them; a job."""
+    warnings.simplefilter("ignore")
+    where = Path(folder)
+    features, y = read_features(where), np.load(where / "y.npy")
+    train, test = read_rows(where, FINAL)
+    chosen = candidate.build(seed, max_seconds)
+    model = table_model(chosen, task, seed=seed, groups=None if groups is None else groups[train])
+    model.fit(features.take(train), y[train])
+    lower, upper = model.predict_interval(features.take(test))
+    covered = (lower <= y[test]) & (y[test] <= upper)
+    finite = np.isfinite(lower) & np.isfinite(upper)
+    found = {
+        "method": "cv+",
+        "level": LEVEL,
+        "holdout_coverage": float(np.mean(covered)),
+        "mean_width": float(np.mean((upper - lower)[finite])) if finite.any() else None,
+    }
+    report(plain(found))

@@ -1,0 +1,253 @@
+r"""Leave-one-out predictions: exactly, and for linear smoothers without refitting.
+
+A linear smoother predicts ŷ = Hy. The prediction for row i by the fit to all other rows misses yᵢ by
+
+    yᵢ − ŷ₍ᵢ₎ = (yᵢ − ŷᵢ)/(1 − hᵢᵢ),
+
+so that one fit gives all n of them. Where a row alone determines its own fit (hᵢᵢ = 1) this is 0/0: if that is so of
+every row, because there are as many columns as rows, its limit is taken, with √w(X − x̄) = U diag(s) Vᵀ,
+
+    yᵢ − ŷ₍ᵢ₎ = (U s⁻² Uᵀ√w(y − ȳ))ᵢ / (√wᵢ (U s⁻² Uᵀ)ᵢᵢ),
+
+and otherwise the few such rows are refitted.
+
+Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical Learning, 2nd ed., section 7.10.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr
+from sklearn import linear_model as sk
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures
+from sklearn.utils import get_tags
+
+from ..core.errors import DataError
+from ..core.parameters import Options, check_parameters
+from ..core.threads import interruptible
+from ..linear import LinearRegression, Ridge, RidgeCV
+from ..linear.spectrum import ridge_spectrum
+from ..meta.folds import fit_folds, fit_whole
+from ..meta.rows import RowTable, read_rows
+from ..solvers.least_squares import dense_rows
+from ..solvers.orthogonal import weighted_mean
+from .responses import OutOfFold
+
+Array = NDArray[np.float64]
+
+_LEAST_SQUARES = (LinearRegression, sk.LinearRegression)
+_RIDGE = (Ridge, RidgeCV, sk.Ridge, sk.RidgeCV)
+_INEXACT = ("sag", "saga", "lbfgs")  # scikit-learn's iterative solvers: their fit is not the smoother's
+_SMALLEST_FREEDOM = 1e-6  # below, dividing by 1 − h would lose more than ten digits
+_LARGEST_DENSE = 2e8  # numbers of a sparse table that may be written out
+
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """What is predicted for each row by the fit to all others.
+
+    Attributes
+    ----------
+    predictions : array of shape (n_rows,) or (n_rows, n_targets)
+        ŷ₍ᵢ₎; labels for a classifier.
+    responses : dict
+        The same, and probabilities and decision scores of a classifier, by the method's name.
+    classes : array or None
+        The labels, in the order of the columns of the probabilities.
+    method : str
+        "closed form" or "refits".
+    note : str
+        What to know about it.
+    """
+
+    predictions: NDArray[Any]
+    responses: dict[str, NDArray[Any]]
+    classes: Any
+    method: str
+    note: str = ""
+
+
+def leave_one_out_predictions(
+    model: Any, X: Any, y: Any, sample_weight: Any = None, *, method: str = "auto"
+) -> LeaveOneOut:
+    """Return the prediction for every row by the model fitted to all other rows.
+
+    Parameters
+    ----------
+    model : estimator
+        For least squares and ridge regression (ours and scikit-learn's), alone or after transformers that learn
+        nothing, one fit is enough; every other model is fitted n times. A model that has a method
+        `leave_one_out(X, y, sample_weight)` is asked.
+    X, y, sample_weight
+        As in `evaluate`.
+    method : {"auto", "refits"}
+        "refits" forces n fits.
+
+    Returns
+    -------
+    LeaveOneOut
+        The predictions. Those of RidgeCV keep the penalty that was chosen on all rows: a little optimistic, which
+        `method="refits"` avoids.
+
+    Examples
+    --------
+    >>> from learnable import LinearRegression
+    >>> from learnable.evaluation import leave_one_out_predictions
+    >>> found = leave_one_out_predictions(LinearRegression(), [[0.0], [1.0], [2.0]], [0.0, 1.0, 5.0])
+    >>> found.predictions.round(6), found.method
+    (array([-3. ,  2.5,  2. ]), 'closed form')
+    """
+    owner = "leave_one_out_predictions"
+    check_parameters(owner, {"method": method}, {"method": Options("auto", "refits")})
+    return leave_one_out(owner, model, read_rows(owner, X, y, sample_weight), method)
+
+
+def leave_one_out(owner: str, model: Any, table: RowTable, method: str = "auto") -> LeaveOneOut:
+    """Return leave-one-out predictions of a table that was read."""
+    if table.y is None:
+        raise DataError(f"{owner}: leave-one-out needs targets; y is None. Pass one target a row.")
+    if table.n_rows < 2:
+        raise DataError(f"{owner}: needs at least 2 rows to leave one out; got {table.n_rows}.")
+    if method == "auto" and hasattr(model, "leave_one_out"):
+        X, y, weight = table.X, table.y, table.weight
+        found = np.asarray(model.leave_one_out(X, y) if weight is None else model.leave_one_out(X, y, weight))
+        return LeaveOneOut(found, {"predict": found}, None, "closed form")
+    if method == "auto" and is_linear_smoother(model) and _fits_in_memory(table.X):
+        predictions = _closed_form(owner, model, table)
+        last = _last_step(model)
+        note = "the penalty was chosen once, on all rows" if isinstance(last, (RidgeCV, sk.RidgeCV)) else ""
+        return LeaveOneOut(predictions, {"predict": predictions}, None, "closed form", note)
+    return _refits(owner, model, table, np.arange(table.n_rows))
+
+
+def is_linear_smoother(model: Any) -> bool:
+    """Tell whether one fit gives the leave-one-out predictions."""
+    if isinstance(model, Pipeline) and not all(_learns_nothing(step) for _, step in model.steps[:-1]):
+        return False
+    last = _last_step(model)
+    if not isinstance(last, (*_LEAST_SQUARES, *_RIDGE)) or getattr(last, "positive", False):
+        return False
+    return isinstance(last, (Ridge, RidgeCV)) or getattr(last, "solver", None) not in _INEXACT
+
+
+def _closed_form(owner: str, model: Any, table: RowTable) -> NDArray[Any]:
+    fitted = fit_whole(owner, model, table)
+    last, features = fitted, table.X
+    if isinstance(fitted, Pipeline):
+        last = fitted.steps[-1][1]
+        features = fitted[:-1].transform(table.X) if len(fitted.steps) > 1 else table.X
+    predictions = np.array(fitted.predict(table.X), dtype=np.float64)
+    clean = Ridge._door(Ridge(), features, table.y, table.weight)
+    X, y, weight = dense_rows(clean.blocks)
+    kept = np.arange(table.n_rows) if clean.kept is None else np.flatnonzero(clean.kept)
+    errors = np.empty_like(y)
+    alphas = _penalties(last, y.shape[1])
+    for alpha in np.unique(alphas):
+        targets = np.flatnonzero(alphas == alpha)
+        if alpha > 0:
+            errors[:, targets] = _ridge_errors(X, y[:, targets], weight, last.fit_intercept, float(alpha))
+        else:
+            residuals = (np.asarray(table.y, dtype=np.float64) - predictions).reshape(table.n_rows, -1)
+            errors[:, targets] = _least_squares_errors(
+                X, y[:, targets], weight, residuals[kept][:, targets], last.fit_intercept, getattr(last, "rank_", None)
+            )
+    # A row without weight has no part in the fit: what the fit says of it is what it says without it.
+    predictions.reshape(table.n_rows, -1)[kept] = y - errors
+    unknown = np.flatnonzero(~np.isfinite(predictions.reshape(table.n_rows, -1)).all(axis=1))
+    if len(unknown):
+        chosen = _with_chosen_penalty(model, last)
+        predictions[unknown] = _refits(owner, chosen, table, unknown).predictions[unknown]
+    return predictions
+
+
+def _least_squares_errors(
+    X: Array, y: Array, weight: Array | None, residuals: Array, intercept: bool, rank: int | None
+) -> Array:
+    """Return yᵢ − ŷ₍ᵢ₎ of least squares (of minimum norm); NaN where a row has to be refitted."""
+    n, w = len(X), np.ones(len(X)) if weight is None else weight
+    exponents = np.frexp(np.abs(X).max(axis=0, initial=0.0))[1]
+    scaled = np.ldexp(X, -exponents)
+    root = np.sqrt(w / w.max())[:, None]
+    Q, R, _ = interruptible(
+        qr, root * (scaled - weighted_mean(scaled, weight, intercept)), mode="economic", pivoting=True
+    )
+    diagonal = np.abs(np.diag(R))
+    noise = np.finfo(np.float64).eps * max(X.shape) * diagonal.max(initial=0.0)
+    rank = int(np.count_nonzero(diagonal > noise)) if rank is None else rank
+    if rank >= n - intercept:
+        return _interpolation_errors(X, y, weight, intercept)
+    used = (Q[:, :rank] ** 2).sum(axis=1) + (w / w.sum() if intercept else 0.0)
+    free = np.where(1.0 - used > _SMALLEST_FREEDOM, 1.0 - used, np.nan)
+    return np.asarray(residuals / free[:, None])
+
+
+def _interpolation_errors(X: Array, y: Array, weight: Array | None, intercept: bool) -> Array:
+    """Return yᵢ − ŷ₍ᵢ₎ of the interpolation of minimum norm: the limit of ridge regression without penalty."""
+    spectrum = ridge_spectrum(X, y, weight, intercept=intercept, smallest_alpha=0.0)
+    if len(spectrum.values) != len(X) - intercept:
+        return np.full_like(y, np.nan)  # equal rows: some are determined by others, some are not
+    scaled = spectrum.left / spectrum.values
+    free = (scaled * spectrum.left).sum(axis=1) * spectrum.root_weight
+    return np.asarray(np.ldexp((scaled @ spectrum.projected) / free[:, None], spectrum.y_exponent))
+
+
+def _ridge_errors(X: Array, y: Array, weight: Array | None, intercept: bool, alpha: float) -> Array:
+    spectrum = ridge_spectrum(X, y, weight, intercept=intercept, smallest_alpha=alpha)
+    alphas = np.array([alpha])
+    free = spectrum.freedom(alphas)
+    errors = np.ldexp(spectrum.leave_one_out(alphas)[:, :, 0], spectrum.y_exponent)
+    # Formed from the complement, 1 − h is exact where the rows span everything; elsewhere it is a difference.
+    return np.asarray(np.where((free > _SMALLEST_FREEDOM) | spectrum._spans_everything(), errors, np.nan))
+
+
+def _refits(owner: str, model: Any, table: RowTable, rows: NDArray[np.int64]) -> LeaveOneOut:
+    """Predict some rows by as many fits to all other rows."""
+    everything = np.arange(table.n_rows)
+    found = OutOfFold(model, table)
+    for fold in fit_folds(
+        owner, model, table, [(np.delete(everything, row), everything[row : row + 1]) for row in rows]
+    ):
+        found.add(fold)
+    stand_in = found.stand_in()
+    responses = stand_in.responses
+    return LeaveOneOut(responses["predict"], responses, found.classes, "refits")
+
+
+def _penalties(last: Any, n_targets: int) -> Array:
+    if isinstance(last, _LEAST_SQUARES):
+        return np.zeros(n_targets)
+    alpha = last.alpha_ if isinstance(last, (RidgeCV, sk.RidgeCV)) else last.alpha
+    return np.asarray(np.broadcast_to(np.asarray(alpha, dtype=np.float64), (n_targets,)))
+
+
+def _with_chosen_penalty(model: Any, last: Any) -> Any:
+    """Return the model with the penalty that RidgeCV chose, as a plain ridge regression."""
+    if not isinstance(last, (RidgeCV, sk.RidgeCV)):
+        return model
+    plain = Ridge(alpha=last.alpha_, fit_intercept=last.fit_intercept)
+    if not isinstance(model, Pipeline):
+        return plain
+    return Pipeline([*clone(model).steps[:-1], (model.steps[-1][0], plain)])
+
+
+def _last_step(model: Any) -> Any:
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
+def _learns_nothing(step: Any) -> bool:
+    """Tell whether a transformer treats a row the same way whatever the other rows are."""
+    if isinstance(step, FunctionTransformer):  # any other function may look at all rows
+        return step.func is None or isinstance(step.func, np.ufunc)
+    if step is None or isinstance(step, (str, PolynomialFeatures)):
+        return True
+    return not get_tags(step).requires_fit
+
+
+def _fits_in_memory(X: Any) -> bool:
+    return not hasattr(X, "indptr") or float(X.shape[0]) * X.shape[1] <= _LARGEST_DENSE

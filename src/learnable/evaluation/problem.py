@@ -1,0 +1,298 @@
+"""From a table and the name of a column to a learning problem: which rows, which columns, which task, which targets.
+
+Rows whose target is missing are left out. Columns that cannot help are too: the target, groups and times, identifiers
+(unless they are wanted), and what the caller drops. What was decided is written down for people to read.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import DataError, DataTypeError, ParameterError
+from ..core.parameters import Options, check_parameters, optional
+from ..data.files import read_table
+from ..data.frames import is_frame, listed, open_frame
+from ..data.profile import profile
+from .record import DataRecord, plain
+
+FEWEST_ROWS = 10
+TASKS = ("regression", "binary", "multiclass")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A table that is ready to be learned from.
+
+    Attributes
+    ----------
+    features : pyarrow.Table
+        The columns to learn from; only rows that have a target.
+    y : (n,) float64, or (n,) int64 class codes
+        Targets.
+    labels : array or None
+        The classes themselves, sorted; `y` holds positions in it.
+    task : {"regression", "binary", "multiclass"}
+        What is predicted.
+    target : str
+        The name of the target's column.
+    groups, times : array or None
+        The group, or the time, of each row.
+    data : DataRecord
+        What the comparison record says of the table.
+    notes : list of str
+        What was decided about rows and columns.
+    """
+
+    features: Any
+    y: NDArray[Any]
+    labels: NDArray[Any] | None
+    task: str
+    target: str
+    groups: NDArray[Any] | None
+    times: NDArray[Any] | None
+    data: DataRecord
+    notes: list[str]
+
+    @property
+    def classes(self) -> list[str] | None:
+        """The classes as text."""
+        return None if self.labels is None else [str(label) for label in self.labels.tolist()]
+
+    @property
+    def targets(self) -> NDArray[Any]:
+        """The targets as a model should learn them: numbers, or the labels of the table."""
+        return self.y if self.labels is None else self.labels[self.y]
+
+
+def open_data(owner: str, data: Any) -> tuple[Any, str]:
+    """Return a path, dataframe or Arrow table as a pyarrow.Table, and a name for it."""
+    import pyarrow as pa
+
+    if isinstance(data, pa.Table):
+        return _with_unique_columns(owner, data), "table"
+    if is_frame(data):
+        return _with_unique_columns(owner, open_frame(owner, data).to_arrow()), "table"
+    if isinstance(data, (str, os.PathLike)):
+        return _with_unique_columns(owner, read_table(data)), Path(os.fspath(data)).name
+    raise DataTypeError(f"{owner}: data must be a path, a dataframe or a pyarrow.Table; got {type(data).__name__}.")
+
+
+def read_problem(
+    owner: str,
+    data: Any,
+    target: str,
+    *,
+    groups: str | None = None,
+    time: str | None = None,
+    task: str | None = None,
+    drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    source: str | None = None,
+    fewest_rows: int = FEWEST_ROWS,
+) -> Problem:
+    """Read a table and decide what there is to learn.
+
+    Parameters
+    ----------
+    owner : str
+        Who asks; begins every error.
+    data : path, dataframe or pyarrow.Table
+        The table.
+    target : str
+        The column to predict.
+    groups, time : str, optional
+        Columns that say which rows belong together, or when they were seen; they are not learned from.
+    task : {"regression", "classification"}, optional
+        What the target is; by default the profile decides.
+    drop : sequence of str
+        Columns to leave out.
+    keep : sequence of str
+        Columns to learn from although they look like identifiers.
+    source : str, optional
+        The name of the table.
+    fewest_rows : int
+        Fewer rows with a target are refused.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from learnable.evaluation.problem import read_problem
+    >>> table = pa.table({"x": list(range(20)), "y": ["a", "b"] * 9 + ["a", None]})
+    >>> problem = read_problem("compare", table, "y", keep=["x"])
+    >>> problem.task, problem.classes, problem.notes
+    ('binary', ['a', 'b'], ["1 row without a value in 'y' is left out"])
+    """
+    table, name = open_data(owner, data)
+    names = list(table.column_names)
+    for column, role in [(target, "target"), (groups, "groups"), (time, "time"), *((c, "drop") for c in drop)]:
+        if column is not None:
+            check_column(owner, column, names, role)
+    check_parameters(owner, {"task": task}, {"task": optional(Options("regression", "classification"))})
+    _check_roles(owner, target, groups, time, drop, keep)
+    table, notes = rows_with_target(owner, table, target, fewest_rows)
+    n_notes = len(notes)
+    table = table.drop_columns(list(drop))
+    record = plain(profile(table, target, groups=groups, time=time, task=_task(table[target], task)).to_dict())
+    for column in record["profile"]:
+        if column["name"] in keep and column["role"] == "dropped" and column["kind"] == "identifier":
+            column["role"] = "feature"
+    features = [column["name"] for column in record["profile"] if column["role"] == "feature"]
+    left_out = [column["name"] for column in record["profile"] if column["role"] == "dropped"]
+    if left_out:
+        notes.append(f"columns left out because constant, empty or an identifier: {listed(left_out)}")
+    if drop:
+        notes.append(f"columns left out as asked: {listed(list(drop))}")
+    if not features:
+        raise DataError(
+            f"{owner}: there is no column to learn from: besides {target!r} the table has "
+            f"{listed(left_out) + ' (constant, empty or identifiers)' if left_out else 'nothing'}. Use a table with "
+            "more columns, or keep one of these."
+        )
+    y, labels = read_targets(owner, table[target], record["task"], target)
+    taken = {key: _values(owner, table[column], column) for key, column in (("g", groups), ("t", time)) if column}
+    data_record = _data_record(record, source or name, target, labels, y)
+    data_record["warnings"] = [
+        {"kind": "missing", "column": target, "text": note} for note in notes[:n_notes]
+    ] + record["warnings"]
+    return Problem(
+        table.select(features).combine_chunks(),
+        y,
+        labels,
+        record["task"],
+        target,
+        taken.get("g"),
+        taken.get("t"),
+        data_record,
+        notes,
+    )
+
+
+def _task(column: Any, wanted: str | None) -> str | None:
+    """Return the profile's word for what the caller wants to predict."""
+    import pyarrow.compute as pc
+
+    if wanted is None or wanted == "regression":
+        return wanted
+    return "binary" if pc.count_distinct(column).as_py() <= 2 else "multiclass"
+
+
+def check_column(owner: str, name: str, names: Sequence[str], role: str) -> None:
+    """Raise unless the table has the column; suggest the names that are close."""
+    if name in names:
+        return
+    close = difflib.get_close_matches(name, names, 3, 0.6) or [n for n in names if n.lower() == name.lower()]
+    shown = listed(names) if len(names) <= 8 else f"{listed(names[:5])}, …, {listed(names[-3:])}"
+    hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"its columns are {shown}."
+    raise DataError(f"{owner}: the table has no column {name!r} ({role}); {hint}")
+
+
+def _check_roles(
+    owner: str, target: str, groups: str | None, time: str | None, drop: Sequence[str], keep: Sequence[str]
+) -> None:
+    if groups is not None and time is not None:
+        raise ParameterError(f"{owner}: rows can be split by groups or by time, not both; give one of them.")
+    for name, role in ((groups, "groups"), (time, "time")):
+        if name is not None and name == target:
+            raise ParameterError(f"{owner}: {name!r} is the target, so it cannot be {role} too.")
+    clash = [name for name in drop if name in (target, groups, time) or name in keep]
+    if clash:
+        raise ParameterError(f"{owner}: {clash[0]!r} cannot be dropped: it is needed. Leave it out of drop.")
+
+
+def rows_with_target(owner: str, table: Any, target: str, fewest: int) -> tuple[Any, list[str]]:
+    """Return the rows that have a target, and a note if others were left out."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if table.num_rows == 0:
+        raise DataError(f"{owner}: the table has no rows, only the columns {listed(table.column_names)}.")
+    column = table[target]
+    if pa.types.is_dictionary(column.type):
+        column = pc.cast(column, column.type.value_type)
+        table = table.set_column(table.column_names.index(target), target, column)
+    missing = pc.is_null(column, nan_is_null=True)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        missing = pc.or_(missing, pc.equal(pc.utf8_trim_whitespace(pc.fill_null(column, "")), ""))
+    n_missing = int(pc.sum(missing).as_py() or 0)
+    notes = []
+    if n_missing:
+        table = table.filter(pc.invert(missing))
+        rows = "row" if n_missing == 1 else "rows"
+        notes.append(f"{n_missing} {rows} without a value in {target!r} {'is' if n_missing == 1 else 'are'} left out")
+    if table.num_rows < fewest:
+        raise DataError(f"{owner}: {table.num_rows} row(s) with a value in {target!r}; at least {fewest} are needed.")
+    return table, notes
+
+
+def read_targets(owner: str, column: Any, task: str, name: str) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Return the targets as numbers, or as codes of the sorted classes, and the classes."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if task == "regression":
+        try:
+            y = np.asarray(pc.cast(column, pa.float64()).to_numpy(), dtype=np.float64)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError) as error:
+            raise DataTypeError(
+                f"{owner}: the target {name!r} is of type {column.type}, not a number, so it cannot be regressed on."
+            ) from error
+        if not np.isfinite(y).all():
+            raise DataError(f"{owner}: the target {name!r} has infinite values; replace them.")
+        if np.ptp(y) == 0:
+            raise DataError(f"{owner}: the target {name!r} is {y[0]:g} in every row: there is nothing to predict.")
+        return y, None
+    encoded = column.combine_chunks().dictionary_encode()
+    labels = np.array(encoded.dictionary.to_pylist())
+    if len(labels) < 2:
+        raise DataError(
+            f"{owner}: the target {name!r} has one class only, {labels.tolist()[0]!r}: there is nothing to predict."
+        )
+    order = np.argsort(labels, kind="stable")
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return place[encoded.indices.to_numpy(zero_copy_only=False)], labels[order]
+
+
+def _values(owner: str, column: Any, name: str) -> NDArray[Any]:
+    if column.null_count:
+        raise DataError(
+            f"{owner}: column {name!r}, which says how to split the rows, is missing in {column.null_count} of them; "
+            "fill it in."
+        )
+    return np.asarray(column.to_numpy())
+
+
+def _with_unique_columns(owner: str, table: Any) -> Any:
+    names = table.column_names
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise DataError(f"{owner}: the column name {listed(twice)} occurs more than once. Rename the columns.")
+    return table
+
+
+def _data_record(
+    record: dict[str, Any], source: str, target: str, labels: NDArray[Any] | None, y: NDArray[Any]
+) -> DataRecord:
+    counts = None if labels is None else np.bincount(y, minlength=len(labels)).tolist()
+    return DataRecord(
+        source=source,
+        rows=record["rows"],
+        columns=record["columns"],
+        target=target,
+        task=record["task"],
+        task_reason=record["task_reason"],
+        classes=None if labels is None else [str(label) for label in labels.tolist()],
+        class_counts=counts,
+        duplicate_rows=record["duplicate_rows"],
+        fingerprint="",
+        profile=record["profile"],
+        warnings=record["warnings"],
+    )

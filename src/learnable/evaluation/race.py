@@ -1,0 +1,226 @@
+"""One job, one process: started fresh in milliseconds, killed at its deadline, its failure a sentence.
+
+Processes are forked from a *forkserver*: a clean process that holds no data and no threads of the caller, and that has
+imported the models once. A job reports through a pipe; what it prints is dropped. It ends for one of five reasons:
+it is done, it raised, its process died, its time was up, or the caller was interrupted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from multiprocessing import connection as pipes
+from typing import Any, Final, Literal
+
+from .worker import serve, stand_by
+
+_PRELOAD: Final = ("learnable.evaluation.preload",)
+_METHOD: Final = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+_SIGNAL_WORDS: Final = {"SIGKILL": "killed (SIGKILL), perhaps because memory ran out", "SIGSEGV": "crashed (SIGSEGV)"}
+
+Ending = Literal["ok", "failed", "timeout", "interrupted"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended.
+
+    Attributes
+    ----------
+    status : {"ok", "failed", "timeout", "interrupted"}
+        How.
+    reason : str or None
+        Why not "ok", in one line.
+    messages : list
+        Everything the job reported before it ended.
+    seconds : float
+        From start to end, starting the process included.
+    """
+
+    status: Ending
+    reason: str | None
+    messages: list[Any] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+class Server:
+    """Starts jobs; the clean process behind it comes up in the background.
+
+    Examples
+    --------
+    >>> from learnable.evaluation.race import Server
+    >>> server = Server()
+    >>> server.wait_until_ready(timeout=60)
+    True
+    """
+
+    def __init__(self) -> None:
+        self._context: Any = multiprocessing.get_context(_METHOD)
+        self._ready = threading.Event()
+        asked = threading.Event()
+        with _ignoring_interrupts(), _hidden_main():
+            if _METHOD == "forkserver":
+                from multiprocessing import forkserver
+
+                self._context.set_forkserver_preload(list(_PRELOAD))
+                forkserver.ensure_running()
+            threading.Thread(target=self._knock, args=(asked,), daemon=True).start()
+            asked.wait(10)
+
+    def _knock(self, asked: threading.Event) -> None:
+        """Start a process that does nothing: it is up once the server has imported everything."""
+        with contextlib.suppress(OSError, EOFError, RuntimeError):  # whoever runs a job meets the same error, and tells
+            process = self._context.Process(target=stand_by, args=(_Signal(asked),))
+            process.start()
+            process.join()
+        asked.set()
+        self._ready.set()
+
+    def wait_until_ready(self, timeout: float | None = None) -> bool:
+        """Wait until jobs start at once; False if that takes longer than `timeout` seconds."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while not self._ready.wait(0.1 if end is None else max(0.0, min(0.1, end - time.monotonic()))):
+            if end is not None and time.monotonic() >= end:
+                return False
+        return True
+
+    def run(
+        self,
+        job: dict[str, Any],
+        *,
+        seconds: float | None = None,
+        on_message: Callable[[Any], None] | None = None,
+    ) -> Outcome:
+        """Run one job to its end; it never raises for what the job does.
+
+        Parameters
+        ----------
+        job : dict
+            `"function"` as `"module:name"`; the rest are its keyword arguments. Everything must be picklable.
+        seconds : float or None
+            After this time the process and all its children are killed.
+        on_message : callable, optional
+            Called in this process with everything that the job reports.
+        """
+        began = time.monotonic()
+        end = None if seconds is None else began + seconds
+        if not self.wait_until_ready(seconds):
+            return Outcome("timeout", "the process for models did not start in time", [], time.monotonic() - began)
+        ours, theirs = self._context.Pipe(duplex=False)
+        messages: list[Any] = []
+        process = self._context.Process(target=serve, args=(theirs, pickle.dumps(job)))
+        try:
+            try:
+                with contextlib.nullcontext() if _needs_main(job) else _hidden_main():
+                    process.start()
+            except (OSError, EOFError, RuntimeError) as error:
+                return Outcome("failed", f"no process could be started: {error}", [], time.monotonic() - began)
+            theirs.close()
+            status, reason = self._follow(process, ours, end, messages, on_message)
+        except KeyboardInterrupt:
+            status, reason = "interrupted", "stopped by Ctrl-C"
+        finally:
+            _end(process)
+            ours.close()
+            theirs.close()
+        if status == "timeout" and seconds is not None:
+            reason = f"stopped at its limit of {seconds:.3g} s"
+        return Outcome(status, reason, messages, time.monotonic() - began)
+
+    def _follow(
+        self, process: Any, pipe: Any, end: float | None, messages: list[Any], on_message: Callable[[Any], None] | None
+    ) -> tuple[Ending, str | None]:
+        """Collect what the job says until it is done, dead or out of time."""
+        while True:
+            left = None if end is None else end - time.monotonic()
+            if left is not None and left <= 0:
+                return "timeout", None
+            heard = pipes.wait([pipe, process.sentinel], 0.5 if left is None else min(0.5, left))
+            if pipe in heard:
+                try:
+                    kind, content = pipe.recv()
+                except (EOFError, OSError, pickle.UnpicklingError):
+                    process.join(5)
+                    return "failed", _describe_exit(process.exitcode)
+                if kind == "done":
+                    return "ok", None
+                if kind == "error":
+                    return "failed", content
+                messages.append(content)
+                if on_message is not None:
+                    on_message(content)
+            elif process.sentinel in heard:
+                return "failed", _describe_exit(process.exitcode)
+
+
+class _Signal:
+    """Sets an event when it is pickled: what the new process is told of the caller's script is then settled."""
+
+    def __init__(self, event: threading.Event) -> None:
+        self._event = event
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        self._event.set()
+        return (bool, ())
+
+
+def _describe_exit(code: int | None) -> str:
+    """Say why a process ended without a word."""
+    if code is not None and code < 0:
+        try:
+            name = signal.Signals(-code).name
+        except ValueError:
+            name = f"signal {-code}"
+        return f"its process was {_SIGNAL_WORDS.get(name, f'ended by {name}')}"
+    return f"its process ended without a result (exit code {code})"
+
+
+def _end(process: Any) -> None:
+    """Make sure that the process and its children are gone."""
+    if process.pid is None:
+        return
+    with contextlib.suppress(ProcessLookupError, PermissionError, AttributeError):
+        os.killpg(process.pid, signal.SIGKILL)  # the job leads a session of its own, children included
+    if process.is_alive():
+        with contextlib.suppress(OSError, ValueError):
+            process.kill()
+    process.join(5)
+
+
+def _needs_main(job: dict[str, Any]) -> bool:
+    """Tell whether the job holds an estimator of the caller's own script, which the process then has to import."""
+    candidate = job.get("candidate")
+    return type(getattr(candidate, "estimator", None)).__module__ == "__main__"
+
+
+@contextlib.contextmanager
+def _hidden_main() -> Iterator[None]:
+    """Let the new process not import the caller's script: it needs nothing of it, and without a guard it would loop."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+@contextlib.contextmanager
+def _ignoring_interrupts() -> Iterator[None]:
+    """Let a process that starts inside inherit a deaf ear for Ctrl-C: the caller decides what ends."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,164 @@
+"""How far predicted probabilities can be taken at their word: the data of a reliability diagram.
+
+Rows are sorted into bins by their predicted probability; in each, the share that came true is set against the mean
+prediction. The expected calibration error is the mean distance between the two, Σ_b (n_b/n) |observed_b − predicted_b|.
+
+Reference: C. Guo et al., On calibration of modern neural networks, ICML 2017, section 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import DataError
+from ..core.parameters import Number, Options, check_parameters
+from ..data.arrays import as_array, as_numbers
+from ..data.frames import read_values
+from ..data.targets import encode_classes, read_weight
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CalibrationTable:
+    """Predicted against observed, bin by bin.
+
+    Attributes
+    ----------
+    edges : array of shape (n_bins + 1,)
+        Ends of the bins; each holds its upper end, the first its lower end too.
+    mean_predicted : array of shape (n_bins,)
+        Mean probability predicted in the bin; NaN in an empty one.
+    observed : array of shape (n_bins,)
+        Share of its rows that came true; NaN in an empty one.
+    count : array of shape (n_bins,)
+        Number of rows.
+    expected_error : float
+        Mean of |observed − mean_predicted| over the rows.
+    largest_error : float
+        Greatest |observed − mean_predicted|.
+    kind : str
+        "positive": probability of the second class; "confidence": of the label that is predicted.
+    """
+
+    edges: Array
+    mean_predicted: Array
+    observed: Array
+    count: NDArray[np.int64]
+    expected_error: float
+    largest_error: float
+    kind: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON types: empty bins have None."""
+        return {
+            "bins": self.edges.tolist(),
+            "mean_predicted": _without_nan(self.mean_predicted),
+            "observed": _without_nan(self.observed),
+            "count": self.count.tolist(),
+            "expected_error": self.expected_error,
+            "largest_error": self.largest_error,
+            "kind": self.kind,
+        }
+
+
+def calibration_table(
+    y: Any,
+    p: Any,
+    bins: int = 10,
+    *,
+    strategy: str = "uniform",
+    classes: Any = None,
+    sample_weight: Any = None,
+) -> CalibrationTable:
+    """Return how often predictions of each size came true.
+
+    Parameters
+    ----------
+    y : array of shape (n_samples,)
+        The true labels.
+    p : array of shape (n_samples,) or (n_samples, n_classes)
+        Probability of the second class; or of all classes. With more than two, what is looked at is the probability of
+        the label predicted, and whether it is right.
+    bins : int, default=10
+        Number of bins.
+    strategy : {"uniform", "quantile"}, default="uniform"
+        Bins of equal width, or of (nearly) equally many rows; there may then be fewer.
+    classes : array of shape (n_classes,), optional
+        The labels in the order of the columns of p; needed only when y lacks some of them.
+    sample_weight : array of shape (n_samples,), optional
+        Weights of the rows in means and errors.
+
+    Returns
+    -------
+    CalibrationTable
+        The bins and the expected calibration error.
+
+    Examples
+    --------
+    >>> from learnable.evaluation import calibration_table
+    >>> table = calibration_table([0, 0, 1, 1], [0.1, 0.3, 0.6, 0.8], bins=2)
+    >>> table.mean_predicted, table.observed, table.count
+    (array([0.2, 0.7]), array([0., 1.]), array([2, 2]))
+    >>> round(table.expected_error, 3)
+    0.25
+    """
+    owner = "calibration_table"
+    given = {"bins": bins, "strategy": strategy}
+    check_parameters(owner, given, {"bins": Number(low=1, integer=True), "strategy": Options("uniform", "quantile")})
+    p = _read_probabilities(owner, p)
+    happened, predicted, kind = _events(owner, as_array(owner, read_values(owner, y), "y"), p, classes)
+    weight = read_weight(owner, sample_weight, len(p))
+    w = np.ones(len(p)) if weight is None else weight
+    edges = np.linspace(0.0, 1.0, bins + 1)
+    if strategy == "quantile":
+        edges = np.unique(np.quantile(predicted, edges))
+        edges = edges if len(edges) > 1 else np.array([edges[0], edges[0]])
+    n_bins = len(edges) - 1
+    place = np.clip(np.searchsorted(edges[1:-1], predicted, side="left"), 0, n_bins - 1)
+    total = np.bincount(place, w, n_bins)
+    with np.errstate(invalid="ignore"):
+        mean = np.bincount(place, w * predicted, n_bins) / total
+        share = np.bincount(place, w * happened, n_bins) / total
+    miss = np.where(total > 0, np.abs(share - mean), 0.0)
+    count = np.bincount(place, minlength=n_bins).astype(np.int64)
+    return CalibrationTable(edges, mean, share, count, float(total @ miss / total.sum()), float(miss.max()), kind)
+
+
+def _read_probabilities(owner: str, p: Any) -> Array:
+    values = as_numbers(owner, as_array(owner, read_values(owner, p), "p"), "p").astype(np.float64, copy=False)
+    if values.ndim not in (1, 2) or not len(values):
+        raise DataError(f"{owner}: p must have one probability a row, or one column a class; got shape {values.shape}.")
+    if not ((values >= 0) & (values <= 1)).all():  # NaN fails too
+        row = int(np.argmax(~((values >= 0) & (values <= 1)).reshape(len(values), -1).all(axis=1)))
+        raise DataError(f"{owner}: p must lie between 0 and 1; row {row} has {values[row]}. Pass probabilities.")
+    return values
+
+
+def _events(owner: str, y: NDArray[Any], p: Array, classes: Any) -> tuple[NDArray[np.bool_], Array, str]:
+    """Return whether the event came true, the probability it was given, and what the event is."""
+    if y.shape != (len(p),):
+        raise DataError(f"{owner}: y must have shape ({len(p)},), one label for each row of p; got {y.shape}.")
+    codes, found = encode_classes(owner, y)
+    n_classes = p.shape[1] if p.ndim == 2 else 2
+    labels = found.tolist() if classes is None else np.asarray(classes).tolist()
+    if classes is None and n_classes == 2 and len(labels) == 1 and labels[0] in (0, 1):
+        labels = [0, 1]  # a single class, but the usual labels: which one it is can be told
+    if len(labels) != n_classes or not set(found.tolist()) <= set(labels):
+        raise DataError(
+            f"{owner}: p is about {n_classes} classes, but there are {len(labels)} labels: pass `classes`, the labels "
+            "in the order of the columns."
+        )
+    place = np.array([labels.index(label) for label in found.tolist()])[codes]
+    if n_classes == 2:
+        return place == 1, p if p.ndim == 1 else p[:, 1], "positive"
+    best = p.argmax(axis=1)
+    return place == best, p[np.arange(len(p)), best], "confidence"
+
+
+def _without_nan(values: Array) -> list[float | None]:
+    return [None if np.isnan(value) else float(value) for value in values]

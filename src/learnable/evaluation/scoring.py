@@ -1,0 +1,75 @@
+"""Cross-validation of one candidate, as a job: fit, predict and measure, split by split."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+from ..core.certificate import Certificate
+from .candidates import Candidate
+from .measures import measure_all, predict_rows
+from .record import plain
+from .workspace import Report, read_split
+
+#: The share of a fold's time that a model with `max_seconds` may spend; the rest is for predictions and measures.
+_SHARE_OF_FIT = 0.7
+
+
+def score_candidate(
+    report: Report,
+    folder: str,
+    splits: list[str],
+    candidate: Candidate,
+    task: str,
+    n_classes: int | None,
+    seed: int,
+    seconds: float | None = None,
+) -> None:
+    """Fit and measure a candidate on each split; a job.
+
+    Reports one message for each split: its measures on test and training rows, its times, its certificate.
+    """
+    warnings.simplefilter("ignore")
+    end = None if seconds is None else time.monotonic() + seconds
+    for done, split in enumerate(splits):
+        data = read_split(Path(folder), split)
+        allowed = None if end is None else _SHARE_OF_FIT * (end - time.monotonic()) / (len(splits) - done)
+        model = candidate.build(seed, max_seconds=allowed)
+        began = time.perf_counter()
+        model.fit(data.X_train, data.y_train)
+        fitted = time.perf_counter()
+        prediction = predict_rows(model, data.X_test, n_classes)
+        predicted = time.perf_counter()
+        on_training_rows = predict_rows(model, data.X_train, n_classes)
+        report(
+            {
+                "split": split,
+                "test": measure_all(task, data.y_test, prediction),
+                "train": measure_all(task, data.y_train, on_training_rows),
+                "fit_seconds": fitted - began,
+                "predict_seconds": predicted - fitted,
+                "certificate": certificate_of(model),
+            }
+        )
+
+
+def certificate_of(model: Any) -> dict[str, Any] | None:
+    """Return a fitted model's certificate as JSON types; None for a model that has none, such as scikit-learn's."""
+    certificate = getattr(model, "certificate_", None)
+    return plain(certificate.to_dict()) if isinstance(certificate, Certificate) else None
+
+
+def weakest(certificates: list[dict[str, Any] | None]) -> dict[str, Any] | None:
+    """Return the certificate that says the least: one that does not hold, or the one nearest to its tolerance."""
+    found = [certificate for certificate in certificates if certificate is not None]
+    if not found:
+        return None
+
+    def weakness(certificate: dict[str, Any]) -> tuple[bool, float]:
+        value, tolerance = certificate["value"], certificate["tolerance"]
+        ratio = float("inf") if value is None else value / tolerance if tolerance else value
+        return not certificate["holds"], ratio
+
+    return max(found, key=weakness)

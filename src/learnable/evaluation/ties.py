@@ -1,0 +1,143 @@
+r"""Which models are as good as the best one: the corrected resampled t-test.
+
+Two models are scored on the same J folds. With the differences dⱼ, their mean d̄ and variance s²,
+
+    t = d̄ / √((1/J + n_test/n_train) s²)
+
+is compared with Student's t of J − 1 degrees of freedom. Without the term n_test/n_train the test would find
+differences where there are none, because the training sets of the folds overlap.
+
+Reference: C. Nadeau and Y. Bengio, Inference for the generalization error, Machine Learning 52, 2003.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr
+
+from ..core.errors import DataError
+from ..core.parameters import Number, check_parameters
+from .intervals import LEVEL
+
+Array = NDArray[np.float64]
+
+
+class TTest(NamedTuple):
+    """A test of no difference."""
+
+    t: float  #: the statistic; positive where the first model scores higher
+    p: float  #: two-sided: how often a difference as large would come by chance
+
+
+def corrected_t_test(scores_a: Any, scores_b: Any, n_train: float, n_test: float) -> TTest:
+    """Test whether two models, scored on the same folds, differ.
+
+    Parameters
+    ----------
+    scores_a, scores_b : arrays of shape (n_folds,)
+        Their scores, fold by fold.
+    n_train, n_test : int
+        Rows to train on and to test on in a fold (their mean, where folds differ).
+
+    Returns
+    -------
+    t, p : float
+        The statistic and the two-sided p-value. Equal scores in every fold give t = 0 and p = 1; the same difference in
+        every fold gives an infinite t and p = 0.
+
+    Examples
+    --------
+    >>> from learnable.evaluation import corrected_t_test
+    >>> t, p = corrected_t_test([0.91, 0.90, 0.93, 0.90, 0.92], [0.90, 0.88, 0.93, 0.89, 0.90], 80, 20)
+    >>> round(t, 2), round(p, 2)
+    (2.14, 0.1)
+    """
+    _check_sizes("corrected_t_test", n_train, n_test)
+    a, b = (np.asarray(scores, dtype=np.float64) for scores in (scores_a, scores_b))
+    if a.ndim != 1 or a.shape != b.shape or len(a) < 2:
+        raise DataError(
+            f"corrected_t_test: needs two or more scores of each model on the same folds; got shapes {a.shape} and "
+            f"{b.shape}."
+        )
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise DataError("corrected_t_test: a score is NaN or infinite; leave models that failed out.")
+    return _test_differences(a - b, n_train, n_test)
+
+
+def p_values_against_best(score_matrix: Any, n_train: float, n_test: float) -> Array:
+    """Return the p-value of each model against the one with the best mean.
+
+    Parameters
+    ----------
+    score_matrix : array of shape (n_models, n_folds)
+        Scores on the same folds; greater is better. A model with a NaN score failed.
+    n_train, n_test : int
+        Rows to train on and to test on in a fold.
+
+    Returns
+    -------
+    array of shape (n_models,)
+        One for the best model itself, NaN for a model that failed.
+
+    Examples
+    --------
+    >>> from learnable.evaluation import p_values_against_best
+    >>> p_values_against_best([[0.9, 0.8, 0.9], [0.9, 0.9, 0.8], [0.1, 0.2, 0.1]], 2, 1).round(3)
+    array([1.  , 1.  , 0.02])
+    """
+    owner = "p_values_against_best"
+    _check_sizes(owner, n_train, n_test)
+    scores = np.asarray(score_matrix, dtype=np.float64)
+    if scores.ndim != 2 or scores.shape[1] < 2:
+        raise DataError(f"{owner}: needs scores of shape (n_models, n_folds >= 2); got shape {scores.shape}.")
+    complete = np.asarray(np.isfinite(scores).all(axis=1))
+    p_values = np.full(len(scores), np.nan)
+    if complete.any():
+        best = int(np.argmax(np.where(complete, np.where(complete[:, None], scores, 0.0).mean(axis=1), -np.inf)))
+        for model in np.flatnonzero(complete):
+            p_values[model] = _test_differences(scores[best] - scores[model], n_train, n_test).p
+    return p_values
+
+
+def tied_with_best(score_matrix: Any, n_train: float, n_test: float, level: float = 0.05) -> NDArray[np.bool_]:
+    """Tell which models are tied with the best: the data show no difference at `level`.
+
+    Parameters
+    ----------
+    score_matrix : array of shape (n_models, n_folds)
+        Scores on the same folds; greater is better. A model with a NaN score failed, and is not tied.
+    n_train, n_test : int
+        Rows to train on and to test on in a fold.
+    level : float
+        Level of the two-sided test. Being tied is not being proven equal.
+
+    Returns
+    -------
+    array of bool of shape (n_models,)
+        True for the best model itself.
+
+    Examples
+    --------
+    >>> from learnable.evaluation import tied_with_best
+    >>> tied_with_best([[0.9, 0.8, 0.9], [0.9, 0.9, 0.8], [0.1, 0.2, 0.1]], 2, 1)
+    array([ True,  True, False])
+    """
+    check_parameters("tied_with_best", {"level": level}, {"level": LEVEL})
+    return np.asarray(p_values_against_best(score_matrix, n_train, n_test) >= level)
+
+
+def _test_differences(d: Array, n_train: float, n_test: float) -> TTest:
+    mean, spread = float(d.mean()), float(d.std(ddof=1))
+    if spread <= 1e-14 * float(np.abs(d).max(initial=0.0)):  # the same difference in every fold, up to rounding
+        return TTest(math.copysign(math.inf, mean), 0.0) if mean else TTest(0.0, 1.0)
+    t = mean / (math.sqrt(1.0 / len(d) + n_test / n_train) * spread)
+    return TTest(t, float(2.0 * stdtr(len(d) - 1, -abs(t))))
+
+
+def _check_sizes(owner: str, n_train: float, n_test: float) -> None:
+    positive = Number(low=0.0, low_open=True)
+    check_parameters(owner, {"n_train": n_train, "n_test": n_test}, {"n_train": positive, "n_test": positive})

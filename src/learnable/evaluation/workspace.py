@@ -1,0 +1,121 @@
+"""A temporary folder that all jobs of a comparison share: the table, the targets and every split, encoded once.
+
+Everything is memory-mapped by whoever reads it, so that a process costs no copy of the data. Splits are numbered
+from 0; the split called "final" has all training rows on one side and the hold-out on the other.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..core.errors import DataError
+
+FINAL: Final = "final"
+Report = Callable[[Any], None]
+
+
+class EncodedSplit(NamedTuple):
+    """The numbers of one split, memory-mapped."""
+
+    X_train: Any
+    y_train: NDArray[Any]
+    X_test: Any
+    y_test: NDArray[Any]
+
+
+def write_problem(folder: Path, features: Any, y: NDArray[Any], splits: dict[str, tuple[Any, Any]]) -> None:
+    """Write the table of features (pyarrow), the targets (numbers or class codes) and the row numbers of each split."""
+    import pyarrow as pa
+
+    try:
+        with pa.OSFile(str(folder / "features.arrow"), "wb") as sink, pa.ipc.new_file(sink, features.schema) as writer:
+            writer.write_table(features)
+        np.save(folder / "y.npy", y)
+        for name, (train, test) in splits.items():
+            np.save(folder / f"{name}.train.npy", train)
+            np.save(folder / f"{name}.test.npy", test)
+    except OSError as error:
+        raise DataError(
+            f"compare: cannot write temporary files to {folder.parent}: {error.strerror or error}; free some space, or "
+            "set TMPDIR to another folder."
+        ) from error
+
+
+def read_features(folder: Path) -> Any:
+    """Return the table of features, memory-mapped."""
+    import pyarrow as pa
+
+    return pa.ipc.open_file(pa.memory_map(str(folder / "features.arrow"))).read_all()
+
+
+def read_rows(folder: Path, split: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the row numbers of a split."""
+    return np.load(folder / f"{split}.train.npy"), np.load(folder / f"{split}.test.npy")
+
+
+def read_split(folder: Path, split: str) -> EncodedSplit:
+    """Return the encoded numbers of a split."""
+    y = np.load(folder / "y.npy", mmap_mode="r")
+    train, test = read_rows(folder, split)
+    X_train, X_test = (_read_matrix(folder / f"{split}.{side}") for side in ("X_train", "X_test"))
+    return EncodedSplit(X_train, np.asarray(y[train]), X_test, np.asarray(y[test]))
+
+
+def read_names(folder: Path, split: str) -> tuple[list[str], list[str]]:
+    """Return the names of the encoded columns of a split, and the input column that each comes from."""
+    document = json.loads((folder / f"{split}.names.json").read_text(encoding="utf-8"))
+    return document["names"], document["sources"]
+
+
+def encode_splits(report: Report, folder: str, splits: list[str], task: str) -> None:
+    """Encode each split by an encoder that has seen its training rows alone; a job.
+
+    Reports one `{"split", "seconds", "columns"}` for each split that is ready.
+    """
+    from ..data.encoder import TableEncoder
+
+    where = Path(folder)
+    features, y = read_features(where), np.load(where / "y.npy")
+    columns = features.column_names
+    for split in splits:
+        began = time.perf_counter()
+        train, test = read_rows(where, split)
+        encoder = TableEncoder(task="regression" if task == "regression" else "classification")
+        encoded = encoder.fit_transform(features.take(train), y[train])
+        _write_matrix(where / f"{split}.X_train", encoded)
+        _write_matrix(where / f"{split}.X_test", encoder.transform(features.take(test)))
+        names = [str(name) for name in encoder.get_feature_names_out()]
+        document = {"names": names, "sources": [columns[source] for source in encoder.sources_]}
+        (where / f"{split}.names.json").write_text(json.dumps(document), encoding="utf-8")
+        report({"split": split, "seconds": time.perf_counter() - began, "columns": len(names)})
+
+
+def _write_matrix(path: Path, X: Any) -> None:
+    if sp.issparse(X):
+        X = sp.csr_array(X)
+        for part in ("data", "indices", "indptr"):
+            np.save(f"{path}.{part}.npy", getattr(X, part))
+        np.save(f"{path}.shape.npy", np.array(X.shape))
+    else:
+        np.save(f"{path}.npy", np.ascontiguousarray(X))
+
+
+def _read_matrix(path: Path) -> Any:
+    if os.path.exists(f"{path}.npy"):
+        return _map(f"{path}.npy")
+    parts = tuple(_map(f"{path}.{part}.npy") for part in ("data", "indices", "indptr"))
+    return sp.csr_array(parts, shape=tuple(np.load(f"{path}.shape.npy")))
+
+
+def _map(path: str) -> NDArray[Any]:
+    """Map a file so that writing changes no file: kernels are compiled for writable arrays, estimators may scribble."""
+    return np.asarray(np.load(path, mmap_mode="c"))

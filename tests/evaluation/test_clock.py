@@ -1,0 +1,25 @@
+import time
+
+import pytest
+
+from learnable.evaluation.clock import Clock
+
+
+def test_without_a_limit_there_is_always_time():
+    clock = Clock()
+    assert clock.left() is None and clock.share(3) is None
+    assert clock.reserve_for_end() == clock.reserve_for_finish(99.0) == 0.0
+
+
+def test_a_limit_counts_from_its_start_and_never_below_zero():
+    assert Clock(10.0, time.monotonic() - 100.0).left() == 0.0
+    assert Clock(1000.0, time.monotonic() - 100.0).left() == pytest.approx(900.0, abs=5.0)
+
+
+@pytest.mark.parametrize("seconds", [0.5, 5.0, 60.0, 3600.0])
+@pytest.mark.parametrize("estimate", [0.0, 4.0, 1e6])
+def test_the_models_always_get_some_time(seconds, estimate):
+    clock = Clock(seconds)
+    reserve = clock.reserve_for_finish(estimate)
+    assert 0.0 < clock.reserve_for_end() < reserve < seconds
+    assert clock.share(1, reserve) > 0.2 * seconds

@@ -1,0 +1,66 @@
+from contextlib import ExitStack
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from tests.evaluation.tables import numbers
+
+from learnable.core.errors import DataError
+from learnable.data.encoder import TableEncoder
+from learnable.evaluation.folder import remove_all, temporary_folder
+from learnable.evaluation.workspace import encode_splits, read_names, read_split, write_problem
+
+
+def prepared(folder, table, y, split):
+    write_problem(folder, table, y, {"final": split})
+    messages = []
+    encode_splits(messages.append, str(folder), ["final"], "regression")
+    assert messages[0]["split"] == "final"
+    return read_split(folder, "final")
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_split_comes_back_as_the_encoder_made_it(wide, tmp_path):
+    """Law: the numbers on disk are those of an encoder that saw the training rows alone, dense or sparse."""
+    table = numbers(120)
+    y = table["y"].to_numpy()
+    table = table.drop_columns(["y"])
+    if wide:
+        words = [f"some words {i} and {i * 7 % 13}" for i in range(120)]
+        table = table.append_column("text", pa.array(words))
+    train, test = np.arange(0, 120, 2), np.arange(1, 120, 2)
+    data = prepared(tmp_path, table, y, (train, test))
+    encoder = TableEncoder(task="regression")
+    expected = encoder.fit_transform(table.take(train), y[train])
+    assert sp.issparse(data.X_train) == sp.issparse(expected) == wide
+    for found, wanted in ((data.X_train, expected), (data.X_test, encoder.transform(table.take(test)))):
+        assert (abs(found - wanted)).max() == 0
+    assert np.array_equal(data.y_train, y[train]) and np.array_equal(data.y_test, y[test])
+    names, sources = read_names(tmp_path, "final")
+    assert len(names) == len(sources) == data.X_train.shape[1] and set(sources) <= set(table.column_names)
+
+
+def test_a_model_may_scribble_on_its_rows_without_changing_the_file(tmp_path):
+    table = numbers(40)
+    data = prepared(tmp_path, table.select(["x"]), table["y"].to_numpy(), (np.arange(30), np.arange(30, 40)))
+    before = data.X_train.copy()
+    data.X_train[:] = 7.0
+    assert np.array_equal(read_split(tmp_path, "final").X_train, before)
+
+
+def test_a_folder_is_removed_after_an_error_too():
+    inside = ExitStack()
+    folder = inside.enter_context(temporary_folder())
+    (folder / "file").write_text("x")
+    with pytest.raises(ZeroDivisionError), inside:
+        raise ZeroDivisionError
+    assert not folder.exists()
+    with temporary_folder() as folder:
+        remove_all()
+        assert not folder.exists()
+
+
+def test_a_full_disk_is_said(tmp_path):
+    with pytest.raises(DataError, match="temporary files"):
+        write_problem(tmp_path / "nowhere", numbers(), np.zeros(240), {})
