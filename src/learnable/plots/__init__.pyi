@@ -1,0 +1,14 @@
+from .curves import learning_curve as learning_curve
+from .curves import line_with_band as line_with_band
+from .curves import reliability_diagram as reliability_diagram
+from .curves import roc_curves as roc_curves
+from .distributions import bars as bars
+from .distributions import histogram as histogram
+from .distributions import sparkline as sparkline
+from .intervals import dot_intervals as dot_intervals
+from .intervals import scale_axis as scale_axis
+from .intervals import whisker as whisker
+from .markup import Markup as Markup
+from .matrix import confusion_matrix as confusion_matrix
+from .points import residual_plot as residual_plot
+from .points import scatter as scatter

@@ -1,0 +1,5 @@
+from .advice import advise as advise
+from .card import card as card
+from .model import Report as Report
+from .model import report as report
+from .render import render as render

@@ -1,0 +1,217 @@
+"""What is drawn for one model: residuals or ROC, calibration, confusion, coefficients, importances, learning curve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ..core.errors import DataError
+from ..plots import (
+    confusion_matrix,
+    histogram,
+    learning_curve,
+    reliability_diagram,
+    residual_plot,
+    roc_curves,
+    scale_axis,
+    scatter,
+    whisker,
+)
+from ..plots.axes import extent
+from ..plots.axes import numbers as arrays
+from ..plots.markup import Markup, isolated, join
+from ..plots.matrix import row_shares
+from .advice import read_curve
+from .numbers import Numbers, decimals_for, is_number
+from .words import interval, name
+
+_MOST_EFFECTS: Final = 20
+_MOST_CURVES: Final = 6
+#: Up to here a confusion matrix is a table of numbers; beyond, a map and its worst confusions.
+_TABLE_CLASSES: Final = 30
+_WORST: Final = 10
+
+Place = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Effects:
+    """Coefficients or importances as lines of a table."""
+
+    lines: list[tuple[Markup, Markup, Markup, Markup | None]]
+    axis: Markup
+    with_intervals: bool
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure: a title, what is drawn, how to read it."""
+
+    title: str
+    caption: Markup
+    svg: Markup | None = None
+    effects: Effects | None = None
+    matrix: dict[str, Any] | None = None
+    notes: list[Markup] | None = None
+    wide: bool = False
+
+
+def figures(numbers: Numbers, key: str, metric: str) -> list[Figure]:
+    """Return the figures of the model whose details stand at `key`, in the order in which they are read."""
+    place: Place = ("details", key)
+    details = numbers.at(*place) or {}
+    drawn: list[Figure] = []
+    parts: tuple[tuple[str, Callable[[Numbers, Place, Any, str], list[Figure]]], ...] = (
+        ("residuals", _residuals),
+        ("roc", _roc),
+        ("calibration", _calibration),
+        ("confusion", _confusion),
+        ("coefficients", _coefficients),
+        ("importances", _importances),
+        ("learning_curve", _learning_curve),
+    )
+    for part, draw in parts:
+        if details.get(part):
+            try:
+                drawn += draw(numbers, (*place, part), details[part], metric)
+            except DataError as error:  # one part of a record that cannot be drawn must not cost the report
+                title = part.replace("_", " ").capitalize()
+                drawn.append(Figure(title, join([f"This part of the record cannot be drawn: {error}"])))
+    return sorted(drawn, key=lambda figure: figure.wide)  # small ones first, side by side
+
+
+def _residuals(numbers: Numbers, place: Place, part: Any, metric: str) -> list[Figure]:
+    predicted, actual = arrays("residuals", predicted=part.get("predicted") or [], actual=part.get("actual") or [])
+    known = np.isfinite(predicted) & np.isfinite(actual)
+    if not known.any():
+        return []
+    target = isolated(numbers.at("data", "target") or "target", 30)
+    agreement = scatter(
+        predicted, actual, title=f"Actual {target} against the prediction", x_label=f"predicted {target}",
+        y_label="actual", reference="diagonal",
+    )  # fmt: skip
+    spread = residual_plot(predicted, actual, title="Residuals", x_label=f"predicted {target}")
+    counts, edges = np.histogram((actual - predicted)[known], bins=min(30, max(5, int(known.sum() ** 0.5))))
+    shape = histogram(edges, counts, title="Distribution of the residuals", x_label="actual − predicted", zero=True)
+    right = join(["Each point is a row; on the line the prediction is right."])
+    return [
+        Figure("Actual against predicted", right, agreement),
+        Figure("Residuals", join(["A pattern, a bend or a funnel, is something the model has not learned."]), spread),
+        Figure("Size of the errors", join(["Right of zero the prediction was too low, left of it too high."]), shape),
+    ]
+
+
+def _roc(numbers: Numbers, place: Place, part: Any, metric: str) -> list[Figure]:
+    curves = [(str(c.get("label")), c.get("fpr") or [], c.get("tpr") or []) for c in part]
+    areas = [c.get("auc") if is_number(c.get("auc")) else np.inf for c in part]
+    worst = int(np.argmin(areas))
+    drawing = roc_curves(curves, title="ROC curve", highlight=worst if len(curves) > 3 else None)
+    order = np.argsort(areas, kind="stable")
+    lines = [
+        join([name(curves[k][0], 40), ": AUC ", numbers.show(*place, int(k), "auc", decimals=3)])
+        for k in order[:_MOST_CURVES]
+    ]
+    text = "Each point is a threshold: how many positives it finds, at the price of how many false alarms. "
+    text += "The area under the curve is the chance that a positive row scores above a negative one."
+    if len(curves) > 3:
+        text += " The class that is hardest to tell apart is drawn strong; the lowest areas are listed."
+    title = "ROC curve" if len(curves) == 1 else "ROC curves, each class against the rest"
+    return [Figure(title, join([text]), drawing, notes=lines)]
+
+
+def _calibration(numbers: Numbers, place: Place, part: Any, metric: str) -> list[Figure]:
+    drawing = reliability_diagram(
+        part.get("mean_predicted") or [], part.get("observed") or [], part.get("count"), title="Reliability diagram"
+    )
+    text = "Of the rows that were given a probability, the share where it came true; on the line, probabilities can be "
+    return [Figure("Calibration", join([text + "taken at their word. Larger dots stand for more rows."]), drawing)]
+
+
+def _confusion(numbers: Numbers, place: Place, part: Any, metric: str) -> list[Figure]:
+    labels, counts = [str(label) for label in part.get("labels") or []], part.get("counts") or []
+    k = len(labels)
+    if not k or len(counts) != k or any(len(row) != k for row in counts):
+        raise DataError(f"confusion: {k} labels need as many rows and columns.")
+    table = np.array([[c if is_number(c) else 0.0 for c in row] for row in counts])
+    notes = _worst_confusions(numbers, place, labels, table) if k > 2 else None
+    text = "Rows are actual classes, columns the predicted ones; shades are shares of the row."
+    if k > _TABLE_CLASSES:
+        drawing = confusion_matrix(labels, table, title=f"Confusion matrix of {k} classes")
+        return [Figure("Confusion matrix", join([text]), drawing, notes=notes, wide=True)]
+    shares = row_shares(table)
+    cells = [
+        [
+            (numbers.show(*place, "counts", i, j, style="count"), f"{shares[i, j]:.2f}", i == j, not table[i, j])
+            for j in range(k)
+        ]
+        for i in range(k)
+    ]
+    matrix = {"labels": [name(label, 24) for label in labels], "cells": cells, "small": k > 8}
+    return [Figure("Confusion matrix", join([text]), matrix=matrix, notes=notes, wide=k > 5)]
+
+
+def _worst_confusions(numbers: Numbers, place: Place, labels: list[str], table: Any) -> list[Markup]:
+    wrong = table.copy()
+    np.fill_diagonal(wrong, 0)
+    order = np.argsort(-wrong, axis=None, kind="stable")[:_WORST]
+    pairs = [divmod(int(cell), len(labels)) for cell in order]
+    return [
+        join([name(labels[i], 30), " taken for ", name(labels[j], 30), ": ",
+              numbers.show(*place, "counts", i, j, style="count")])
+        for i, j in pairs if wrong[i, j] > 0
+    ]  # fmt: skip
+
+
+def _coefficients(numbers: Numbers, place: Place, part: Any, metric: str) -> list[Figure]:
+    what = "prediction" if numbers.at("data", "task") == "regression" else "log odds"
+    # A comparison encodes the table and standardises numbers; a model that came alone was fitted as it was.
+    encoded = numbers.at("subject") != "model"
+    unit = "unit of the encoded column (a standard deviation of a number)" if encoded else "unit of the column"
+    return _effects(numbers, place, part, "Coefficients", f"The change of the {what} for one {unit}, all else equal")
+
+
+def _importances(numbers: Numbers, place: Place, part: Any, metric: str) -> list[Figure]:
+    text = f"How much the score ({metric}) falls when the column is shuffled"
+    return _effects(numbers, place, part, "Importance of columns", text)
+
+
+def _effects(numbers: Numbers, place: Place, part: Any, title: str, text: str) -> list[Figure]:
+    usable = [k for k, entry in enumerate(part) if is_number(entry.get("value"))]
+    order = sorted(usable, key=lambda k: -abs(part[k]["value"]))[:_MOST_EFFECTS]
+    if not order:
+        return []
+    ends = [part[k][key] for k in order for key in ("low", "value", "high") if is_number(part[k].get(key))]
+    domain = extent([*ends, 0.0], pad=0.05)
+    halves = [
+        (part[k]["high"] - part[k]["low"]) / 2
+        for k in order
+        if is_number(part[k].get("low")) and is_number(part[k].get("high"))
+    ]
+    decimals = decimals_for(halves) if halves else None
+    lines = []
+    for k in order:
+        entry = part[k]
+        drawing = whisker(
+            entry["value"], entry.get("low"), entry.get("high"), domain=domain, marks=[0.0],
+            title=f"{title}: {isolated(entry.get('name'), 60)}",
+        )  # fmt: skip
+        at = (*place, k)
+        lines.append((name(entry.get("name"), 60), drawing, numbers.show(*at, "value", decimals=decimals),
+                      interval(numbers, at, decimals)))  # fmt: skip
+    intervals = any(line[3] is not None for line in lines)
+    pieces: list[Any] = [text, "; lines are intervals." if intervals else "."]
+    if len(part) > len(order):
+        pieces += [" The largest of ", numbers.length(*place), " are shown."]
+    axis = scale_axis(domain, title=f"Scale of {title.lower()}", most=4)
+    return [Figure(title, join(pieces), effects=Effects(lines, axis, intervals), wide=True)]
+
+
+def _learning_curve(numbers: Numbers, place: Place, part: Any, metric: str) -> list[Figure]:
+    drawing = learning_curve(
+        part.get("sizes") or [], part.get("train") or [], part.get("test") or [], part.get("low"), part.get("high"),
+        title="Learning curve", y_label=metric,
+    )  # fmt: skip
+    return [Figure("Learning curve", join([read_curve(part) or "The score as the training set grows."]), drawing)]

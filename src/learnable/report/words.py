@@ -1,0 +1,269 @@
+"""Certificates, bounds and results as plain sentences, their numbers taken from the record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ..plots.markup import Markup, clean, join, tag
+from .numbers import Numbers, is_number, text_of, word
+from .standing import Standing
+
+_NAME: Final = 120
+#: Where a long name may break: after a joint, as in "city=|Paris".
+_JOINTS: Final = re.compile(r"(?<=[=_./:])")
+
+_CLAIMS: Final = {
+    "closed-form": ("The equations that define the solution hold to a relative residual of ", "."),
+    "gap": ("The objective is at most ", " (relative) above the best value possible."),
+    "stationarity": ("The gradient at the solution vanishes up to ", " (relative)."),
+    "ascent": ("One more step would raise the objective by ", " (relative): a local optimum."),
+    "greedy": ("The share of splits that are not the best of their candidates is ", "."),
+    "chain": ("R-hat, which compares the chains with each other, exceeds one by ", "."),
+    "bellman": ("One more backup would change the values by ", "."),
+}
+
+#: How an interval was made, and what that promises. Keys are looked for inside the method's name, in this order.
+_METHODS: Final = {
+    "clopper": "It is the exact binomial interval (Clopper and Pearson): it covers the true value at least this often, "
+    "whatever the distribution and the number of rows.",
+    "bernstein": "It is the empirical Bernstein interval (Maurer and Pontil): it holds for every distribution and "
+    "every number of rows, at the price of being wide.",
+    "corrected": "It is Student's interval, corrected for folds that share training rows (Nadeau and Bengio): an "
+    "approximation.",
+    "bootstrap": "It is a bootstrap interval, from rows drawn again and again with replacement: right as the number of "
+    "rows grows.",
+    "delong": "It is DeLong's interval of the area under the curve: right as the number of rows grows.",
+    "fisher": "It rests on Fisher's transformation of a correlation: right for normal errors, otherwise approximate.",
+    "linearised": "It is Student's interval of the score, made linear in the rows: right as the number of rows grows.",
+    "one row": "One row gives no interval.",
+    "constant target": "A constant target gives no interval.",
+    "student": "It is Student's interval: exact for normal values, and for others right as the number of rows grows.",
+}
+_ALIASES: Final = {
+    "exact binomial": "clopper",
+    "t": "student",
+    "root of the t-interval": "student",
+    "t of the linearised score": "linearised",
+}
+
+_COVERAGE: Final = {
+    "split": "Split conformal prediction promises at least this level, on average over new rows like these.",
+    "cv+": "CV+ (Barber, Candès, Ramdas and Tibshirani) proves that they miss at most about twice as often as the "
+    "level says; in practice they keep the level.",
+    "jackknife+": "The jackknife+ (Barber, Candès, Ramdas and Tibshirani) proves that they miss at most twice as often "
+    "as the level says; in practice they keep the level.",
+}
+
+STATUS: Final = {
+    "failed": "failed",
+    "timeout": "out of time",
+    "interrupted": "interrupted",
+    "skipped": "not started",
+}
+
+WARNINGS: Final = {
+    "leak": "Possible leak",
+    "identifier": "Identifier",
+    "constant": "Constant",
+    "missing": "Missing values",
+    "duplicates": "Duplicates",
+    "imbalance": "Rare class",
+    "size": "Size",
+}
+
+
+def name(text: Any, most: int = _NAME) -> Markup:
+    """Return a name from the record, cut if it is very long, isolated from the writing direction around it."""
+    shown = clean(text, most)
+    full = clean(text, 400) if shown != clean(text) else None
+    pieces = [piece for piece in _JOINTS.split(shown) if piece] if len(shown) > 12 else [shown or "(no name)"]
+    return tag("bdi", pieces[0], *(join([Markup("<wbr>"), piece]) for piece in pieces[1:]), title=full)
+
+
+def listing(items: Sequence[Any], most: int = 4) -> Markup:
+    """Return "a, b and c", "a, b, c and nine more", or, of very many, "a, b, c and many more"."""
+    shown, more = list(items[:most]), len(items) - most
+    if more > 0:
+        shown.append(f"{word(more)} more" if more <= 10 else "many more")
+    if len(shown) < 2:
+        return join(shown)
+    return join([join(shown[:-1], ", "), " and ", shown[-1]])
+
+
+def certificate_sentence(numbers: Numbers, *path: str | int) -> Markup | None:
+    """Return what is proven about a fit, in one or two sentences; None if the record has no certificate."""
+    record = numbers.at(*path)
+    if not isinstance(record, dict) or not record.get("kind"):
+        return None
+    kind = str(record["kind"])
+    if kind == "none":
+        extra = record.get("sentence")
+        return join([extra[:1].upper() + extra[1:] + "." if extra else "Nothing is proven."])
+    if kind not in _CLAIMS or not numbers.known(*path, "value"):
+        return join([f"{kind}: {record.get('sentence') or 'no value is recorded'}."])
+    before, after = _CLAIMS[kind]
+    pieces: list[Any] = [before, numbers.show(*path, "value", style="scientific"), after]
+    if numbers.known(*path, "tolerance"):
+        verb = " The tolerance is " if record.get("holds") else " That misses the tolerance of "
+        pieces += [verb, numbers.show(*path, "tolerance", style="scientific"), "."]
+    bound = record.get("bound")
+    if bound is not None and is_number(bound) and bound > 0 and bound != record["value"]:
+        pieces += [" It follows that the objective is at most ", numbers.show(*path, "bound", style="scientific")]
+        pieces.append(" (relative) above the best value possible.")
+    return join(pieces)
+
+
+def certificate_mark(record: Any) -> tuple[str, str]:
+    """Return a class and a short word for a certificate: proven, not reached, nothing proven, no certificate."""
+    if not isinstance(record, dict) or not record.get("kind"):
+        return "absent", "–"
+    if record["kind"] == "none":
+        return "absent", "none"
+    return ("holds", "proven") if record.get("holds") else ("misses", "not reached")
+
+
+def interval_sentence(method: Any) -> str:
+    """Return what the method of an interval promises."""
+    known = str(method or "").lower()
+    known = _ALIASES.get(known, known)
+    for key, sentence in _METHODS.items():
+        if key in known:
+            return sentence
+    return f"Its method: {clean(method, 200)}." if method else ""
+
+
+def coverage_sentences(numbers: Numbers) -> Markup | None:
+    """Return what is known about the winner's prediction intervals."""
+    record = numbers.at("winner", "intervals")
+    if not isinstance(record, dict):
+        return None
+    place = ("winner", "intervals")
+    pieces: list[Any] = ["Prediction intervals"]
+    if numbers.known(*place, "level"):
+        pieces += [" at level ", numbers.show(*place, "level", style="level")]
+    if numbers.known(*place, "holdout_coverage"):
+        pieces += [" held ", numbers.show(*place, "holdout_coverage", style="percent"), " of the hold-out rows"]
+    else:
+        pieces.append(" come with the model")
+    if numbers.known(*place, "mean_width"):
+        pieces += [", at a mean width of ", numbers.show(*place, "mean_width")]
+    pieces.append(". ")
+    method = str(record.get("method") or "")
+    promise = _COVERAGE.get(method.lower())
+    pieces.append(promise or (f"Their method: {clean(method, 80)}." if method else ""))
+    return join(pieces)
+
+
+def interval(numbers: Numbers, place: tuple[str | int, ...], decimals: int | None = None) -> Markup | None:
+    """Return "low to high", or None if there is no interval."""
+    if not numbers.known(*place, "low") or not numbers.known(*place, "high"):
+        return None
+    low, high = (numbers.show(*place, end, decimals=decimals) for end in ("low", "high"))
+    texts = (text_of(numbers.at(*place, end), decimals=decimals) for end in ("low", "high"))
+    if len(set(texts)) == 1:
+        return None  # scores without spread, such as a constant guess's, give an interval that says nothing
+    return join([low, " to ", high])
+
+
+def verdict(numbers: Numbers, standing: Standing, decimals: int | None) -> list[Markup]:
+    """Return the result in two sentences: who won by how much, and against what."""
+    if standing.winner is None:
+        return [_nothing_won(numbers, standing)]
+    if numbers.at("subject") == "model":
+        return [_one_model(numbers, decimals), _against_baseline(numbers, standing, decimals)]
+    return [
+        _who_won(numbers, standing, decimals),
+        join([_against_baseline(numbers, standing, decimals), " ", _who_tied(numbers, standing)]),
+    ]
+
+
+def _who_won(numbers: Numbers, standing: Standing, decimals: int | None) -> Markup:
+    record = numbers.record
+    winner = strong(record["winner"]["name"])
+    target = name(record["data"].get("target"), 60)
+    if standing.winner == standing.baseline:
+        first = join(["No model predicts ", target, " better than the baseline ", winner])
+    elif len(standing.ranked) + len(standing.unfinished) == 1:
+        first = join([winner, " predicts ", target])
+    else:
+        first = join([winner, " predicts ", target, " best of the ", numbers.length("leaderboard"), " models tried"])
+    if not numbers.known("winner", "holdout", "score"):
+        place: tuple[str | int, ...] = ("leaderboard", standing.winner or 0)
+        score = _score(numbers, (*place, "mean"), place, decimals)
+        return join([first, ": in cross-validation it reaches ", score, "; no hold-out score was recorded."])
+    score = _score(numbers, ("winner", "holdout", "score"), ("winner", "holdout"), decimals)
+    seen: Any = "on new rows"
+    if numbers.known("protocol", "holdout_rows"):
+        seen = join(["on ", numbers.show("protocol", "holdout_rows", style="count"), " rows it had never seen"])
+    return join([first, ": ", seen, " it reaches ", score, "."])
+
+
+def _one_model(numbers: Numbers, decimals: int | None) -> Markup:
+    record = numbers.record
+    score = _score(numbers, ("winner", "holdout", "score"), ("winner", "holdout"), decimals)
+    rows = numbers.show("data", "rows", style="count")
+    note = record["winner"].get("optimism_note")
+    told = [" ", note] if note else []
+    return join([strong(record["winner"]["name"]), " reaches ", score, " on the ", rows, " rows given.", *told])
+
+
+def _score(numbers: Numbers, path: tuple[str | int, ...], ends: tuple[str | int, ...], decimals: int | None) -> Markup:
+    metric = numbers.at("protocol", "metric") or {}
+    label = metric.get("label") or metric.get("name") or "a score of"
+    pieces: list[Any] = [clean(label, 40), " ", tag("strong", numbers.show(*path, decimals=decimals))]
+    around = interval(numbers, ends, decimals)
+    if around:
+        known = numbers.known("protocol", "level")
+        level = [numbers.show("protocol", "level", style="level"), " "] if known else []
+        pieces += [" (", *level, "interval ", around, ")"]
+    if metric.get("greater_is_better") is False:
+        pieces.append("; lower is better")
+    return join(pieces)
+
+
+def _against_baseline(numbers: Numbers, standing: Standing, decimals: int | None) -> Markup:
+    k = standing.baseline
+    if k is None:
+        return join(["There is no baseline to compare it with."])
+    row = numbers.record["leaderboard"][k]
+    if k == standing.winner:
+        return join(["Nothing was learned from the columns that a constant guess does not know already."])
+    score = numbers.show("leaderboard", k, "mean", decimals=decimals)
+    baseline = join(["The baseline (", name(_inside(row["name"]), 80), ") reaches ", score])
+    if standing.beats_baseline is False:
+        return join([baseline, ", so the model is not clearly better than a constant guess."])
+    return join([baseline, "."])
+
+
+def _who_tied(numbers: Numbers, standing: Standing) -> Markup:
+    rows = numbers.record["leaderboard"]
+    names = [name(rows[k]["name"], 60) for k in standing.tied]
+    if not names:
+        others = len([k for k in standing.ranked if not rows[k].get("baseline")]) - 1
+        return join(["No other model is tied with it."]) if others > 0 else Markup("")
+    verb = "is" if len(names) == 1 else "are"
+    return join([listing(names), f" {verb} as good, within the noise."])
+
+
+def _nothing_won(numbers: Numbers, standing: Standing) -> Markup:
+    record = numbers.record
+    if numbers.at("subject") == "model":
+        return join([strong(numbers.at("winner", "name")), " has no score: the measure is not defined on these rows."])
+    if not record.get("leaderboard"):
+        return join(["No model was tried, so there is no winner."])
+    if not standing.ranked:
+        return join(["None of the ", numbers.length("leaderboard"), " models finished, so there is no winner."])
+    return join(["No winner was recorded; the scores of the models that finished stand below."])
+
+
+def strong(text: Any) -> Markup:
+    """Return a name that stands out."""
+    return tag("strong", name(text))
+
+
+def _inside(text: Any) -> str:
+    """Return a baseline's name for the middle of a sentence."""
+    shown = re.sub(r"^baseline:\s*", "", str(text), flags=re.IGNORECASE)
+    return shown[:1].lower() + shown[1:] if shown[1:2].islower() and " " in shown else shown

@@ -1,0 +1,49 @@
+import re
+
+from tests.report import records
+
+from learnable.report.leaderboard import leaderboard, score_decimals
+from learnable.report.numbers import Numbers
+from learnable.report.standing import standing
+
+
+def board(record):
+    return leaderboard(Numbers(record), standing(record), "R²")
+
+
+def test_marks_and_failures():
+    found = board(records.houses())
+    assert [line.marks for line in found.lines] == [["best"], ["tied"], ["tied"], [], ["baseline"]]
+    assert [(f.status, f.reason[:9]) for f in found.failures] == [("out of time", "stopped a"), ("failed", "DataError")]
+    assert found.also == ["rmse", "mae"]
+
+
+def test_a_distant_baseline_does_not_squeeze_the_intervals():
+    found = board(records.houses())
+    assert "◂" in found.lines[-1].figure
+    (left, right) = (float(x) for x in re.findall(r":([\d.]+)%", found.band))
+    assert right - left > 10
+
+
+def test_the_band_is_the_winners_interval():
+    found = board(records.houses())
+    left, right = (float(x) for x in re.findall(r":([\d.]+)%", found.band))
+    x1, x2 = re.search(r'x1="([\d.]+)%" x2="([\d.]+)%"', found.lines[0].figure).groups()
+    assert (float(x1), float(x2)) == (left, right)
+
+
+def test_parameters_are_shown_unless_the_name_tells_them():
+    record = records.houses()
+    record["leaderboard"][1]["parameters"] = {"alpha": 1.0, "solver": "svd"}
+    assert board(record).lines[1].parameters == "solver=svd"
+
+
+def test_scores_get_the_decimals_that_their_intervals_deserve():
+    assert score_decimals(records.houses()) == 3
+    assert score_decimals({"leaderboard": [], "winner": None}) == 3
+
+
+def test_no_lines():
+    found = board(records.nothing_worked())
+    assert found.lines == [] and len(found.failures) == 2
+    assert found.failures[1].reason == "no reason was recorded"

@@ -1,0 +1,34 @@
+import re
+
+from tests.report import records
+
+from learnable.report.method import created, how_measured
+from learnable.report.numbers import Numbers
+
+
+def pairs(record):
+    return {term: re.sub("<[^>]*>", "", text) for term, text in how_measured(Numbers(record))}
+
+
+def test_what_is_needed_to_repeat_it():
+    found = pairs(records.houses())
+    assert found["Scheme"] == "5-fold"
+    assert found["Measure"] == "R² (higher is better); also rmse, mae"
+    assert found["Seed"] == "0" and found["Cores"] == "2"
+    assert "numpy 2.3.4" in found["Versions"]
+    assert found["Model file"] == "houses-RidgeCV.safetensors"
+    assert found["Training rows"] == "16,512"
+
+
+def test_repeats_are_told_and_unknown_things_are_left_out():
+    record = records.nulls()
+    record["protocol"]["repeats"] = 3
+    found = pairs(record)
+    assert found["Scheme"] == "5-fold, repeated 3 times"
+    assert not {"Time limit", "Versions", "Model file"} & set(found)
+
+
+def test_dates():
+    assert created("2026-01-31T12:00:00Z") == '<time datetime="2026-01-31T12:00:00Z">31 January 2026, 12:00 UTC</time>'
+    assert created("yesterday <b>") == "yesterday &lt;b&gt;"
+    assert created(None) is None

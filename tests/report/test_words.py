@@ -1,0 +1,167 @@
+import re
+
+import pytest
+from tests.report import records
+
+from learnable.report import words
+from learnable.report.numbers import Numbers
+from learnable.report.standing import standing
+
+
+def plain(markup):
+    return re.sub(r"<[^>]*>", "", markup)
+
+
+def verdict(record):
+    return " ".join(plain(sentence) for sentence in words.verdict(Numbers(record), standing(record), 3))
+
+
+def test_the_verdict_says_who_won_by_how_much_and_against_what():
+    text = verdict(records.houses())
+    assert "RidgeCV predicts price best of the seven models tried" in text
+    assert "on 4,128 rows it had never seen it reaches R² 0.809" in text
+    assert "interval 0.795 to 0.822" in text
+    assert "The baseline (always the mean) reaches −0.0003." in text
+    assert "Ridge (alpha=1) and LinearRegression are as good, within the noise." in text
+
+
+def test_a_winner_no_better_than_the_baseline_is_said_to_be_so():
+    record = records.houses()
+    record["winner"]["holdout"] |= {"low": -0.05, "high": 0.02, "score": -0.01}
+    assert "not clearly better than a constant guess" in verdict(record)
+
+
+def test_a_winning_baseline_is_said_to_have_won():
+    record = records.houses()
+    record["winner"]["name"] = "Always the mean"
+    assert "No model predicts price better than the baseline Always the mean" in verdict(record)
+    assert "Nothing was learned" in verdict(record)
+
+
+def test_a_baseline_that_says_so_itself_is_not_called_one_twice():
+    record = records.houses()
+    record["leaderboard"][4]["name"] = "baseline: the mean"
+    assert "The baseline (the mean) reaches" in verdict(record)
+
+
+def test_a_measure_that_should_be_low_is_said_to_be_so():
+    record = records.churn()
+    record["protocol"]["metric"] = {"name": "log_loss", "label": "log loss", "greater_is_better": False}
+    assert "; lower is better" in verdict(record)
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"leaderboard": []}, "No model was tried"),
+        ({"leaderboard": records.nothing_worked()["leaderboard"]}, "None of the two models finished"),
+        ({}, "No winner was recorded"),
+    ],
+)
+def test_no_winner(changes, message):
+    assert message in verdict(records.houses() | {"winner": None} | changes)
+
+
+def test_without_a_hold_out_the_verdict_falls_back_on_cross_validation():
+    record = records.houses()
+    record["winner"]["holdout"] = None
+    assert "in cross-validation it reaches R² 0.812" in verdict(record)
+
+
+def test_no_tie_is_said_too():
+    assert "No other model is tied with it." in verdict(records.churn())
+
+
+CLAIM = {"kind": "gap", "value": 3.1e-7, "tolerance": 1e-6, "holds": True, "bound": 3.1e-7, "sentence": "s"}
+
+
+@pytest.mark.parametrize(
+    "record, sentence",
+    [
+        (CLAIM, "The objective is at most 3.1 × 10⁻⁷ (relative) above the best value possible. The tolerance is 10⁻⁶."),
+        (CLAIM | {"holds": False, "value": 1e-3, "bound": None},
+         "The objective is at most 0.001 (relative) above the best value possible. That misses the tolerance of 10⁻⁶."),
+        (CLAIM | {"kind": "stationarity", "bound": 0.5},
+         "The gradient at the solution vanishes up to 3.1 × 10⁻⁷ (relative). The tolerance is 10⁻⁶. "
+         "It follows that the objective is at most 0.5 (relative) above the best value possible."),
+        (CLAIM | {"kind": "closed-form", "bound": 0.0},
+         "The equations that define the solution hold to a relative residual of 3.1 × 10⁻⁷. The tolerance is 10⁻⁶."),
+        (CLAIM | {"kind": "none", "sentence": None}, "Nothing is proven."),
+        (CLAIM | {"kind": "none", "sentence": "coverage of 90 %"}, "Coverage of 90 %."),
+        (CLAIM | {"kind": "novel"}, "novel: s."),
+        (CLAIM | {"value": None, "sentence": None}, "gap: no value is recorded."),
+    ],
+)  # fmt: skip
+def test_a_certificate_in_words(record, sentence):
+    assert plain(words.certificate_sentence(Numbers({"c": record}), "c")) == sentence
+
+
+def test_every_kind_of_certificate_has_its_words():
+    from learnable.core.certificate import KINDS
+
+    for kind in KINDS:
+        text = plain(words.certificate_sentence(Numbers({"c": CLAIM | {"kind": kind}}), "c"))
+        assert text.endswith(".") and (kind == "none" or "3.1 × 10⁻⁷" in text)
+
+
+@pytest.mark.parametrize("record", [None, {}, {"kind": None}, "text"])
+def test_no_certificate_has_no_words(record):
+    assert words.certificate_sentence(Numbers({"c": record}), "c") is None
+    assert words.certificate_mark(record) == ("absent", "–")
+
+
+def test_a_certificate_in_one_word():
+    assert words.certificate_mark(CLAIM)[1] == "proven"
+    assert words.certificate_mark(CLAIM | {"holds": False})[1] == "not reached"
+    assert words.certificate_mark(CLAIM | {"kind": "none"})[1] == "none"
+
+
+@pytest.mark.parametrize(
+    "method, key",
+    [
+        ("exact binomial", "Clopper"),
+        ("clopper-pearson", "Clopper"),
+        ("empirical Bernstein", "Maurer"),
+        ("corrected resampled t", "Nadeau"),
+        ("t", "Student"),
+        ("t of the linearised score", "linear"),
+        ("root of the t-interval", "Student"),
+        ("bootstrap", "replacement"),
+        ("one row", "no interval"),
+        ("tea leaves", "Its method: tea leaves."),
+        (None, ""),
+    ],
+)
+def test_a_method_of_intervals_in_words(method, key):
+    assert key in words.interval_sentence(method)
+    assert bool(words.interval_sentence(method)) == bool(key)
+
+
+def test_coverage_in_words():
+    text = plain(words.coverage_sentences(Numbers(records.houses())))
+    assert "held 90.4" in text and "mean width of 214,300" in text and "twice as often" in text
+    assert words.coverage_sentences(Numbers(records.churn())) is None
+    empty = {"winner": {"intervals": {"method": None, "level": None, "holdout_coverage": None, "mean_width": None}}}
+    assert plain(words.coverage_sentences(Numbers(empty))).startswith("Prediction intervals come with the model")
+
+
+def test_lists_in_words():
+    assert plain(words.listing(["a"])) == "a"
+    assert plain(words.listing(["a", "b", "c"])) == "a, b and c"
+    assert plain(words.listing(list("abcdef"))) == "a, b, c, d and two more"
+    assert plain(words.listing(list("abcdefgh" * 4))) == "a, b, c, d and many more"
+
+
+def test_names():
+    assert words.name("") == "<bdi>(no name)</bdi>"
+    assert words.name("ocean_proximity=INLAND") == "<bdi>ocean_<wbr>proximity=<wbr>INLAND</bdi>"
+    assert words.name("x" * 200, 10) == f'<bdi title="{"x" * 200}">xxxxxxxxx…</bdi>'
+
+
+def test_an_interval_without_width_is_left_out():
+    numbers = Numbers(
+        {"a": {"low": 0.5, "high": 0.5}, "b": {"low": 0.1, "high": None}, "c": {"low": 0.1, "high": 0.25}}
+    )
+    assert words.interval(numbers, ("a",), 2) is None
+    assert words.interval(numbers, ("b",), 2) is None
+    assert plain(words.interval(numbers, ("c",), 2)) == "0.10 to 0.25"
