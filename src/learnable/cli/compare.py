@@ -1,0 +1,242 @@
+"""`learnable compare`: a table in; a leaderboard, a report and a model file out."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from . import options
+from .tables import DEMO, DEMO_TARGETS, load_table
+
+_SECONDS = 600.0
+
+#: Shown by --help.
+EXAMPLES = (
+    "learnable compare",
+    "learnable compare houses.csv --target price",
+    "learnable compare visits.parquet --target stay --groups patient --seconds 120",
+    "learnable compare sales.csv -t amount --time date --json --no-save > comparison.json",
+    "learnable compare demo:tumours -t diagnosis -m LogisticRegression -m sklearn.naive_bayes:GaussianNB",
+)
+
+
+def compare(
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="DATA",
+            help="A CSV, Parquet or Arrow file, a glob in quotes, a folder of them, or demo:houses, demo:tumours. "
+            "Without it, demo:houses.",
+        ),
+    ] = None,
+    target: options.Target = None,
+    groups: options.Groups = None,
+    time: options.Time = None,
+    seconds: Annotated[
+        float,
+        typer.Option(min=0.0, metavar="S", help="Hard limit for everything, shared out among the models; 0 for none."),
+    ] = _SECONDS,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="NAME",
+            help="Compare only this one (may be repeated): a name of `learnable models`, or any scikit-learn estimator "
+            "as module:Class.",
+        ),
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What ranks: r2, rmse, mae for numbers; accuracy, balanced_accuracy, log_loss, auc for classes.",
+        ),
+    ] = None,
+    task: options.Task = None,
+    folds: Annotated[int, typer.Option(min=2, max=100, metavar="K", help="Folds of the cross-validation.")] = 5,
+    seed: options.Seed = 0,
+    drop: options.Drop = None,
+    keep: options.Keep = None,
+    memory: Annotated[
+        float | None,
+        typer.Option(min=0.001, metavar="GIB", help="GiB that a model may take; by default 80 % of what is free."),
+    ] = None,
+    report: Annotated[str, typer.Option(metavar="FILE", help="Where the HTML report goes.")] = "report.html",
+    no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Where the best model goes.")
+    ] = "model.safetensors",
+    no_save: Annotated[bool, typer.Option("--no-save", help="Save no model.")] = False,
+    json: options.Json = False,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    debug: options.Debug = False,
+) -> int:
+    """Compare models on a table: honest scores with intervals, what each fit proves, a report, a model file.
+
+    One fifth of the rows is set aside and scored once, by the winner alone. Every model runs in a process of its own.
+    Ctrl-C keeps what is done.
+    """
+    from ..evaluation.clock import Clock
+    from ..evaluation.race import Server
+    from .limit import hard_limit, muted
+
+    clock, arguments = Clock(seconds or None, options.started), options.arguments
+    with muted():
+        server = Server()
+    with hard_limit(clock):
+        from .display import console, display_for
+
+        source = DEMO if data is None else data
+        out = console()
+        with display_for(out, clock.seconds, clock.started, quiet=json) as display:
+            record = _compare(
+                source,
+                target,
+                clock,
+                server,
+                _preparing(display.on_event, no_report),
+                groups=groups,
+                time=time,
+                models=model or None,
+                metric=metric,
+                task=task,
+                folds=folds,
+                seed=seed,
+                drop=drop or [],
+                keep=keep or [],
+                memory=None if memory is None else memory * 2**30,
+                model_file=None if no_save else output,
+                reading={"delimiter": delimiter, "encoding": encoding},
+                command=" ".join(["learnable", *map(_quoted, arguments)]),
+            )
+        _complete(record, source, clock)
+        where = None if no_report else _write_report(record, report)
+        if json:
+            import json as json_module
+
+            print(json_module.dumps(record, allow_nan=False))
+        else:
+            _show(out, record, where)
+    if record["status"] == "interrupted":
+        options.reported = True
+        return 130
+    return 0 if record["winner"] is not None else 1
+
+
+def _compare(
+    source: str,
+    target: str | None,
+    clock: Any,
+    server: Any,
+    on_event: Any,
+    *,
+    reading: dict[str, str | None],
+    **arguments: Any,
+) -> Any:
+    """Read the table and run the comparison."""
+    from pathlib import Path
+
+    from ..data.frames import listed
+
+    table = load_table(source, **reading)
+    target = target or DEMO_TARGETS.get(source)
+    if target is None:
+        raise options.WrongUsageError(
+            f"name the column to predict with --target; {Path(source).name} has {listed(table.column_names)}"
+        )
+    from ..evaluation.comparison import compare as run
+
+    return run(table, target, clock=clock, server=server, on_event=on_event, source=Path(source).name, **arguments)
+
+
+def _preparing(on_event: Any, no_report: bool) -> Any:
+    """Load what renders the report while another process encodes the columns, so that it costs no time at the end."""
+
+    def tell(event: dict[str, Any]) -> None:
+        on_event(event)
+        if event["kind"] == "stage" and event["text"].startswith("encoding") and not no_report:
+            from ..report import render  # noqa: F401
+
+    return tell
+
+
+def _complete(record: Any, source: str, clock: Any) -> None:
+    """Add what only the tool knows: how to predict, what to do next, and its own time."""
+    winner = record["winner"]
+    if winner is not None and winner["model_file"] is not None:
+        winner["predict_command"] = f"learnable predict {_quoted(winner['model_file'])} {_quoted(source)}"
+    from ..report import advise
+
+    record["advice"] = [*advise(record), *record["advice"]]
+    timing = record["timing"]
+    timing["overhead"] = round(timing["overhead"] + clock.spent - timing["total"], 4)
+    timing["total"] = round(clock.spent, 4)
+
+
+def _write_report(record: Any, file: str) -> str:
+    """Write the HTML report, in one step."""
+    import os
+    from pathlib import Path
+
+    from ..core.errors import LearnableError
+    from ..report import render
+
+    html = render(record)
+    target = Path(file)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(html, encoding="utf-8")
+        os.replace(temporary, target)
+    except OSError as error:
+        raise LearnableError(f"compare: cannot write the report {file}: {error.strerror or error}.") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return file
+
+
+def _show(out: Any, record: Any, report: str | None) -> None:
+    """Print the leaderboard and what follows from it."""
+    from .display import leaderboard, one_line, score
+
+    protocol, winner = record["protocol"], record["winner"]
+    out.print()
+    out.print(leaderboard(record))
+    out.print("= cannot be told from the best (corrected resampled t-test, level 0.05)")
+    lines = [""]
+    if record["status"] == "interrupted":
+        lines.append("Interrupted: this is what was finished.")
+    elif winner is None:
+        lines.append("No model was finished: the reasons stand above.")
+    if winner is not None and winner["holdout"] is not None:
+        judged = winner["holdout"]
+        ends = "" if judged["low"] is None else f" [{score(judged['low'])}, {score(judged['high'])}]"
+        label = protocol["metric"]["label"]
+        lines.append(
+            f"{winner['name']} on {protocol['holdout_rows']:,} rows set aside: {label} {score(judged['score'])}{ends}"
+        )
+        lines.append(winner["optimism_note"])
+    if winner is not None and winner["intervals"]:
+        found = winner["intervals"]
+        lines.append(
+            f"Its {100 * found['level']:g} % prediction intervals ({found['method']}) hold "
+            f"{100 * found['holdout_coverage']:.1f} % of the rows set aside"
+        )
+    lines += [f"- {text}" for text in record["advice"] if not text.startswith("Predict new rows")]
+    versions = record["versions"]
+    lines.append(f"seed {record['seed']}; learnable {versions['learnable']}, numpy {versions['numpy']}")
+    if report is not None:
+        lines.append(f"report: {report}")
+    if winner is not None and winner["model_file"] is not None:
+        lines.append(f"model:  {winner['model_file']} (refitted on {winner['refitted_on']})")
+        lines.append(f"predict with:  {winner['predict_command']}")
+    for line in lines:
+        out.print(one_line(line, 1000), soft_wrap=True)
+
+
+def _quoted(text: str) -> str:
+    import shlex
+
+    return shlex.quote(text)

@@ -1,0 +1,259 @@
+"""What the tool shows: facts about the table at once, the race as it runs, the leaderboard at the end.
+
+On a terminal the race is a live table; elsewhere every event is a line. Names from the table may hold anything, so
+everything shown passes `one_line` first and is never read as markup.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+_WIDTH = 120
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return where to print; text that is not for a terminal is not wrapped at its width."""
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else _WIDTH
+    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+def one_line(text: Any, most: int = 400) -> str:
+    r"""Return text in one line of bounded length, without anything a terminal would obey.
+
+    Examples
+    --------
+    >>> from learnable.cli.display import one_line
+    >>> one_line("a\x1b[31m  b\n c")
+    'a?[31m b c'
+    """
+    flat = "".join(c if c.isprintable() else "?" for c in " ".join(str(text).split()))
+    return flat if len(flat) <= most else flat[: most - 1] + "…"
+
+
+def table_of(heads: Sequence[str], rows: Sequence[Sequence[Any]], right: Sequence[int] = ()) -> Table:
+    """Return a plain table; columns in `right` are aligned there."""
+    from rich import box
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for position, head in enumerate(heads):
+        table.add_column(head, justify="right" if position in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(one_line(cell)) for cell in row))
+    return table
+
+
+def facts(data: dict[str, Any], notes: Sequence[str]) -> list[str]:
+    """Return what there is to know of a table before any model runs, one line each."""
+    columns = data["profile"]
+    used = [column for column in columns if column["role"] == "feature"]
+    missing = [c for c in columns if c["missing"] and c["kind"] != "empty"]
+    lines = [
+        f"{data['source']}: {data['rows']:,} rows, {data['columns']:,} columns",
+        f"task: {data['task']} of {data['target']!r} ({data['task_reason']})",
+        f"features: {len(used)} ({_kinds(used)})",
+        f"missing values: {_missing(missing)}",
+    ]
+    for kind, label in (("constant", "constant columns"), ("identifier", "identifiers")):
+        named = [c["name"] for c in columns if c["kind"] == kind or (kind == "constant" and c["kind"] == "empty")]
+        lines.append(f"{label}: {_names(named)}")
+    leaks = [warning["column"] for warning in data["warnings"] if warning["kind"] == "leak"]
+    lines.append(f"suspected leaks: {_names(leaks)}")
+    told = ("constant", "identifier", "missing")
+    lines += [f"note: {note}" for note in notes]
+    lines += [f"warning: {w['text']}" for w in data["warnings"] if w["kind"] not in told]
+    return [one_line(line) for line in lines]
+
+
+def _kinds(columns: Sequence[dict[str, Any]]) -> str:
+    counts: dict[str, int] = {}
+    for column in columns:
+        counts[column["kind"]] = counts.get(column["kind"], 0) + 1
+    return ", ".join(f"{count} {kind}" for kind, count in counts.items())
+
+
+def _missing(columns: Sequence[dict[str, Any]]) -> str:
+    if not columns:
+        return "none"
+    largest = sorted(columns, key=lambda c: -c["missing"])[:4]
+    shown = ", ".join(f"{c['name']} {c['missing']:,}" for c in largest)
+    return f"in {len(columns)} columns ({shown}{', …' if len(columns) > 4 else ''})"
+
+
+def _names(names: Sequence[str], most: int = 6) -> str:
+    shown = ", ".join(map(str, names[:most])) + (f", … ({len(names)})" if len(names) > most else "")
+    return shown or "none"
+
+
+def score(value: float | None, digits: int = 4) -> str:
+    """Return a score: four decimals, or four digits where those would say nothing.
+
+    Examples
+    --------
+    >>> from learnable.cli.display import score
+    >>> score(0.81234), score(0.0), score(2.5e-7), score(181234.5)
+    ('0.8123', '0.0000', '2.5e-07', '1.812e+05')
+    """
+    if value is None:
+        return "–"
+    return f"{value:.4g}" if abs(value) >= 1e4 or 0 < abs(value) < 1e-5 else f"{value:.{digits}f}"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time in the unit that suits it."""
+    if seconds is None:
+        return "–"
+    if seconds < 0.1:
+        return f"{1000 * seconds:.3g} ms"
+    return f"{seconds:.3g} s" if seconds < 100 else f"{seconds / 60:.3g} min"
+
+
+def leaderboard(record: dict[str, Any]) -> Table:
+    """Return the final table: rank, score with interval, train score, times, certificate."""
+    protocol = record["protocol"]
+    label, level = protocol["metric"]["label"], f"{100 * protocol['level']:g} %"
+    rows = []
+    for row in record["leaderboard"]:
+        certificate = row["certificate"]
+        if row["status"] == "ok":
+            interval = "" if row["low"] is None else f"[{score(row['low'])}, {score(row['high'])}]"
+            what = _certified(certificate)
+        else:
+            interval, what = "", f"{row['status']}: {row['reason'] or 'not started'}"
+        mark = "" if row["rank"] is None else f"{row['rank']}{'=' if row['tied'] and row['rank'] != 1 else ''}"
+        rows.append(
+            [
+                mark,
+                row["name"],
+                score(row["mean"]),
+                interval,
+                score(row["train_mean"]),
+                duration(row["fit_seconds"]),
+                duration(row["predict_seconds"]),
+                what,
+            ]
+        )
+    heads = ["", "model", f"{label} (CV)", f"{level} interval", "train", "fit", "predict", "certificate"]
+    return table_of(heads, rows, right=(2, 4, 5, 6))
+
+
+def _certified(certificate: dict[str, Any] | None) -> str:
+    if certificate is None or certificate["kind"] == "none":
+        return "–"
+    value = "?" if certificate["value"] is None else f"{certificate['value']:.1e}"
+    return f"{certificate['kind']} {value}{'' if certificate['holds'] else ' DOES NOT HOLD'}"
+
+
+class Silent:
+    """Shows nothing, for `--json`."""
+
+    def __enter__(self) -> Silent:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+    def on_event(self, event: dict[str, Any]) -> None:
+        """Ignore it."""
+
+
+class Lines(Silent):
+    """Shows each event as a line, where there is no terminal."""
+
+    def __init__(self, out: Console) -> None:
+        self.out = out
+
+    def on_event(self, event: dict[str, Any]) -> None:
+        """Print what a reader of a log wants to know."""
+        kind = event["kind"]
+        if kind == "data":
+            for line in facts(event["data"], event["notes"]):
+                self.out.print(line, soft_wrap=True)
+        elif kind == "plan":
+            protocol = event["protocol"]
+            self.out.print(
+                f"{len(event['models'])} models, {protocol['scheme']} on {protocol['train_rows']:,} rows; "
+                f"{protocol['holdout_rows']:,} rows set aside",
+                soft_wrap=True,
+            )
+        elif kind == "start":
+            limit = "" if event["seconds"] is None else f" (at most {duration(event['seconds'])})"
+            self.out.print(f"{event['name']}{limit} …", soft_wrap=True)
+        elif kind == "finish":
+            self.out.print(f"  {finished(event['row'])}", soft_wrap=True)
+        elif kind == "stage" and not event["text"].startswith("encoded"):
+            self.out.print(f"{event['text']} …", soft_wrap=True)
+        self.out.file.flush()
+
+
+def finished(row: dict[str, Any]) -> str:
+    """Say in a line how a model did."""
+    if row["status"] != "ok":
+        return one_line(f"{row['status']}: {row['reason']}")
+    interval = "" if row["low"] is None else f" [{score(row['low'])}, {score(row['high'])}]"
+    return f"{score(row['mean'])}{interval}, fit {duration(row['fit_seconds'])}"
+
+
+class LiveRace(Silent):
+    """Shows the race as a table that updates itself, with the model that runs and the time that is left."""
+
+    def __init__(self, out: Console, seconds: float | None, started: float) -> None:
+        self.out = out
+        self.end = None if seconds is None else started + seconds
+        self.lines: dict[str, list[str]] = {}
+        self.current, self.current_end, self.stage = "", None, "reading"
+        self.live = Live(self, console=out, refresh_per_second=8, transient=True)
+
+    def __enter__(self) -> LiveRace:
+        self.live.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.live.stop()
+
+    def on_event(self, event: dict[str, Any]) -> None:
+        """Update the table."""
+        kind = event["kind"]
+        if kind == "data":
+            for line in facts(event["data"], event["notes"]):
+                self.live.console.print(line)
+            self.live.console.print()
+        elif kind == "plan":
+            self.lines = {name: ["waiting", ""] for name in event["models"]}
+        elif kind == "stage":
+            self.stage, self.current = event["text"], ""
+        elif kind == "start":
+            self.stage, self.current = f"fitting {event['name']}", event["name"]
+            self.current_end = None if event["seconds"] is None else time.monotonic() + event["seconds"]
+            self.lines[event["name"]] = ["running", ""]
+        elif kind == "fold":
+            state, seen = self.lines[event["name"]]
+            self.lines[event["name"]] = [state, f"{seen}{' ' if seen else ''}{score(event['score'], 3)}"]
+        elif kind == "finish":
+            row = event["row"]
+            self.lines[row["name"]] = ["done" if row["status"] == "ok" else row["status"], finished(row)]
+            self.current = ""
+
+    def __rich__(self) -> Group:
+        rows = [[name, *state] for name, state in self.lines.items()]
+        parts: list[Any] = [table_of(["model", "state", "scores"], rows)] if rows else []
+        left = "" if self.end is None else f" · {duration(max(0.0, self.end - time.monotonic()))} left"
+        if self.current and self.current_end is not None:
+            left += f" ({duration(max(0.0, self.current_end - time.monotonic()))} for this model)"
+        dots = "." * (1 + int(time.monotonic() * 2) % 3)
+        return Group(*parts, Text(one_line(f"{self.stage} {dots:<3}{left}")))
+
+
+def display_for(out: Console, seconds: float | None, started: float, *, quiet: bool = False) -> Silent:
+    """Return the display that suits where the output goes."""
+    if quiet:
+        return Silent()
+    return LiveRace(out, seconds, started) if out.is_terminal else Lines(out)

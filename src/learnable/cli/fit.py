@@ -1,0 +1,205 @@
+"""`learnable fit`: one model, on all rows, into one file."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from . import options
+from .tables import DEMO_TARGETS, load_table
+
+#: Shown by --help.
+EXAMPLES = (
+    "learnable fit houses.csv --target price --model Ridge --set alpha=10 -o ridge.safetensors",
+    "learnable fit demo:tumours --target diagnosis --model LogisticRegression --set C=0.1",
+)
+
+
+def fit(
+    data: options.Data,
+    target: options.Target = None,
+    model: Annotated[
+        str, typer.Option("--model", "-m", metavar="NAME", help="Which model; `learnable models` lists them.")
+    ] = "",
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", "-s", metavar="KEY=VALUE", help="A parameter of the model (may be repeated)."),
+    ] = None,
+    intervals: Annotated[
+        str,
+        typer.Option(
+            metavar="METHOD",
+            help="Prediction intervals for numbers: cv+ (fits six times), split (sets a quarter of the rows aside), "
+            "jackknife+ or none.",
+        ),
+    ] = "cv+",
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Where the model goes.")
+    ] = "model.safetensors",
+    groups: options.Groups = None,
+    task: options.Task = None,
+    drop: options.Drop = None,
+    keep: options.Keep = None,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    debug: options.Debug = False,
+) -> None:
+    """Fit one model to all rows of a table and save it.
+
+    The file holds the encoder of the columns, the model and, for numbers, its prediction intervals.
+    """
+    if not model:
+        raise options.WrongUsageError("name a model with --model; `learnable models` lists them")
+    if target is None and data not in DEMO_TARGETS:
+        raise options.WrongUsageError("name the column to predict with --target")
+    from ..core.model_file import save
+    from ..evaluation.keep import table_model, with_target
+    from ..evaluation.problem import read_problem
+
+    chosen = build_model(model, set_ or [], seed)
+    table = load_table(data, delimiter=delimiter, encoding=encoding)
+    problem = read_problem(
+        "fit",
+        table,
+        target or DEMO_TARGETS[data],
+        groups=groups,
+        task=task,
+        drop=drop or [],
+        keep=keep or [],
+        source=data,
+        fewest_rows=2,
+    )
+    check_task(model, problem.task)
+    _check_method(intervals)
+    fitted = table_model(chosen, problem.task, intervals=intervals, seed=seed, groups=problem.groups)
+    fitted.fit(problem.features, problem.targets)
+    save(with_target(fitted, problem.target), output)
+    _show(fitted, problem, model, data, output, json)
+
+
+def build_model(name: str, settings: list[str], seed: int) -> Any:
+    """Return an unfitted registered model with the parameters that `key=value` texts set.
+
+    Examples
+    --------
+    >>> from learnable.cli.fit import build_model
+    >>> build_model("Ridge", ["alpha=10"], seed=0)
+    Ridge(alpha=10)
+    """
+    import difflib
+
+    from ..core.errors import ParameterError
+    from ..core.parameters import check_parameters
+    from ..core.registry import REGISTRY, estimator_names, registered_class
+
+    known = [known for known in estimator_names() if REGISTRY[known].traits is not None]
+    if name not in known:
+        close = difflib.get_close_matches(name, known, 1) or known
+        raise ParameterError(f"fit: there is no model {name!r}; did you mean {', '.join(close)}?")
+    cls: Any = registered_class(name)
+    parameters = cls().get_params(deep=False)
+    values = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or not key:
+            raise options.WrongUsageError(f"--set takes key=value; got {setting!r}")
+        if key not in parameters:
+            close = difflib.get_close_matches(key, parameters, 3) or list(parameters)
+            raise ParameterError(f"fit: {name} has no parameter {key!r}; did you mean {', '.join(close)}?")
+        values[key] = parse_value(text)
+    model = cls(**values)
+    if "random_state" in parameters and "random_state" not in values:
+        model.set_params(random_state=seed)
+    check_parameters(name, model.get_params(deep=False), cls._parameters)
+    return model
+
+
+def parse_value(text: str) -> Any:
+    """Return the Python value that a text on the command line stands for: numbers, true, false, none, lists, else text.
+
+    Examples
+    --------
+    >>> from learnable.cli.fit import parse_value
+    >>> parse_value("0.5"), parse_value("true"), parse_value("[1, 10]"), parse_value("auto"), parse_value("inf")
+    (0.5, True, [1, 10], 'auto', inf)
+    """
+    import ast
+
+    words = {"true": True, "false": False, "none": None, "null": None, "inf": float("inf")}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return text
+
+
+def check_task(name: str, task: str) -> None:
+    """Raise unless the model is made for the task."""
+    from ..core.errors import ParameterError
+    from ..core.registry import REGISTRY
+
+    traits = REGISTRY[name].traits
+    if traits is not None and task not in traits.tasks:
+        suited = [n for n, entry in REGISTRY.items() if entry.traits is not None and task in entry.traits.tasks]
+        raise ParameterError(
+            f"fit: the task is {task}, which {name} is not made for; use {' or '.join(suited)}, or say --task."
+        )
+
+
+def _check_method(intervals: str) -> None:
+    from ..evaluation.keep import INTERVAL_METHODS
+
+    if intervals not in INTERVAL_METHODS:
+        raise options.WrongUsageError(f"--intervals must be one of {', '.join(INTERVAL_METHODS)}; got {intervals!r}")
+
+
+def _show(fitted: Any, problem: Any, name: str, data: str, output: str, json: bool) -> None:
+    import shlex
+
+    inner = getattr(fitted, "estimator_", fitted)
+    certificate = inner.certificate_
+    score = float(inner.score(problem.features, problem.targets))
+    predict = f"learnable predict {shlex.quote(output)} {shlex.quote(data)}"
+    guarantee = getattr(fitted, "guarantee_", None)
+    if json:
+        import json as json_module
+
+        from ..evaluation.record import plain, versions
+
+        record = {
+            "model": name,
+            "target": problem.target,
+            "task": problem.task,
+            "rows": len(problem.y),
+            "features": problem.features.column_names,
+            "notes": problem.notes,
+            "train_score": score,
+            "certificate": certificate.to_dict(),
+            "guarantee": guarantee,
+            "model_file": output,
+            "predict_command": predict,
+            "versions": versions(),
+        }
+        print(json_module.dumps(plain(record), allow_nan=False))
+        return
+    from .display import console, one_line
+
+    measure = "R²" if problem.task == "regression" else "accuracy"
+    lines = [
+        f"{name}: {problem.task} of {problem.target!r}, {len(problem.y):,} rows, "
+        f"{problem.features.num_columns} columns",
+        *(f"note: {note}" for note in problem.notes),
+        f"certificate: {certificate!r}",
+        f"{measure} on its own training rows: {score:.4f} (optimistic; `learnable compare` gives honest scores)",
+        *([f"intervals: {guarantee}"] if guarantee else []),
+        f"model: {output}",
+        f"predict with:  {predict}",
+        f"verify with:   learnable verify {shlex.quote(output)} {shlex.quote(data)}",
+    ]
+    out = console()
+    for line in lines:
+        out.print(one_line(line, 1000), soft_wrap=True)

@@ -1,0 +1,67 @@
+"""`learnable models`: what there is, before any data are seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import options
+
+#: Shown by --help.
+EXAMPLES = (
+    "learnable models",
+    "learnable models --json",
+)
+
+
+def models(json: options.Json = False, debug: options.Debug = False) -> None:
+    """List the models: generative or discriminative, parametric or not, and what a fit proves."""
+    rows = listed_models()
+    if json:
+        import json as json_module
+
+        print(json_module.dumps(rows, indent=2))
+        return
+    from .display import console, table_of
+
+    shown = [
+        [
+            row["name"],
+            row["family"],
+            ", ".join(row["tasks"]),
+            "generative" if row["generative"] else "discriminative",
+            "parametric" if row["parametric"] else "nonparametric",
+            row["certifies"],
+        ]
+        for row in rows
+    ]
+    console().print(table_of(["model", "family", "predicts", "models", "size", "what a fit proves"], shown))
+
+
+def listed_models() -> list[dict[str, Any]]:
+    """Return what the registry says of every model of data, as JSON types.
+
+    Examples
+    --------
+    >>> from learnable.cli.models import listed_models
+    >>> listed_models()[0]["name"]
+    'LinearRegression'
+    """
+    from ..core.registry import REGISTRY, estimator_names
+
+    found = []
+    for name in estimator_names():
+        entry = REGISTRY[name]
+        if entry.traits is not None:
+            traits = entry.traits
+            found.append(
+                {
+                    "name": name,
+                    "family": traits.family,
+                    "tasks": list(traits.tasks),
+                    "generative": traits.generative,
+                    "parametric": traits.parametric,
+                    "certifies": traits.certifies,
+                    "compared": [dict(variant) for variant in entry.variants],
+                }
+            )
+    return found

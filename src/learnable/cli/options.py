@@ -1,0 +1,79 @@
+"""Options that several commands share, each documented once."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+
+def _age() -> float:
+    """Return for how many seconds this process has been running."""
+    try:
+        with open("/proc/self/stat", encoding="ascii", errors="replace") as file:
+            ticks = int(file.read().rpartition(")")[2].split()[19])
+        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK"))
+    except (OSError, ValueError, IndexError, AttributeError):
+        return time.process_time()  # about as long as it took to get here
+
+
+#: When the tool began, by `time.monotonic`.
+started = time.monotonic() - _age()
+
+#: Whether tracebacks are shown; set by `--debug`.
+debug = False
+#: Whether the command has said itself that it was interrupted.
+reported = False
+#: What follows the program's name.
+arguments: list[str] = []
+
+
+def shown(examples: Sequence[str]) -> str:
+    """Return examples as help shows them, line by line."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in examples)
+
+
+class WrongUsageError(Exception):
+    """The tool was asked in a way it does not understand; exit code 2."""
+
+
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A CSV, Parquet or Arrow file, a glob in quotes, a folder of them, or a built-in table: demo:houses, "
+        "demo:tumours.",
+    ),
+]
+Target = Annotated[str | None, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict.")]
+Groups = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Rows with equal values here stay together in every split.")
+]
+Time = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Train on earlier rows, test on later ones, by this column.")
+]
+Task = Annotated[
+    str | None,
+    typer.Option(metavar="TASK", help="regression or classification; by default the target's values decide."),
+]
+Drop = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Leave this column out (may be repeated).")]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN", help="Learn from this column although it looks like an identifier (may be repeated)."
+    ),
+]
+Seed = Annotated[
+    int, typer.Option(min=0, metavar="NUMBER", help="Where randomness comes from; the same seed gives the same result.")
+]
+Delimiter = Annotated[
+    str | None, typer.Option(metavar="CHARACTER", help="What separates the cells of a CSV file; found out by default.")
+]
+Encoding = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Encoding of a CSV file, such as latin-1; found out by default.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]

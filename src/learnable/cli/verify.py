@@ -1,0 +1,100 @@
+"""`learnable verify`: whether a model file keeps what its certificate claims, on the table of the fit."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from . import options
+from .tables import load_table
+
+#: Shown by --help.
+EXAMPLES = (
+    "learnable verify model.safetensors houses.csv",
+    "learnable verify ridge.safetensors houses.csv --target price --json",
+)
+
+
+def verify(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A file that compare, fit or learnable.save wrote.")],
+    data: options.Data,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="COLUMN",
+            help="The column that was predicted; files written by this tool know it.",
+        ),
+    ] = None,
+    json: options.Json = False,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    debug: options.Debug = False,
+) -> int:
+    """Re-derive what a fit proves from the file and the training table alone; exit code 1 if it does not hold."""
+    from ..core.model_file import load
+
+    fitted = load(model)
+    table = load_table(data, delimiter=delimiter, encoding=encoding)
+    verdict = check_model(fitted, table, target)
+    if json:
+        import json as json_module
+
+        from ..evaluation.record import plain
+
+        record = {
+            "ok": verdict.ok,
+            "model": describe(fitted),
+            "kind": verdict.recorded.kind,
+            "value": verdict.value,
+            "recorded": verdict.recorded.value,
+            "tolerance": verdict.recorded.tolerance,
+            "reasons": list(verdict.reasons),
+        }
+        print(json_module.dumps(plain(record), allow_nan=False))
+    else:
+        from .display import console, one_line
+
+        console().print(one_line(f"{describe(fitted)}: {verdict}", 1000), soft_wrap=True)
+    return 0 if verdict.ok else 1
+
+
+def check_model(model: Any, table: Any, target: str | None = None) -> Any:
+    """Return the verdict on a model file; the models inside a conformal model are checked with it.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from learnable import Ridge
+    >>> from learnable.meta import TableModel
+    >>> from learnable.cli.verify import check_model
+    >>> table = pa.table({"x": [0.0, 1.0, 2.0, 3.0], "y": [0.0, 1.0, 2.0, 4.0]})
+    >>> model = TableModel(Ridge()).fit(table.select(["x"]), table["y"].to_numpy())
+    >>> bool(check_model(model, table, "y"))
+    True
+    """
+    from sklearn.base import is_classifier
+
+    from ..core.errors import VerificationError
+    from ..core.verification import verify as check
+    from ..evaluation.problem import check_column, read_targets, rows_with_target
+
+    target = target or getattr(model, "target_name_", None)
+    if target is None:
+        raise VerificationError("verify: the file does not name its target; give --target.")
+    check_column("verify", target, table.column_names, "target")
+    names = [str(name) for name in getattr(model, "feature_names_in_", [])]
+    for name in names:
+        check_column("verify", name, table.column_names, "feature")
+    table, _ = rows_with_target("verify", table, target, 1)
+    y, labels = read_targets("verify", table[target], "binary" if is_classifier(model) else "regression", target)
+    X = table.select(names) if names else table.drop_columns([target])
+    return check(model, X, y if labels is None else labels[y])
+
+
+def describe(model: Any) -> str:
+    """Return the classes of a model from the outside in."""
+    inner = getattr(model, "estimator_", None) or getattr(model, "model_", None)
+    return type(model).__name__ + ("" if inner is None else f" of {describe(inner)}")

@@ -1,0 +1,50 @@
+import json
+
+import pyarrow.csv
+import pytest
+from tests.evaluation.tables import numbers
+
+import learnable as ln
+
+
+@pytest.fixture
+def fitted(learnable):
+    assert learnable("fit", "numbers.csv", "-t", "y", "-m", "Ridge")[0] == 0
+    return ln.load("model.safetensors")
+
+
+def test_a_certificate_that_holds_gives_exit_code_0(learnable, fitted):
+    code, out, err = learnable("verify", "model.safetensors", "numbers.csv")
+    assert code == 0 and err == "" and "ConformalRegressor of TableModel of Ridge: verified" in out
+    code, out, _ = learnable("verify", "model.safetensors", "numbers.csv", "-t", "y", "--json")
+    assert code == 0 and json.loads(out)["ok"] is True
+
+
+def test_a_forged_model_gives_exit_code_1(learnable, fitted):
+    inner = fitted.estimator_.model_
+    inner.coef_ = inner.coef_ * 1.001
+    ln.save(fitted, "forged.safetensors")
+    code, out, _ = learnable("verify", "forged.safetensors", "numbers.csv")
+    assert code == 1 and "NOT verified" in out
+    code, out, _ = learnable("verify", "forged.safetensors", "numbers.csv", "--json")
+    assert code == 1 and json.loads(out)["ok"] is False and json.loads(out)["reasons"]
+
+
+def test_other_rows_give_exit_code_1(learnable, fitted):
+    pyarrow.csv.write_csv(numbers(seed=1), "other.csv")
+    code, out, _ = learnable("verify", "model.safetensors", "other.csv")
+    assert code == 1 and "NOT verified" in out
+
+
+def test_a_file_that_does_not_know_its_target_asks_for_it(learnable, fitted):
+    del fitted.target_name_
+    ln.save(fitted, "nameless.safetensors")
+    code, _, err = learnable("verify", "nameless.safetensors", "numbers.csv")
+    assert code == 1 and "--target" in err
+    assert learnable("verify", "nameless.safetensors", "numbers.csv", "-t", "y")[0] == 0
+
+
+def test_a_table_without_the_columns_is_said(learnable, fitted):
+    pyarrow.csv.write_csv(numbers().select(["x", "y"]), "short.csv")
+    code, _, err = learnable("verify", "model.safetensors", "short.csv")
+    assert code == 1 and "no column 'kind'" in err

@@ -1,0 +1,14 @@
+from learnable.core.registry import REGISTRY
+from learnable.evaluation import warm
+
+
+def test_it_names_every_model_and_how_long_it_took(learnable):
+    code, out, err = learnable("warmup")
+    assert code == 0 and err == "" and "ready after" in out
+    assert all(name in out for name, entry in REGISTRY.items() if entry.variants)
+
+
+def test_a_model_that_fails_is_named(learnable, monkeypatch):
+    monkeypatch.setattr(warm, "warm_models", lambda: iter([warm.Warmed("Broken", 0.1, "ValueError: no")]))
+    code, out, err = learnable("warmup")
+    assert code == 1 and "Broken" in out and "1 model(s)" in err
