@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 
 .PHONY: demo test test-full lint docs bench clean
 
-demo: $(VENV)/.installed
-	$(BIN)/python examples/demo.py
+demo: $(VENV)/.installed-cli
+	$(BIN)/learnable compare
 
 test: $(VENV)/.installed-test lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not long" -q

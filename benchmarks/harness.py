@@ -43,6 +43,7 @@ class Row:
     tolerance: float = 1e-8  #: largest relative excess over the best one seen
     floor: float = 0.0  #: the excess is relative to max(|best|, floor)
     limit_seconds: float | None = None  #: most time that ours may take
+    limits: Mapping[str, float] = field(default_factory=dict)  #: number of ours' `quality` -> the most it may be
 
 
 @dataclass
@@ -144,7 +145,7 @@ def measure(row: Row, *, quick: bool = False, repeats: int = 5, say: Callable[[s
             certificate = getattr(model, "certificate_", None)
             timing.certificate = None if certificate is None else certificate.to_dict()
     if quick:
-        row = replace(row, size=f"{row.size}, quick version", targets={})
+        row = replace(row, size=f"{row.size}, quick version", targets={}, limits={})
     return judge(row, timings)
 
 
@@ -166,6 +167,9 @@ def judge(row: Row, timings: list[Timing]) -> Result:
         failures.append("the certificate does not hold")
     if row.limit_seconds is not None and ours.best > row.limit_seconds:
         failures.append(f"took {ours.best:.3g} s, more than {row.limit_seconds:g} s")
+    for name, most in row.limits.items():
+        if ours.quality[name] > most:
+            failures.append(f"{name} is {ours.quality[name]:.4g}, more than {most:g}")
     return Result(
         row=row.name,
         job=row.job,

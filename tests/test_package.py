@@ -19,11 +19,12 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "learnable"
 TESTS = ROOT / "tests"
 HEAVY = ("sklearn", "numba", "torch", "pandas", "matplotlib", "polars", "scipy")
-PACKAGES = ("core", "data", "linear", "probability", "risk", "solvers")
+PACKAGES = ("core", "data", "evaluation", "linear", "meta", "plots", "probability", "report", "risk", "solvers")
 #: What models are written with, explained in docs/architecture.md.
 FIT_PROTOCOL = {"Estimator", "Run"}
 #: Tests about a package as a whole, which mirror no single file.
 WHOLE_PACKAGE = {
+    "test_beyond_memory.py",
     "test_contract.py",
     "test_hostile_inputs.py",
     "test_refusals.py",
@@ -31,7 +32,15 @@ WHOLE_PACKAGE = {
     "test_uncertain_ends.py",
 }
 MAX_LINES = 400
-PAGES = ("README.md", "docs/index.md", "docs/certificates.md", "docs/model_files.md", "docs/guide/linear.md")
+PAGES = (
+    "README.md",
+    "docs/index.md",
+    "docs/certificates.md",
+    "docs/model_files.md",
+    "docs/guide/data.md",
+    "docs/guide/evaluation.md",
+    "docs/guide/linear.md",
+)
 
 
 def run_python(code):
