@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tempfile
 
 import pyarrow.csv
 import pytest
@@ -10,6 +11,15 @@ from tests.evaluation.tables import classes, numbers
 from learnable.cli.app import run
 
 COMMAND = [sys.executable, "-m", "learnable.cli"]
+
+
+@pytest.fixture
+def leftovers(tmp_path_factory, monkeypatch):
+    """A place for temporary files that no other process uses; returns what the tool has left there."""
+    place = tmp_path_factory.mktemp("temporary")
+    monkeypatch.setenv("TMPDIR", str(place))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return lambda: [path.name for path in place.glob("learnable-*")]
 
 
 @pytest.fixture

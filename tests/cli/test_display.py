@@ -38,7 +38,7 @@ DATA = {
         profile("id", "identifier", "dropped"),
         profile("same", "constant", "dropped"),
         profile(EVIL, "category"),
-        profile("y", "number", "target"),
+        profile("y", "identifier", "target"),
     ],
     "warnings": [{"kind": "leak", "column": EVIL, "text": f"{EVIL} predicts y"}],
 }
@@ -48,7 +48,7 @@ def test_the_facts_name_everything_a_reader_must_know():
     text = "\n".join(facts(DATA, ["one row left out"]))
     for expected in ("1,200 rows, 5 columns", "task: regression of 'y'", "a 7", "constant columns: same"):
         assert expected in text
-    assert "identifiers: id" in text and "suspected leaks: [red]" in text and "note: one row left out" in text
+    assert "identifiers: id\n" in text and "suspected leaks: [red]" in text and "note: one row left out" in text
     assert "\x1b" not in text and "\x07" not in text and len(text.splitlines()) == 9
 
 

@@ -76,6 +76,7 @@ def test_identifiers_and_constants_are_left_out_unless_kept():
         (pa.table({"x": np.arange(20) % 7, "y": [1.5] * 20}), {"task": "regression"}, "nothing to predict"),
         (pa.table([np.arange(20), np.arange(20)], names=["y", "y"]), {}, "more than once"),
         (pa.table({"x": np.arange(20) % 7, "y": [np.inf, *np.arange(19) / 3]}), {"task": "regression"}, "infinite"),
+        (pa.table({"x": np.arange(20) % 7, "y": [f"text {i}" for i in range(20)]}), {}, "too many for classes"),
         (numbers(), {"groups": "nobody"}, r"no column 'nobody' \(groups\)"),
         (with_column(numbers(), "g", [None, *range(239)]), {"groups": "g"}, "missing in 1 of them"),
     ],

@@ -118,7 +118,7 @@ def run(arguments: list[str]) -> int:
 def _explain(error: BaseException) -> int:
     """Print one line about an error and return the exit code it stands for."""
     if isinstance(error, typer.Abort) or getattr(error, "exit_code", None) == INTERRUPTED:
-        return _fail("interrupted; nothing was finished.", INTERRUPTED)
+        return _fail("interrupted.", INTERRUPTED)
     if isinstance(error, typer.Exit):
         return int(error.exit_code)
     describe = getattr(error, "format_message", None)

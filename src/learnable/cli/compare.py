@@ -147,6 +147,8 @@ def _compare(
         raise options.WrongUsageError(
             f"name the column to predict with --target; {Path(source).name} has {listed(table.column_names)}"
         )
+    shape = f"{table.num_rows:,} rows and {table.num_columns:,} columns"
+    on_event({"kind": "stage", "text": f"looking at {shape}"})
     from ..evaluation.comparison import compare as run
 
     return run(table, target, clock=clock, server=server, on_event=on_event, source=Path(source).name, **arguments)

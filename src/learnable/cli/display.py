@@ -63,7 +63,8 @@ def facts(data: dict[str, Any], notes: Sequence[str]) -> list[str]:
         f"missing values: {_missing(missing)}",
     ]
     for kind, label in (("constant", "constant columns"), ("identifier", "identifiers")):
-        named = [c["name"] for c in columns if c["kind"] == kind or (kind == "constant" and c["kind"] == "empty")]
+        kinds = ("constant", "empty") if kind == "constant" else (kind,)
+        named = [c["name"] for c in columns if c["kind"] in kinds and c["role"] != "target"]
         lines.append(f"{label}: {_names(named)}")
     leaks = [warning["column"] for warning in data["warnings"] if warning["kind"] == "leak"]
     lines.append(f"suspected leaks: {_names(leaks)}")

@@ -87,7 +87,7 @@ def build_model(name: str, settings: list[str], seed: int) -> Any:
     --------
     >>> from learnable.cli.fit import build_model
     >>> build_model("Ridge", ["alpha=10"], seed=0)
-    Ridge(alpha=10)
+    Ridge(alpha=10, random_state=0)
     """
     import difflib
 

@@ -365,7 +365,7 @@ def _cut(problem: Problem, folds: int, seed: int) -> tuple[str, Split, list[Spli
     inner = make_splits(
         problem.y[rows],
         scheme=scheme,
-        n_splits=folds,
+        n_splits=max(2, min(folds, len(rows) // 2)),  # R² needs two rows to test on
         groups=None if problem.groups is None else problem.groups[rows],
         time=None if problem.times is None else problem.times[rows],
         random_state=seed + 1,

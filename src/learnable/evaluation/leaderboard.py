@@ -43,7 +43,7 @@ def fill_row(row: Row, outcome: Outcome, measure: Measure, n_folds: int, test_sh
     row["certificate"] = weakest([fold["certificate"] for fold in folds])
     if row["status"] == "ok" and not all(math.isfinite(score) for score in scores):
         row["status"] = "failed"
-        row["reason"] = f"its {measure.label} is not defined: it predicts no probabilities, or nothing finite"
+        row["reason"] = f"{measure.label} is not defined for what it predicts: nothing finite, or no probabilities"
     if not all(math.isfinite(score) for score in scores):
         return
     row["mean"] = float(np.mean(scores))

@@ -255,6 +255,11 @@ def read_targets(owner: str, column: Any, task: str, name: str) -> tuple[NDArray
         raise DataError(
             f"{owner}: the target {name!r} has one class only, {labels.tolist()[0]!r}: there is nothing to predict."
         )
+    if 2 * len(labels) > len(column):
+        raise DataError(
+            f"{owner}: the target {name!r} has {len(labels)} different values in {len(column)} rows, too many for "
+            "classes. Is it an identifier, or text?"
+        )
     order = np.argsort(labels, kind="stable")
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
