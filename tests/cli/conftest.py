@@ -6,7 +6,7 @@ import tempfile
 
 import pyarrow.csv
 import pytest
-from tests.evaluation.tables import classes, numbers
+from tests.evaluation.comparison.tables import classes, numbers
 
 from learnable.cli.app import run
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from tests.evaluation.tables import numbers
+from tests.evaluation.comparison.tables import numbers
 
 ROOT = Path(__file__).parents[2]
-HANGING = "tests.evaluation.hostile_models:Hanging"
+HANGING = "tests.evaluation.comparison.hostile_models:Hanging"
 
 
 def environment():

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from learnable.cli.display import Lines, LiveRace, Silent, display_for, duration, facts, leaderboard, one_line, score
-from learnable.evaluation.record import new_row
+from learnable.evaluation.comparison.record import new_row
 
 EVIL = "[red]\x1b]0;title\x07\n\x1b[2J"
 

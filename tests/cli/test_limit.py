@@ -3,15 +3,15 @@ import subprocess
 import sys
 
 from learnable.cli.limit import hard_limit, muted
-from learnable.evaluation.clock import Clock
+from learnable.evaluation.comparison.clock import Clock
 
 
 def test_a_block_that_does_not_end_is_ended_and_its_files_removed():
     code = (
         "import time\n"
         "from learnable.cli.limit import hard_limit\n"
-        "from learnable.evaluation.clock import Clock\n"
-        "from learnable.evaluation.folder import temporary_folder\n"
+        "from learnable.evaluation.comparison.clock import Clock\n"
+        "from learnable.evaluation.comparison.folder import temporary_folder\n"
         "with hard_limit(Clock(0.2)), temporary_folder() as folder:\n"
         "    print(folder, flush=True)\n"
         "    time.sleep(60)\n"

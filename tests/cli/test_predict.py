@@ -6,7 +6,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from tests.cli.conftest import COMMAND
-from tests.evaluation.tables import classes, numbers
+from tests.evaluation.comparison.tables import classes, numbers
 
 import learnable as ln
 from learnable.cli import predict as module

@@ -2,7 +2,7 @@ import json
 
 import pyarrow.csv
 import pytest
-from tests.evaluation.tables import numbers
+from tests.evaluation.comparison.tables import numbers
 
 import learnable as ln
 

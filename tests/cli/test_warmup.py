@@ -1,5 +1,5 @@
 from learnable.core.registry import REGISTRY
-from learnable.evaluation import warm
+from learnable.evaluation.comparison import warm
 
 
 def test_it_names_every_model_and_how_long_it_took(learnable):

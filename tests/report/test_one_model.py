@@ -2,7 +2,7 @@ import numpy as np
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import log_loss
 
-from learnable.evaluation.record import ComparisonRecord
+from learnable.evaluation.comparison.record import ComparisonRecord
 from learnable.linear import LinearRegression, LogisticRegression
 from learnable.report.one_model import Subject, one_model_record
 
@@ -11,7 +11,7 @@ def subject(classes=None):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(60, 2))
     y = X @ [1.0, -1.0] + 0.1 * rng.normal(size=60)
-    from learnable.evaluation.measures import Prediction
+    from learnable.evaluation.comparison.measures import Prediction
 
     if classes is None:
         model = LinearRegression().fit(X, y)

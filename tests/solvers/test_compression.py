@@ -137,7 +137,6 @@ def test_the_number_of_threads_changes_no_bit(n_jobs):
     assert found.coef.tobytes() == again.coef.tobytes() and found.value == again.value
 
 
-@pytest.mark.xfail(strict=True, reason="a triangle of one row leaves no rows beside the mean")
 @pytest.mark.parametrize("nonnegative", [False, True])
 def test_one_row_is_explained_by_the_intercept(nonnegative):
     found = compressed_fit(blocks_of(np.array([[1.0, 2.0]]), np.array([[3.0]])), nonnegative=nonnegative)

@@ -79,8 +79,8 @@ def compare(
     One fifth of the rows is set aside and scored once, by the winner alone. Every model runs in a process of its own.
     Ctrl-C keeps what is done.
     """
-    from ..evaluation.clock import Clock
-    from ..evaluation.race import Server
+    from ..evaluation.comparison.clock import Clock
+    from ..evaluation.comparison.race import Server
     from .limit import hard_limit, muted
 
     clock, arguments = Clock(seconds or None, options.started), options.arguments
@@ -149,7 +149,7 @@ def _compare(
         )
     shape = f"{table.num_rows:,} rows and {table.num_columns:,} columns"
     on_event({"kind": "stage", "text": f"looking at {shape}"})
-    from ..evaluation.comparison import compare as run
+    from ..evaluation.comparison.contest import compare as run
 
     return run(table, target, clock=clock, server=server, on_event=on_event, source=Path(source).name, **arguments)
 

@@ -56,8 +56,8 @@ def fit(
     if target is None and data not in DEMO_TARGETS:
         raise options.WrongUsageError("name the column to predict with --target")
     from ..core.model_file import save
-    from ..evaluation.keep import table_model, with_target
-    from ..evaluation.problem import read_problem
+    from ..evaluation.comparison.keep import table_model, with_target
+    from ..evaluation.comparison.problem import read_problem
 
     chosen = build_model(model, set_ or [], seed)
     table = load_table(data, delimiter=delimiter, encoding=encoding)
@@ -151,7 +151,7 @@ def check_task(name: str, task: str) -> None:
 
 
 def _check_method(intervals: str) -> None:
-    from ..evaluation.keep import INTERVAL_METHODS
+    from ..evaluation.comparison.keep import INTERVAL_METHODS
 
     if intervals not in INTERVAL_METHODS:
         raise options.WrongUsageError(f"--intervals must be one of {', '.join(INTERVAL_METHODS)}; got {intervals!r}")
@@ -168,7 +168,7 @@ def _show(fitted: Any, problem: Any, name: str, data: str, output: str, json: bo
     if json:
         import json as json_module
 
-        from ..evaluation.record import plain, versions
+        from ..evaluation.comparison.record import plain, versions
 
         record = {
             "model": name,

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from ..evaluation.folder import remove_all
+from ..evaluation.comparison.folder import remove_all
 
 _GRACE = 0.1
 

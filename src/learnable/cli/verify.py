@@ -42,7 +42,7 @@ def verify(
     if json:
         import json as json_module
 
-        from ..evaluation.record import plain
+        from ..evaluation.comparison.record import plain
 
         record = {
             "ok": verdict.ok,
@@ -79,7 +79,7 @@ def check_model(model: Any, table: Any, target: str | None = None) -> Any:
 
     from ..core.errors import VerificationError
     from ..core.verification import verify as check
-    from ..evaluation.problem import check_column, read_targets, rows_with_target
+    from ..evaluation.comparison.problem import check_column, read_targets, rows_with_target
 
     target = target or getattr(model, "target_name_", None)
     if target is None:

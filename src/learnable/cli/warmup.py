@@ -13,7 +13,7 @@ def warmup(debug: options.Debug = False) -> None:
     import time
 
     from ..core.errors import LearnableError
-    from ..evaluation.warm import warm_models
+    from ..evaluation.comparison.warm import warm_models
     from .display import console, one_line
 
     out, began, failed = console(), time.perf_counter(), 0

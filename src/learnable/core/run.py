@@ -22,6 +22,11 @@ def no_progress(iteration: int, value: float) -> bool:
     return False
 
 
+def never() -> bool:
+    """Never stop: the default of loops inside an iteration."""
+    return False
+
+
 class StopFlag:
     """A flag that another thread may raise and a `nogil` kernel may poll through `array[0] != 0`."""
 
@@ -78,9 +83,13 @@ class Run:
         """Whether the deadline has passed."""
         return self._deadline is not None and time.perf_counter() > self._deadline
 
+    def should_stop(self) -> bool:
+        """Tell whether the time is up or somebody raised the flag, for loops inside an iteration."""
+        return self.flag.raised or self.out_of_time
+
     def progress(self, iteration: int, value: float) -> bool:
         """Report one iteration to the callbacks; return True when the solver has to stop."""
-        stop = self.flag.raised or self.out_of_time
+        stop = self.should_stop()
         if self._context is not None and getattr(self._estimator, "_skl_callbacks", None):
             task = self._context.subcontext(task_name=f"iteration {iteration}")
             task.call_on_fit_task_begin(estimator=self._estimator)

@@ -7,7 +7,7 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,13 +41,20 @@ class Dialect:
     delimiter: str
     decimal: str
     newlines: bool
+    quotes: bool = field(default=False, repr=False, compare=False)  # then line ends may hide in quotes further down
 
     def read(self, path: Path, columns: Sequence[str] | None = None) -> Any:
         """Return the whole file as a pyarrow.Table; types are those that fit all rows."""
+        import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
         read, parse, convert = self._options(columns, None, None)
-        return arrow_csv.read_csv(path, read_options=read, parse_options=parse, convert_options=convert)
+        try:
+            return arrow_csv.read_csv(path, read_options=read, parse_options=parse, convert_options=convert)
+        except pa.ArrowInvalid:
+            if self.newlines or not self.quotes:
+                raise
+            return replace(self, newlines=True).read(path, columns)
 
     def stream(self, path: Path, columns: Sequence[str] | None, types: dict[str, Any] | None, block: int) -> Any:
         """Return a reader of record batches; types that are not given are those of the first block."""
@@ -62,7 +69,9 @@ class Dialect:
         extra = {} if block is None else {"block_size": block}
         return (
             arrow_csv.ReadOptions(encoding=self.encoding, **extra),
-            arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=self.newlines),
+            arrow_csv.ParseOptions(
+                delimiter=self.delimiter, newlines_in_values=self.newlines or (self.quotes and block is not None)
+            ),
             arrow_csv.ConvertOptions(
                 include_columns=columns,
                 column_types=types,
@@ -99,7 +108,7 @@ def sniff(path: Path, delimiter: str | None = None, encoding: str | None = None)
     cells = [cell.strip() for row in _split(lines[1:], delimiter) for cell in row]
     commas, points = (sum(bool(p.fullmatch(cell)) for cell in cells) for p in (_COMMA_NUMBER, _POINT_NUMBER))
     decimal = "," if delimiter != "," and commas > points else "."
-    return Dialect(encoding, delimiter, decimal, _quotes_cross_lines(lines))
+    return Dialect(encoding, delimiter, decimal, _quotes_cross_lines(lines), '"' in text)
 
 
 def _encoding(path: Path, sample: bytes) -> str:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial, reduce
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -260,12 +261,17 @@ def _current_client() -> Any:
 def _on_cluster(owner: str, client: Any, tasks: list[Any]) -> Iterator[Any]:
     gone = f"{owner}: the Dask cluster went away before the work was done. Start it again, and repeat the call."
     futures: list[Any] = []
+    waiting = iter(tasks)
     try:
-        futures = client.compute(tasks, retries=_RETRIES)
-        futures.reverse()
-        while futures:
-            yield _result(client, futures[-1], gone)
-            futures.pop()
+        # Only some partitions at a time, in order: sums that wait for their turn fill the workers' memory.
+        window = 2 + 2 * sum(client.nthreads().values())
+        while True:
+            more = list(islice(waiting, window - len(futures))) if len(futures) <= window // 2 else []
+            futures += client.compute(more, retries=_RETRIES) if more else []
+            if not futures:
+                return
+            yield _result(client, futures[0], gone)
+            del futures[0]
     except (LearnableError, BadCellError, KeyboardInterrupt, GeneratorExit):
         _cancel(client, futures)
         raise

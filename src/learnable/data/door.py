@@ -24,7 +24,7 @@ from .dask_blocks import is_dask
 from .files import Files
 from .fingerprint import scan
 from .frames import is_frame, open_frame, read_frame, take_named_columns
-from .sources import is_external, open_files, open_source
+from .sources import is_external, open_files, open_source, read_files
 from .targets import Target, check_two_classes, drop_absent_classes, read_target, read_weight
 
 __all__ = ["Table", "door", "read_features", "take_named_columns"]
@@ -115,7 +115,7 @@ def door(*, target: Target = "numeric", sparse: bool = True, multi_output: bool 
             X = X if is_dask(X) else open_files(owner, X)
             if not (isinstance(X, Files) and X.is_small()):
                 return _read_external(estimator, X, y, sample_weight, target)
-            X = X.read()
+            X = read_files(owner, X)
         X, y, sample_weight = take_named_columns(owner, X, y, sample_weight)
         X = read_features(estimator, X, sparse=sparse, reset=True, check_finite=False)
         y, classes = read_target(owner, y, target, multi_output)

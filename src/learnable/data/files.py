@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -21,6 +22,7 @@ from .frames import listed
 #: Makes features of the columns of a pyarrow.Table; the number of its first row tells folds apart.
 Encode = Callable[[Any, int], Any]
 
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # a column that pandas adds, and nobody asked for
 _PARQUET = (".parquet", ".pq")
 _ARROW = (".arrow", ".feather", ".ipc")
 _TEXT = (".csv", ".tsv", ".tab", ".txt", ".data")
@@ -78,7 +80,7 @@ class Files:
         self._dialects: dict[Path, Dialect] = {}
         self._asked = (delimiter, encoding)
         self.schema = self._schema(self.paths[0])
-        self.columns: list[str] = list(self.schema.names)
+        self.columns: list[str] = [name for name in self.schema.names if not _PANDAS_INDEX.fullmatch(name)]
         self.encode: Encode | None = None
         self.features: list[str] | None = None  # columns that are encoded
         self.width = 0  # of the encoded rows

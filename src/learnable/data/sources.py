@@ -47,6 +47,14 @@ def open_files(owner: str, X: Any) -> Files:
         raise type(error)(f"{owner}: {error}") from error
 
 
+def read_files(owner: str, files: Files) -> Any:
+    """Return all rows of files as a pyarrow.Table; what is wrong with them is said in the estimator's name."""
+    try:
+        return files.read()
+    except DataError as error:
+        raise type(error)(f"{owner}: {error}") from error
+
+
 def open_source(owner: str, X: Any, y: Any, sample_weight: Any, target: Target) -> Opened:
     """Open a path or a Dask collection for a fit."""
     if isinstance(X, Files):

@@ -27,7 +27,7 @@ from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.parameters import MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Number, Rule, optional
 from ..core.run import Run
 from ..data.door import Table, door, read_features
-from ..data.sources import NamedScore
+from ..data.sources import NamedScore, rowwise
 from ..probability.student_t import StudentT
 from ..solvers.least_squares import least_squares
 from ..solvers.nonnegative import nonnegative_fit
@@ -166,6 +166,7 @@ class LinearRegression(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegre
         """Return the distribution of a new observation (of weight one) at each row of X: Student-t."""
         return self._student_t(X, new_observation=True)
 
+    @rowwise
     def predict_interval(
         self, X: Any, level: float = 0.95, kind: Literal["prediction", "confidence"] = "prediction"
     ) -> tuple[Array, Array]:

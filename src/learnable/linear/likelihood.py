@@ -62,11 +62,12 @@ def class_sums(blocks: Blocks, n_classes: int, *, intercept: bool, n_jobs: int |
     weight, x, square = map_reduce(blocks, statistic, _add, n_jobs=n_jobs)
     if not intercept:
         return ClassSums(weight, x, square, shift)
-    offset = x.sum(axis=0) / weight.sum()
-    if blocks.sparse:
-        square = np.maximum(square - weight.sum() * offset**2, 0.0)
-        return ClassSums(weight, x - np.outer(weight, offset), square, offset)
-    return ClassSums(weight, x - np.outer(weight, offset), square - weight.sum() * offset**2, shift + offset)
+    with np.errstate(over="ignore", invalid="ignore"):  # who reads the squares sees that they are not finite
+        offset = x.sum(axis=0) / weight.sum()
+        square = square - weight.sum() * offset**2
+        if sparse:
+            return ClassSums(weight, x - np.outer(weight, offset), np.maximum(square, 0.0), offset)
+        return ClassSums(weight, x - np.outer(weight, offset), square, shift + offset)
 
 
 class LogisticProblem:

@@ -184,7 +184,13 @@ class LogisticRegression(NamedScore, ClassifierMixin, LinearModel):
         problem = LogisticProblem(blocks, sums, self.C, intercept=self.fit_intercept, n_jobs=self.n_jobs)
         tol = max(self.tol, 1e-6) if table.in_memory and table.X.dtype == np.float32 else self.tol
         solution = solve(
-            problem, self._start(run, problem), self.solver, tol=tol, max_iter=self.max_iter, progress=run.progress
+            problem,
+            self._start(run, problem),
+            self.solver,
+            tol=tol,
+            max_iter=self.max_iter,
+            progress=run.progress,
+            stop=run.should_stop,
         )
         if np.isinf(self.C):
             _refuse_separable(problem, solution)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.run import Progress, no_progress
+from ..core.run import Progress, never, no_progress
 from ..core.threads import interruptible, one_thread_blas
 from ..data.blocks import Blocks, Part
 from ..solvers.least_squares import dense_rows
@@ -44,6 +44,7 @@ def solve(
     tol: float,
     max_iter: int,
     progress: Progress = no_progress,
+    stop: Callable[[], bool] = never,
 ) -> Solution:
     """Minimise the penalised likelihood from `start` (zero if None)."""
     n_parameters = problem.n_scores * problem.width
@@ -52,14 +53,14 @@ def solve(
         scale = 1.0 / curvature_bound(problem)
         return lbfgs(problem, x0, inverse_hessian=lambda g: scale * g, tol=tol, max_iter=max_iter, progress=progress)
     if solver == "newton-cg":
-        return HessianFree(problem).minimise(x0, tol=tol, max_iter=max_iter, progress=progress)
+        return HessianFree(problem).minimise(x0, tol=tol, max_iter=max_iter, progress=progress, stop=stop)
     if solver == "newton-cholesky":
         return newton(problem, x0, tol=tol, max_iter=max_iter, progress=progress)
     n, d = problem.blocks.n_rows, problem.blocks.n_columns
     if n < d and n * problem.n_scores <= _MOST_DIRECT and n * d <= 4e7 and problem.penalty:
         return _solve_in_row_space(problem, x0, tol=tol, max_iter=max_iter, progress=progress)
     if n_parameters > _MOST_DIRECT:
-        return HessianFree(problem).minimise(x0, tol=tol, max_iter=max_iter, progress=progress)
+        return HessianFree(problem).minimise(x0, tol=tol, max_iter=max_iter, progress=progress, stop=stop)
     # A Hessian of 4n/p rows costs about as much as four evaluations on all rows.
     rows = max(_FEWEST_THINNED, _ROWS_PER_PARAMETER * n_parameters, 4 * n // n_parameters)
     if not problem.blocks.in_memory:
@@ -110,9 +111,11 @@ class HessianFree:
         product = self.problem.hessian_product(self.scale * u)
         return lambda v: self.scale * product(self.scale * v)
 
-    def minimise(self, x0: Array, *, tol: float, max_iter: int, progress: Progress) -> Solution:
+    def minimise(
+        self, x0: Array, *, tol: float, max_iter: int, progress: Progress, stop: Callable[[], bool] = never
+    ) -> Solution:
         """Run Newton's method with conjugate gradients, and return the solution in x."""
-        found = newton(self, x0 / self.scale, tol=tol, max_iter=max_iter, progress=progress)
+        found = newton(self, x0 / self.scale, tol=tol, max_iter=max_iter, progress=progress, stop=stop)
         return found._replace(x=self.scale * found.x, gradient=found.gradient / self.scale)
 
 

@@ -21,7 +21,7 @@ from ..solvers.orthogonal import weighted_mean
 
 Array = NDArray[np.float64]
 
-_ENORMOUS = 1e300  # a scaled penalty beyond this is as good as infinite
+ENORMOUS = 1e300  # a scaled penalty beyond this is as good as infinite
 
 
 class RidgeSpectrum(NamedTuple):
@@ -85,10 +85,10 @@ class RidgeSpectrum(NamedTuple):
     def _scaled(self, alphas: Array) -> Array:
         with np.errstate(over="ignore"):
             scaled = np.ldexp(alphas, -2 * self.x_exponent - self.weight_exponent)
-        return np.minimum(scaled, _ENORMOUS)
+        return np.minimum(scaled, ENORMOUS)
 
 
-def _extreme_exponent(array: Array) -> int:
+def extreme_exponent(array: Array) -> int:
     """Return an even power of two that brings extreme numbers to order one; 0 for numbers whose squares are safe."""
     exponent = int(np.frexp(np.abs(array).max(initial=0.0))[1])
     return 2 * (exponent // 2) if abs(exponent) > 100 else 0
@@ -100,7 +100,7 @@ def ridge_spectrum(
     """Decompose dense X (n, d) for targets y (n, k)."""
     x_mean, y_mean = weighted_mean(X, weight, intercept), weighted_mean(y, weight, intercept)
     w = np.ones(len(X)) if weight is None else weight
-    x_exponent, y_exponent, weight_exponent = (_extreme_exponent(array) for array in (X, y, w))
+    x_exponent, y_exponent, weight_exponent = (extreme_exponent(array) for array in (X, y, w))
     root = np.sqrt(np.ldexp(w, -weight_exponent))
     Z = np.ldexp(X, -x_exponent) - np.ldexp(x_mean, -x_exponent) if x_exponent else X - x_mean
     t = root[:, None] * (np.ldexp(y, -y_exponent) - np.ldexp(y_mean, -y_exponent))

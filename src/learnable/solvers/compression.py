@@ -8,6 +8,7 @@ with or without a penalty or a sign constraint. Memory: O(d²) a thread.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,36 +21,47 @@ from .residuals import relative_residual, residual_sums
 Array = NDArray[np.float64]
 
 
-def compressed_fit(
-    blocks: object, alpha: float = 0.0, *, intercept: bool = True, nonnegative: bool = False, n_jobs: int | None = None
-) -> LinearFit:
-    """Minimise Σ w (y − b − xᵀβ)² + α‖β‖² over any source of blocks, with β ≥ 0 if asked for."""
-    head = blocks.head()  # type: ignore[attr-defined]
+class Triangle(NamedTuple):
+    """All rows, compressed: least squares with these instead of the data is the same problem."""
+
+    rows: Array  #: (m, d), what is left of √w(x − x̄); m ≤ d + k + 1
+    targets: Array  #: (m, k), what is left of √w(y − ȳ)
+    weight: float  #: Σ w
+    x_mean: Array  #: (d,); zero without an intercept
+    y_mean: Array  #: (k,); zero without an intercept
+
+
+def compress(blocks: Any, *, intercept: bool = True, n_jobs: int | None = None) -> Triangle:
+    """Return the triangle of all rows, in one sweep."""
+    head = blocks.head()
     d, k = head.X.shape[1], targets_of(head).shape[1]
     x_shift, y_shift = np.zeros(d), np.zeros(k)
     if intercept:
         x_shift, y_shift = provisional_mean(head.X), provisional_mean(targets_of(head))
     statistic = partial(_triangle, x_shift=x_shift, y_shift=y_shift)
-    R = map_reduce(blocks, statistic, _merge_triangles, n_jobs=n_jobs)  # type: ignore[arg-type]
-    weight = float(R[0, 0] ** 2)
-    x_mean, y_mean = np.zeros(d), np.zeros(k)
-    if intercept:
-        x_mean, y_mean = x_shift + R[0, 1 : d + 1] / R[0, 0], y_shift + R[0, d + 1 :] / R[0, 0]
-        rows, targets = R[1:, 1 : d + 1], R[1:, d + 1 :]
-    else:  # the column of ones is the first: it only records the weight
-        rows, targets = R[:, 1 : d + 1], R[:, d + 1 :]
-    small = orthogonal_fit(
-        np.ascontiguousarray(rows), np.ascontiguousarray(targets), None, alpha, intercept=False, nonnegative=nonnegative
-    )
-    level = y_mean if intercept else x_mean @ small.coef
-    sums = residual_sums(blocks, x_mean, level, small.coef, n_jobs=n_jobs)  # type: ignore[arg-type]
+    R = map_reduce(blocks, statistic, _merge_triangles, n_jobs=n_jobs)
+    R = np.pad(R, ((0, max(0, 2 - len(R))), (0, 0)))  # one row leaves nothing below the intercept's
+    x, y, weight = R[:, 1 : d + 1], R[:, d + 1 :], float(R[0, 0] ** 2)
+    if not intercept:  # the column of ones is the first: it only records the weight
+        return Triangle(np.ascontiguousarray(x), np.ascontiguousarray(y), weight, x_shift, y_shift)
+    means = x_shift + x[0] / R[0, 0], y_shift + y[0] / R[0, 0]
+    return Triangle(np.ascontiguousarray(x[1:]), np.ascontiguousarray(y[1:]), weight, *means)
+
+
+def compressed_fit(
+    blocks: Any, alpha: float = 0.0, *, intercept: bool = True, nonnegative: bool = False, n_jobs: int | None = None
+) -> LinearFit:
+    """Minimise Σ w (y − b − xᵀβ)² + α‖β‖² over any source of blocks, with β ≥ 0 if asked for."""
+    rows, targets, weight, x_mean, y_mean = compress(blocks, intercept=intercept, n_jobs=n_jobs)
+    small = orthogonal_fit(rows, targets, None, alpha, intercept=False, nonnegative=nonnegative)
+    sums = residual_sums(blocks, x_mean, y_mean, small.coef, n_jobs=n_jobs)
     gradient = sums.cross - alpha * small.coef
     if nonnegative:
         gradient = np.where(small.coef > 0, gradient, np.maximum(gradient, 0.0))
-    offset = y_mean - x_mean @ small.coef if intercept else np.zeros(k)
+    offset = y_mean - x_mean @ small.coef
     values = relative_residual(
         gradient,
-        sums.total if intercept else np.zeros(k),
+        sums.total if intercept else np.zeros_like(sums.total),
         x=(np.sqrt(np.einsum("ij,ij->j", rows, rows)), x_mean),
         y=(np.sqrt(np.einsum("ij,ij->j", targets, targets)), y_mean),
         coef=small.coef,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_solve, lapack
 
 from ..core.errors import NoRootError
-from ..core.run import Progress, no_progress
+from ..core.run import Progress, never, no_progress
 from .conjugate_gradient import conjugate_gradient
 from .problem import Evaluation, Solution, TwiceSmooth
 
@@ -34,6 +34,7 @@ def newton(
     max_iter: int = 100,
     refresh_cost: float = 0.0,
     progress: Progress = no_progress,
+    stop: Callable[[], bool] = never,
 ) -> Solution:
     """Minimise a convex function by damped Newton steps.
 
@@ -52,6 +53,8 @@ def newton(
         Price of a new Hessian in evaluations. Zero: every step has its own Hessian.
     progress : callable
         Called as `progress(iteration, measure)` after every step; True stops.
+    stop : callable
+        Asked between the steps of conjugate gradients; True ends them early.
 
     Examples
     --------
@@ -69,7 +72,7 @@ def newton(
     n_iter = 0
     while now.measure > tol and n_iter < max_iter:
         if solve is None:
-            solve = _solver_of(problem.hessian(x), now)
+            solve = _solver_of(problem.hessian(x), now, stop)
         step = -solve(now.gradient)
         taken = _line_search(problem, x, now, step)
         if taken is None:
@@ -138,12 +141,15 @@ def factorised(H: Array) -> Callable[[Array], Array]:
     return lambda g: scale**2 * g
 
 
-def _solver_of(H: Array | Callable[[Array], Array], now: Evaluation) -> Callable[[Array], Array]:
+def _solver_of(
+    H: Array | Callable[[Array], Array], now: Evaluation, stop: Callable[[], bool]
+) -> Callable[[Array], Array]:
     if not callable(H):
         return factorised(H)
     # Inexact Newton (Eisenstat–Walker): a residual of min(½, √‖g‖) keeps the convergence superlinear.
     forcing = min(0.1, float(np.sqrt(now.measure)))
-    return lambda g: conjugate_gradient(H, g, tol=forcing, max_iter=max(50, 2 * len(g))).x
+    most = max(50, 2 * len(now.gradient))
+    return lambda g: conjugate_gradient(H, g, tol=forcing, max_iter=most, progress=lambda i, v: stop()).x
 
 
 def _line_search(

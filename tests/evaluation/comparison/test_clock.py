@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from learnable.evaluation.clock import Clock
+from learnable.evaluation.comparison.clock import Clock
 
 
 def test_without_a_limit_there_is_always_time():

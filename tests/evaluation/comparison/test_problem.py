@@ -3,10 +3,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from tests.evaluation.tables import classes, numbers
+from tests.evaluation.comparison.tables import classes, numbers
 
 from learnable.core.errors import DataError, DataTypeError, ParameterError
-from learnable.evaluation.problem import read_problem
+from learnable.evaluation.comparison.problem import read_problem
 
 
 def read(table, target="y", **options):

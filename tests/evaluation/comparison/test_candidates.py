@@ -5,7 +5,7 @@ from sklearn.linear_model import Lasso
 
 from learnable.core.errors import ParameterError
 from learnable.core.registry import REGISTRY
-from learnable.evaluation.candidates import candidates_for
+from learnable.evaluation.comparison.candidates import candidates_for
 
 
 @pytest.mark.parametrize("task", ["regression", "binary", "multiclass"])

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from tests.evaluation.tables import classes
+from tests.evaluation.comparison.tables import classes
 
 from learnable import LinearRegression
-from learnable.evaluation.judge import coefficients, confusion, draw_details, holdout_interval, roc_curves
-from learnable.evaluation.measures import MEASURES, Prediction, ranking_measure
+from learnable.evaluation.comparison.judge import coefficients, confusion, draw_details, holdout_interval, roc_curves
+from learnable.evaluation.comparison.measures import MEASURES, Prediction, ranking_measure
 
 
 def test_the_interval_of_r2_covers_the_true_one():

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..core.registry import REGISTRY, estimator_names, registered_class
+from ...core.registry import REGISTRY, estimator_names, registered_class
 
 
 class Warmed(NamedTuple):
@@ -26,7 +26,7 @@ def warm_models(*, sparse: bool = True) -> Iterator[Warmed]:
 
     Examples
     --------
-    >>> from learnable.evaluation.warm import warm_models
+    >>> from learnable.evaluation.comparison.warm import warm_models
     >>> [warmed.name for warmed in warm_models(sparse=False)][:2]
     ['LinearRegression', 'Ridge']
     """

@@ -4,7 +4,7 @@ from sklearn import metrics
 from sklearn.dummy import DummyClassifier
 
 from learnable.core.errors import ParameterError
-from learnable.evaluation.measures import MEASURES, Prediction, measure_all, predict_rows, ranking_measure
+from learnable.evaluation.comparison.measures import MEASURES, Prediction, measure_all, predict_rows, ranking_measure
 
 RNG = np.random.default_rng(0)
 

@@ -7,13 +7,13 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ..core.errors import ModelFileError
+from ...core.errors import ModelFileError
 from .leaderboard import winner_of
 from .race import Outcome
 from .record import Row, WinnerRecord
 
 if TYPE_CHECKING:
-    from .comparison import _Comparison
+    from .contest import _Comparison
 
 _DETAILED_MODELS: Final = 3
 _FILE: Final = "winner.safetensors"

@@ -5,7 +5,7 @@ import multiprocessing
 import numpy as np
 import pytest
 
-from learnable.evaluation.worker import free_memory, limit_memory, one_line
+from learnable.evaluation.comparison.worker import free_memory, limit_memory, one_line
 
 
 @pytest.mark.parametrize(

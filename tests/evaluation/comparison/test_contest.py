@@ -13,16 +13,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from sklearn.linear_model import Lasso
-from tests.evaluation import hostile_models as hostile
-from tests.evaluation.tables import classes, numbers
+from tests.evaluation.comparison import hostile_models as hostile
+from tests.evaluation.comparison.tables import classes, numbers
 
 import learnable as ln
 from learnable.core.errors import DataError, ParameterError
 from learnable.evaluation import compare, corrected_t_interval, corrected_t_test, hold_out, make_splits
-from learnable.evaluation.comparison import OutOfTimeError
+from learnable.evaluation.comparison.contest import OutOfTimeError
 from learnable.meta import TableModel
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import DataError, DataTypeError, ParameterError
-from ..core.parameters import Options, check_parameters, optional
-from ..data.files import read_table
-from ..data.frames import is_frame, listed, open_frame
-from ..data.profile import profile
+from ...core.errors import DataError, DataTypeError, ParameterError
+from ...core.parameters import Options, check_parameters, optional
+from ...data.files import read_table
+from ...data.frames import is_frame, listed, open_frame
+from ...data.profile import profile
 from .record import DataRecord, plain
 
 FEWEST_ROWS = 10
@@ -124,7 +124,7 @@ def read_problem(
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from learnable.evaluation.problem import read_problem
+    >>> from learnable.evaluation.comparison.problem import read_problem
     >>> table = pa.table({"x": list(range(20)), "y": ["a", "b"] * 9 + ["a", None]})
     >>> problem = read_problem("compare", table, "y", keep=["x"])
     >>> problem.task, problem.classes, problem.notes

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from learnable.evaluation.race import Server
+from learnable.evaluation.comparison.race import Server
 
-HERE = "tests.evaluation.test_race"
+HERE = "tests.evaluation.comparison.test_race"
 
 
 def echo(report, words):

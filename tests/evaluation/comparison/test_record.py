@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 
-from learnable.evaluation.record import new_row, plain, timestamp, versions
+from learnable.evaluation.comparison.record import new_row, plain, timestamp, versions
 
 
 def test_anything_becomes_strict_json():

@@ -1,9 +1,9 @@
 import pytest
 
-from learnable.evaluation.leaderboard import fill_row, rank_rows, winner_of
-from learnable.evaluation.measures import ranking_measure
-from learnable.evaluation.race import Outcome
-from learnable.evaluation.record import new_row
+from learnable.evaluation.comparison.leaderboard import fill_row, rank_rows, winner_of
+from learnable.evaluation.comparison.measures import ranking_measure
+from learnable.evaluation.comparison.race import Outcome
+from learnable.evaluation.comparison.record import new_row
 
 R2, RMSE = ranking_measure("regression"), ranking_measure("regression", "rmse")
 

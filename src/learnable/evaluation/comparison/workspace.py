@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..core.errors import DataError
+from ...core.errors import DataError
 
 FINAL: Final = "final"
 Report = Callable[[Any], None]
@@ -81,7 +81,7 @@ def encode_splits(report: Report, folder: str, splits: list[str], task: str) -> 
 
     Reports one `{"split", "seconds", "columns"}` for each split that is ready.
     """
-    from ..data.encoder import TableEncoder
+    from ...data.encoder import TableEncoder
 
     where = Path(folder)
     features, y = read_features(where), np.load(where / "y.npy")

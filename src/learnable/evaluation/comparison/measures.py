@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import ParameterError
+from ...core.errors import ParameterError
 from .record import MetricRecord
 
 Array = NDArray[np.float64]
@@ -147,7 +147,7 @@ def ranking_measure(task: str, name: str | None = None) -> Measure:
 
     Examples
     --------
-    >>> from learnable.evaluation.measures import ranking_measure
+    >>> from learnable.evaluation.comparison.measures import ranking_measure
     >>> ranking_measure("regression").label, ranking_measure("binary", "log_loss").greater_is_better
     ('R²', False)
     """

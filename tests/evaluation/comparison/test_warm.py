@@ -1,5 +1,5 @@
 from learnable.core.registry import REGISTRY
-from learnable.evaluation.warm import warm_models
+from learnable.evaluation.comparison.warm import warm_models
 
 
 def test_every_model_of_data_is_fitted_dense_and_sparse():

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import LearnableError
+from ...core.errors import LearnableError
+from ..intervals import Interval, score_interval, t_interval
+from ..reliability import calibration_table
 from .candidates import Candidate
-from .intervals import Interval, score_interval, t_interval
 from .measures import Measure, Prediction, measure_all, predict_rows, ranking_measure
 from .record import plain
-from .reliability import calibration_table
 from .scoring import certificate_of
 from .workspace import FINAL, Report, read_names, read_split
 
@@ -75,8 +75,8 @@ def holdout_interval(measure: Measure, y: NDArray[Any], prediction: Prediction, 
     Examples
     --------
     >>> import numpy as np
-    >>> from learnable.evaluation.judge import holdout_interval
-    >>> from learnable.evaluation.measures import Prediction, ranking_measure
+    >>> from learnable.evaluation.comparison.judge import holdout_interval
+    >>> from learnable.evaluation.comparison.measures import Prediction, ranking_measure
     >>> y = np.array([0, 1, 1, 0])
     >>> holdout_interval(ranking_measure("binary"), y, Prediction(y), 0.95, 0).method
     'exact binomial'

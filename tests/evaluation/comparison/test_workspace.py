@@ -4,12 +4,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from tests.evaluation.tables import numbers
+from tests.evaluation.comparison.tables import numbers
 
 from learnable.core.errors import DataError
 from learnable.data.encoder import TableEncoder
-from learnable.evaluation.folder import remove_all, temporary_folder
-from learnable.evaluation.workspace import encode_splits, read_names, read_split, write_problem
+from learnable.evaluation.comparison.folder import remove_all, temporary_folder
+from learnable.evaluation.comparison.workspace import encode_splits, read_names, read_split, write_problem
 
 
 def prepared(folder, table, y, split):

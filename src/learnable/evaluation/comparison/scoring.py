@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from ..core.certificate import Certificate
+from ...core.certificate import Certificate
 from .candidates import Candidate
 from .measures import measure_all, predict_rows
 from .record import plain

@@ -23,7 +23,7 @@ from typing import Any, Final, Literal
 
 from .worker import serve, stand_by
 
-_PRELOAD: Final = ("learnable.evaluation.preload",)
+_PRELOAD: Final = ("learnable.evaluation.comparison.preload",)
 _METHOD: Final = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 _SIGNAL_WORDS: Final = {"SIGKILL": "killed (SIGKILL), perhaps because memory ran out", "SIGSEGV": "crashed (SIGSEGV)"}
 
@@ -57,7 +57,7 @@ class Server:
 
     Examples
     --------
-    >>> from learnable.evaluation.race import Server
+    >>> from learnable.evaluation.comparison.race import Server
     >>> server = Server()
     >>> server.wait_until_ready(timeout=60)
     True

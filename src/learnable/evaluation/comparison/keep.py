@@ -9,13 +9,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..core.model_file import save
-from ..data.encoder import TableEncoder
-from ..meta.table_model import TableModel
+from ...core.model_file import save
+from ...data.encoder import TableEncoder
+from ...meta.table_model import TableModel
+from ..conformal import ConformalRegressor
+from ..splits import make_splits
 from .candidates import Candidate
-from .conformal import ConformalRegressor
 from .record import plain
-from .splits import make_splits
 from .workspace import FINAL, Report, read_features, read_rows
 
 INTERVAL_METHODS: Final = ("cv+", "split", "jackknife+", "none")

@@ -15,7 +15,7 @@ import threading
 from multiprocessing import connection, process
 from typing import Any
 
-from ..core.registry import resolve
+from ...core.registry import resolve
 
 
 def stand_by(nothing: Any = None) -> None:
@@ -48,7 +48,7 @@ def one_line(error: BaseException, most: int = 300) -> str:
 
     Examples
     --------
-    >>> from learnable.evaluation.worker import one_line
+    >>> from learnable.evaluation.comparison.worker import one_line
     >>> one_line(ValueError("two\nlines")), one_line(KeyError("name"))
     ('two lines', "KeyError: 'name'")
     """

@@ -154,7 +154,7 @@ def plain(value: Any) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from learnable.evaluation.record import plain
+    >>> from learnable.evaluation.comparison.record import plain
     >>> plain({"a": np.float64(0.5), "b": [np.nan, np.int64(2)], "c": np.array([True])})
     {'a': 0.5, 'b': [None, 2], 'c': [True]}
     """

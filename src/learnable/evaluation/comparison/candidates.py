@@ -9,8 +9,8 @@ from typing import Any
 
 from sklearn.base import clone
 
-from ..core.errors import ParameterError
-from ..core.registry import REGISTRY, estimator_names, resolve
+from ...core.errors import ParameterError
+from ...core.registry import REGISTRY, estimator_names, resolve
 
 _BASELINES = {
     "regression": ("sklearn.dummy:DummyRegressor", {"strategy": "mean"}, "baseline: the mean"),
@@ -68,7 +68,7 @@ def candidates_for(task: str, models: Iterable[Any] | None = None) -> list[Candi
 
     Examples
     --------
-    >>> from learnable.evaluation.candidates import candidates_for
+    >>> from learnable.evaluation.comparison.candidates import candidates_for
     >>> [candidate.name for candidate in candidates_for("binary", ["LogisticRegression"])][:2]
     ['baseline: the most frequent class', 'LogisticRegression (C=1)']
     """

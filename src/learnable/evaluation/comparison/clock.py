@@ -19,7 +19,7 @@ class Clock:
 
     Examples
     --------
-    >>> from learnable.evaluation.clock import Clock
+    >>> from learnable.evaluation.comparison.clock import Clock
     >>> Clock(None).left(), Clock(3600.0).share(parts=4, reserve=1200.0) <= 600.0
     (None, True)
     """

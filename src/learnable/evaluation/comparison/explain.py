@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..curves import learning_curve
+from ..importance import permutation_importance
 from .candidates import Candidate
-from .curves import learning_curve
-from .importance import permutation_importance
 from .measures import Measure, ranking_measure
 from .record import plain
 from .workspace import FINAL, Report, read_names, read_rows, read_split

@@ -19,8 +19,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..core.errors import DataError, LearnableError
-from ..core.parameters import Number, check_parameters, optional
+from ...core.errors import DataError, LearnableError
+from ...core.parameters import Number, check_parameters, optional
+from ..splits import Split, hold_out, make_splits
 from .candidates import Candidate, candidates_for
 from .clock import Clock
 from .finish import Finish
@@ -30,7 +31,6 @@ from .measures import Measure, measures_for, ranking_measure
 from .problem import Problem, read_problem
 from .race import Outcome, Server
 from .record import FORMAT, VERSION, ComparisonRecord, ProtocolRecord, Row, TimingRecord, new_row, timestamp, versions
-from .splits import Split, hold_out, make_splits
 from .worker import free_memory
 from .workspace import FINAL, write_problem
 
@@ -117,8 +117,8 @@ def compare(
     Returns
     -------
     dict
-        The record (`learnable.evaluation.record`): plain JSON types. After Ctrl-C, its "status" is "interrupted" and it
-        holds what was finished.
+        The record (`learnable.evaluation.comparison.record`): plain JSON types. After Ctrl-C, its "status" is
+        "interrupted" and it holds what was finished.
 
     Examples
     --------
@@ -288,7 +288,7 @@ class _Comparison:
     ) -> Outcome:
         """Run a job of this package on the shared folder; `budget` tells the job itself how long it may take."""
         job: dict[str, Any] = {
-            "function": f"learnable.evaluation.{function}",
+            "function": f"learnable.evaluation.comparison.{function}",
             "memory": self.memory,
             "folder": str(self.folder),
         }

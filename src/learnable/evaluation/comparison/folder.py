@@ -17,7 +17,7 @@ def temporary_folder() -> Iterator[Path]:
 
     Examples
     --------
-    >>> from learnable.evaluation.folder import temporary_folder
+    >>> from learnable.evaluation.comparison.folder import temporary_folder
     >>> with temporary_folder() as folder:
     ...     _ = (folder / "file").write_text("text")
     >>> folder.exists()

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .intervals import score_interval
+from ..intervals import score_interval
+from ..ties import p_values_against_best
 from .measures import Measure
 from .race import Outcome
 from .record import Row, plain
 from .scoring import weakest
-from .ties import p_values_against_best
 
 #: What a measure can be, for the ends of its interval.
 _BOUNDS = {
@@ -63,9 +63,9 @@ def rank_rows(rows: Sequence[Row], measure: Measure, n_train: float, n_test: flo
 
     Examples
     --------
-    >>> from learnable.evaluation.leaderboard import rank_rows
-    >>> from learnable.evaluation.measures import ranking_measure
-    >>> from learnable.evaluation.record import new_row
+    >>> from learnable.evaluation.comparison.leaderboard import rank_rows
+    >>> from learnable.evaluation.comparison.measures import ranking_measure
+    >>> from learnable.evaluation.comparison.record import new_row
     >>> rows = [new_row("a", "A", {}), new_row("b", "B", {})]
     >>> for row, scores in zip(rows, ([0.1, 0.2], [0.8, 0.9])):
     ...     row.update(status="ok", scores=scores, mean=sum(scores) / 2)

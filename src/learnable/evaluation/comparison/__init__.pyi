@@ -1,0 +1,1 @@
+from .contest import compare as compare
