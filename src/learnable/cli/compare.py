@@ -113,13 +113,15 @@ def compare(
                 command=" ".join(["learnable", *map(_quoted, arguments)]),
             )
         _complete(record, source, clock)
-        where = None if no_report else _write_report(record, report)
+        where, trouble = _try_report(record, None if no_report else report)
         if json:
             import json as json_module
 
             print(json_module.dumps(record, allow_nan=False))
         else:
             _show(out, record, where)
+        if trouble is not None:
+            raise trouble  # what was found out is on the screen already
     if record["status"] == "interrupted":
         options.reported = True
         return 130
@@ -178,24 +180,28 @@ def _complete(record: Any, source: str, clock: Any) -> None:
     timing["total"] = round(clock.spent, 4)
 
 
+def _try_report(record: Any, file: str | None) -> tuple[str | None, Exception | None]:
+    """Write the report, if wanted; return where it is, and what went wrong."""
+    from ..core.errors import LearnableError
+
+    try:
+        return None if file is None else _write_report(record, file), None
+    except LearnableError as error:
+        return None, error
+
+
 def _write_report(record: Any, file: str) -> str:
     """Write the HTML report, in one step."""
-    import os
-    from pathlib import Path
-
+    from ..core.atomic import writing
     from ..core.errors import LearnableError
     from ..report import render
 
     html = render(record)
-    target = Path(file)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        temporary.write_text(html, encoding="utf-8")
-        os.replace(temporary, target)
+        with writing(file) as page:
+            page.write(html.encode("utf-8"))
     except OSError as error:
         raise LearnableError(f"compare: cannot write the report {file}: {error.strerror or error}.") from error
-    finally:
-        temporary.unlink(missing_ok=True)
     return file
 
 

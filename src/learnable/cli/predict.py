@@ -132,12 +132,13 @@ def _numbers(rows: Any) -> Any:
 
 def write(parts: Iterator[Any], output: str | None) -> None:
     """Write tables one after the other, to a file in one step or to the standard output."""
-    import os
     import sys
     from pathlib import Path
 
     import pyarrow.csv
     import pyarrow.parquet
+
+    from ..core.atomic import writing
 
     first = next(parts)
     if output is None:
@@ -145,15 +146,10 @@ def write(parts: Iterator[Any], output: str | None) -> None:
         with pyarrow.csv.CSVWriter(sys.stdout.buffer, first.schema) as writer:
             _write_all(writer, first, parts)
         return
-    target = Path(output)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    make = pyarrow.csv.CSVWriter if target.suffix.lower() == ".csv" else pyarrow.parquet.ParquetWriter
-    try:
-        with make(str(temporary), first.schema) as writer:
-            _write_all(writer, first, parts)
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    is_csv = Path(output).suffix.lower() == ".csv"
+    make = pyarrow.csv.CSVWriter if is_csv else pyarrow.parquet.ParquetWriter
+    with writing(output) as file, make(file, first.schema) as writer:
+        _write_all(writer, first, parts)
 
 
 def _write_all(writer: Any, first: Any, rest: Iterator[Any]) -> None:

@@ -21,13 +21,11 @@ file; a reader refuses numbers above its own.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import json
 import math
 import os
-import secrets
 import stat
 import sys
 from collections.abc import Iterable
@@ -40,6 +38,7 @@ from numpy.typing import NDArray
 
 from ._encoding import DTYPES, decode, encode
 from ._soundness import are_sizes
+from .atomic import writing
 from .errors import LearnableError, ModelFileError
 
 FORMAT: Final = 1
@@ -276,29 +275,12 @@ def _open_regular_file(target: Path) -> io.BufferedReader:
 
 
 def _write_atomically(target: Path, chunks: Iterable[bytes | memoryview]) -> None:
-    """Write a temporary file beside the target, then rename it: an error leaves no partial file."""
-    target = Path(os.path.realpath(target))  # a link stays a link
-    mode = None
-    if target.exists():
-        mode = target.stat().st_mode
-        if not stat.S_ISREG(mode):
-            raise ModelFileError(f"{target.name} exists and is not a file")
-    temporary = target.with_name(f".learnable-{secrets.token_hex(8)}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(temporary, flags, 0o666)
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with writing(target) as file:
             for chunk in chunks:
                 file.write(chunk)
-            file.flush()
-            os.fsync(file.fileno())
-        if mode is not None:
-            os.chmod(temporary, stat.S_IMODE(mode))
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+    except FileExistsError as error:
+        raise ModelFileError(f"{error.filename} {error.strerror}") from error
 
 
 def _path_of(owner: str, path: Any) -> Path:

@@ -67,11 +67,10 @@ class Dialect:
         from pyarrow import csv as arrow_csv
 
         extra = {} if block is None else {"block_size": block}
+        newlines = self.newlines or (self.quotes and block is not None)  # a stream cannot be read again from the start
         return (
             arrow_csv.ReadOptions(encoding=self.encoding, **extra),
-            arrow_csv.ParseOptions(
-                delimiter=self.delimiter, newlines_in_values=self.newlines or (self.quotes and block is not None)
-            ),
+            arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=newlines),
             arrow_csv.ConvertOptions(
                 include_columns=columns,
                 column_types=types,

@@ -102,7 +102,7 @@ def _describe_numbers(name: str, numbers: Array, kind: str, role: str, stride: i
         zip(("mean", "std", "min", "q25", "median", "q75", "max"), (mean, std, low, *quartiles, high), strict=True)
     )
     found = "number"
-    if _numbers_rows(name, finite, sample, distinct, missing):
+    if role != "target" and _numbers_rows(name, finite, sample, distinct, missing):
         found, notes = "identifier", [*notes, "a different whole number in every row"]
     return ColumnProfile(name, found, _kept(role, found), missing, distinct, tuple(notes), summary, histogram)
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.atomic import writing
 from ..core.errors import DataError, DataTypeError
 from ..data.frames import is_frame, open_frame, read_values, take_named_columns
 from ..evaluation.comparison.measures import Prediction
@@ -45,9 +46,9 @@ class Report:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to a file and return its path."""
-        file = Path(path)
-        file.write_text(self.html, encoding="utf-8")
-        return file
+        with writing(path) as file:
+            file.write(self.html.encode("utf-8"))
+        return Path(path)
 
     def _repr_html_(self) -> str:
         """Return the page in a frame of its own, so that its style does not touch the notebook's."""

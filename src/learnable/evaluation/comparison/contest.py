@@ -322,6 +322,11 @@ class _Comparison:
 
     def record(self, ranked: list[Row], finish: Finish, command: str) -> ComparisonRecord:
         """Return everything that was found."""
+        if self.problem.times is not None and finish.winner is not None and finish.winner["intervals"]:
+            finish.notes.append(
+                "Prediction intervals assume that new rows are like the old ones; with time that is a hope, and their "
+                "coverage of the hold-out, which came last, is the evidence for it."
+            )
         total = self.clock.spent
         models, encoding, finishing = (round(self.seconds_of[name], 4) for name in ("models", "encoding", "finish"))
         return ComparisonRecord(

@@ -100,5 +100,9 @@ def _as_measured(curve: dict[str, Any], measure: Measure) -> dict[str, Any]:
     if not measure.greater_is_better:
         found = {key: [None if v is None else -v for v in values] for key, values in found.items()}
         found["low"], found["high"] = found["high"], found["low"]
+    least = 0.0 if measure.name != "r2" else -np.inf
+    most = 1.0 if measure.greater_is_better else np.inf  # no score is beyond its best, whatever a t-interval says
+    for end in ("low", "high"):
+        found[end] = [None if v is None else min(max(v, least), most) for v in found[end]]
     result: dict[str, Any] = plain({"sizes": curve["values"], **found})
     return result

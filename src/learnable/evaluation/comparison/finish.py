@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ...core.atomic import writing
 from ...core.errors import ModelFileError
 from .leaderboard import winner_of
 from .race import Outcome
@@ -195,11 +196,8 @@ def _optimism_note(best: Row, n_models: int, label: str) -> str:
 
 def _move(source: Path, target: Path) -> None:
     """Move a file in one step: a reader sees the old file or the new one."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        shutil.copyfile(source, temporary)
-        os.replace(temporary, target)
+        with source.open("rb") as file, writing(target) as copy:
+            shutil.copyfileobj(file, copy)
     except OSError as error:
         raise ModelFileError(f"compare: cannot write {target}: {error.strerror or error}.") from error
-    finally:
-        temporary.unlink(missing_ok=True)
