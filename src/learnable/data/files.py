@@ -296,6 +296,13 @@ def _parquet(path: Path, whole: bool = False) -> Any:
     return pq.ParquetFile(path) if whole else pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER)
 
 
+def release_unused() -> None:
+    """Let Arrow give back the memory of what was read: the next sweep may leave other holes."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
+
+
 def _widest(type_: Any) -> Any:
     import pyarrow as pa
 

@@ -19,7 +19,7 @@ from ..core.run import StopFlag
 from ..core.threads import resolve_n_jobs
 from .blocks import Block, reduce_loads
 from .external import BadCellError, ExternalBlocks, bad_cell
-from .files import Batch, Encode, Files
+from .files import Batch, Encode, Files, release_unused
 from .targets import LARGEST_TARGET, LARGEST_WEIGHT
 
 #: Turns consecutive record batches (and the number of their first row) into a block.
@@ -70,7 +70,10 @@ class FileBlocks(ExternalBlocks):
 
     def _run(self, statistic: Any, merge: Any, n_jobs: int | None, flag: StopFlag | None) -> Any:
         work, join = partial(_sum_block, statistic, self._starts), partial(_merge_found, merge)
-        heights, found = reduce_loads(self._loads(), work, join, threads=resolve_n_jobs(n_jobs), flag=flag)
+        try:
+            heights, found = reduce_loads(self._loads(), work, join, threads=resolve_n_jobs(n_jobs), flag=flag)
+        finally:
+            release_unused()
         if not found:
             raise DataError(f"{self.owner}: the table has no rows of positive weight. Pass at least one.")
         kept = np.cumsum([0, *(height for _, height in heights)]).tolist()
@@ -124,7 +127,8 @@ def _sum_block(statistic: Any, starts: dict[int, int], block: Block) -> tuple[li
 
 
 def _merge_found(merge: Any, a: tuple[list[Any], list[Any]], b: tuple[list[Any], list[Any]]) -> Any:
-    return a[0] + b[0], [merge(a[1][0], b[1][0])] if a[1] and b[1] else a[1] or b[1]
+    a[0].extend(b[0])
+    return a[0], [merge(a[1][0], b[1][0])] if a[1] and b[1] else a[1] or b[1]
 
 
 def batches_for(
