@@ -176,7 +176,7 @@ def read_features(
     owner = type(estimator).__name__
     if is_frame(X):
         frame = open_frame(owner, X)
-        _match_columns(estimator, X, reset)
+        match_columns(estimator, X, reset)
         table = read_frame(owner, frame)
     else:
         table = X
@@ -190,13 +190,13 @@ def read_features(
         check_shape(owner, table.shape, X)
         table = as_numbers(owner, table, "X")
     if not is_frame(X):
-        _match_columns(estimator, table, reset)
+        match_columns(estimator, table, reset)
     if check_finite and not get_config()["assume_finite"]:
         require_finite(owner, table, "X", _feature_names(estimator))
     return table
 
 
-def _match_columns(estimator: Any, X: Any, reset: bool) -> None:
+def match_columns(estimator: Any, X: Any, reset: bool) -> None:
     """Compare the number and the names of the columns with those of the fit, or set them."""
     try:
         validate_data(estimator, X=X, reset=reset, skip_check_array=True)

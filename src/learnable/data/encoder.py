@@ -27,8 +27,9 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.parameters import Boolean, Number, Options, Rule, check_parameters
+from .door import match_columns
 from .encoder_fit import EncoderFit
-from .encoder_input import Columns, input_names, match_columns, open_table, read_whole
+from .encoder_input import Columns, input_names, open_table, read_whole
 from .encoder_output import encode, features
 from .encoder_read import Type
 from .encoder_records import check_records

@@ -8,9 +8,8 @@ from typing import Any, Final
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from sklearn.utils.validation import validate_data
 
-from ..core.errors import DataError, DataTypeError
+from ..core.errors import DataError
 from .arrays import as_array, check_shape
 from .dask_blocks import is_dask
 from .encoder_read import (
@@ -168,16 +167,6 @@ def _open_frame(owner: str, X: Any) -> Columns:
     # narwhals guesses the type of pandas objects from the first rows; as an array, all of them are looked at.
     columns = [c.to_numpy() if _is_object(c) else c for c in frame.iter_columns()]
     return Columns(owner, frame.columns, columns, len(frame), floats)
-
-
-def match_columns(estimator: Any, X: Any, *, reset: bool) -> None:
-    """Compare the number and the names of the columns with those of the fit, or set them."""
-    try:
-        validate_data(estimator, X=X, reset=reset, skip_check_array=True)
-    except TypeError as error:
-        raise DataTypeError(f"{type(estimator).__name__}: {error}") from error
-    except ValueError as error:
-        raise DataError(f"{type(estimator).__name__}: {error}") from error
 
 
 def input_names(estimator: Any, given: Any) -> list[str]:
