@@ -6,7 +6,7 @@ import sys
 import pytest
 import typer
 
-from learnable.cli import compare, fit, models, predict, verify, warmup
+from learnable.cli import compare, fit, models, options, predict, verify, warmup
 from learnable.cli.app import app
 
 COMMANDS = {"compare": compare, "fit": fit, "predict": predict, "verify": verify, "models": models, "warmup": warmup}
@@ -92,3 +92,10 @@ def test_an_unexpected_error_is_one_line_too_and_debug_shows_where(learnable, mo
     assert code == 1 and out == "" and err.count("\n") == 1 and "ZeroDivisionError: boom bang" in err
     code, _, err = learnable("models", "--debug")
     assert code == 1 and "Traceback" in err and err.splitlines()[-1].startswith("learnable: ")
+
+
+def test_the_time_of_a_command_runs_from_its_call(learnable, monkeypatch):
+    """In a process that has been running for long, a limit is as long as anywhere."""
+    monkeypatch.setattr(options, "started", options.started - 1e6)
+    code, out, err = learnable("compare", "numbers.csv", "-t", "y", "-m", "Ridge", "--seconds", 300, "--no-report")
+    assert code == 0 and "Ridge" in out and err == ""

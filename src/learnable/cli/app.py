@@ -12,6 +12,7 @@ import contextlib
 import os
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Sequence
 from types import FrameType
@@ -80,15 +81,20 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     for name in ("SIGTERM", "SIGHUP"):
         with contextlib.suppress(AttributeError, ValueError):
             signal.signal(getattr(signal, name), _leave)
-    code = run(list(sys.argv[1:] if arguments is None else arguments))
+    began = time.monotonic() - options.process_age()  # a user's time runs from the moment the command is entered
+    code = run(list(sys.argv[1:] if arguments is None else arguments), began)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()
     os._exit(code)
 
 
-def run(arguments: list[str]) -> int:
-    """Run one command and return its exit code; what goes wrong becomes one line on stderr."""
+def run(arguments: list[str], began: float | None = None) -> int:
+    """Run one command and return its exit code; what goes wrong becomes one line on stderr.
+
+    `began` is when its time started to run, by `time.monotonic`; now by default.
+    """
+    options.started = time.monotonic() if began is None else began
     options.debug, options.arguments = "--debug" in arguments, arguments
     warnings.showwarning = _warn
     command = typer.main.get_command(app)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 
-def _age() -> float:
+def process_age() -> float:
     """Return for how many seconds this process has been running."""
     try:
         with open("/proc/self/stat", encoding="ascii", errors="replace") as file:
@@ -20,8 +20,8 @@ def _age() -> float:
         return time.process_time()  # about as long as it took to get here
 
 
-#: When the tool began, by `time.monotonic`.
-started = time.monotonic() - _age()
+#: When the command began, by `time.monotonic`; set by whoever runs it.
+started = time.monotonic()
 
 #: Whether tracebacks are shown; set by `--debug`.
 debug = False
