@@ -10,6 +10,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 EXPECTED = {
     "demo.py": ["closed-form: ", "gap: ", "verified: ", "NOT verified: ", "load: "],
+    "plot_paths.py": ["LassoCV gap: ", "largest duality gap along the path", "ridge path: "],
+    "plot_optimisers.py": ["the step is too long", "leaves the pass", "Closed form against gradient descent", "gap: "],
     "linear_models.py": [
         "LinearRegression closed-form: ",
         "RidgeCV closed-form: ",

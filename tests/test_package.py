@@ -40,6 +40,7 @@ PAGES = (
     "docs/guide/data.md",
     "docs/guide/evaluation.md",
     "docs/guide/linear.md",
+    "docs/guide/optimisation.md",
 )
 
 

@@ -6,7 +6,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from learnable.core.registry import REGISTRY, registered_class
 
 #: No check is expected to fail; an entry here needs one line of reason.
-EXPECTED_FAILURES: dict[str, dict[str, str]] = {}
+ONE_LONG_STEP = "a perceptron answers a row of weight 2 by one step of twice the length, not by two steps"
+EXPECTED_FAILURES: dict[str, dict[str, str]] = {
+    "Perceptron": {
+        "check_sample_weight_equivalence_on_dense_data": ONE_LONG_STEP,
+        "check_sample_weight_equivalence_on_sparse_data": ONE_LONG_STEP,
+    },
+}
 
 
 @pytest.mark.filterwarnings("ignore:.*stopped after")

@@ -9,7 +9,7 @@ from scipy.special import log_softmax
 from tests.oracles.logistic import Likelihood, entropy
 
 from learnable.data import Blocks, Part
-from learnable.linear.likelihood import LogisticProblem, class_sums, curvature_bound
+from learnable.linear.likelihood import LogisticProblem, class_sums
 
 FORMS = [(storage, K, intercept) for storage in ("dense", "sparse") for K in (2, 4) for intercept in (True, False)]
 form = pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_the_hessian_is_that_of_its_point_when_the_vector_was_changed_in_place(n
 def test_the_diagonal_bound_is_above_the_hessian(storage, n_classes, intercept):
     X, codes, weight = draw(n_classes)
     problem = make_problem(X, codes, weight, n_classes, 2.0, storage, intercept)
-    bound = curvature_bound(problem)
+    bound = problem.curvature_bound()
     for seed in range(3):
         diagonal = np.diag(problem.hessian(random_theta(problem, seed)))
         assert (diagonal <= bound * (1 + 1e-12)).all()

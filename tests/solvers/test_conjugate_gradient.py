@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from tests.solvers.functions import definite_matrix
 
 from learnable.solvers import conjugate_gradient
@@ -143,3 +145,13 @@ def test_right_hand_side_is_not_overwritten():
     b = np.ones(3)
     conjugate_gradient(lambda v: 2 * v, b)
     assert np.array_equal(b, np.ones(3))
+
+
+def test_any_linear_operator_will_do():
+    A, b = definite_matrix(10, [1.0, 4.0, 9.0, 16.0]), np.arange(1.0, 5.0)
+    expected = conjugate_gradient(lambda v: A @ v, b).x
+    for operator in (A, sp.csr_array(A), aslinearoperator(A), LinearOperator((4, 4), matvec=lambda v: A @ v)):
+        np.testing.assert_allclose(conjugate_gradient(operator, b).x, expected, rtol=1e-12)
+    inverse = np.linalg.inv(A)
+    for operator in (inverse, aslinearoperator(inverse)):
+        assert conjugate_gradient(A, b, preconditioner=operator, tol=1e-12).n_iter == 1

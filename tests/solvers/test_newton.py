@@ -184,3 +184,81 @@ def test_a_step_out_of_the_domain_is_halved():
         return np.log(x) - 1 if x > 0 else np.nan
 
     assert newton_root(log_minus_one, lambda x: 1 / x, 20.0) == pytest.approx(np.e, rel=1e-12)
+
+
+def test_the_decrement_stops_before_the_step_it_judges():
+    problem = square_plus_exponential()
+    found = newton(problem, np.zeros(1), tol=0.0, decrement=1e-3)
+    assert found.converged
+    H, g = problem.hessian(found.x)[0, 0], found.gradient[0]
+    assert 0.5 * g**2 / H <= 1e-3
+    before = newton(problem, np.zeros(1), tol=0.0, max_iter=found.n_iter - 1) if found.n_iter else found
+    assert 0.5 * before.gradient[0] ** 2 / problem.hessian(before.x)[0, 0] > 1e-3
+    # On a self-concordant scale the decrement is the decrease itself.
+    best = newton(problem, np.zeros(1), tol=1e-14).value
+    assert found.value - best <= 2e-3
+
+
+def circle_and_parabola(z):
+    return np.array([z[0] ** 2 + z[1] ** 2 - 4, z[1] - z[0] ** 2])
+
+
+def its_jacobian(z):
+    return np.array([[2 * z[0], 2 * z[1]], [-2 * z[0], 1.0]])
+
+
+@pytest.mark.parametrize("jacobian", [its_jacobian, None])
+def test_root_of_a_system(jacobian):
+    """x² + y² = 4, y = x²: y = (√17 − 1)/2."""
+    y = (np.sqrt(17) - 1) / 2
+    found = newton_root(circle_and_parabola, jacobian, [1.0, 1.0])
+    np.testing.assert_allclose(found, [np.sqrt(y), y], rtol=1e-12)
+
+
+def test_convergence_to_the_root_of_a_system_is_quadratic():
+    y = (np.sqrt(17) - 1) / 2
+    root, errors = np.array([np.sqrt(y), y]), []
+    for steps in (1, 2, 3):
+        z = np.array([1.0, 1.0])
+        for _ in range(steps):
+            z = z - np.linalg.solve(its_jacobian(z), circle_and_parabola(z))
+        errors.append(np.abs(z - root).max())
+    assert errors[2] < errors[1] ** 1.7 and errors[1] < errors[0] ** 1.5
+    seen = []
+    newton_root(lambda z: (seen.append(z.copy()), circle_and_parabola(z))[1], its_jacobian, [1.0, 1.0])
+    assert any(np.allclose(z, seen[0]) for z in seen)
+    assert len(seen) <= 8
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000), st.floats(-100, 100))
+def test_a_linear_system_needs_one_step(seed, far):
+    A = definite_matrix(seed, [1.0, 4.0, 9.0])
+    b = np.random.default_rng(seed).normal(size=3)
+    np.testing.assert_allclose(
+        newton_root(lambda z: A @ z - b, lambda z: A, np.full(3, far)), np.linalg.solve(A, b), atol=1e-9
+    )
+
+
+def test_systems_without_a_root_say_so():
+    with pytest.raises(NoRootError, match=r"stopped at x = \("):
+        newton_root(lambda z: z**2 + 1, lambda z: np.diag(2 * z), [1.0, 2.0])
+    with pytest.raises(NoRootError):
+        newton_root(lambda z: np.array([z[0] + z[1], z[0] + z[1] - 1]), lambda z: np.ones((2, 2)), [1.0, 2.0])
+
+
+def test_systems_of_the_wrong_shape_are_refused():
+    with pytest.raises(LearnableError, match="as many numbers"):
+        newton_root(lambda z: z[:1], lambda z: np.eye(2), [1.0, 2.0])
+    with pytest.raises(LearnableError, match="Jacobian"):
+        newton_root(lambda z: z, lambda z: np.eye(3), [1.0, 2.0])
+
+
+def test_a_scalar_root_without_a_derivative():
+    assert newton_root(lambda x: x**3 - 8, None, 1.0) == pytest.approx(2.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("shift", [1.0, 1e-3, 1e-6])
+def test_a_flat_valley_above_zero_is_no_root(shift):
+    with pytest.raises(NoRootError):
+        newton_root(lambda x: x * x + shift, lambda x: 2 * x, 0.7, max_iter=1000)

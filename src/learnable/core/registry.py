@@ -7,7 +7,7 @@ tests read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Final
 
@@ -55,6 +55,8 @@ class Traits:
         Whether the number of parameters is fixed before the data are seen.
     certifies : str
         What a fit proves, in words.
+    targets : {"any", "counts", "positive"}
+        Which numbers it is made for; a comparison leaves it out, unless it is named, where the targets are others.
     """
 
     family: str
@@ -62,11 +64,14 @@ class Traits:
     generative: bool
     parametric: bool
     certifies: str
+    targets: str = "any"
 
 
 _REGRESSION, _CLASSES = ("regression",), ("binary", "multiclass")
 _RESIDUAL = "relative residual of the normal equations"
 _LINEAR_REGRESSION = Traits("linear", _REGRESSION, False, True, _RESIDUAL)
+_SPARSE_REGRESSION = Traits("linear", _REGRESSION, False, True, "relative duality gap to the optimum")
+_DEVIANCE = Traits("linear", _REGRESSION, False, True, "relative duality gap, or relative gradient, of the deviance")
 
 REGISTRY: Final[dict[str, Entry]] = {
     "LinearRegression": Entry(
@@ -89,12 +94,85 @@ REGISTRY: Final[dict[str, Entry]] = {
     ),
     "LogisticRegression": Entry(
         "learnable.linear.logistic:LogisticRegression",
-        "learnable.linear.verify:logistic",
+        "learnable.linear.verify_sparse:logistic",
         traits=Traits("linear", _CLASSES, False, True, "relative duality gap to the optimum"),
-        variants=({"C": 1.0}, {"C": 0.01}, {"C": 100.0}),
+        variants=({"C": 1.0}, {"C": 0.01}, {"C": 100.0}, {"C": 1.0, "l1_ratio": 1.0}),
+    ),
+    "PoissonRegressor": Entry(
+        "learnable.linear.glm:PoissonRegressor",
+        "learnable.linear.verify_glm:glm",
+        traits=replace(_DEVIANCE, targets="counts"),
+        variants=({"alpha": 0.01},),
+    ),
+    "GammaRegressor": Entry(
+        "learnable.linear.glm:GammaRegressor",
+        "learnable.linear.verify_glm:glm",
+        traits=replace(_DEVIANCE, targets="positive"),
+        variants=({"alpha": 0.01},),
+    ),
+    "TweedieRegressor": Entry(
+        "learnable.linear.glm:TweedieRegressor", "learnable.linear.verify_glm:glm", traits=_DEVIANCE
+    ),
+    "LinearSVC": Entry(
+        "learnable.linear.svm:LinearSVC",
+        "learnable.linear.verify_svm:linear_svc",
+        traits=Traits("linear", _CLASSES, False, True, "relative duality gap to the optimum"),
+        variants=({"C": 1.0}, {"C": 0.01}),
+    ),
+    "LinearSVR": Entry(
+        "learnable.linear.svr:LinearSVR",
+        "learnable.linear.verify_svm:linear_svr",
+        traits=Traits("linear", _REGRESSION, False, True, "relative duality gap to the optimum"),
+        variants=({"C": 1.0},),
+    ),
+    "Perceptron": Entry(
+        "learnable.linear.perceptron:Perceptron",
+        "learnable.linear.verify_svm:perceptron",
+        traits=Traits("linear", _CLASSES, False, True, "that the rows are separated, where they can be"),
+    ),
+    "PolynomialFeatures": Entry("learnable.linear.features:PolynomialFeatures"),
+    "BasisExpansion": Entry("learnable.linear.basis:BasisExpansion"),
+    "ElasticNet": Entry(
+        "learnable.linear.elastic_net:ElasticNet",
+        "learnable.linear.verify_sparse:elastic_net",
+        traits=_SPARSE_REGRESSION,
+        variants=({"alpha": 0.1}, {"alpha": 0.01}),
+    ),
+    "Lasso": Entry(
+        "learnable.linear.elastic_net:Lasso",
+        "learnable.linear.verify_sparse:elastic_net",
+        traits=_SPARSE_REGRESSION,
+        variants=({"alpha": 0.1}, {"alpha": 0.01}),
+    ),
+    "LassoCV": Entry(
+        "learnable.linear.lasso_cv:LassoCV",
+        "learnable.linear.verify_sparse:elastic_net",
+        traits=_SPARSE_REGRESSION,
+        variants=({},),
+    ),
+    "ElasticNetCV": Entry(
+        "learnable.linear.lasso_cv:ElasticNetCV",
+        "learnable.linear.verify_sparse:elastic_net",
+        traits=_SPARSE_REGRESSION,
+    ),
+    "MultiTaskLasso": Entry(
+        "learnable.linear.multi_task:MultiTaskLasso",
+        "learnable.linear.verify_sparse:multi_task",
+        traits=_SPARSE_REGRESSION,
+    ),
+    "MultiTaskElasticNet": Entry(
+        "learnable.linear.multi_task:MultiTaskElasticNet",
+        "learnable.linear.verify_sparse:multi_task",
+        traits=_SPARSE_REGRESSION,
     ),
     "TableEncoder": Entry("learnable.data.encoder:TableEncoder"),
     "TableModel": Entry("learnable.meta.table_model:TableModel", "learnable.meta.verify:table_model"),
+    "OneVsRestClassifier": Entry(
+        "learnable.meta.one_vs_rest:OneVsRestClassifier", "learnable.meta.verify_multiclass:one_vs_rest"
+    ),
+    "OneVsOneClassifier": Entry(
+        "learnable.meta.one_vs_one:OneVsOneClassifier", "learnable.meta.verify_multiclass:one_vs_one"
+    ),
     "CalibratedClassifier": Entry(
         "learnable.evaluation.calibration:CalibratedClassifier", "learnable.evaluation.verify:calibrated_classifier"
     ),
@@ -105,6 +183,7 @@ REGISTRY: Final[dict[str, Entry]] = {
         "learnable.evaluation.conformal_classifier:ConformalClassifier",
         "learnable.evaluation.verify:conformal_classifier",
     ),
+    "BSplines": Entry("learnable.linear.basis:BSplines", estimator=False),
     "Sigmoid": Entry("learnable.evaluation.calibrators:Sigmoid", estimator=False),
     "Isotonic": Entry("learnable.evaluation.calibrators:Isotonic", estimator=False),
     "Temperature": Entry("learnable.evaluation.calibrators:Temperature", estimator=False),

@@ -16,6 +16,7 @@ from ..data.door import read_features
 from ..data.sources import rowwise
 from ..solvers.normal_equations import iterative_fit
 from ..solvers.orthogonal import LinearFit
+from . import descent
 
 Array = NDArray[np.float64]
 
@@ -67,6 +68,9 @@ class LinearRegressorModel(LinearModel):
     tol: float
     max_iter: int | None
     n_jobs: int | None
+    solver: str = "auto"
+    batch_size: int = descent.BATCH_SIZE
+    random_state: Any = None
 
     @rowwise
     def predict(self, X: Any) -> Array:
@@ -85,8 +89,21 @@ class LinearRegressorModel(LinearModel):
         return self._score_rows(X)
 
     def _iterate(self, blocks: Blocks, alpha: float, run: Run) -> LinearFit:
-        """Solve by conjugate gradients, with this model's limits."""
+        """Solve by conjugate gradients, or by (stochastic) gradient descent, with this model's limits."""
         try:
+            if self.solver in descent.SOLVERS:
+                return descent.descend_least_squares(
+                    blocks,
+                    alpha,
+                    self.solver,
+                    intercept=self.fit_intercept,
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                    batch_size=self.batch_size,
+                    random_state=self.random_state,
+                    n_jobs=self.n_jobs,
+                    progress=run.progress,
+                )
             return iterative_fit(
                 blocks,
                 alpha,

@@ -24,7 +24,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Number, Rule, optional
+from ..core.parameters import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    Boolean,
+    Number,
+    Options,
+    Rule,
+    optional,
+)
 from ..core.run import Run
 from ..data.door import Table, door, read_features
 from ..data.sources import NamedScore, rowwise
@@ -33,6 +44,8 @@ from ..solvers.least_squares import least_squares
 from ..solvers.nonnegative import nonnegative_fit
 from ..solvers.residuals import CLOSED_FORM_TOLERANCE
 from ._base import LinearRegressorModel
+from .descent import BATCH_SIZE
+from .descent import SOLVERS as DESCENT
 from .inference import RegressionSummary, regression_summary, row_norms
 
 Array = NDArray[np.float64]
@@ -57,9 +70,16 @@ class LinearRegression(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegre
     positive : bool, default=False
         Constrain β ≥ 0 (the certificate is then the KKT residual).
     max_iter : int or None, default=None
-        Most conjugate-gradient steps.
+        Most conjugate-gradient steps; of "gd" steps (10,000), of "sgd" epochs (100).
     max_seconds : float or None, default=None
-        Time after which conjugate gradients return the best so far.
+        Time after which an iterative method returns the best so far.
+    solver : {"auto", "gd", "sgd"}, default="auto"
+        "auto" is direct where it can be. "gd" is gradient descent with a line search, "sgd" descent on mini-batches
+        (rows in memory only), both in scaled columns: slower, for study; they warn with what they reached.
+    batch_size : int, default=32
+        Rows of a mini-batch of "sgd"; an epoch has exactly ⌊n/batch_size⌋.
+    random_state : int, generator or None, default=None
+        Order of the rows in "sgd".
 
     Attributes
     ----------
@@ -100,6 +120,9 @@ class LinearRegression(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegre
         "positive": Boolean(),
         "max_iter": optional(Number(low=1, integer=True)),
         "max_seconds": MAX_SECONDS,
+        "solver": Options("auto", *DESCENT),
+        "batch_size": MAX_ITER,
+        "random_state": RANDOM_STATE,
     }
     _door = staticmethod(door(target="numeric", multi_output=True))
 
@@ -113,6 +136,9 @@ class LinearRegression(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegre
         positive: bool = False,
         max_iter: int | None = None,
         max_seconds: float | None = None,
+        solver: str = "auto",
+        batch_size: int = BATCH_SIZE,
+        random_state: Any = None,
     ) -> None:
         self.fit_intercept = fit_intercept
         self.copy_X = copy_X
@@ -121,6 +147,9 @@ class LinearRegression(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegre
         self.positive = positive
         self.max_iter = max_iter
         self.max_seconds = max_seconds
+        self.solver = solver
+        self.batch_size = batch_size
+        self.random_state = random_state
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         blocks, intercept = table.blocks, self.fit_intercept
@@ -129,7 +158,8 @@ class LinearRegression(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegre
             kind = "stationarity"
             fit = nonnegative_fit(blocks, 0.0, intercept=intercept)
         else:
-            direct = least_squares(blocks, intercept=intercept, n_jobs=self.n_jobs)
+            descends = self.solver in DESCENT
+            direct = None if descends else least_squares(blocks, intercept=intercept, n_jobs=self.n_jobs)
             if direct is None:
                 tolerance = self.tol
             fit = direct or self._iterate(blocks, 0.0, run)

@@ -14,7 +14,7 @@ bounds D below.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,15 +23,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..data.blocks import Block, Blocks, Part, map_reduce, unsigned
-from ..solvers.moments import dense_products, provisional_mean, sparse_products
+from ..solvers.moments import provisional_mean
 from ..solvers.problem import Evaluation
 from ._kernels import class_products, logistic_dense, logistic_sparse, softmax_rows
+from .scores import FIRST_ROWS, TILE_ROWS, ScoreProblem, add_sums
 
 Array = NDArray[np.float64]
 S = TypeVar("S")
-
-_TILE_ROWS = 2048
-_FIRST_ROWS = 1024  # enough for a provisional mean
 
 
 class ClassSums(NamedTuple):
@@ -46,7 +44,7 @@ class ClassSums(NamedTuple):
 def class_sums(blocks: Blocks, n_classes: int, *, intercept: bool, n_jobs: int | None) -> ClassSums:
     """Return the sums about the weighted mean (about zero without an intercept, or for sparse rows)."""
     d, sparse = blocks.n_columns, blocks.sparse
-    shift = provisional_mean(blocks.head().X[:_FIRST_ROWS]) if intercept and not sparse else np.zeros(d)
+    shift = provisional_mean(blocks.head().X[:FIRST_ROWS]) if intercept and not sparse else np.zeros(d)
 
     def statistic(block: Block) -> list[Array]:
         codes = np.asarray(block.y)
@@ -59,7 +57,7 @@ def class_sums(blocks: Blocks, n_classes: int, *, intercept: bool, n_jobs: int |
         class_products(block.X, shift, codes, s, x, square)
         return [weight, x, square]
 
-    weight, x, square = map_reduce(blocks, statistic, _add, n_jobs=n_jobs)
+    weight, x, square = map_reduce(blocks, statistic, add_sums, n_jobs=n_jobs)
     if not intercept:
         return ClassSums(weight, x, square, shift)
     with np.errstate(over="ignore", invalid="ignore"):  # who reads the squares sees that they are not finite
@@ -70,7 +68,7 @@ def class_sums(blocks: Blocks, n_classes: int, *, intercept: bool, n_jobs: int |
         return ClassSums(weight, x - np.outer(weight, offset), square, shift + offset)
 
 
-class LogisticProblem:
+class LogisticProblem(ScoreProblem):
     """P as a function of θ = (b, w) for each score, with gradient, duality gap and Hessian.
 
     Parameters
@@ -88,32 +86,23 @@ class LogisticProblem:
     def __init__(
         self, blocks: Blocks, sums: ClassSums, C: float, *, intercept: bool, n_jobs: int | None = None
     ) -> None:
-        self.blocks, self.sums, self.intercept, self.n_jobs = blocks, sums, intercept, n_jobs
-        self.cost, self.penalty = (1.0, 0.0) if np.isinf(C) else (float(C), 1.0)
-        self.n_classes = len(sums.weight)
-        self.n_scores = 1 if self.n_classes == 2 else self.n_classes
-        self.width = blocks.n_columns + 1
-        self.shape = (self.n_scores, self.width)
-        self.sparse = blocks.sparse
-        self.weight: Array | None = None
-        # Per-row curvature p(1 − p), or probabilities, of the last evaluation: the Hessian's weights. Of rows beyond
-        # memory none are kept; they are computed again where they are needed.
-        self.state: Array | None = None
-        if blocks.in_memory:
-            weight = blocks.joined().weight if blocks.parts[0].weight is not None else None
-            self.weight = np.ones(blocks.n_rows) if weight is None else weight
-            self.state = np.empty(self._state_shape(blocks.n_rows))
-        self.at: Array | None = None  # where that was
-        self.slope = np.zeros(self.n_scores)  # and the intercepts' derivatives there
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Travel to another process without the rows."""
-        return self.__dict__ | {"blocks": None}
+        self.sums, self.n_classes = sums, len(sums.weight)
+        n_scores = 1 if self.n_classes == 2 else self.n_classes
+        cost, penalty = (1.0, 0.0) if np.isinf(C) else (float(C), 1.0)
+        # The state: curvature p(1 − p), or the probabilities of all classes.
+        super().__init__(
+            *(blocks, sums.centre, cost, penalty),
+            intercept=intercept,
+            n_jobs=n_jobs,
+            n_scores=n_scores,
+            state_width=n_scores,
+        )
+        self.slope = np.zeros(n_scores)  # the intercepts' derivatives at the last evaluation
 
     def evaluate(self, x: Array) -> Evaluation:
         """Return P, its gradient, and the relative duality gap (or relative gradient without a penalty)."""
         theta = x.reshape(self.shape)
-        loss, slopes = map_reduce(self.blocks, partial(self._sweep, theta=theta), _add, n_jobs=self.n_jobs)
+        loss, slopes = map_reduce(self.blocks, partial(self._sweep, theta=theta), add_sums, n_jobs=self.n_jobs)
         self.at, self.slope = x.copy(), slopes[:, 0].copy()
         w = theta[:, 1:]
         gradient = self.cost * slopes
@@ -123,37 +112,6 @@ class LogisticProblem:
         value = 0.5 * self.penalty * float((w * w).sum()) + self.cost * loss
         measure = self._gap(theta, gradient, value, loss) if self.penalty else self._relative_gradient(gradient)
         return Evaluation(value, gradient.ravel(), measure)
-
-    def hessian(self, x: Array) -> Array:
-        """Return the Hessian as a matrix, in the order of θ."""
-        self._ensure_state(x)
-        statistic = partial(self._curvature, theta=x.reshape(self.shape))
-        H = self.cost * map_reduce(self.blocks, statistic, np.add, n_jobs=self.n_jobs)
-        diagonal = np.tile(np.r_[0.0, np.ones(self.width - 1)], self.n_scores)
-        H.flat[:: len(H) + 1] += self.penalty * diagonal
-        if not self.intercept:
-            fixed = np.arange(self.n_scores) * self.width
-            H[fixed] = H[:, fixed] = 0.0
-            H[fixed, fixed] = 1.0
-        return H
-
-    def hessian_product(self, x: Array) -> Callable[[Array], Array]:
-        """Return v ↦ Hv, at the cost of one gradient a product."""
-        self._ensure_state(x)
-        state = None if self.state is None else self.state.copy()
-        theta = x.reshape(self.shape)
-
-        def product(v: Array) -> Array:
-            V = v.reshape(self.shape)
-            if not self.intercept:
-                V = V * np.r_[0.0, np.ones(self.width - 1)]
-            statistic = partial(self._curvature_product, theta=theta, state=state, V=V)
-            out = self.cost * map_reduce(self.blocks, statistic, np.add, n_jobs=self.n_jobs)
-            out[:, 1:] += self.penalty * V[:, 1:]
-            out[:, 0] = out[:, 0] if self.intercept else v.reshape(self.shape)[:, 0]
-            return out.ravel()
-
-        return product
 
     def intercept_step(self, x: Array) -> Array:
         """Return the change of the intercepts that makes them optimal for the coefficients, by Newton's method.
@@ -187,15 +145,28 @@ class LogisticProblem:
         if not np.bincount(np.asarray(y), weights=weight, minlength=self.n_classes).all():
             return None
         weight = weight * (self.sums.weight.sum() / weight.sum())
-        blocks = Blocks(
-            [Part(X, y, weight)], rows=_TILE_ROWS
-        )  # few rows, many parameters: small blocks for all threads
+        blocks = Blocks([Part(X, y, weight)], rows=TILE_ROWS)  # few rows, many parameters: small blocks for all threads
         sums = class_sums(blocks, self.n_classes, intercept=self.intercept, n_jobs=self.n_jobs)
         C = self.cost if self.penalty else np.inf
         # One centre for both, so that θ means the same in both.
-        moved = sums.centre - self.sums.centre
-        sums = sums._replace(x=sums.x + np.outer(sums.weight, moved), centre=self.sums.centre)
+        moved = sums.centre - self.centre
+        sums = sums._replace(x=sums.x + np.outer(sums.weight, moved), centre=self.centre)
         return LogisticProblem(blocks, sums, C, intercept=self.intercept, n_jobs=self.n_jobs)
+
+    def on_rows(self, X: Array) -> LogisticProblem:
+        """Return the problem with other columns: X holds the rows in other coordinates, already centred."""
+        part = self.blocks.joined()
+        blocks = Blocks([Part(X, part.y, part.weight)])
+        sums = class_sums(blocks, self.n_classes, intercept=self.intercept, n_jobs=self.n_jobs)
+        # Keeping zero as the centre makes both problems the same function.
+        sums = sums._replace(x=sums.x + np.outer(sums.weight, sums.centre), centre=np.zeros(X.shape[1]))
+        C = self.cost if self.penalty else np.inf
+        return LogisticProblem(blocks, sums, C, intercept=self.intercept, n_jobs=self.n_jobs)
+
+    def curvature_bound(self) -> Array:
+        """Return an upper bound on the Hessian's diagonal: p(1 − p) ≤ ¼ of the columns' squares, plus the penalty."""
+        bound = 0.25 * self.cost * np.r_[self.sums.weight.sum(), self.sums.square] + self.penalty
+        return np.tile(np.where(bound > 0, bound, 1.0), self.n_scores)
 
     def over_scores(self, x: Array, question: Callable[[Array, Any], S], merge: Callable[[S, S], S]) -> S:
         """Return what `question(scores, codes)` says of the scores (m, K) of each block's rows, merged."""
@@ -206,10 +177,6 @@ class LogisticProblem:
         if self.n_scores == 1:
             scores = np.column_stack([np.zeros(len(scores)), scores[:, 0]])
         return question(scores, block.y)
-
-    def _sweep(self, block: Block, theta: Array) -> tuple[float, Array]:
-        """Return the loss of a block and its gradient; leaves the rows' curvature in `state`."""
-        return self._sweep_into(block, theta, *self._rows(block))
 
     def _sweep_into(self, block: Block, theta: Array, weight: Array, state: Array) -> tuple[float, Array]:
         if self.n_scores == 1:
@@ -223,7 +190,7 @@ class LogisticProblem:
 
     def _binary_sweep(self, block: Block, theta: Array, weight: Array, state: Array) -> tuple[float, Array]:
         b, w = theta[0, 0], np.ascontiguousarray(theta[0, 1:])
-        y, centre = block.y.astype(np.float64), self.sums.centre  # type: ignore[union-attr]
+        y, centre = block.y.astype(np.float64), self.centre  # type: ignore[union-attr]
         slope = np.zeros(self.width)
         if self.sparse:
             X = block.X
@@ -236,25 +203,6 @@ class LogisticProblem:
             loss, slope[0] = logistic_dense(block.X, centre, y, weight, w, b, slope[1:], state)
         return loss, slope[None, :]
 
-    def _rows(self, block: Block) -> tuple[Array, Array]:
-        """Return the weights of a block's rows, and where their curvature belongs."""
-        m = block.X.shape[0]
-        if self.weight is None or self.state is None:
-            return np.ones(m) if block.weight is None else block.weight, np.empty(self._state_shape(m))
-        place = slice(block.start, block.start + m)
-        return self.weight[place], self.state[place]
-
-    def _rows_at(self, block: Block, theta: Array, state: Array | None = None) -> tuple[Array, Array]:
-        """Return the weights of a block's rows and their curvature at θ: what `state` holds, or computed again."""
-        weight, own = self._rows(block)
-        if self.state is None:
-            self._sweep_into(block, theta, weight, own)
-            return weight, own
-        return weight, own if state is None else state[block.start : block.start + block.X.shape[0]]
-
-    def _state_shape(self, n_rows: int) -> tuple[int, ...]:
-        return (n_rows,) if self.n_scores == 1 else (n_rows, self.n_classes)
-
     def _intercept_curvature(self, block: Block, theta: Array) -> Array:
         weight, state = self._rows_at(block, theta)
         if self.n_scores == 1:
@@ -264,13 +212,13 @@ class LogisticProblem:
 
     def _curvature(self, block: Block, theta: Array) -> Array:
         """Return Σ s (diag(p) − ppᵀ) ⊗ (1, x − centre)(1, x − centre)ᵀ of one block."""
-        weight, state = self._rows_at(block, theta)
         if self.n_scores == 1:
-            return self._second_moment(block, state)
+            return super()._curvature(block, theta)
+        weight, state = self._rows_at(block, theta)
         total = np.zeros((self.n_scores * self.width,) * 2)
         for rows, X in self._tiles(block):
             s, p = weight[rows], state[rows]
-            T = np.column_stack([np.ones(len(s)), X.toarray() - self.sums.centre if self.sparse else X])
+            T = np.column_stack([np.ones(len(s)), X.toarray() - self.centre if self.sparse else X])
             spread = (np.sqrt(s)[:, None] * p)[:, :, None] * T[:, None, :]
             spread = spread.reshape(len(T), -1)
             total -= spread.T @ spread
@@ -280,58 +228,16 @@ class LogisticProblem:
                 total[own, own] += scaled.T @ scaled
         return total
 
-    def _second_moment(self, block: Block, weight: Array) -> Array:
-        weighted = Block(block.X, None, weight, block.start)
-        centre, nothing = self.sums.centre, np.zeros(0)
-        if not self.sparse:
-            return dense_products(weighted, centre, nothing)
-        M = sparse_products(weighted, centre, nothing)
-        shift = np.eye(len(M))
-        shift[1:, 0] = -centre  # (1, x − c) = shift · (1, x)
-        return shift @ M @ shift.T
-
     def _curvature_product(self, block: Block, theta: Array, state: Array | None, V: Array) -> Array:
+        if self.n_scores == 1:
+            return super()._curvature_product(block, theta, state, V)
         out = np.zeros(self.shape)
         weight, at = self._rows_at(block, theta, state)
         for rows, X in self._tiles(block):
-            u = self._scores(X, V)
-            if self.n_scores == 1:
-                u *= at[rows][:, None]
-            else:
-                p = at[rows]
-                u = weight[rows][:, None] * p * (u - (p * u).sum(axis=1, keepdims=True))
+            u, p = self._scores(X, V), at[rows]
+            u = weight[rows][:, None] * p * (u - (p * u).sum(axis=1, keepdims=True))
             out += self._back_project(X, u)
         return out
-
-    def _tiles(self, block: Block) -> Iterator[tuple[slice, Any]]:
-        """Yield some rows of the block, and their centred (or sparse, as it is) X."""
-        m = block.X.shape[0]
-        step = m if self.sparse else _TILE_ROWS
-        for start in range(0, m, step):
-            rows = slice(start, min(start + step, m))
-            yield rows, block.X if self.sparse else block.X[rows] - self.sums.centre
-
-    def _scores(self, X: Any, theta: Array) -> Array:
-        w = theta[:, 1:]
-        if self.sparse:
-            return np.ascontiguousarray(X @ w.T + (theta[:, 0] - w @ self.sums.centre))
-        return np.asarray(X @ w.T + theta[:, 0])
-
-    def _back_project(self, X: Any, r: Array) -> Array:
-        """Return Σ r ⊗ (1, x − centre)."""
-        out = np.empty(self.shape)
-        out[:, 0] = r.sum(axis=0)
-        if self.sparse:
-            out[:, 1:] = (X.T @ r).T - np.outer(out[:, 0], self.sums.centre)
-        else:
-            out[:, 1:] = r.T @ X
-        return out
-
-    def _ensure_state(self, x: Array) -> None:
-        if self.state is None and self.at is not None:
-            return  # nothing is kept that could be stale
-        if self.at is None or not np.array_equal(self.at, x):
-            self.evaluate(x)
 
     def _gap(self, theta: Array, gradient: Array, value: float, loss: float) -> float:
         """Return (P − D)/max(D, 1e-8·P₀) at the feasible dual point that the model's probabilities give.
@@ -361,14 +267,3 @@ class LogisticProblem:
         total = self.sums.weight.sum()
         size = np.sqrt(total * np.r_[total, self.sums.square])
         return float(np.max(np.divide(np.abs(gradient), size, out=np.zeros_like(gradient), where=size > 0)))
-
-
-def _add(a: Any, b: Any) -> Any:
-    """Add two sequences of sums, term by term."""
-    return type(a)(p + q for p, q in zip(a, b, strict=True))
-
-
-def curvature_bound(problem: LogisticProblem) -> Array:
-    """Return an upper bound on the Hessian's diagonal: p(1 − p) ≤ ¼ of the columns' squares, plus the penalty."""
-    bound = 0.25 * problem.cost * np.r_[problem.sums.weight.sum(), problem.sums.square] + problem.penalty
-    return np.tile(np.where(bound > 0, bound, 1.0), problem.n_scores)

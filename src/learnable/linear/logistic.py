@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
@@ -43,15 +44,16 @@ from ..data.door import Table, door
 from ..data.sources import NamedScore, rowwise
 from ..solvers.problem import Solution
 from ._base import LinearModel
-from .likelihood import LogisticProblem, class_sums
+from .likelihood import ClassSums, LogisticProblem, class_sums
 from .logistic_solvers import SOLVERS, polish_intercept, solve
+from .logistic_sparse import Composite, solve_sparse
 from .separation import is_separable
 
 Array = NDArray[np.float64]
 
 _LARGEST_ENTRY = 1e100
 _TOO_LARGE = (
-    f"LogisticRegression: {{what}} reaches {{size:.3g}}, beyond {_LARGEST_ENTRY:g}, so that sums of squares would "
+    f"{{owner}}: {{what}} reaches {{size:.3g}}, beyond {_LARGEST_ENTRY:g}, so that sums of squares would "
     "overflow; rescale it, for example by StandardScaler."
 )
 
@@ -67,7 +69,7 @@ class LogisticRegression(NamedScore, ClassifierMixin, LinearModel):
     C : float, default=1.0
         Inverse strength of the penalty; `np.inf` for none.
     l1_ratio : float, default=0.0
-        Share of the L1 penalty; only 0 (pure L2) is available.
+        ρ: share of the L1 penalty, 1 for the lasso's. With ρ > 0 every solver means proximal Newton steps.
     dual : bool, default=False
         Kept for compatibility.
     tol : float, default=1e-8
@@ -75,15 +77,17 @@ class LogisticRegression(NamedScore, ClassifierMixin, LinearModel):
     fit_intercept : bool, default=True
         Whether b is free or zero.
     intercept_scaling : float, default=1
-        Kept for compatibility.
+        With solver="liblinear" the value of the constant column whose coefficient is the (penalised) intercept.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied onto the sample weights.
-    random_state : default=None
-        Kept for compatibility; nothing here is random.
+    random_state : int, generator or None, default=None
+        Order of the rows in "sgd"; nothing else is random.
     solver : str, default="auto"
-        "auto" chooses by shape. "newton-cholesky", "newton-cg" and "lbfgs" do what they say; the other names of
-        scikit-learn are accepted and mean "auto", because the optimum is the same (except "liblinear", which
-        penalises the intercept).
+        "auto" chooses by shape. "newton-cholesky", "newton-cg" and "lbfgs" do what they say, and so do "gd" (gradient
+        descent with a line search) and "sgd" (mini-batches of 32 rows in memory; `max_iter` counts epochs), which are
+        slower, and warn with the gap they reached; the other names of
+        scikit-learn are accepted and mean "auto", because the optimum is the same. "liblinear" states another
+        problem, as it does there: the intercept is penalised like a coefficient; two classes only.
     max_iter : int, default=100
         Most iterations.
     verbose : int, default=0
@@ -121,14 +125,14 @@ class LogisticRegression(NamedScore, ClassifierMixin, LinearModel):
 
     _parameters: ClassVar[dict[str, Rule]] = {
         "C": Number(low=1e-100, high=1e100) | Matches(lambda v: v == np.inf, "infinity"),
-        "l1_ratio": Number(low=0.0, high=0.0),
+        "l1_ratio": Number(low=0.0, high=1.0),
         "dual": Boolean(),
         "tol": TOLERANCE,
         "fit_intercept": Boolean(),
         "intercept_scaling": Number(low=0.0, low_open=True),
         "class_weight": Nothing() | Options("balanced") | Matches(lambda v: isinstance(v, dict), "a dict of weights"),
         "random_state": RANDOM_STATE,
-        "solver": Options(*SOLVERS),
+        "solver": Options(*SOLVERS, "liblinear"),
         "max_iter": MAX_ITER,
         "verbose": Boolean() | Number(low=0, integer=True),
         "warm_start": Boolean(),
@@ -175,20 +179,27 @@ class LogisticRegression(NamedScore, ClassifierMixin, LinearModel):
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         self.classes_ = np.asarray(table.classes)
-        blocks = _weighted_blocks(table, class_weights(table, self.class_weight))
+        blocks = weighted_blocks(table, class_weights(table, self.class_weight))
         if table.in_memory:
-            _refuse_extreme_sizes(table.X, blocks.parts[0].weight)
-        sums = class_sums(blocks, len(self.classes_), intercept=self.fit_intercept, n_jobs=self.n_jobs)
+            refuse_extreme_sizes(table.X, blocks.parts[0].weight)
+        if self.solver == "liblinear":
+            blocks = self._with_constant_column(blocks)
+        free = self.fit_intercept and self.solver != "liblinear"
+        sums = class_sums(blocks, len(self.classes_), intercept=free, n_jobs=self.n_jobs)
         if not (sums.square < _LARGEST_ENTRY**2).all():
-            raise DataError(_TOO_LARGE.format(what="X", size=float(np.sqrt(sums.square.max()))))
-        problem = LogisticProblem(blocks, sums, self.C, intercept=self.fit_intercept, n_jobs=self.n_jobs)
+            size = float(np.sqrt(sums.square.max()))
+            raise DataError(_TOO_LARGE.format(owner="LogisticRegression", what="X", size=size))
+        if self.l1_ratio > 0 and np.isfinite(self.C):
+            return self._fit_sparse(blocks, sums, free, run)
+        problem = LogisticProblem(blocks, sums, self.C, intercept=free, n_jobs=self.n_jobs)
         tol = max(self.tol, 1e-6) if table.in_memory and table.X.dtype == np.float32 else self.tol
         solution = solve(
             problem,
             self._start(run, problem),
-            self.solver,
+            "auto" if self.solver == "liblinear" else self.solver,
             tol=tol,
             max_iter=self.max_iter,
+            random_state=self.random_state,
             progress=run.progress,
             stop=run.should_stop,
         )
@@ -201,12 +212,56 @@ class LogisticRegression(NamedScore, ClassifierMixin, LinearModel):
             theta[:, 0] -= theta[:, 0].mean()  # the softmax does not see a common shift of all scores
             if np.isinf(self.C):
                 theta[:, 1:] -= theta[:, 1:].mean(axis=0)
-        self.coef_ = np.ascontiguousarray(theta[:, 1:])
-        self.intercept_ = theta[:, 0] - self.coef_ @ sums.centre if self.fit_intercept else np.zeros(len(theta))
+        self._set_scores(theta, sums.centre)
         self.n_iter_ = np.array([solution.n_iter], dtype=np.int32)
         if np.isinf(self.C):
             return Certificate("stationarity", solution.measure, tol, None, solution.n_iter)
         return Certificate("gap", solution.measure, tol, solution.measure, solution.n_iter)
+
+    def _fit_sparse(self, blocks: Any, sums: ClassSums, free: bool, run: Run) -> Certificate:
+        """Solve the problem with an L1 part; its default tolerance is that of proximal methods."""
+        if blocks.in_memory and not blocks.sparse:  # every sweep would copy blocks of another memory order
+            blocks = Blocks([part._replace(X=np.ascontiguousarray(part.X)) for part in blocks.parts])
+        likelihood = LogisticProblem(blocks, sums, np.inf, intercept=free, n_jobs=self.n_jobs)
+        tol = max(self.tol, 1e-6)
+        composite = Composite(likelihood, float(self.C), float(self.l1_ratio), 1.0 - float(self.l1_ratio))
+        start = self._start(run, likelihood)
+        found = solve_sparse(
+            composite,
+            None if start is None else start.reshape(likelihood.shape),
+            tol=tol,
+            max_iter=self.max_iter,
+            progress=run.progress,
+        )
+        theta = found.theta.copy()
+        if likelihood.n_scores > 1 and free:
+            theta[:, 0] -= theta[:, 0].mean()
+        self._set_scores(theta, sums.centre)
+        self.n_iter_ = np.array([max(1, found.n_iter)], dtype=np.int32)
+        return Certificate("gap", found.value, tol, found.value, found.n_iter)
+
+    def _with_constant_column(self, blocks: Any) -> Any:
+        """Return the rows with liblinear's constant column, whose coefficient stands for the intercept."""
+        if len(self.classes_) > 2 or not blocks.in_memory:
+            raise ParameterError(
+                "LogisticRegression: solver='liblinear' takes two classes and rows in memory; use another solver, or "
+                "OneVsRestClassifier."
+            )
+        if not self.fit_intercept:
+            return blocks
+        (X, y, weight) = blocks.joined()
+        column = np.full((X.shape[0], 1), float(self.intercept_scaling))
+        X = sp.hstack([X, sp.csr_array(column)], format="csr") if sp.issparse(X) else np.hstack([X, column])
+        return Blocks([Part(X, y, weight)])
+
+    def _set_scores(self, theta: Array, centre: Array) -> None:
+        """Store coefficients and intercepts; liblinear's intercept is that of its constant column."""
+        self.coef_, self.intercept_ = np.ascontiguousarray(theta[:, 1:]), np.zeros(len(theta))
+        if self.fit_intercept and self.solver == "liblinear":
+            self.intercept_ = self.coef_[:, -1] * self.intercept_scaling
+            self.coef_ = np.ascontiguousarray(self.coef_[:, :-1])
+        elif self.fit_intercept:
+            self.intercept_ = theta[:, 0] - self.coef_ @ centre
 
     def _start(self, run: Run, problem: LogisticProblem) -> Array | None:
         """Return the last fit's θ for `warm_start`, where it has the right shape."""
@@ -260,7 +315,7 @@ class LogisticRegression(NamedScore, ClassifierMixin, LinearModel):
             raise ModelFileError("load: intercept_ must have one number a row of coef_.")
 
 
-def class_weights(table: Table, class_weight: Any) -> Array | None:
+def class_weights(table: Table, class_weight: Any, owner: str = "LogisticRegression") -> Array | None:
     """Return the weight of each class, or None if all are one."""
     if class_weight is None:
         return None
@@ -272,11 +327,11 @@ def class_weights(table: Table, class_weight: Any) -> Array | None:
         return np.asarray(totals.sum() / (n_classes * totals))
     values = [class_weight.get(label, 1.0) for label in classes.tolist()]
     if not ArrayLike(Number(low=0.0, low_open=True)).allows(values):
-        raise ParameterError(f"LogisticRegression: class_weight must be positive numbers; got {class_weight!r}.")
+        raise ParameterError(f"{owner}: class_weight must be positive numbers; got {class_weight!r}.")
     return np.array(values, dtype=np.float64)
 
 
-def _weighted_blocks(table: Table, of_class: Array | None) -> Any:
+def weighted_blocks(table: Table, of_class: Array | None) -> Any:
     """Return the rows with their weights times the weight of their class."""
     if of_class is None:
         return table.blocks
@@ -286,14 +341,14 @@ def _weighted_blocks(table: Table, of_class: Array | None) -> Any:
     return Blocks([Part(table.X, table.y, weight)])
 
 
-def _refuse_extreme_sizes(X: Any, weight: Array | None) -> None:
+def refuse_extreme_sizes(X: Any, weight: Array | None, owner: str = "LogisticRegression") -> None:
     """Raise where sums of squares over the rows would overflow."""
     data = X.data if hasattr(X, "indptr") else X
     largest = max(float(data.max(initial=0.0)), -float(data.min(initial=0.0)))
     heaviest = 1.0 if weight is None else float(weight.max())
     if largest > _LARGEST_ENTRY or heaviest > _LARGEST_ENTRY:
         what, size = ("X", largest) if largest > _LARGEST_ENTRY else ("sample_weight", heaviest)
-        raise DataError(_TOO_LARGE.format(what=what, size=size))
+        raise DataError(_TOO_LARGE.format(owner=owner, what=what, size=size))
 
 
 def _refuse_separable(problem: LogisticProblem, solution: Solution) -> None:

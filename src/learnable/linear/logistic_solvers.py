@@ -11,22 +11,24 @@ r"""Which solver for which shape of logistic problem.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.run import Progress, never, no_progress
 from ..core.threads import interruptible, one_thread_blas
-from ..data.blocks import Blocks, Part
 from ..solvers.least_squares import dense_rows
 from ..solvers.newton import factorised, newton
 from ..solvers.problem import Evaluation, Solution
 from ..solvers.quasi_newton import lbfgs
-from .likelihood import LogisticProblem, class_sums, curvature_bound
+from . import descent
+from .likelihood import LogisticProblem
+from .scores import ScoreProblem
 
 Array = NDArray[np.float64]
 
-SOLVERS = ("auto", "lbfgs", "newton-cholesky", "newton-cg", "sag", "saga")
+SOLVERS = ("auto", "lbfgs", "newton-cholesky", "newton-cg", "sag", "saga", *descent.SOLVERS)
 _MOST_DIRECT = 1500  # parameters for which a Hessian is formed
 _ROWS_PER_PARAMETER = 16  # of the thinned problem
 _FEWEST_THINNED = 4096
@@ -37,21 +39,26 @@ _ROUGH = 0.03  # gap: the optima differ by sampling error, and the gap overstate
 
 @one_thread_blas()  # sweeps and small matrices: BLAS's own threads would wait on the cores that the sweeps need
 def solve(
-    problem: LogisticProblem,
+    problem: ScoreProblem,
     start: Array | None,
     solver: str = "auto",
     *,
     tol: float,
     max_iter: int,
+    random_state: Any = None,
     progress: Progress = no_progress,
     stop: Callable[[], bool] = never,
 ) -> Solution:
-    """Minimise the penalised likelihood from `start` (zero if None)."""
+    """Minimise a penalised sum of losses from `start` (zero if None)."""
     n_parameters = problem.n_scores * problem.width
     x0 = np.zeros(n_parameters) if start is None else start
     if solver == "lbfgs":
-        scale = 1.0 / curvature_bound(problem)
+        scale = 1.0 / problem.curvature_bound()
         return lbfgs(problem, x0, inverse_hessian=lambda g: scale * g, tol=tol, max_iter=max_iter, progress=progress)
+    if solver in descent.SOLVERS and isinstance(problem, LogisticProblem):
+        return descent.descend_likelihood(
+            problem, x0, solver, tol=tol, max_iter=max_iter, random_state=random_state, progress=progress
+        )
     if solver == "newton-cg":
         return HessianFree(problem).minimise(x0, tol=tol, max_iter=max_iter, progress=progress, stop=stop)
     if solver == "newton-cholesky":
@@ -97,9 +104,9 @@ class HessianFree:
     The scaling makes the Hessian's diagonal at most one, which is what conjugate gradients need of a preconditioner.
     """
 
-    def __init__(self, problem: LogisticProblem) -> None:
+    def __init__(self, problem: ScoreProblem) -> None:
         self.problem = problem
-        self.scale = 1.0 / np.sqrt(curvature_bound(problem))
+        self.scale = 1.0 / np.sqrt(problem.curvature_bound())
 
     def evaluate(self, u: Array) -> Evaluation:
         """Return the evaluation at x = scale·u, with the gradient in u."""
@@ -119,13 +126,13 @@ class HessianFree:
         return found._replace(x=self.scale * found.x, gradient=found.gradient / self.scale)
 
 
-def _hessian_cost(problem: LogisticProblem) -> float:
+def _hessian_cost(problem: ScoreProblem) -> float:
     """Return the price of a Hessian in evaluations: p² against p operations a row, but as a matrix product."""
     return 1.0 + problem.n_scores * problem.width / 32
 
 
 def _solve_from_thinned(
-    problem: LogisticProblem, stride: int, *, tol: float, max_iter: int, progress: Progress
+    problem: ScoreProblem, stride: int, *, tol: float, max_iter: int, progress: Progress
 ) -> Solution:
     """Solve on a few rows, on more rows, and then on all of them with the Hessian of the last but one problem."""
     x0 = np.zeros(problem.n_scores * problem.width)
@@ -151,18 +158,10 @@ def _solve_from_thinned(
     return newton(problem, x0, tol=tol, max_iter=max_iter, progress=progress)
 
 
-def _solve_in_row_space(
-    problem: LogisticProblem, x0: Array, *, tol: float, max_iter: int, progress: Progress
-) -> Solution:
+def _solve_in_row_space(problem: ScoreProblem, x0: Array, *, tol: float, max_iter: int, progress: Progress) -> Solution:
     """Solve in the n-dimensional space of the rows: X − x̄ = LQᵀ with orthonormal columns Q, W = VQᵀ, ‖W‖ = ‖V‖."""
-    X, _, weight = dense_rows(problem.blocks)
-    y = problem.blocks.joined().y
-    Q, R = interruptible(np.linalg.qr, (X - problem.sums.centre).T)
-    blocks = Blocks([Part(np.ascontiguousarray(R.T), y, weight)])
-    sums = class_sums(blocks, problem.n_classes, intercept=problem.intercept, n_jobs=problem.n_jobs)
-    # The rows are centred already; keeping zero as the centre makes both problems the same function.
-    sums = sums._replace(x=sums.x + np.outer(sums.weight, sums.centre), centre=np.zeros(R.shape[0]))
-    small = LogisticProblem(blocks, sums, problem.cost, intercept=problem.intercept, n_jobs=problem.n_jobs)
+    Q, R = interruptible(np.linalg.qr, (dense_rows(problem.blocks)[0] - problem.centre).T)
+    small = problem.on_rows(np.ascontiguousarray(R.T))
     theta = x0.reshape(problem.shape)
     start = np.column_stack([theta[:, 0], theta[:, 1:] @ Q]).ravel()
     inner = newton(small, start, tol=tol / 2, max_iter=max_iter, progress=progress)

@@ -18,6 +18,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from ..core.certificate import Certificate
 from ..core.errors import ParameterError
 from ..core.parameters import (
+    MAX_ITER,
     MAX_SECONDS,
     N_JOBS,
     RANDOM_STATE,
@@ -39,6 +40,8 @@ from ..solvers.nonnegative import nonnegative_fit
 from ..solvers.orthogonal import LinearFit, orthogonal_fit
 from ..solvers.residuals import CLOSED_FORM_TOLERANCE
 from ._base import LinearRegressorModel
+from .descent import BATCH_SIZE
+from .descent import SOLVERS as DESCENT
 
 _DIRECT = ("auto", "cholesky", "svd")
 _ITERATIVE = ("sparse_cg", "lsqr", "sag", "saga", "lbfgs")
@@ -59,20 +62,24 @@ class Ridge(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
     copy_X : bool, default=True
         Kept for compatibility; X is never changed.
     max_iter : int or None, default=None
-        Most conjugate-gradient steps.
+        Most conjugate-gradient steps; of "gd" steps (10,000), of "sgd" epochs (100).
     tol : float, default=1e-8
-        Relative duality gap at which conjugate gradients stop; the direct solvers reach a residual of 1e-12.
+        Relative duality gap at which an iterative method stops; the direct solvers reach a residual of 1e-12.
     solver : str, default="auto"
         "auto" is direct where the matrix fits; "cholesky" and "svd" (an orthogonal factorisation) are direct; all of
-        scikit-learn's iterative names ("sparse_cg", "lsqr", "sag", "saga", "lbfgs") mean conjugate gradients.
+        scikit-learn's iterative names ("sparse_cg", "lsqr", "sag", "saga", "lbfgs") mean conjugate gradients. "gd" is
+        gradient descent with a line search, "sgd" descent on mini-batches (rows in memory only), both in scaled
+        columns: slower, for study; they warn with the gap they reached.
     positive : bool, default=False
         Constrain β ≥ 0 (the certificate is then the KKT residual).
-    random_state : default=None
-        Kept for compatibility; nothing here is random.
+    random_state : int, generator or None, default=None
+        Order of the rows in "sgd"; nothing else is random.
     n_jobs : int or None, default=None
         Threads; None uses all that BLAS may use. The result does not depend on it.
     max_seconds : float or None, default=None
-        Time after which conjugate gradients return the best so far.
+        Time after which an iterative method returns the best so far.
+    batch_size : int, default=32
+        Rows of a mini-batch of "sgd"; an epoch has exactly ⌊n/batch_size⌋.
 
     Attributes
     ----------
@@ -81,9 +88,9 @@ class Ridge(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
     intercept_ : float or array of shape (n_targets,)
         b.
     n_iter_ : int
-        Conjugate-gradient steps, 1 for a direct solver.
+        Steps of an iterative method (epochs of "sgd"), 1 for a direct solver.
     certificate_ : Certificate
-        `closed-form` residual, or `gap` of conjugate gradients. `bound` is the proven relative suboptimality.
+        `closed-form` residual, or `gap` of an iterative method. `bound` is the proven relative suboptimality.
 
     Examples
     --------
@@ -101,11 +108,12 @@ class Ridge(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
         "copy_X": Boolean(),
         "max_iter": optional(Number(low=1, integer=True)),
         "tol": TOLERANCE,
-        "solver": Options(*_DIRECT, *_ITERATIVE),
+        "solver": Options(*_DIRECT, *_ITERATIVE, *DESCENT),
         "positive": Boolean(),
         "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
         "max_seconds": MAX_SECONDS,
+        "batch_size": MAX_ITER,
     }
     _door = staticmethod(door(target="numeric", multi_output=True))
     _flattens_one_column = True
@@ -124,6 +132,7 @@ class Ridge(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
         random_state: Any = None,
         n_jobs: int | None = None,
         max_seconds: float | None = None,
+        batch_size: int = BATCH_SIZE,
     ) -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept
@@ -135,6 +144,7 @@ class Ridge(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.max_seconds = max_seconds
+        self.batch_size = batch_size
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         n_targets = table.y_shape[0] if table.y_shape else 1
@@ -166,7 +176,7 @@ class Ridge(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
             return compressed_fit(blocks, alpha, intercept=intercept, n_jobs=self.n_jobs), "closed-form"
         if self.solver == "svd":
             return orthogonal_fit(*dense_rows(blocks), alpha, intercept=intercept), "closed-form"
-        if self.solver not in _ITERATIVE:
+        if self.solver not in (*_ITERATIVE, *DESCENT):
             fit = least_squares(blocks, alpha, intercept=intercept, n_jobs=self.n_jobs)
             if fit is not None:
                 return fit, "closed-form"

@@ -8,7 +8,12 @@ from .distributions import sparkline as sparkline
 from .intervals import dot_intervals as dot_intervals
 from .intervals import scale_axis as scale_axis
 from .intervals import whisker as whisker
+from .lines import labelled_lines as labelled_lines
 from .markup import Markup as Markup
 from .matrix import confusion_matrix as confusion_matrix
+from .optimization import convergence_plot as convergence_plot
+from .optimization import path_plot as path_plot
+from .optimization import trace_plot as trace_plot
+from .paths import coefficient_paths as coefficient_paths
 from .points import residual_plot as residual_plot
 from .points import scatter as scatter

@@ -144,21 +144,33 @@ class Frame:
         Size of the figure in its own units; about pixels.
     x, y : Scale
         Maps of the two axes.
+    x_log, y_log : bool
+        Whether an axis holds decimal logarithms, so that its labels are powers of ten.
     """
 
     width: float
     height: float
     x: Scale
     y: Scale
+    x_log: bool = False
+    y_log: bool = False
 
     @classmethod
     def around(
-        cls, x: tuple[float, float], y: tuple[float, float], *, width: float = 380.0, height: float = 260.0
+        cls,
+        x: tuple[float, float],
+        y: tuple[float, float],
+        *,
+        width: float = 380.0,
+        height: float = 260.0,
+        right: float = 12.0,
+        x_log: bool = False,
+        y_log: bool = False,
     ) -> Frame:
-        """Return the frame for data in these ranges, with room for labels of the ticks."""
-        longest = max((len(label) for label in tick_labels(ticks(*y))), default=1)
+        """Return the frame for data in these ranges, with room for labels of the ticks and `right` of the plot."""
+        longest = max((len(label) for _, label in _marks(*y, y_log)), default=1)
         left = 8.0 + 6.2 * max(longest, 2)
-        return cls(width, height, Scale(*x, left, width - 12.0), Scale(*y, height - 42.0, 26.0))
+        return cls(width, height, Scale(*x, left, width - right), Scale(*y, height - 42.0, 26.0), x_log, y_log)
 
     def draw(self, title: str, *marks: Any, x_label: str, y_label: str, desc: str | None = None) -> Markup:
         """Return the figure with its axes, `marks` on top."""
@@ -189,9 +201,9 @@ class Frame:
         return "".join(pieces)
 
     def _x_axis(self, label: str) -> Markup:
-        values, bottom = ticks(self.x.low, self.x.high), self.y.start
+        bottom = self.y.start
         parts = [tag("path", d=f"M{compact(self.x.start)} {compact(bottom)}H{compact(self.x.end)}", stroke=RULE)]
-        for value, text in zip(values, tick_labels(values), strict=True):
+        for value, text in _marks(self.x.low, self.x.high, self.x_log):
             at = float(self.x(value))
             parts.append(tag("path", d=f"M{compact(at)} {compact(bottom)}v4", stroke=RULE))
             parts.append(tag("text", text, x=at, y=bottom + 16.0, text_anchor="middle", fill=MUTED))
@@ -200,12 +212,22 @@ class Frame:
         return join(parts)
 
     def _y_axis(self, label: str) -> Markup:
-        values = ticks(self.y.low, self.y.high)
         parts = []
-        for value, text in zip(values, tick_labels(values), strict=True):
+        for value, text in _marks(self.y.low, self.y.high, self.y_log):
             at = float(self.y(value))
             line = f"M{compact(self.x.start)} {compact(at)}H{compact(self.x.end)}"
             parts.append(tag("path", d=line, stroke=RULE, opacity=0.6))
             parts.append(tag("text", text, x=self.x.start - 6.0, y=at + 4.0, text_anchor="end", fill=MUTED))
         parts.append(tag("text", label, x="0", y="11"))
         return join(parts)
+
+
+def _marks(low: float, high: float, log: bool) -> list[tuple[float, str]]:
+    """Return the ticks of an axis and their labels; whole powers of ten where the axis holds logarithms."""
+    values = ticks(low, high)
+    if not log:
+        return list(zip(values, tick_labels(values), strict=True))
+    powers = [value for value in values if value == round(value)]
+    if len(powers) >= 2:
+        return [(value, power_of_ten(round(value))) for value in powers]
+    return [(value, f"{10.0**value:.2g}") for value in values]

@@ -9,7 +9,7 @@ Reference: M. Hestenes and E. Stiefel, J. Res. NBS 49 (1952).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,10 @@ from numpy.typing import NDArray
 from ..core.run import Progress, no_progress
 
 Array = NDArray[np.float64]
+
+
+#: A linear map: a function, or what `@` applies to a vector.
+Operator = Any
 
 
 class LinearSolution(NamedTuple):
@@ -30,10 +34,10 @@ class LinearSolution(NamedTuple):
 
 
 def conjugate_gradient(
-    apply: Callable[[Array], Array],
+    apply: Operator,
     b: Array,
     *,
-    preconditioner: Callable[[Array], Array] | None = None,
+    preconditioner: Operator | None = None,
     measure: Callable[[Array, Array], float] | None = None,
     tol: float = 1e-10,
     max_iter: int | None = None,
@@ -43,11 +47,11 @@ def conjugate_gradient(
 
     Parameters
     ----------
-    apply : function
-        v ↦ Av.
+    apply : function or operator
+        v ↦ Av; or anything with `@`: an array, a sparse array, a SciPy `LinearOperator`.
     b : (p,) array
         Right-hand side.
-    preconditioner : function, optional
+    preconditioner : function or operator, optional
         v ↦ M⁻¹v with M ≈ A, symmetric positive definite.
     measure : function, optional
         (x, residual) ↦ the number driven below `tol`; by default ‖residual‖/‖b‖.
@@ -58,28 +62,30 @@ def conjugate_gradient(
     --------
     >>> import numpy as np
     >>> A = np.array([[4.0, 1.0], [1.0, 3.0]])
-    >>> solution = conjugate_gradient(lambda v: A @ v, np.array([1.0, 2.0]))
+    >>> solution = conjugate_gradient(A, np.array([1.0, 2.0]))
     >>> solution.n_iter, bool(np.allclose(A @ solution.x, [1, 2]))
     (2, True)
     """
+    product = _function(apply)
+    precondition = None if preconditioner is None else _function(preconditioner)
     b_norm = float(np.linalg.norm(b))
     size: Callable[[Array, Array], float] = measure or (
         lambda x, r: float(np.linalg.norm(r)) / b_norm if b_norm > 0 else 0.0
     )
     x, r = np.zeros_like(b), b.copy()
-    z = preconditioner(r) if preconditioner else r
+    z = precondition(r) if precondition else r
     p, rz = z, float(r @ z)
     value, n_iter = size(x, r), 0
     limit = 10 * len(b) if max_iter is None else max_iter
     while value > tol and n_iter < limit and rz > 0:
-        Ap = apply(p)
+        Ap = product(p)
         curvature = float(p @ Ap)
         if curvature <= 0:
             break  # a direction of the null space, or rounding: no further decrease along it
         step = rz / curvature
         x = x + step * p
         r = r - step * Ap
-        z = preconditioner(r) if preconditioner else r
+        z = precondition(r) if precondition else r
         rz, last = float(r @ z), rz
         p = z + (rz / last) * p
         n_iter += 1
@@ -87,3 +93,9 @@ def conjugate_gradient(
         if progress(n_iter, value):
             break
     return LinearSolution(x, r, value, n_iter, value <= tol)
+
+
+def _function(operator: Operator) -> Callable[[Array], Array]:
+    if hasattr(operator, "__matmul__"):
+        return lambda v: np.asarray(operator @ v)
+    return operator  # type: ignore[no-any-return]

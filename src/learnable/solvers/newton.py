@@ -1,8 +1,8 @@
 r"""Newton's method, for minima and for roots.
 
-A step solves H s = −g; its decrement λ² = −gᵀs predicts the decrease ½λ² and gives the stop, and a backtracking line
-search makes it safe far from the optimum. A factorised Hessian is kept for further (chord) steps as long as they are
-expected to finish sooner than a new factorisation would.
+A step solves H s = −g; its decrement λ² = −gᵀs predicts the decrease ½λ², which can be the stop, and a backtracking
+line search makes it safe far from the optimum. A factorised Hessian is kept for further (chord) steps as long as they
+are expected to finish sooner than a new factorisation would.
 
 Reference: S. Boyd and L. Vandenberghe, Convex Optimization, 2004, algorithm 9.5.
 """
@@ -10,14 +10,16 @@ Reference: S. Boyd and L. Vandenberghe, Convex Optimization, 2004, algorithm 9.5
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, lapack
 
-from ..core.errors import NoRootError
+from ..core.errors import DataError, NoRootError
 from ..core.run import Progress, never, no_progress
 from .conjugate_gradient import conjugate_gradient
+from .derivatives import as_point, numerical_jacobian
 from .problem import Evaluation, Solution, TwiceSmooth
 
 Array = NDArray[np.float64]
@@ -33,6 +35,7 @@ def newton(
     tol: float = 1e-8,
     max_iter: int = 100,
     refresh_cost: float = 0.0,
+    decrement: float = 0.0,
     progress: Progress = no_progress,
     stop: Callable[[], bool] = never,
 ) -> Solution:
@@ -51,6 +54,8 @@ def newton(
         Most steps.
     refresh_cost : float
         Price of a new Hessian in evaluations. Zero: every step has its own Hessian.
+    decrement : float
+        Stop also when ½λ², the decrease that a step promises, is at most this; the solution then counts as converged.
     progress : callable
         Called as `progress(iteration, measure)` after every step; True stops.
     stop : callable
@@ -74,6 +79,8 @@ def newton(
         if solve is None:
             solve = _solver_of(problem.hessian(x), now, stop)
         step = -solve(now.gradient)
+        if decrement > 0 and -0.5 * float(now.gradient @ step) <= decrement:
+            return Solution(x, now.value, now.gradient, now.measure, n_iter, True)
         taken = _line_search(problem, x, now, step)
         if taken is None:
             break  # rounding: no step lowers the function any more
@@ -88,41 +95,110 @@ def newton(
 
 
 def newton_root(
-    function: Callable[[float], float],
-    derivative: Callable[[float], float],
-    x0: float,
+    function: Callable[[Any], Any],
+    derivative: Callable[[Any], Any] | None,
+    x0: Any,
     *,
     tol: float = 1e-12,
     max_iter: int = 100,
-) -> float:
-    """Find a root of a scalar function by x ← x − f/f′, halving steps that do not lower |f|.
+) -> Any:
+    """Find a root by x ← x − f/f′, halving steps that do not lower |f|; in several dimensions by J s = −f.
+
+    Parameters
+    ----------
+    function : function
+        x ↦ f(x): a number, or a vector as long as x.
+    derivative : function or None
+        x ↦ f′(x), or the Jacobian J[i, j] = ∂fᵢ/∂xⱼ; None takes central differences.
+    x0 : float or (p,) array
+        Where to start.
+    tol : float
+        Stop when a step is at most this share of max(1, |x|).
+    max_iter : int
+        Most steps.
+
+    Returns
+    -------
+    float or (p,) array
+        The root.
+
+    Raises
+    ------
+    NoRootError
+        If |f| cannot be lowered any more and is not zero.
 
     Examples
     --------
+    >>> import numpy as np
     >>> newton_root(lambda x: x * x - 2, lambda x: 2 * x, 1.0)
     1.414213562373095
+    >>> circle_and_line = lambda z: np.array([z @ z - 2, z[0] - z[1]])
+    >>> newton_root(circle_and_line, lambda z: np.array([2 * z, [1.0, -1.0]]), [3.0, 1.0]).round(12)
+    array([1., 1.])
     """
-    x, f = float(x0), float(function(x0))
-    for _ in range(max_iter):
-        slope = float(derivative(x))
-        if f == 0 or slope == 0 or not np.isfinite(slope):
+    scalar = np.ndim(x0) == 0
+    x = as_point("newton_root", x0)
+
+    def f_at(z: Array) -> Array:
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = np.array(function(float(z[0]) if scalar else z), dtype=np.float64, ndmin=1)
+        if value.shape != x.shape:
+            raise DataError(
+                f"newton_root: function must return as many numbers as x has, {x.shape}; got {value.shape}."
+            )
+        return value
+
+    def slope_at(z: Array) -> Array:
+        if derivative is None:
+            return numerical_jacobian(f_at, z)
+        J = np.array(derivative(float(z[0]) if scalar else z), dtype=np.float64, ndmin=2)
+        if J.shape != (len(x), len(x)):
+            raise DataError(f"newton_root: the Jacobian must have shape {(len(x), len(x))}; got {J.shape}.")
+        return J
+
+    root = _root(f_at, slope_at, x, tol, max_iter)
+    return float(root[0]) if scalar else root
+
+
+def _root(f_at: Callable[[Array], Array], slope_at: Callable[[Array], Array], x: Array, tol: float, most: int) -> Array:
+    f = f_at(x)
+    for _ in range(most):
+        J = slope_at(x)
+        step = _solve_system(J, -f)
+        if not f.any() or step is None:
             break
-        step = -f / slope
-        for _ in range(_MAX_HALVINGS):
-            trial = float(function(x + step))
-            if abs(trial) < abs(f):
+        size = np.abs(f).max()  # squares could overflow; relative to the largest entry they do not
+        last = np.abs(step).max() <= tol * max(1.0, float(np.abs(x).max()))
+        for _ in range(1 if last else _MAX_HALVINGS):
+            trial = f_at(x + step)
+            if np.linalg.norm(trial / size) < np.linalg.norm(f / size):
+                x, f = x + step, trial
                 break
-            step /= 2
+            step = step / 2
         else:
-            if abs(f / slope) <= tol * max(1.0, abs(x)):
-                return x  # |f| is at rounding level and cannot fall any further
-            break
-        x, f = x + step, trial
-        if abs(step) <= tol * max(1.0, abs(x)):
-            return x
-    if f == 0:
+            if not last:
+                break
+        if last:
+            return x  # only a whole Newton step tells how far a root is; one that was halved says nothing
+    if not f.any():
         return x
-    raise NoRootError(f"newton_root: stopped at x = {x:g} where f = {f:g}: no root, or a flat point; start elsewhere.")
+    shown = f"{x[0]:g} where f = {f[0]:g}" if len(x) == 1 else f"{_shown(x)} where f = {_shown(f)}"
+    raise NoRootError(f"newton_root: stopped at x = {shown}: no root, or a flat point; start elsewhere.")
+
+
+def _solve_system(J: Array, right: Array) -> Array | None:
+    """Return J⁻¹ right; None where J is singular or not finite."""
+    if not np.isfinite(J).all():
+        return None
+    try:
+        step = np.linalg.solve(J, right)
+    except np.linalg.LinAlgError:
+        return None
+    return np.asarray(step, dtype=np.float64) if np.isfinite(step).all() else None
+
+
+def _shown(values: Array) -> str:
+    return "(" + ", ".join(f"{value:g}" for value in values[:5]) + (", …)" if len(values) > 5 else ")")
 
 
 def factorised(H: Array) -> Callable[[Array], Array]:

@@ -106,7 +106,7 @@ def iterative_fit(
     n_iter, limit, restarts = 0, max_iter or max(1000, d), 0
     while True:
         state = residual_sums(blocks, sums.x_mean, level, coef, n_jobs=n_jobs)
-        value = _measure(sums, state, coef, level, alpha, intercept, tol)
+        value = optimality(sums, state, coef, level, alpha, intercept, tol)
         if value <= tol or n_iter >= limit or stopped or restarts == _RESTARTS:
             break
         restarts += 1
@@ -127,7 +127,7 @@ def iterative_fit(
     return LinearFit(coef, level - sums.x_mean @ coef, rank, None, sums.x_mean, norm, value, max(1, n_iter))
 
 
-def _measure(
+def optimality(
     sums: ColumnSums, state: Residuals, coef: Array, level: Array, alpha: float, intercept: bool, tol: float
 ) -> float:
     """Return the largest relative gap (α > 0) or relative residual (α = 0) of the targets."""

@@ -7,6 +7,7 @@ vanishes at the solution. `relative_residual` puts g into units that no scaling 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -35,32 +36,34 @@ class Residuals(NamedTuple):
 
 def residual_sums(blocks: Blocks, centre: Array, level: Array, coef: Array, *, n_jobs: int | None = None) -> Residuals:
     """Return the sums for the fit y ≈ level + (x − centre)ᵀ coef, with coef of shape (d, k)."""
-    sparse = blocks.sparse  # the statistic may travel to another process; the rows need not go with it
-
-    def statistic(block: Block) -> Residuals:
-        d, k = coef.shape
-        if k == 1:
-            return _one_target(block, centre, level, coef)
-        sums = Residuals(np.zeros((d, k)), np.zeros(k), np.zeros(k))
-        m, y = block.X.shape[0], targets_of(block)
-        with np.errstate(over="ignore", invalid="ignore"):
-            for start in range(0, m, m if sparse else _TILE_ROWS):
-                rows = slice(start, m if sparse else start + _TILE_ROWS)
-                X = block.X if sparse else block.X[rows] - centre
-                r = (y[rows] - level) - X @ coef
-                if sparse:
-                    r += centre @ coef
-                wr = r if block.weight is None else r * block.weight[rows, None]
-                total = wr.sum(axis=0)
-                cross = X.T @ wr
-                if sparse:
-                    cross -= np.outer(centre, total)
-                sums = Residuals(sums.cross + cross, sums.total + total, sums.square + (wr * r).sum(axis=0))
-        return sums
-
+    statistic = partial(block_residuals, centre=centre, level=level, coef=coef)
     return map_reduce(
         blocks, statistic, lambda a, b: Residuals(*(p + q for p, q in zip(a, b, strict=True))), n_jobs=n_jobs
     )
+
+
+def block_residuals(block: Block, centre: Array, level: Array, coef: Array) -> Residuals:
+    """Return the sums of one block, or of one mini-batch."""
+    d, k = coef.shape
+    if k == 1:
+        return _one_target(block, centre, level, coef)
+    sparse = hasattr(block.X, "indptr")
+    sums = Residuals(np.zeros((d, k)), np.zeros(k), np.zeros(k))
+    m, y = block.X.shape[0], targets_of(block)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, m, m if sparse else _TILE_ROWS):
+            rows = slice(start, m if sparse else start + _TILE_ROWS)
+            X = block.X if sparse else block.X[rows] - centre
+            r = (y[rows] - level) - X @ coef
+            if sparse:
+                r += centre @ coef
+            wr = r if block.weight is None else r * block.weight[rows, None]
+            total = wr.sum(axis=0)
+            cross = X.T @ wr
+            if sparse:
+                cross -= np.outer(centre, total)
+            sums = Residuals(sums.cross + cross, sums.total + total, sums.square + (wr * r).sum(axis=0))
+    return sums
 
 
 def _one_target(block: Block, centre: Array, level: Array, coef: Array) -> Residuals:

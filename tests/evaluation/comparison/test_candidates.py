@@ -14,7 +14,7 @@ def test_every_registered_variant_of_the_task_takes_part(task):
     expected = [
         (name, variant)
         for name, entry in REGISTRY.items()
-        if entry.traits is not None and task in entry.traits.tasks
+        if entry.traits is not None and task in entry.traits.tasks and entry.traits.targets == "any"
         for variant in entry.variants
     ]
     assert found[0].baseline and [(c.model, c.parameters) for c in found[1:]] == expected
@@ -49,3 +49,19 @@ def test_the_same_model_twice_gets_two_names():
 def test_what_is_no_estimator_is_refused(wrong):
     with pytest.raises(ParameterError, match="compare: "):
         candidates_for("regression", [wrong])
+
+
+def test_models_of_counts_and_of_positive_numbers_take_part_only_there():
+    def names(y):
+        return {candidate.model for candidate in candidates_for("regression", None, np.array(y))}
+
+    special = {"PoissonRegressor", "GammaRegressor"}
+    assert names([0.0, 3.0, 7.0]) & special == {"PoissonRegressor"}
+    assert names([0.5, 3.0]) & special == {"GammaRegressor"}
+    assert names([1.0, 3.0]) & special == special
+    assert not names([-1.0, 3.0]) & special
+    assert not names([0.0, 0.0]) & special
+    assert not {candidate.model for candidate in candidates_for("regression")} & special
+    assert [c.model for c in candidates_for("regression", ["PoissonRegressor"], np.array([-1.0]))][1:] == [
+        "PoissonRegressor"
+    ]

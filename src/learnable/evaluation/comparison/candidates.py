@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from ...core.errors import ParameterError
@@ -55,7 +56,7 @@ class Candidate:
         return model
 
 
-def candidates_for(task: str, models: Iterable[Any] | None = None) -> list[Candidate]:
+def candidates_for(task: str, models: Iterable[Any] | None = None, y: Any = None) -> list[Candidate]:
     """Return the baseline and the models of a comparison.
 
     Parameters
@@ -65,6 +66,8 @@ def candidates_for(task: str, models: Iterable[Any] | None = None) -> list[Candi
     models : iterable, optional
         Registered names, `"module:Class"` paths, estimators, or pairs of a name and an estimator; by default every
         registered model that is made for the task, in each of its variants.
+    y : array, optional
+        The targets of a regression; models of counts or of positive numbers are left out where these are others.
 
     Examples
     --------
@@ -75,7 +78,7 @@ def candidates_for(task: str, models: Iterable[Any] | None = None) -> list[Candi
     path, parameters, name = _BASELINES[task]
     found = [Candidate(name, path.partition(":")[2], parameters, path, baseline=True)]
     if models is None:
-        models = [name for name in estimator_names() if _is_for(name, task)]
+        models = [name for name in estimator_names() if _is_for(name, task) and _suits(name, y)]
     if isinstance(models, str):
         models = [models]
     for wanted in models:
@@ -86,6 +89,16 @@ def candidates_for(task: str, models: Iterable[Any] | None = None) -> list[Candi
 def _is_for(name: str, task: str) -> bool:
     traits = REGISTRY[name].traits
     return traits is not None and task in traits.tasks and bool(REGISTRY[name].variants)
+
+
+def _suits(name: str, y: Any) -> bool:
+    """Tell whether a model is made for these targets; where they are not known, only if it is made for all."""
+    traits = REGISTRY[name].traits
+    wanted = "any" if traits is None else traits.targets
+    if wanted == "any" or y is None:
+        return wanted == "any"
+    positive = bool((y > 0).all())
+    return positive if wanted == "positive" else bool((y >= 0).all() and (y == np.round(y)).all() and (y > 0).any())
 
 
 def _registered(name: str, task: str) -> list[Candidate]:

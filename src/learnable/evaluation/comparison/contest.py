@@ -138,7 +138,7 @@ def compare(
         "compare", data, target, groups=groups, time=time, task=task, drop=drop, keep=keep, source=source
     )
     measure = ranking_measure(problem.task, metric)
-    candidates = candidates_for(problem.task, models)
+    candidates = candidates_for(problem.task, models, problem.y)
     emit = on_event or (lambda event: None)
     emit({"kind": "data", "data": problem.data, "notes": problem.notes})
     with temporary_folder() as folder:

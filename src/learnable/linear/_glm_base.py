@@ -1,0 +1,235 @@
+"""What Poisson, Gamma and Tweedie regression share: the fit, predictions, and the share of the deviance explained."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+from sklearn.base import RegressorMixin
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError
+from ..core.parameters import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Number, Options, Rule
+from ..core.run import Run
+from ..data.door import Table, door
+from ..data.sources import named_columns, rowwise
+from ..solvers.newton import newton
+from ..solvers.problem import Solution
+from ._base import LinearModel
+from .deviance import DevianceProblem, TargetSums, target_sums
+from .logistic_solvers import solve
+
+Array = NDArray[np.float64]
+
+_SOLVERS = ("auto", "lbfgs", "newton-cholesky", "newton-cg")
+_LARGEST_SQUARE = 1e200
+
+
+class DevianceRegressor(RegressorMixin, LinearModel):
+    """What Poisson, Gamma and Tweedie regression share; not to be used directly."""
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "alpha": Number(low=0.0, high=1e100),
+        "fit_intercept": Boolean(),
+        "solver": Options(*_SOLVERS),
+        "max_iter": MAX_ITER,
+        "tol": TOLERANCE,
+        "warm_start": Boolean(),
+        "verbose": Boolean() | Number(low=0, integer=True),
+        "n_jobs": N_JOBS,
+        "max_seconds": MAX_SECONDS,
+    }
+    _door = staticmethod(door(target="numeric"))
+    _remedy = "raise max_iter or max_seconds, raise alpha, or standardise the columns of X"
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 1.0,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        max_iter: int = 100,
+        tol: float = 1e-8,
+        warm_start: bool = False,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.max_seconds = max_seconds
+
+    def _family(self) -> tuple[float, bool]:
+        """Return the power p of the variance function, and whether the link is the logarithm."""
+        raise TypeError(f"{type(self).__name__} does not define _family")
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        power, log_link = self._family()
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = target_sums(table.blocks, intercept=self.fit_intercept, n_jobs=self.n_jobs)
+        problem = DevianceProblem(
+            table.blocks,
+            sums,
+            power=power,
+            log_link=log_link,
+            alpha=float(self.alpha),
+            base=self._null_intercept(sums, power, log_link),
+            intercept=self.fit_intercept,
+            n_jobs=self.n_jobs,
+        )
+        tol = max(self.tol, 1e-6) if table.in_memory and table.X.dtype == np.float32 else self.tol
+        solution = self._solve(problem, self._start(run, problem), tol, run)
+        theta = solution.x
+        self.coef_ = theta[1:].copy()
+        self.intercept_ = 0.0
+        if self.fit_intercept:
+            self.intercept_ = float(problem.base + theta[0] - self.coef_ @ sums.centre)
+        self.n_iter_ = int(solution.n_iter)
+        if problem.has_gap:
+            return Certificate("gap", solution.measure, tol, solution.measure, solution.n_iter)
+        return Certificate("stationarity", solution.measure, tol, None, solution.n_iter)
+
+    def _null_intercept(self, sums: TargetSums, power: float, log_link: bool) -> float:
+        """Return the link of the mean target, having checked that there is a model for these targets."""
+        owner = type(self).__name__
+        if power > 0 and (sums.lowest < 0 or (power >= 2 and sums.lowest == 0)):
+            rule = "> 0" if power >= 2 else ">= 0"
+            raise DataError(
+                f"{owner}: Some value(s) of y are out of the valid range: y must be {rule} for power {power:g}; the "
+                f"smallest is {sums.lowest:g}. Drop such rows, or choose a power that allows them."
+            )
+        if not (np.isfinite(sums.y) and (sums.square < _LARGEST_SQUARE * sums.weight).all()):
+            raise DataError(f"{owner}: sums of squares of X, or of y, would overflow; rescale them.")
+        if not self.fit_intercept:
+            return 0.0
+        mean = sums.y / sums.weight
+        if mean <= 0 and (log_link or power != 0):
+            raise DataError(
+                f"{owner}: the mean of y must be > 0, because the model's means are; it is {mean:g}. Add rows with "
+                "positive targets, or use a model for any real target, such as Ridge."
+            )
+        return float(np.log(mean)) if log_link else float(mean)
+
+    def _solve(self, problem: DevianceProblem, start: Array | None, tol: float, run: Run) -> Solution:
+        if start is not None and not np.isfinite(problem.evaluate(start).value):
+            start = None
+        if start is None and not np.isfinite(problem.null_value()):
+            start = self._feasible_start(problem)
+        limits: dict[str, Any] = {"tol": tol, "max_iter": self.max_iter, "progress": run.progress}
+        solution = solve(problem, start, self.solver, **limits)
+        if not np.isfinite(solution.value):  # the thinned problem's optimum is out of range for other rows
+            solution = newton(problem, np.zeros(problem.width), **limits)
+        if problem.has_gap and problem.intercept:
+            if problem.at is None or not np.array_equal(problem.at, solution.x):
+                problem.evaluate(solution.x)
+            moved = solution.x.copy()
+            moved[0] += problem.step  # then the slopes are the feasible dual point themselves
+            end = problem.evaluate(moved)
+            if end.measure <= solution.measure:
+                return solution._replace(x=moved, value=end.value, gradient=end.gradient, measure=end.measure)
+        return solution
+
+    def _feasible_start(self, problem: DevianceProblem) -> Array:
+        """Return coefficients with positive means, for the identity link without an intercept."""
+        owner = type(self).__name__
+        if problem.log_link or problem.intercept:
+            raise DataError(f"{owner}: the deviance of y overflows at its mean; rescale y.")
+        squares = DevianceProblem(
+            problem.blocks,
+            problem.sums._replace(xy=problem.sums.x),
+            power=0.0,
+            log_link=False,
+            alpha=1e-10 * float(problem.sums.square.max(initial=0.0)) / problem.sums.weight,
+            base=0.0,
+            intercept=False,
+            n_jobs=self.n_jobs,
+        )
+        start = newton(squares, np.zeros(problem.width), max_iter=2).x
+        if not np.isfinite(problem.evaluate(start).value):
+            raise DataError(
+                f"{owner}: with link='identity' and no intercept, no start with positive means was found; set "
+                "fit_intercept=True or link='log'."
+            )
+        return start
+
+    def _start(self, run: Run, problem: DevianceProblem) -> Array | None:
+        """Return the last fit's θ for `warm_start`, where it has the right shape."""
+        previous = run.previous
+        if not self.warm_start or getattr(previous, "coef_", np.zeros(0)).shape != (problem.width - 1,):
+            return None
+        w = previous.coef_
+        b = previous.intercept_ + w @ problem.centre - problem.base
+        return np.r_[b if self.fit_intercept else 0.0, w]
+
+    @rowwise
+    def predict(self, X: Any) -> Array:
+        """Return the means μ = g⁻¹(b + xᵀw).
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe, path or Dask collection of shape (n_samples, n_features)
+            New rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The predicted means; a lazy Dask array for a Dask collection.
+        """
+        scores = self._score_rows(X)
+        with np.errstate(over="ignore"):
+            return np.exp(scores) if self._family()[1] else scores
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return D², the share of the deviance explained: 1 − deviance(y, μ)/deviance(y, ȳ).
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe, path or Dask collection
+            Rows to predict.
+        y, sample_weight : array or str
+            Their targets and weights; with a frame, a path or Dask also the name of a column.
+        """
+        X, y, sample_weight = named_columns(type(self).__name__, X, y, sample_weight)
+        mean, target = np.asarray(self.predict(X)), np.asarray(y, dtype=np.float64).ravel()
+        weight = np.ones(len(target)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        power = self._family()[0]
+        null = np.full(len(target), weight @ target / weight.sum())
+        with np.errstate(all="ignore"):
+            rest, whole = (float(weight @ unit_deviance(target, mu, power)) for mu in (mean, null))
+        if whole == 0:
+            return 1.0 if rest == 0 else 0.0
+        return 1.0 - rest / whole
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self._family()[0] > 0
+        return tags
+
+
+def unit_deviance(y: Array, mu: Array, power: float) -> Array:
+    """Return d(y, μ) of the variance function μᵖ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable.linear._glm_base import unit_deviance
+    >>> unit_deviance(np.array([0.0, 2.0]), np.array([1.0, 1.0]), power=1).round(4)
+    array([2.    , 0.7726])
+    """
+    p = power
+    if p == 0:
+        return (y - mu) ** 2
+    if p == 1:
+        return 2 * (xlogy(y, y / mu) - y + mu)
+    if p == 2:
+        return 2 * (np.log(mu / y) + y / mu - 1)
+    whole = np.maximum(y, 0.0) ** (2 - p) / ((1 - p) * (2 - p))
+    return 2 * (whole - y * mu ** (1 - p) / (1 - p) + mu ** (2 - p) / (2 - p))

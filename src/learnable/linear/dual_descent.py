@@ -1,0 +1,172 @@
+r"""Coordinate descent on the dual of the linear support vector machines, and the primal subgradient method.
+
+Dual coordinate descent takes one α at a time to its optimum, in random order, and keeps w = u(α): a step costs one
+row. Variables that stay at a bound are set aside until the others have settled. Every pass ends at a feasible α and so
+at a proven gap.
+
+The subgradient method (Pegasos) walks w ← (1 − 1/t)w + (n c/t)·yx over the rows that fall short. Taken in whole
+passes, its w is u(α) of the feasible α = c · (share of visits that fell short): it certifies itself, too.
+
+References: C.-J. Hsieh et al., A dual coordinate descent method for large-scale linear SVM, ICML 2008;
+S. Shalev-Shwartz, Y. Singer and N. Srebro, Pegasos, ICML 2007.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.run import Progress, no_progress
+from ..data.blocks import unsigned
+from ._svm_kernels import dual_pass_dense, dual_pass_sparse, subgradient_pass
+from .margin import DualPair, MarginTask, better
+
+Array = NDArray[np.float64]
+
+_CHUNK_ENTRIES = 2**23  # entries of X between two looks at the clock
+_FIRST_SPREAD = 0.1  # of the projected slopes, in units of the targets, at which the set-aside come back
+_FINER = 0.25
+
+
+def dual_descent(
+    task: MarginTask,
+    rng: np.random.Generator,
+    *,
+    start: Array | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 1000,
+    progress: Progress = no_progress,
+    spread: float | None = None,
+) -> DualPair:
+    """Maximise the dual of a task in memory, one variable at a time.
+
+    Parameters
+    ----------
+    task : MarginTask
+        The problem.
+    rng : Generator
+        Orders the variables anew in every pass.
+    start : (sides, n) array, optional
+        A dual point to start from; it is clipped into the box.
+    tol, max_iter, progress
+        Relative gap; most passes; called after every pass whose gap is known.
+    spread : float, optional
+        Stop as soon as the projected slopes of all variables are this close together, whatever the gap.
+    """
+    walk = _row_walk(task)
+    alpha = np.zeros_like(task.sign) if start is None else np.clip(start, 0.0, task.upper)
+    w = task.weights_of(alpha)
+    everybody = np.arange(alpha.size)
+    active, bounds = everybody, (-np.inf, np.inf)
+    unit = max(float(np.abs(task.offset).max()), 1e-300)
+    accuracy, next_look, best = _FIRST_SPREAD * unit, 1, None
+    for n_iter in range(1, max_iter + 1):
+        order = rng.permutation(active)
+        asked = partial(progress, n_iter, _gap_of(best))
+        kept, least, most, cut = walk(order, bounds, alpha.reshape(-1), w, asked)
+        active = order[kept]
+        settled = most - least <= accuracy
+        complete = settled and len(order) == len(everybody)
+        if settled:  # everybody comes back; if they were all here, the next round asks for more
+            active, bounds = everybody, (-np.inf, np.inf)
+            accuracy *= _FINER if complete else 1.0
+        else:
+            bounds = (least if least < 0 else -np.inf, most if most > 0 else np.inf)
+        if complete or cut or n_iter >= next_look or n_iter == max_iter:
+            next_look = max(n_iter + 2, n_iter * 5 // 4)
+            now = task.pair(alpha, n_iter=n_iter)
+            w, best = now.w.copy(), better(best, now, task.start_value)
+            if best.gap <= tol or cut or progress(n_iter, best.gap):
+                break
+            if complete and spread is not None and most - least <= spread * unit:
+                break
+    if best is None:
+        return task.pair(alpha)
+    return best
+
+
+def subgradient_descent(
+    task: MarginTask,
+    rng: np.random.Generator,
+    *,
+    tol: float = 1e-6,
+    max_iter: int = 1000,
+    progress: Progress = no_progress,
+) -> DualPair:
+    """Minimise the hinge loss of a classification task by Pegasos, averaging the second half of the passes.
+
+    The rate is 1/T, so that a gap of one percent is cheap and one of 1e-6 out of reach.
+    """
+    data, indices, indptr = as_rows(task.blocks.joined().X)
+    n = task.blocks.n_rows
+    sign, radius = task.sign[0], float(np.sqrt(task.cost.sum()))  # ‖w*‖² ≤ Σα ≤ Σc
+    state, alpha, w = np.array([0.0, 1.0, 0.0]), np.zeros(n), np.zeros(task.width)
+    mean, weight, best, next_look = np.zeros(n), 0, None, 1
+    for n_iter in range(1, max_iter + 1):
+        order = rng.permutation(n)
+        for part in pieces(order, len(data) // max(1, n)):
+            subgradient_pass(
+                data, indices, indptr, part, sign, task.cost, task.row_norms, task.bias, radius, state, alpha, w
+            )
+            if progress(n_iter, _gap_of(best)):
+                return best or task.pair(np.zeros((1, n)), n_iter=n_iter)
+        if (n_iter & (n_iter - 1)) == 0:
+            mean, weight = np.zeros(n), 0  # a new average begins at every power of two
+        mean, weight = mean + state[1] * alpha, weight + 1
+        if n_iter >= next_look or n_iter == max_iter:
+            next_look = max(n_iter + 2, n_iter * 5 // 4)
+            best = better(best, task.pair(mean[None, :] / weight, n_iter=n_iter), task.start_value)
+            if best.gap <= tol or progress(n_iter, best.gap):
+                break
+    return best or task.pair(np.zeros((1, n)))
+
+
+def _row_walk(task: MarginTask) -> Callable[..., tuple[NDArray[np.bool_], float, float, bool]]:
+    """Return the function that walks through variables in an order, looking at the clock now and then."""
+    X = task.blocks.joined().X
+    constants = [part.reshape(-1) for part in (task.sign, task.offset, task.upper, task.ridge)]
+    if task.blocks.sparse:
+        rows: tuple[Any, ...] = (X.data.astype(np.float64, copy=False), unsigned(X.indices), unsigned(X.indptr))
+        step: Callable[..., tuple[float, float]] = dual_pass_sparse
+        width = len(X.data) // max(1, X.shape[0])
+    else:
+        rows, step, width = (np.require(X, np.float64, ["C", "A"]),), dual_pass_dense, X.shape[1]
+    norms = task.row_norms
+
+    def walk(
+        order: NDArray[np.int64], bounds: tuple[float, float], alpha: Array, w: Array, stop: Callable[[], bool]
+    ) -> tuple[NDArray[np.bool_], float, float, bool]:
+        kept = np.ones(len(order), dtype=np.uint8)
+        least, most, done = 0.0, 0.0, 0
+        for part in pieces(order, width):
+            place = kept[done : done + len(part)]
+            low, high = step(*rows, part, *constants, norms, task.bias, bounds, alpha, w, place)
+            least, most, done = min(least, low), max(most, high), done + len(part)
+            if done < len(order) and stop():
+                return kept.astype(bool), least, most, True
+        return kept.astype(bool), least, most, False
+
+    return walk
+
+
+def pieces(order: NDArray[np.int64], width: int) -> list[NDArray[np.int64]]:
+    """Cut an order into pieces that take some milliseconds each."""
+    size = max(1, _CHUNK_ENTRIES // max(1, width))
+    return [order[start : start + size] for start in range(0, len(order), size)]
+
+
+def _gap_of(best: DualPair | None) -> float:
+    return np.inf if best is None else best.gap
+
+
+def as_rows(X: Any) -> tuple[Array, NDArray[Any], NDArray[Any]]:
+    """Return CSR arrays of any table."""
+    if hasattr(X, "indptr"):
+        return X.data.astype(np.float64, copy=False), unsigned(X.indices), unsigned(X.indptr)
+    n, d = X.shape
+    indices = np.tile(np.arange(d, dtype=np.uint32), n)
+    return np.require(X, np.float64, ["C"]).reshape(-1), indices, np.arange(0, n * d + 1, d, dtype=np.uint64)

@@ -1,0 +1,305 @@
+r"""The lasso and the elastic net: least squares with a penalty that sets coefficients to zero.
+
+    min_{b, β}  1/(2W) Σᵢ sᵢ (yᵢ − b − xᵢᵀβ)² + α(ρ‖β‖₁ + ½(1 − ρ)‖β‖²),      W = Σᵢ sᵢ
+
+ρ = 1 is the lasso. In the form n⁻¹ΣV + λΩ with V = (y − f)² and Ω = ρ‖β‖₁ + ½(1 − ρ)‖β‖², λ = 2α. The intercept is
+never penalised. The lasso is also the MAP estimate under Gaussian noise of variance σ² and a Laplace prior of scale
+σ²/(Wα) on every coefficient.
+
+References: R. Tibshirani, Regression shrinkage and selection via the lasso, JRSS B 58, 1996; H. Zou and T. Hastie,
+Regularization and variable selection via the elastic net, JRSS B 67, 2005.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import MultiOutputMixin, RegressorMixin
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError
+from ..core.parameters import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    Boolean,
+    Matches,
+    Number,
+    Options,
+    Rule,
+)
+from ..core.run import Run
+from ..data.blocks import Blocks
+from ..data.door import Table, door
+from ..data.sources import NamedScore
+from ..solvers.coordinate import Penalty
+from ..solvers.coordinate_sets import SparseFit, WorkingSet, design_of
+from ..solvers.least_squares import least_squares
+from ..solvers.nonnegative import nonnegative_fit
+from ..solvers.residuals import CLOSED_FORM_TOLERANCE
+from ._base import LinearRegressorModel
+
+Array = NDArray[np.float64]
+
+PRECOMPUTE = Boolean() | Options("auto") | Matches(lambda v: hasattr(v, "__array__"), "a Gram matrix")
+SPARSE_PARAMETERS: dict[str, Rule] = {
+    "fit_intercept": Boolean(),
+    "copy_X": Boolean(),
+    "max_iter": MAX_ITER,
+    "tol": TOLERANCE,
+    "random_state": RANDOM_STATE,
+    "selection": Options("cyclic", "random"),
+    "n_jobs": N_JOBS,
+    "max_seconds": MAX_SECONDS,
+}
+
+
+class ElasticNet(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
+    r"""Elastic net: minimise 1/(2W) Σᵢ sᵢ (yᵢ − b − xᵢᵀβ)² + α(ρ‖β‖₁ + ½(1 − ρ)‖β‖²), W = Σᵢ sᵢ.
+
+    In the form n⁻¹ΣV + λΩ (V squared loss, Ω = ρ‖β‖₁ + ½(1 − ρ)‖β‖²), λ = 2α. Memory besides the data: O(k(n + k)) for
+    a working set of k columns; O(d²) for tables with many more rows than columns and those beyond memory, which are
+    read once.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        α ≥ 0; with 0 the model is least squares.
+    l1_ratio : float, default=0.5
+        ρ in [0, 1]; with 0 the model is ridge regression.
+    fit_intercept : bool, default=True
+        Whether b is free or zero.
+    precompute : bool or array, default=False
+        Kept for compatibility; a Gram matrix is used where it pays.
+    max_iter : int, default=1000
+        Most epochs over the working columns.
+    copy_X : bool, default=True
+        Kept for compatibility; X is never changed.
+    tol : float, default=1e-6
+        Relative duality gap at which to stop.
+    warm_start : bool, default=False
+        Start from the last fit's coefficients.
+    positive : bool, default=False
+        Constrain β ≥ 0.
+    random_state : default=None
+        Kept for compatibility; nothing here is random.
+    selection : {"cyclic", "random"}, default="cyclic"
+        Kept for compatibility; the optimum is the same.
+    n_jobs : int or None, default=None
+        Threads; None uses all that BLAS may use. The result does not depend on it.
+    max_seconds : float or None, default=None
+        Time after which the best so far is returned.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,) or (n_targets, n_features)
+        β. Several targets are independent problems.
+    intercept_ : float or array of shape (n_targets,)
+        b.
+    sparse_coef_ : sparse array
+        The same as `coef_`, of shape (1, n_features) or (n_targets, n_features).
+    n_iter_ : int or list of int
+        Epochs.
+    dual_gap_ : float or array of shape (n_targets,)
+        P − D in the units of the objective.
+    certificate_ : Certificate
+        `gap`: P is at most this share above the optimum. `closed-form` where α = 0 or ρ = 0.
+
+    Examples
+    --------
+    >>> from learnable import ElasticNet
+    >>> model = ElasticNet(alpha=0.1).fit([[0.0, 1.0], [1.0, 1.0], [2.0, 0.0]], [0.0, 1.0, 2.0])
+    >>> model.coef_.round(4), round(model.intercept_, 4)
+    (array([0.8605, 0.    ]), 0.1395)
+    >>> model.certificate_.kind, model.certificate_.holds
+    ('gap', True)
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "alpha": Number(low=0.0),
+        "l1_ratio": Number(low=0.0, high=1.0),
+        "precompute": PRECOMPUTE,
+        "warm_start": Boolean(),
+        "positive": Boolean(),
+        **SPARSE_PARAMETERS,
+    }
+    _door = staticmethod(door(target="numeric", multi_output=True))
+    _flattens_one_column = True
+    _remedy = "raise max_iter or max_seconds, or scale the columns of X"
+
+    max_iter: int
+    n_iter_: Any
+    dual_gap_: Any
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        l1_ratio: float = 0.5,
+        fit_intercept: bool = True,
+        precompute: Any = False,
+        max_iter: int = 1000,
+        copy_X: bool = True,
+        tol: float = 1e-6,
+        warm_start: bool = False,
+        positive: bool = False,
+        random_state: Any = None,
+        selection: str = "cyclic",
+        n_jobs: int | None = None,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.precompute = precompute
+        self.max_iter = max_iter
+        self.copy_X = copy_X
+        self.tol = tol
+        self.warm_start = warm_start
+        self.positive = positive
+        self.random_state = random_state
+        self.selection = selection
+        self.n_jobs = n_jobs
+        self.max_seconds = max_seconds
+
+    @property
+    def sparse_coef_(self) -> Any:
+        """Return the coefficients as a sparse array."""
+        return sp.csr_array(np.atleast_2d(self.coef_))
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        if self.alpha == 0 or self.l1_ratio == 0:
+            return self._fit_smooth(table)
+        start = previous_coefficients(self, run, table)
+        fits, means = [], []
+        for target in range(table.y_shape[0] if table.y_shape else 1):
+            design = design_of(one_target(table, target), intercept=self.fit_intercept, n_jobs=self.n_jobs)
+            solver = WorkingSet(design, None if start is None else start[target][:, None])
+            fits.append(penalised_fit(solver, self, self.alpha, self.l1_ratio, run))
+            means.append((design.y_mean, design.x_mean, design.weight))
+        coef = np.column_stack([fit.W for fit in fits])
+        intercept = np.array(
+            [(y_mean - x_mean @ fit.W)[0] for fit, (y_mean, x_mean, _) in zip(fits, means, strict=True)]
+        )
+        self._set_coefficients(coef, intercept, table.y_shape)
+        n_iter = [max(1, fit.n_iter) for fit in fits]
+        gaps = [fit.gap.gap / weight for fit, (_, _, weight) in zip(fits, means, strict=True)]
+        flat = table.y_shape in ((), (1,))
+        self.n_iter_, self.dual_gap_ = (n_iter[0], gaps[0]) if flat else (n_iter, np.array(gaps))
+        value = max(fit.value for fit in fits)
+        return Certificate("gap", value, self.tol, value, max(n_iter))
+
+    def _fit_smooth(self, table: Table) -> Certificate:
+        """Solve the problem without an L1 part directly: it is ridge regression with the penalty Wα."""
+        strength = table.weight_sum * self.alpha
+        if self.positive:
+            fit, kind = nonnegative_fit(table.blocks, strength, intercept=self.fit_intercept), "stationarity"
+        else:
+            found = least_squares(table.blocks, strength, intercept=self.fit_intercept, n_jobs=self.n_jobs)
+            if found is None:
+                raise DataError(
+                    f"{type(self).__name__}: without an L1 penalty this table is too wide for a direct solution; "
+                    "use Ridge."
+                )
+            fit, kind = found, "closed-form"
+        self._set_coefficients(fit.coef, fit.intercept, table.y_shape)
+        self.n_iter_, self.dual_gap_ = 1, 0.0
+        return Certificate(kind, fit.value, CLOSED_FORM_TOLERANCE, None, 1)  # type: ignore[arg-type]
+
+
+class Lasso(ElasticNet):
+    r"""Lasso: minimise 1/(2W) Σᵢ sᵢ (yᵢ − b − xᵢᵀβ)² + α‖β‖₁, W = Σᵢ sᵢ.
+
+    In the form n⁻¹ΣV + λΩ (V squared loss, Ω = ‖β‖₁), λ = 2α. At α ≥ max_j |Σᵢ sᵢ(xᵢⱼ − x̄ⱼ)(yᵢ − ȳ)|/W all
+    coefficients are zero; below, not all. Parameters and attributes are those of `ElasticNet`, whose `l1_ratio` is
+    fixed at one here.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        α ≥ 0; with 0 the model is least squares.
+    fit_intercept, precompute, copy_X, max_iter, tol, warm_start, positive, random_state, selection, n_jobs, max_seconds
+        As in `ElasticNet`.
+
+    Attributes
+    ----------
+    coef_, intercept_, sparse_coef_, n_iter_, dual_gap_, certificate_
+        As in `ElasticNet`.
+
+    Examples
+    --------
+    >>> from learnable import Lasso
+    >>> model = Lasso(alpha=0.1).fit([[0.0, 1.0], [1.0, 1.0], [2.0, 0.0]], [0.0, 1.0, 2.0])
+    >>> model.coef_.round(4), round(model.intercept_, 4)
+    (array([0.85, 0.  ]), 0.15)
+    >>> model.certificate_.kind, model.certificate_.holds
+    ('gap', True)
+    """
+
+    l1_ratio = 1.0
+    _parameters: ClassVar[dict[str, Rule]] = {
+        name: rule for name, rule in ElasticNet._parameters.items() if name != "l1_ratio"
+    }
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        fit_intercept: bool = True,
+        precompute: Any = False,
+        copy_X: bool = True,
+        max_iter: int = 1000,
+        tol: float = 1e-6,
+        warm_start: bool = False,
+        positive: bool = False,
+        random_state: Any = None,
+        selection: str = "cyclic",
+        n_jobs: int | None = None,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.precompute = precompute
+        self.copy_X = copy_X
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.positive = positive
+        self.random_state = random_state
+        self.selection = selection
+        self.n_jobs = n_jobs
+        self.max_seconds = max_seconds
+
+
+def penalty_of(design: Any, alpha: float, l1_ratio: float, positive: bool = False) -> Penalty:
+    """Return λ₁ = Wαρ and λ₂ = Wα(1 − ρ): the objective times W is what the solver minimises."""
+    d = design.shape[0]
+    strength = design.weight * alpha
+    return Penalty(np.full(d, strength * l1_ratio), np.full(d, strength * (1.0 - l1_ratio)), positive)
+
+
+def penalised_fit(solver: WorkingSet, model: Any, alpha: float, l1_ratio: float, run: Run) -> SparseFit:
+    """Solve for one penalty with a model's limits."""
+    penalty = penalty_of(solver.design, alpha, l1_ratio, getattr(model, "positive", False))
+    if not (np.isfinite(solver.design.norm).all() and np.isfinite(solver.design.square)):
+        raise DataError(f"{type(model).__name__}: the squares of these columns or targets overflow; rescale them.")
+    return solver.solve(penalty, tol=model.tol, max_iter=model.max_iter, progress=run.progress)
+
+
+def one_target(table: Table, target: int) -> Blocks:
+    """Return the rows with one of several targets."""
+    if not table.y_shape:
+        return table.blocks
+    return Blocks([part._replace(y=np.ascontiguousarray(part.y[:, target])) for part in table.blocks.parts])
+
+
+def previous_coefficients(model: Any, run: Run, table: Table) -> Array | None:
+    """Return the last fit's coefficients (t, d) for `warm_start`, where they have the right shape."""
+    coef = getattr(run.previous, "coef_", None) if model.warm_start else None
+    expected = (table.y_shape[0] if table.y_shape else 1, table.n_columns)
+    return None if coef is None or np.atleast_2d(coef).shape != expected else np.atleast_2d(coef)

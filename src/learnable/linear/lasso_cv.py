@@ -1,0 +1,281 @@
+r"""The lasso and the elastic net with α (and ρ) chosen by cross-validation.
+
+    min_{b, β}  1/(2W) Σᵢ sᵢ (yᵢ − b − xᵢᵀβ)² + α(ρ‖β‖₁ + ½(1 − ρ)‖β‖²)
+
+for the α with the smallest mean squared error over the folds, or for the largest α within one standard error of it.
+Each fold follows one path from α_max downwards, on a thread of its own. In the form n⁻¹ΣV + λΩ, λ = 2α.
+
+Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical Learning, 2nd ed., section 7.10.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError, ParameterError
+from ..core.parameters import ArrayLike, Boolean, Matches, Nothing, Number, Options, Rule
+from ..core.run import Run
+from ..data.blocks import Blocks, Part, map_reduce
+from ..data.door import Table, door
+from ..data.sources import NamedScore
+from ..meta.selection import standard_errors, within_one_error
+from ..solvers.coordinate_sets import WorkingSet, design_of
+from ._base import LinearRegressorModel
+from .elastic_net import PRECOMPUTE, SPARSE_PARAMETERS, penalised_fit
+from .paths import ALPHAS, EPS, alpha_grid, follow_path
+from .ridge_cv import _splits
+
+Array = NDArray[np.float64]
+
+_FOLD = 1e-3  # share of the tolerance on the folds: errors of neighbouring α differ by little
+
+
+class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
+    r"""Elastic net with α and ρ chosen by cross-validation.
+
+    Minimises 1/(2W) Σᵢ sᵢ (yᵢ − b − xᵢᵀβ)² + α(ρ‖β‖₁ + ½(1 − ρ)‖β‖²); in the form n⁻¹ΣV + λΩ, λ = 2α. Memory: the
+    training rows of as many folds as there are threads.
+
+    Parameters
+    ----------
+    l1_ratio : float or array, default=0.5
+        ρ in (0, 1], or several to choose from.
+    eps : float, default=1e-3
+        Smallest α as a share of the largest.
+    alphas : int or array, default=100
+        Length of the grid, or its values.
+    fit_intercept : bool, default=True
+        Whether b is free or zero.
+    precompute : default="auto"
+        Kept for compatibility; a Gram matrix is used where it pays.
+    max_iter : int, default=1000
+        Most epochs for each α.
+    tol : float, default=1e-6
+        Relative duality gap at which to stop.
+    cv : int, splitter or None, default=None
+        Folds; None is 5.
+    copy_X : bool, default=True
+        Kept for compatibility; X is never changed.
+    verbose : int, default=0
+        Kept for compatibility.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+    positive : bool, default=False
+        Constrain β ≥ 0.
+    random_state : default=None
+        Kept for compatibility; nothing here is random.
+    selection : {"cyclic", "random"}, default="cyclic"
+        Kept for compatibility.
+    rule : {"min", "1se"}, default="min"
+        "min" takes the best α; "1se" the largest within one standard error of it.
+    max_seconds : float or None, default=None
+        Time after which the best so far is returned.
+
+    Attributes
+    ----------
+    alpha_, l1_ratio_ : float
+        The chosen α and ρ.
+    coef_, intercept_, n_iter_, dual_gap_
+        As in `ElasticNet`, for the fit to all rows.
+    mse_path_ : array of shape (n_alphas, n_folds) or (n_l1_ratios, n_alphas, n_folds)
+        Mean squared errors on the folds.
+    alphas_ : array of shape (n_alphas,) or (n_l1_ratios, n_alphas)
+        The grid.
+    certificate_ : Certificate
+        `gap` of the fit to all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable import ElasticNetCV
+    >>> X = np.random.default_rng(0).normal(size=(60, 5))
+    >>> model = ElasticNetCV(l1_ratio=[0.5, 1.0]).fit(X, X[:, 0] + 0.1 * X[:, 1])
+    >>> model.l1_ratio_, model.coef_.round(2)
+    (1.0, array([1. , 0.1, 0. , 0. , 0. ]))
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "l1_ratio": Number(low=0.0, high=1.0) | ArrayLike(Number(low=0.0, high=1.0)),
+        "eps": EPS,
+        "alphas": ALPHAS,
+        "precompute": PRECOMPUTE,
+        "cv": Nothing() | Matches(lambda v: not isinstance(v, (str, float, bool)), "a number of folds or a splitter"),
+        "verbose": Boolean() | Number(low=0, integer=True),
+        "positive": Boolean(),
+        "rule": Options("min", "1se"),
+        **SPARSE_PARAMETERS,
+    }
+    _door = staticmethod(door(target="numeric"))
+    _remedy = "raise max_iter or max_seconds, or scale the columns of X"
+
+    max_iter: int
+
+    def __init__(
+        self,
+        *,
+        l1_ratio: Any = 0.5,
+        eps: float = 1e-3,
+        alphas: Any = 100,
+        fit_intercept: bool = True,
+        precompute: Any = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-6,
+        cv: Any = None,
+        copy_X: bool = True,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        positive: bool = False,
+        random_state: Any = None,
+        selection: str = "cyclic",
+        rule: str = "min",
+        max_seconds: float | None = None,
+    ) -> None:
+        self.l1_ratio = l1_ratio
+        self.eps = eps
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.precompute = precompute
+        self.max_iter = max_iter
+        self.tol = tol
+        self.cv = cv
+        self.copy_X = copy_X
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.positive = positive
+        self.random_state = random_state
+        self.selection = selection
+        self.rule = rule
+        self.max_seconds = max_seconds
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        owner = type(self).__name__
+        if not table.in_memory:
+            raise DataError(f"{owner}: cross-validation needs the rows in memory; use {owner[:-2]} or read the table.")
+        design = design_of(table.blocks, intercept=self.fit_intercept, n_jobs=self.n_jobs)
+        ratios = np.atleast_1d(np.asarray(self.l1_ratio, dtype=np.float64))
+        grids = [alpha_grid(owner, design, ratio, self.eps, self.alphas, self.positive) for ratio in ratios.tolist()]
+        splits = self._folds(owner, table)
+        tasks = [(number, train, test) for number in range(len(ratios)) for train, test in splits]
+
+        def errors(task: tuple[int, Any, Any]) -> list[Array]:
+            number, train, test = task
+            return [self._fold_errors(table, grids[number], float(ratios[number]), train, test, run)]
+
+        found = map_reduce(tasks, errors, lambda a, b: a + b, n_jobs=self.n_jobs)
+        mse = np.array(found).reshape(len(ratios), len(splits), -1).transpose(0, 2, 1)
+        best, chosen = self._choose(mse)
+        self.l1_ratio_, self.alpha_ = float(ratios[best]), float(grids[best][chosen])
+        single = np.ndim(self.l1_ratio) == 0
+        same = single or np.ndim(self.alphas) > 0
+        self.mse_path_ = mse[0] if single else mse
+        self.alphas_ = grids[0] if same else np.array(grids)
+        fit = penalised_fit(WorkingSet(design), self, self.alpha_, self.l1_ratio_, run)
+        self._set_coefficients(fit.W, design.y_mean - design.x_mean @ fit.W, ())
+        self.n_iter_, self.dual_gap_ = max(1, fit.n_iter), fit.gap.gap / design.weight
+        return Certificate("gap", fit.value, self.tol, fit.value, self.n_iter_)
+
+    def _folds(self, owner: str, table: Table) -> list[tuple[Any, Any]]:
+        """Return the folds as positions in the table."""
+        try:
+            splits = list(_splits(self.cv, table))
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"{owner}: cv={self.cv!r} does not work here: {error}") from error
+        if not splits or any(len(train) < 1 or len(test) < 1 for train, test in splits):
+            raise DataError(f"{owner}: cv={self.cv!r} leaves a fold without rows; use fewer folds.")
+        return splits
+
+    def _choose(self, mse: Array) -> tuple[int, int]:
+        """Return the positions of ρ and α by the rule; a tie goes to the larger α."""
+        mean = mse.mean(axis=-1)
+        best = int(np.argmin(mean.min(axis=1)))
+        if self.rule == "min":
+            return best, int(np.argmin(mean[best]))
+        return best, int(np.flatnonzero(within_one_error(-mean[best], standard_errors(mse[best])))[0])
+
+    def _fold_errors(self, table: Table, alphas: Array, l1_ratio: float, train: Any, test: Any, run: Run) -> Array:
+        """Return the mean squared error on `test` for every α, fitted to `train`."""
+        weight = table.weight
+        part = Part(table.X[train], table.y[train], None if weight is None else weight[train])
+        design: Any = design_of(Blocks([part]), intercept=self.fit_intercept, n_jobs=1)
+        fits = follow_path(
+            design, alphas, l1_ratio, positive=self.positive, tol=_FOLD * self.tol, max_iter=self.max_iter,
+            progress=lambda iteration, value: run.out_of_time,
+        )  # fmt: skip
+        W = np.column_stack([fit.W[:, 0] for fit in fits])
+        residual = table.y[test][:, None] - (table.X[test] @ W + (design.y_mean - design.x_mean @ W))
+        return np.average(residual**2, axis=0, weights=None if weight is None else weight[test])
+
+
+class LassoCV(ElasticNetCV):
+    r"""Lasso with α chosen by cross-validation: minimises 1/(2W) Σᵢ sᵢ (yᵢ − b − xᵢᵀβ)² + α‖β‖₁.
+
+    In the form n⁻¹ΣV + λΩ (V squared loss, Ω = ‖β‖₁), λ = 2α. Parameters and attributes are those of `ElasticNetCV`,
+    whose `l1_ratio` is fixed at one here.
+
+    Parameters
+    ----------
+    eps, alphas, fit_intercept, precompute, max_iter, tol, copy_X, cv, verbose, n_jobs, positive, random_state
+        As in `ElasticNetCV`.
+    selection, rule, max_seconds
+        As in `ElasticNetCV`.
+
+    Attributes
+    ----------
+    alpha_, coef_, intercept_, mse_path_, alphas_, n_iter_, dual_gap_, certificate_
+        As in `ElasticNetCV`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable import LassoCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 5))
+    >>> y = X[:, 0] + 0.5 * rng.normal(size=60)
+    >>> len(np.flatnonzero(LassoCV(rule="1se").fit(X, y).coef_))
+    1
+    """
+
+    l1_ratio = 1.0
+    _parameters: ClassVar[dict[str, Rule]] = {
+        name: rule for name, rule in ElasticNetCV._parameters.items() if name != "l1_ratio"
+    }
+
+    def __init__(
+        self,
+        *,
+        eps: float = 1e-3,
+        alphas: Any = 100,
+        fit_intercept: bool = True,
+        precompute: Any = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-6,
+        copy_X: bool = True,
+        cv: Any = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        positive: bool = False,
+        random_state: Any = None,
+        selection: str = "cyclic",
+        rule: str = "min",
+        max_seconds: float | None = None,
+    ) -> None:
+        self.eps = eps
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.precompute = precompute
+        self.max_iter = max_iter
+        self.tol = tol
+        self.copy_X = copy_X
+        self.cv = cv
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.positive = positive
+        self.random_state = random_state
+        self.selection = selection
+        self.rule = rule
+        self.max_seconds = max_seconds

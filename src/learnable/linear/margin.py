@@ -1,0 +1,206 @@
+r"""The problem of the linear support vector machines, its dual, and the gap between the two.
+
+    P(w) = ½‖w‖² + Σᵢ cᵢ Σₖ (pₖᵢ − σₖᵢ zᵢ)₊^q,      zᵢ = w₀·bias + wᵀxᵢ,   q = 1 or 2
+
+One sum of shortfalls covers classification (one side: p = 1, σ = y = ±1) and regression (two sides: p = ±y − ε, σ =
+±1). The intercept w₀·bias is penalised like every other weight, as in LIBLINEAR. With u(α) = Σ ασ(bias, x) the dual is
+
+    D(α) = Σ pα − ½‖u(α)‖² − [q = 2] Σ α²/(4c),      0 ≤ α  (and α ≤ c if q = 1),
+
+a box: no constraint ties the variables together, so that every clipped α gives a bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.blocks import Block, Blocks, map_reduce
+from ..solvers.moments import add_in_place
+
+Array = NDArray[np.float64]
+
+_TILE_ROWS = 2048
+
+
+class DualPair(NamedTuple):
+    """A primal and a dual point, with what they prove."""
+
+    w: Array  #: (1 + d,), the intercept's weight first
+    alpha: Array  #: (sides, n)
+    primal: float
+    dual: float
+    gap: float  #: (P − D)/max(D, 1e-8·P₀)
+    n_iter: int = 0
+
+
+@dataclass(frozen=True)
+class MarginTask:
+    """Rows in memory with their shortfalls.
+
+    Attributes
+    ----------
+    blocks : Blocks
+        The rows x.
+    sign, offset : (sides, n) arrays
+        σ and p.
+    cost : (n,) array
+        c.
+    bias : float
+        The constant in front of the rows; 0 without an intercept.
+    squared : bool
+        q = 2.
+    n_jobs : int or None
+        Threads.
+    """
+
+    blocks: Blocks
+    sign: Array
+    offset: Array
+    cost: Array
+    bias: float
+    squared: bool
+    n_jobs: int | None = None
+
+    @cached_property
+    def start_value(self) -> float:
+        """P(0)."""
+        return float((self.cost * np.maximum(self.offset, 0.0) ** self.power).sum())
+
+    @property
+    def power(self) -> int:
+        """Q."""
+        return 2 if self.squared else 1
+
+    @property
+    def width(self) -> int:
+        """Length of w."""
+        return self.blocks.n_columns + 1
+
+    @cached_property
+    def upper(self) -> Array:
+        """The box's upper ends, (sides, n)."""
+        return np.broadcast_to(np.inf if self.squared else self.cost, self.sign.shape).copy()
+
+    @cached_property
+    def ridge(self) -> Array:
+        """What the squared loss adds to the curvature of a dual variable, (sides, n): 1/(2c)."""
+        return np.broadcast_to(0.5 / self.cost if self.squared else 0.0, self.sign.shape).copy()
+
+    @cached_property
+    def row_norms(self) -> Array:
+        """‖(bias, x)‖² of every row."""
+        out = np.empty(self.blocks.n_rows)
+
+        def statistic(block: Block) -> int:
+            X = block.X
+            squares = X.multiply(X).sum(axis=1) if self.blocks.sparse else np.einsum("ij,ij->i", X, X)
+            out[block.start : block.start + X.shape[0]] = np.ravel(squares)
+            return 0
+
+        map_reduce(self.blocks, statistic, _first, n_jobs=self.n_jobs)
+        return out + self.bias**2
+
+    def scores(self, w: Array) -> Array:
+        """Return z of every row."""
+        out = np.empty(self.blocks.n_rows)
+
+        def statistic(block: Block) -> int:
+            out[block.start : block.start + block.X.shape[0]] = block.X @ w[1:]
+            return 0
+
+        map_reduce(self.blocks, statistic, _first, n_jobs=self.n_jobs)
+        return out + self.bias * w[0]
+
+    def back_project(self, r: Array) -> Array:
+        """Return Σ rᵢ(bias, xᵢ)."""
+
+        def statistic(block: Block) -> Array:
+            part = r[block.start : block.start + block.X.shape[0]]
+            return np.r_[self.bias * part.sum(), block.X.T @ part]
+
+        return map_reduce(self.blocks, statistic, add_in_place, n_jobs=self.n_jobs)
+
+    def gram(self, weight: Array) -> Array:
+        """Return Σ wᵢ (bias, xᵢ)(bias, xᵢ)ᵀ; rows of weight zero cost nothing."""
+
+        def statistic(block: Block) -> Array:
+            return weighted_gram(block.X, weight[block.start : block.start + block.X.shape[0]], self.bias)
+
+        return map_reduce(self.blocks, statistic, add_in_place, n_jobs=self.n_jobs)
+
+    def loss(self, scores: Array) -> float:
+        """Return Σ c (p − σz)₊^q."""
+        short = np.maximum(self.offset - self.sign * scores, 0.0)
+        return float((self.cost * (short * short if self.squared else short)).sum())
+
+    def weights_of(self, alpha: Array) -> Array:
+        """Return u(α)."""
+        return self.back_project((alpha * self.sign).sum(axis=0))
+
+    def dual_value(self, alpha: Array, u: Array) -> float:
+        """Return D(α) for u = u(α)."""
+        value = float((self.offset * alpha).sum()) - 0.5 * float(u @ u)
+        return value - 0.5 * float((self.ridge * alpha * alpha).sum()) if self.squared else value
+
+    def pair(self, alpha: Array, w: Array | None = None, n_iter: int = 0) -> DualPair:
+        """Clip α into the box and return what it proves about w (about u(α), if None)."""
+        alpha = np.clip(alpha, 0.0, self.upper)
+        if len(alpha) == 2:  # a row misses on one side only; what both sides have in common only lowers D
+            alpha = alpha - alpha.min(axis=0)
+        u = self.weights_of(alpha)
+        w = u if w is None else w
+        primal = 0.5 * float(w @ w) + self.loss(self.scores(w))
+        return self.judged(w, alpha, primal, self.dual_value(alpha, u), n_iter)
+
+    def judged(self, w: Array, alpha: Array, primal: float, dual: float, n_iter: int) -> DualPair:
+        """Put a pair together with its relative gap."""
+        return DualPair(w, alpha, primal, dual, relative_gap(primal, dual, self.start_value), n_iter)
+
+
+def relative_gap(primal: float, dual: float, start_value: float) -> float:
+    """Return (P − D)/max(D, 1e-8·P₀); zero where both are zero."""
+    excess = max(0.0, primal - dual)
+    return excess / max(dual, 1e-8 * start_value, 1e-300) if excess > 0 else 0.0
+
+
+def better(a: DualPair | None, b: DualPair, start_value: float) -> DualPair:
+    """Return the better primal point with the better dual point: each stands on its own."""
+    if a is None:
+        return b
+    primal, dual = (a if a.primal < b.primal else b), (a if a.dual > b.dual else b)
+    gap = relative_gap(primal.primal, dual.dual, start_value)
+    return DualPair(primal.w, dual.alpha, primal.primal, dual.dual, gap, b.n_iter)
+
+
+def weighted_gram(X: Any, weight: Array, bias: float) -> Array:
+    """Return Σ wᵢ (bias, xᵢ)(bias, xᵢ)ᵀ over the rows with positive weight."""
+    if hasattr(X, "indptr"):
+        rows = np.flatnonzero(weight)
+        X = X[rows]
+        scaled = X * weight[rows][:, None]
+        total = np.empty((X.shape[1] + 1,) * 2)
+        total[1:, 1:] = (X.T @ scaled).toarray()
+        total[0, 1:] = total[1:, 0] = bias * scaled.sum(axis=0)
+        total[0, 0] = bias * bias * weight.sum()
+        return total
+    total = np.zeros((X.shape[1] + 1,) * 2)
+    for start in range(0, len(X), _TILE_ROWS):
+        part, T = weight[start : start + _TILE_ROWS], X[start : start + _TILE_ROWS]
+        if not part.all():
+            rows = np.flatnonzero(part)
+            part, T = part[rows], T[rows]
+        root = np.sqrt(part)[:, None]
+        tile = np.empty((len(T), X.shape[1] + 1))
+        tile[:, :1] = bias * root
+        np.multiply(T, root, out=tile[:, 1:])
+        total += tile.T @ tile
+    return total
+
+
+def _first(a: int, b: int) -> int:
+    return a

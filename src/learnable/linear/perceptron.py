@@ -1,0 +1,363 @@
+r"""Rosenblatt's perceptron.
+
+For every row that is on the wrong side, y(wᵀx + b) ≤ 0:    w ← w + η s y x,   b ← b + η s y,
+
+pass after pass, until a pass makes no mistake. If some unit vector (u, u₀) separates the classes with margin γ = min
+y(uᵀx + u₀), and R is the largest ‖(x, 1)‖, it makes at most R²/γ² mistakes in all (Novikoff, 1962). Each step is a
+subgradient step on the empirical risk of the loss max(0, −yz) without a penalty: n⁻¹ΣV + λΩ with λ = 0.
+
+If the last pass made no mistake, the data are separated and the certificate says so: the risk's subgradient is zero.
+Otherwise nothing is proven; data that no line separates have no perceptron solution, and the weights wander for ever.
+
+References: F. Rosenblatt, Psychological Review 65, 1958; A. Novikoff, On convergence proofs on perceptrons, 1962; Y.
+Freund and R. Schapire, Large margin classification using the perceptron algorithm, Machine Learning 37, 1999.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError
+from ..core.jit import kernel
+from ..core.parameters import MAX_ITER as MOST_PASSES
+from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Matches, Nothing, Number, Rule
+from ..core.run import Run
+from ..data.blocks import Block, map_reduce, unsigned
+from ..data.door import Table, door
+from .dual_descent import pieces
+from .logistic import class_weights, refuse_extreme_sizes
+from .svm import CLASS_WEIGHT, LinearClassifierModel, generator_of
+
+Array = NDArray[np.float64]
+
+_CACHED_ENTRIES = 2**20
+_RUN = 16  # rows
+
+
+class Walk(NamedTuple):
+    """One score's perceptron."""
+
+    w: Array  #: (1 + d,), the intercept first
+    n_mistakes: int
+    n_iter: int
+    separated: bool  #: the last pass made no mistake
+
+
+class Perceptron(LinearClassifierModel):
+    r"""Perceptron: w ← w + η s y x for every row with y(wᵀx + b) ≤ 0, until none is left.
+
+    Subgradient steps on n⁻¹ Σ max(0, −yz) without a penalty (λ = 0). More than two classes: one against the rest. Time
+    O(nd) a pass; memory O(n + d) besides the data.
+
+    Parameters
+    ----------
+    penalty : None
+        Kept for compatibility; a penalised perceptron is a support vector machine: use `LinearSVC`.
+    alpha, l1_ratio : float
+        Kept for compatibility: strength and kind of the penalty that there is not.
+    fit_intercept : bool, default=True
+        Whether b is fitted or zero.
+    max_iter : int, default=1000
+        Most passes over the rows.
+    tol : float or None, default=1e-3
+        Stop when the mean loss max(0, −yz) of a pass has not fallen by `tol` for `n_iter_no_change` passes; None: only
+        when a pass makes no mistake.
+    shuffle : bool, default=True
+        Whether every pass has a new random order (of single rows, or of runs of 16 in tables of more than a million
+        entries).
+    verbose : int, default=0
+        Kept for compatibility; progress comes through `set_callbacks`.
+    eta0 : float, default=1.0
+        η. From zero weights it only scales the result.
+    n_jobs : int or None, default=None
+        Threads that measure the margins; a pass itself is sequential.
+    random_state : int, Generator, RandomState or None, default=0
+        Orders the rows.
+    early_stopping, validation_fraction
+        Kept for compatibility; only early_stopping=False.
+    n_iter_no_change : int, default=5
+        Passes without progress before the end.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied onto the sample weights.
+    warm_start : bool, default=False
+        Start from the last fit's weights.
+    average : bool, default=False
+        Return the mean of the weights after every row instead of the last ones, which generalises better where the
+        classes overlap.
+    max_seconds : float or None, default=None
+        Time after which the weights so far are returned.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels.
+    coef_, intercept_ : arrays of shape (1, n_features), (1,), or with one row a class
+        w and b.
+    n_iter_ : int
+        The most passes that a score took.
+    n_mistakes_ : array of shape (1,) or (n_classes,)
+        Mistakes made in all passes.
+    margin_ : array of the same shape
+        min y(wᵀx + b)/‖(w, b)‖ over the training rows; negative where they are not separated.
+    mistake_bound_ : array of the same shape
+        R²/margin² (times the ratio of the largest weight of a row to the smallest): at least `n_mistakes_`, if the
+        start was zero; infinite where the rows are not separated.
+    certificate_ : Certificate
+        `stationarity` with value 0 if every score separates its rows, else `none`.
+
+    Examples
+    --------
+    >>> from learnable import Perceptron
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"]
+    >>> model = Perceptron(tol=None).fit(X, y)
+    >>> model.predict([[0.5], [2.5]])
+    array(['no', 'yes'], dtype='<U3')
+    >>> bool(model.n_mistakes_[0] <= model.mistake_bound_[0]), model.certificate_.holds
+    (True, True)
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "penalty": Nothing(),
+        "alpha": Number(low=0.0),
+        "l1_ratio": Number(low=0.0, high=1.0),
+        "fit_intercept": Boolean(),
+        "max_iter": MOST_PASSES,
+        "tol": Nothing() | Number(low=0.0),
+        "shuffle": Boolean(),
+        "verbose": Boolean() | Number(low=0, integer=True),
+        "eta0": Number(low=0.0, low_open=True, high=1e100),
+        "n_jobs": N_JOBS,
+        "random_state": RANDOM_STATE,
+        "early_stopping": Matches(lambda v: v is False, "False"),
+        "validation_fraction": Number(low=0.0, high=1.0),
+        "n_iter_no_change": Number(low=1, integer=True),
+        "class_weight": CLASS_WEIGHT,
+        "warm_start": Boolean(),
+        "average": Boolean(),
+        "max_seconds": MAX_SECONDS,
+    }
+    _door = staticmethod(door(target="classes"))
+
+    def __init__(
+        self,
+        *,
+        penalty: None = None,
+        alpha: float = 0.0001,
+        l1_ratio: float = 0.15,
+        fit_intercept: bool = True,
+        max_iter: int = 1000,
+        tol: float | None = 1e-3,
+        shuffle: bool = True,
+        verbose: int = 0,
+        eta0: float = 1.0,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        average: bool = False,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.shuffle = shuffle
+        self.verbose = verbose
+        self.eta0 = eta0
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.average = average
+        self.max_seconds = max_seconds
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        if not table.in_memory:
+            raise DataError(
+                "Perceptron: a pass visits the rows one by one in random order, so they have to fit into memory; "
+                "use LinearSVC, or read the table into an array."
+            )
+        self.classes_ = np.asarray(table.classes)
+        of_class = class_weights(table, self.class_weight, "Perceptron")
+        weight = np.ones(table.n_rows) if table.weight is None else table.weight
+        weight = weight if of_class is None else weight * of_class[table.y]
+        refuse_extreme_sizes(table.X, weight, "Perceptron")
+        rows = _rows_of(table.X)
+        walks = [self._walk(rows, table, weight, k, run) for k in self._positives()]
+        self.coef_ = np.stack([walk.w[1:] for walk in walks])
+        self.intercept_ = np.array([walk.w[0] for walk in walks])
+        self.n_iter_ = max(walk.n_iter for walk in walks)
+        self.n_mistakes_ = np.array([walk.n_mistakes for walk in walks])
+        if not np.isfinite(self.coef_).all():
+            raise DataError("Perceptron: coefficients are beyond the range of float64; rescale X.")
+        wrong = self._measure_margins(table, weight)
+        if wrong > 0:
+            return Certificate("none", wrong, 0.0, None, self.n_iter_)
+        return Certificate("stationarity", 0.0, 0.0, None, self.n_iter_)
+
+    def _positives(self) -> Any:
+        return [1] if len(self.classes_) == 2 else range(len(self.classes_))
+
+    def _walk(self, rows: tuple[Any, ...], table: Table, weight: Array, k: int, run: Run) -> Walk:
+        """Make passes over the rows for one score until one makes no mistake, or nothing improves."""
+        rng, n = generator_of(self.random_state), table.n_rows
+        label = np.where(table.y == k, 1.0, -1.0)
+        step = self.eta0 * weight
+        w = self._start(run, k, table.n_columns)
+        total, done = np.zeros_like(w), np.zeros(1)
+        best, patience, mistakes, n_iter, separated = np.inf, self.n_iter_no_change, 0, 0, False
+        one_pass: Callable[..., tuple[int, float]] = perceptron_dense if len(rows) == 1 else perceptron_sparse
+        width = rows[0].shape[1] if len(rows) == 1 else len(rows[0]) // n
+        order = np.arange(n)
+        while n_iter < self.max_iter and patience > 0 and not separated:
+            n_iter += 1
+            if self.shuffle:
+                order = _random_order(rng, n, width)
+            found, loss, cut = 0, 0.0, False
+            for part in pieces(order, width):
+                cut = cut or run.progress(n_iter, float(mistakes + found))
+                if not cut:
+                    number, missed = one_pass(
+                        *rows, part, label, step, self.fit_intercept, self.average, w, total, done
+                    )
+                    found, loss = found + number, loss + missed / n
+            mistakes += found
+            separated = found == 0 and not cut
+            if self.tol is not None:
+                patience = self.n_iter_no_change if loss < best - self.tol else patience - 1
+                best = min(best, loss)
+            if cut:
+                break
+        if self.average and not separated:
+            w = w - total / max(1.0, done[0])
+        return Walk(w, mistakes, n_iter, separated)
+
+    def _start(self, run: Run, k: int, n_columns: int) -> Array:
+        previous, n_scores = run.previous, len(self._positives())
+        if not self.warm_start or np.shape(getattr(previous, "coef_", 0.0)) != (n_scores, n_columns):
+            return np.zeros(n_columns + 1)
+        row = 0 if n_scores == 1 else k
+        return np.r_[previous.intercept_[row], previous.coef_[row]]
+
+    def _measure_margins(self, table: Table, weight: Array) -> float:
+        """Set margins and bounds; return the share of weight on the wrong side of some score."""
+        positives = np.array(list(self._positives()))
+
+        def statistic(block: Block) -> tuple[float, Array, float]:
+            X, own = block.X, weight[block.start : block.start + block.X.shape[0]]
+            squares = X.multiply(X).sum(axis=1) if table.blocks.sparse else np.einsum("ij,ij->i", X, X)
+            label = np.where(np.asarray(block.y)[:, None] == positives, 1.0, -1.0)
+            margins = label * (X @ self.coef_.T + self.intercept_)
+            return float(np.max(squares)), margins.min(axis=0), float(own @ (margins <= 0).any(axis=1))
+
+        def merge(a: tuple[float, Array, float], b: tuple[float, Array, float]) -> tuple[float, Array, float]:
+            return max(a[0], b[0]), np.minimum(a[1], b[1]), a[2] + b[2]
+
+        radius, margin, wrong = map_reduce(table.blocks, statistic, merge, n_jobs=self.n_jobs)
+        size = np.sqrt((self.coef_**2).sum(axis=1) + self.intercept_**2)
+        self.margin_ = margin / np.where(size > 0, size, 1.0)
+        with np.errstate(divide="ignore", over="ignore"):
+            bound = (radius + bool(self.fit_intercept)) / self.margin_**2 * (weight.max() / weight.min())
+        self.mistake_bound_ = np.where(self.margin_ > 0, bound, np.inf)
+        return wrong / float(weight.sum())
+
+
+def _random_order(rng: np.random.Generator, n: int, width: int) -> NDArray[np.int64]:
+    """Return the rows in random order; of a table beyond the cache, runs of neighbours, which memory serves faster."""
+    if n * width <= _CACHED_ENTRIES:
+        return rng.permutation(n)
+    runs = rng.permutation(-(-n // _RUN))[:, None] * _RUN + np.arange(_RUN)
+    return runs[runs < n]
+
+
+def _rows_of(X: Any) -> tuple[Any, ...]:
+    if hasattr(X, "indptr"):
+        return X.data.astype(np.float64, copy=False), unsigned(X.indices), unsigned(X.indptr)
+    return (np.ascontiguousarray(X),)
+
+
+@kernel
+def perceptron_dense(
+    X: Array,
+    order: NDArray[np.int64],
+    label: Array,
+    step: Array,
+    intercept: bool,
+    average: bool,
+    w: Array,
+    total: Array,
+    done: Array,
+) -> tuple[int, float]:
+    """One pass; return the mistakes and Σ max(0, −yz). IN/OUT w = (b, w); the mean of all w is w − total/done."""
+    d = X.shape[1]
+    weights, sums = w[1:], total[1:]
+    mistakes, loss = 0, 0.0
+    for i in order:
+        row = X[i]
+        z = w[0]
+        for j in range(d):
+            z += row[j] * weights[j]
+        if label[i] * z <= 0.0:
+            mistakes += 1
+            loss -= label[i] * z
+            change = step[i] * label[i]
+            for j in range(d):
+                weights[j] += change * row[j]
+            if average:
+                for j in range(d):
+                    sums[j] += change * done[0] * row[j]
+            if intercept:
+                w[0] += change
+                total[0] += change * done[0]
+        done[0] += 1.0
+    return mistakes, loss
+
+
+@kernel
+def perceptron_sparse(
+    data: Array,
+    indices: NDArray[Any],
+    indptr: NDArray[Any],
+    order: NDArray[np.int64],
+    label: Array,
+    step: Array,
+    intercept: bool,
+    average: bool,
+    w: Array,
+    total: Array,
+    done: Array,
+) -> tuple[int, float]:
+    """Do the same over CSR rows."""
+    weights, sums = w[1:], total[1:]
+    mistakes, loss = 0, 0.0
+    for i in order:
+        z = w[0]
+        for e in range(indptr[i], indptr[i + 1]):
+            z += data[e] * weights[indices[e]]
+        if label[i] * z <= 0.0:
+            mistakes += 1
+            loss -= label[i] * z
+            change = step[i] * label[i]
+            for e in range(indptr[i], indptr[i + 1]):
+                weights[indices[e]] += change * data[e]
+            if average:
+                for e in range(indptr[i], indptr[i + 1]):
+                    sums[indices[e]] += change * done[0] * data[e]
+            if intercept:
+                w[0] += change
+                total[0] += change * done[0]
+        done[0] += 1.0
+    return mistakes, loss

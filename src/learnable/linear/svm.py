@@ -1,0 +1,385 @@
+r"""Linear support vector machine for classification.
+
+    min_{w, b}  ½(‖w‖² + b²/B²) + C Σᵢ sᵢ V(yᵢ(wᵀxᵢ + b)),     V(m) = max(0, 1 − m)  or its square
+
+for two classes y = ±1, and once for each class against the rest for more; B is `intercept_scaling`. In the form
+n⁻¹ΣV + λΩ with Ω = ½‖·‖², λ = 1/(nC). This is LIBLINEAR's objective, penalised intercept included: the larger B, the
+freer b. Crammer and Singer's joint problem of all classes is in `crammer_singer.py`.
+
+The certificate is the relative duality gap. For the squared hinge the dual point follows from the weights; for the
+hinge it is part of the model (`dual_coef_`, in the order of the training rows), because weights on the margin do not
+tell their multipliers.
+
+References: C. Cortes and V. Vapnik, Support-vector networks, Machine Learning 20, 1995; R.-E. Fan et al., LIBLINEAR,
+JMLR 9, 2008.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.parameters import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    Boolean,
+    Matches,
+    Nothing,
+    Number,
+    Options,
+    Rule,
+)
+from ..core.run import Run
+from ..data.door import Table, door, read_features
+from ..data.sources import NamedScore, rowwise
+from ._base import LinearModel
+from .crammer_singer import fit_crammer_singer
+from .logistic import class_weights, refuse_extreme_sizes, weighted_blocks
+from .squared_margin import Target
+from .svm_solvers import SOLVERS, MarginFit, Settings, fit_l1, fit_margin
+
+Array = NDArray[np.float64]
+
+CLASS_WEIGHT = Nothing() | Options("balanced") | Matches(lambda v: isinstance(v, dict), "a dict of weights")
+#: What the support vector machines and the perceptron declare alike.
+SVM_PARAMETERS: dict[str, Rule] = {
+    "tol": TOLERANCE,
+    "C": Number(low=1e-100, high=1e100),
+    "fit_intercept": Boolean(),
+    "intercept_scaling": Number(low=0.0, low_open=True, high=1e50),
+    "verbose": Boolean() | Number(low=0, integer=True),
+    "random_state": RANDOM_STATE,
+    "max_iter": MAX_ITER,
+    "solver": Options(*SOLVERS),
+    "warm_start": Boolean(),
+    "n_jobs": N_JOBS,
+    "max_seconds": MAX_SECONDS,
+    "dual": Boolean() | Options("auto"),
+}
+
+
+class KKTReport(NamedTuple):
+    """How the training rows of one score stand to the margin."""
+
+    inside: int  #: rows with yz < 1, which must have α = C s (hinge)
+    on_margin: int  #: rows with yz = 1 up to 1e-6
+    outside: int  #: rows with yz > 1, which must have α = 0
+    stationarity: float  #: ‖w − Σ αyx‖ / max(1, ‖w‖)
+    complementarity: float  #: largest α/(C s) outside, or 1 − α/(C s) inside
+
+
+class LinearClassifierModel(NamedScore, ClassifierMixin, LinearModel):
+    """A classifier by the sign of one linear score, or by the largest of several."""
+
+    classes_: NDArray[Any]
+
+    @rowwise
+    def decision_function(self, X: Any) -> Array:
+        """Return the scores: of shape (n_samples,) for two classes, else (n_samples, n_classes)."""
+        scores = self._score_rows(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    @rowwise
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label of each row."""
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if not hasattr(self, "coef_"):
+            return
+        classes = getattr(self, "classes_", None)
+        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
+            raise ModelFileError("load: classes_ must hold at least two labels.")
+        if self.coef_.ndim != 2 or len(self.coef_) != (1 if len(classes) == 2 else len(classes)):
+            raise ModelFileError(f"load: coef_ of shape {self.coef_.shape} does not fit {len(classes)} classes.")
+        if np.shape(self.intercept_) not in ((), (len(self.coef_),)):
+            raise ModelFileError("load: intercept_ must have one number a row of coef_.")
+
+
+class LinearSVC(LinearClassifierModel):
+    r"""Linear support vector machine: minimise ½(‖w‖² + b²/B²) + C Σᵢ sᵢ V(yᵢ(wᵀxᵢ + b)).
+
+    V is the squared hinge max(0, 1 − m)² or the hinge max(0, 1 − m); B = `intercept_scaling`. In the form n⁻¹ΣV + λΩ
+    with Ω = ½‖·‖², λ = 1/(nC). Time O(nd²) a step for few columns, O(nd) a pass for many; memory O(n + d²) besides the
+    data.
+
+    Parameters
+    ----------
+    penalty : {"l2", "l1"}, default="l2"
+        "l1" replaces ½(‖w‖² + b²/B²) by ‖w‖₁ + |b/B|; with the squared hinge only.
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+        V.
+    dual : bool or "auto", default="auto"
+        Kept for compatibility: the optimum is the same; `solver` chooses the method.
+    tol : float, default=1e-6
+        Relative duality gap at which to stop (scikit-learn: 1e-4 of a gradient norm).
+    C : float, default=1.0
+        Inverse strength of the penalty.
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        One class against the rest, or the joint problem of all classes (hinge loss, L2 penalty).
+    fit_intercept : bool, default=True
+        Whether b is fitted or zero.
+    intercept_scaling : float, default=1
+        B.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied onto the sample weights.
+    verbose : int, default=0
+        Kept for compatibility; progress comes through `set_callbacks`.
+    random_state : int, Generator, RandomState or None, default=None
+        Orders the rows in coordinate and subgradient methods; None is the same as 0, and the optimum does not depend
+        on it.
+    max_iter : int, default=1000
+        Most Newton steps, interior-point steps or passes over the rows.
+    solver : {"auto", "newton", "interior-point", "dual", "subgradient"}, default="auto"
+        "newton" is for the squared hinge, "interior-point" and "subgradient" (Pegasos) for the hinge.
+    warm_start : bool, default=False
+        Start from the last fit, where the method can.
+    n_jobs : int or None, default=None
+        Threads of sums over rows. The result does not depend on it.
+    max_seconds : float or None, default=None
+        Time after which the best so far is returned.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels.
+    coef_ : array of shape (1, n_features) or (n_classes, n_features)
+        w.
+    intercept_ : array of shape (1,) or (n_classes,)
+        b; the number 0.0 without an intercept.
+    dual_coef_ : array of shape (1, n_samples) or (n_classes, n_samples)
+        yα of every training row, 0 ≤ α ≤ C s, w = Σ yα x; of the hinge loss and of dual methods.
+    n_iter_ : int
+        The most iterations that a class took.
+    certificate_ : Certificate
+        `gap`: the largest of the classes.
+
+    Examples
+    --------
+    >>> from learnable import LinearSVC
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"]
+    >>> model = LinearSVC(loss="hinge", C=10.0).fit(X, y)
+    >>> model.predict([[0.5], [2.5]])
+    array(['no', 'yes'], dtype='<U3')
+    >>> model.certificate_.kind, model.certificate_.holds
+    ('gap', True)
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        **SVM_PARAMETERS,
+        "penalty": Options("l2", "l1"),
+        "loss": Options("squared_hinge", "hinge"),
+        "multi_class": Options("ovr", "crammer_singer"),
+        "class_weight": CLASS_WEIGHT,
+    }
+    _door = staticmethod(door(target="classes"))
+    _remedy = "raise max_iter or max_seconds, or standardise the columns of X"
+
+    def __init__(
+        self,
+        penalty: str = "l2",
+        loss: str = "squared_hinge",
+        *,
+        dual: Any = "auto",
+        tol: float = 1e-6,
+        C: float = 1.0,
+        multi_class: str = "ovr",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1,
+        class_weight: Any = None,
+        verbose: int = 0,
+        random_state: Any = None,
+        max_iter: int = 1000,
+        solver: str = "auto",
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.loss = loss
+        self.dual = dual
+        self.tol = tol
+        self.C = C
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.solver = solver
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.max_seconds = max_seconds
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        self._refuse_combinations()
+        self.classes_ = np.asarray(table.classes)
+        blocks = weighted_blocks(table, class_weights(table, self.class_weight, "LinearSVC"))
+        if table.in_memory:
+            refuse_extreme_sizes(table.X, blocks.parts[0].weight, "LinearSVC")
+        if self.multi_class == "crammer_singer":
+            fits = self._fit_jointly(blocks, run)
+        else:
+            positives = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+            fits = [self._fit_one(blocks, positive, run) for positive in positives]
+        store_fits(self, fits, table.kept)
+        gap = max(fit.gap for fit in fits)
+        return Certificate("gap", gap, self.tol, gap, self.n_iter_)
+
+    def _refuse_combinations(self) -> None:
+        joint = self.multi_class == "crammer_singer"
+        smooth = self.loss == "squared_hinge" and not joint
+        if self.penalty == "l1" and not smooth:
+            raise ParameterError(
+                "LinearSVC: penalty must be 'l2' with the hinge loss or Crammer–Singer; got 'l1'. "
+                "Use loss='squared_hinge'."
+            )
+        if self.solver in ("interior-point", "subgradient") and smooth:
+            raise ParameterError(
+                f"LinearSVC: solver must be 'auto', 'newton' or 'dual' with the squared hinge; got {self.solver!r}. "
+                "Use loss='hinge'."
+            )
+        if self.solver == "newton" and not smooth:
+            raise ParameterError("LinearSVC: solver='newton' needs a smooth loss; got the hinge. Use solver='auto'.")
+        if joint and self.solver not in ("auto", "dual"):
+            raise ParameterError(f"LinearSVC: Crammer–Singer is solved by solver='dual'; got {self.solver!r}.")
+
+    def _fit_one(self, blocks: Any, positive: int, run: Run) -> MarginFit:
+        """Fit one class against the rest."""
+        settings = settings_of(self, Target(positive), squared=self.loss == "squared_hinge")
+        row = 0 if len(self.classes_) == 2 else positive
+        start = previous_weights(self, run, row, len(self.classes_), blocks)
+        if self.penalty == "l1":
+            if not blocks.in_memory:
+                raise DataError(
+                    "LinearSVC: the L1 penalty needs the columns, so rows have to fit into memory; use penalty='l2'."
+                )
+            return fit_l1(blocks, settings, run.progress, start[0])
+        return fit_margin(blocks, settings, run.progress, *start)
+
+    def _fit_jointly(self, blocks: Any, run: Run) -> list[MarginFit]:
+        if not blocks.in_memory:
+            raise DataError("LinearSVC: Crammer–Singer keeps numbers for every row, which have to fit into memory.")
+        return fit_crammer_singer(
+            blocks,
+            len(self.classes_),
+            C=self.C,
+            bias=bias_of(self),
+            rng=generator_of(self.random_state),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            progress=run.progress,
+        )
+
+    def kkt_report(self, X: Any, y: Any, sample_weight: Any = None) -> list[KKTReport]:
+        """Return how the training rows stand to the margin, for every score of a one-vs-rest hinge fit.
+
+        At the optimum w = Σ αyx, rows outside the margin have α = 0 and rows inside it α = C s.
+        """
+        if not hasattr(self, "dual_coef_") or self.multi_class != "ovr":
+            raise ParameterError("LinearSVC: kkt_report needs a fit with loss='hinge' and multi_class='ovr'.")
+        X, scores = read_features(self, X), self._score_rows(X)
+        codes = np.searchsorted(self.classes_, np.asarray(y))
+        s = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        of_class = {} if self.class_weight is None else self.class_weight
+        if isinstance(of_class, dict):
+            s = s * np.array([of_class.get(label, 1.0) for label in self.classes_.tolist()])[codes]
+        else:
+            totals = np.bincount(codes, s)
+            s = s * (totals.sum() / (len(totals) * totals))[codes]
+        return [self._kkt_of(k, X, scores[:, k], codes, self.C * s) for k in range(scores.shape[1])]
+
+    def _kkt_of(self, k: int, X: Any, z: Array, codes: NDArray[Any], cost: Array) -> KKTReport:
+        label = np.where(codes == (1 if len(self.classes_) == 2 else k), 1.0, -1.0)
+        kept = cost > 0
+        margin, share = (label * z)[kept], (label * self.dual_coef_[k])[kept] / cost[kept]
+        inside, outside = margin < 1 - 1e-6, margin > 1 + 1e-6
+        w = self.coef_[k]
+        residual = np.linalg.norm(w - X.T @ self.dual_coef_[k]) / max(1.0, float(np.linalg.norm(w)))
+        wrong = np.r_[0.0, share[outside], 1.0 - share[inside]].max()
+        counts = int(inside.sum()), int((~inside & ~outside).sum()), int(outside.sum())
+        return KKTReport(*counts, float(residual), float(wrong))
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        check_loaded_dual(self)
+
+
+def settings_of(model: Any, target: Target, squared: bool) -> Settings:
+    """Return what the solvers have to know of an estimator."""
+    return Settings(
+        type(model).__name__,
+        target,
+        squared,
+        float(model.C),
+        bias_of(model),
+        model.solver,
+        model.tol,
+        model.max_iter,
+        model.n_jobs,
+        generator_of(model.random_state),
+    )
+
+
+def bias_of(model: Any) -> float:
+    """Return the constant that stands in front of every row."""
+    return float(model.intercept_scaling) if model.fit_intercept else 0.0
+
+
+def generator_of(random_state: Any) -> np.random.Generator:
+    """Return a Generator for what scikit-learn calls a random state; None is 0."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31))
+    return np.random.default_rng(0 if random_state is None else random_state)
+
+
+def previous_weights(model: Any, run: Run, row: int, n_classes: int, blocks: Any) -> tuple[Array | None, Array | None]:
+    """Return the last fit's weights and dual point of one score for `warm_start`, where their shapes still fit."""
+    previous = run.previous
+    coef = getattr(previous, "coef_", None)
+    n_scores = 1 if n_classes <= 2 else n_classes
+    if not model.warm_start or coef is None or np.atleast_2d(coef).shape != (n_scores, blocks.n_columns):
+        return None, None
+    bias = bias_of(model)
+    first = np.broadcast_to(previous.intercept_, (n_scores,))[row] / bias if bias else 0.0
+    dual = np.atleast_2d(getattr(previous, "dual_coef_", np.empty((0, 0))))
+    fits = dual.shape == (n_scores, blocks.n_rows)
+    return np.r_[first, np.atleast_2d(coef)[row]], dual[row] if fits else None
+
+
+def store_fits(model: Any, fits: list[MarginFit], kept: NDArray[np.bool_] | None) -> None:
+    """Set coefficients, intercepts, iterations and dual coefficients, as scikit-learn shows them."""
+    W = np.stack([fit.w for fit in fits])
+    if not np.isfinite(W).all():
+        raise DataError(f"{type(model).__name__}: coefficients are beyond the range of float64; rescale X or C.")
+    model.coef_ = np.ascontiguousarray(W[:, 1:])
+    model.intercept_ = bias_of(model) * W[:, 0] if model.fit_intercept else 0.0
+    model.n_iter_ = max(fit.n_iter for fit in fits)
+    if fits[0].dual is not None:
+        dual = np.stack([np.asarray(fit.dual) for fit in fits])
+        if kept is not None:  # rows of weight zero have no say
+            full = np.zeros((len(dual), len(kept)))
+            full[:, kept] = dual
+            dual = full
+        model.dual_coef_ = dual
+
+
+def check_loaded_dual(model: Any) -> None:
+    """Raise unless the dual coefficients of a loaded model are finite and belong to its scores."""
+    dual = getattr(model, "dual_coef_", None)
+    if dual is None:
+        return
+    if not isinstance(dual, np.ndarray) or dual.dtype != np.float64 or dual.ndim != 2 or not np.isfinite(dual).all():
+        raise ModelFileError("load: dual_coef_ is not a finite matrix.")

@@ -1,0 +1,175 @@
+r"""Independent checks of the sparse linear models: the duality gap from the definition, in extended precision.
+
+Nothing here is shared with the fits. For residuals r about their mean, b̂·r̂, ‖r̂‖² and the correlations Âᵀr̂ give the dual
+value D(τ) = ½‖b̂‖² − ½‖b̂ − τr̂‖² of the best feasible multiple τ of the residual.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.errors import VerificationError
+from ..core.verification import Recheck
+from ..data.sources import named_columns
+from . import verify
+from .verify import Array, _check_quadratic, _fingerprint, _numbers, _plain_rows
+
+_ROUNDING = 1e-13
+
+
+class _Sums(NamedTuple):
+    weight: Any
+    correlation: Array  #: (d, t), Σ s r (x − x̄)
+    total: Array  #: (t,), Σ s r
+    r_square: Array  #: (t,), Σ s r²
+    y_square: Array  #: (t,), Σ s (y − ȳ)²
+    fingerprint: str
+
+
+@np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
+def elastic_net(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
+    """Recompute the certificate of a Lasso, ElasticNet, LassoCV or ElasticNetCV."""
+    alpha = float(model.alpha_ if hasattr(model, "alpha_") else model.alpha)
+    ratio = float(getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 1.0)))
+    if model.certificate_.kind != "gap":
+        weight = _weight_sum(X, y, sample_weight)
+        return _check_quadratic(model, X, y, sample_weight, alpha=np.array([weight * alpha * (1 - ratio)]))
+    B = np.atleast_2d(model.coef_).T.astype(np.longdouble)
+    sums = _residual_sums(model, B, X, y, sample_weight)
+    if sums is None:
+        return Recheck(np.inf, 0.0, "")
+    found = [_gap(model, B[:, [k]], _target(sums, k), alpha, ratio) for k in range(B.shape[1])]
+    return Recheck(max(f[0] for f in found), max(f[1] for f in found), sums.fingerprint)
+
+
+@np.errstate(all="ignore")
+def multi_task(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
+    """Recompute the certificate of a MultiTaskLasso or MultiTaskElasticNet."""
+    B = model.coef_.T.astype(np.longdouble)
+    sums = _residual_sums(model, B, X, y, sample_weight)
+    if sums is None:
+        return Recheck(np.inf, 0.0, "")
+    value, rounding = _gap(model, B, sums, float(model.alpha), float(getattr(model, "l1_ratio", 1.0)))
+    return Recheck(value, rounding, sums.fingerprint)
+
+
+def _weight_sum(X: Any, y: Any, sample_weight: Any) -> float:
+    _, y, weight = named_columns("verify", X, y, sample_weight)
+    return (
+        float(len(np.asarray(y))) if weight is None else float(np.sum(np.broadcast_to(weight, (len(np.asarray(y)),))))
+    )
+
+
+def _residual_sums(model: Any, B: Array, X: Any, y: Any, sample_weight: Any) -> _Sums | None:
+    """Return the sums over the rows, in two passes; None if the intercept is not what the model says."""
+    X, y, sample_weight = named_columns("verify", X, y, sample_weight)
+    rows = _plain_rows(model, X, _numbers(y), sample_weight)
+    d, t = B.shape
+    b = np.atleast_1d(np.asarray(model.intercept_, dtype=np.longdouble))
+    if rows.y.shape[1] != t:
+        raise VerificationError(f"verify: the model has {t} targets, the data {rows.y.shape[1]}.")
+    if not model.fit_intercept and b.any():
+        return None
+    W, x_sum, y_sum, total = (np.zeros(shape, dtype=np.longdouble) for shape in ((), d, t, t))
+    for Z, target, s in rows.chunks():
+        W, x_sum, y_sum = W + s.sum(), x_sum + Z.T @ s, y_sum + s @ target
+    x_mean, y_mean = (x_sum / W, y_sum / W) if model.fit_intercept else (0 * x_sum, 0 * y_sum)
+    cross, r_square, y_square = (np.zeros(shape, dtype=np.longdouble) for shape in ((d, t), t, t))
+    for Z, target, s in rows.chunks():
+        r = target - b - Z @ B
+        weighted = s[:, None] * r
+        cross, total = cross + Z.T @ weighted, total + weighted.sum(axis=0)
+        r_square, y_square = r_square + (weighted * r).sum(axis=0), y_square + s @ (target - y_mean) ** 2
+    if not model.fit_intercept:
+        total = 0 * total
+    return _Sums(W, cross - np.outer(x_mean, total), total, r_square, y_square, _fingerprint(rows))
+
+
+def _target(sums: _Sums, k: int) -> _Sums:
+    one = slice(k, k + 1)
+    return sums._replace(
+        correlation=sums.correlation[:, one],
+        total=sums.total[one],
+        r_square=sums.r_square[one],
+        y_square=sums.y_square[one],
+    )
+
+
+def _gap(model: Any, B: Array, sums: _Sums, alpha: float, ratio: float) -> tuple[float, float]:
+    """Return (P − D)/max(D, 1e-8·P₀) for the best multiple of the residual, and its rounding."""
+    l1, l2 = sums.weight * np.longdouble(alpha) * ratio, sums.weight * np.longdouble(alpha) * (1 - ratio)
+    positive = getattr(model, "positive", False)
+    if positive and (B < 0).any():
+        return np.inf, 0.0
+    norms = np.sqrt((B**2).sum(axis=1))
+    primal = sums.r_square.sum() / 2 + l1 * norms.sum() + l2 * (norms**2).sum() / 2
+    centred = sums.r_square.sum() - (sums.total**2).sum() / sums.weight  # about the mean: feasible for the intercept
+    start = sums.y_square.sum() / 2
+    reduced = sums.correlation - l2 * B
+    largest = (reduced if positive else np.sqrt((reduced**2).sum(axis=1))).max()
+    length = centred + l2 * (norms**2).sum()
+    fit = centred + (B * sums.correlation).sum()
+    most = l1 / largest if largest > 0 else np.inf
+    tau = np.clip(fit / length, 0, most) if length > 0 else np.longdouble(0)
+    dual = tau * fit - tau**2 * length / 2
+    if l2 > 0:
+        raw = sums.correlation if positive else np.sqrt((sums.correlation**2).sum(axis=1, keepdims=True))
+        conjugate = (np.maximum(raw - l1, 0) ** 2).sum() / (2 * l2)
+        dual = max(dual, fit - centred / 2 - conjugate)
+    size = max(dual, 1e-8 * start)
+    if start == 0 and primal == 0:
+        return 0.0, _ROUNDING
+    return float((primal - dual) / size), _ROUNDING + float(_ROUNDING * start / size)
+
+
+@np.errstate(all="ignore")
+def logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
+    """Recompute the certificate of a LogisticRegression, with whatever penalty."""
+    ratio, constant = float(model.l1_ratio), model.solver == "liblinear"
+    if np.isinf(model.C) or (ratio == 0 and not constant):
+        return verify.logistic(model, X, y, sample_weight)
+    X, y, sample_weight = named_columns("verify", X, y, sample_weight)
+    rows = verify._plain_rows(model, X, np.asarray([] if y is None else y).ravel(), sample_weight)
+    rows = rows._replace(y=verify._codes(model.classes_, rows.y))
+    K, fingerprint = len(model.classes_), verify._fingerprint(rows, model.classes_)
+    rows = rows._replace(weight=rows.weight * verify._class_weights(model.class_weight, model.classes_, rows)[rows.y])
+    W, b = np.asarray(model.coef_, dtype=np.longdouble), np.asarray(model.intercept_, dtype=np.longdouble)
+    if not model.fit_intercept and b.any():
+        return Recheck(np.inf, 0.0, fingerprint)
+    free = model.fit_intercept and not constant
+    scores = np.concatenate([Z @ W.T for Z, _, _ in rows.chunks()]) + b
+    if K == 2:
+        scores = np.column_stack([0 * scores[:, 0], scores[:, 0]])
+    loss, p = verify._loss(scores, rows), verify._probabilities(scores)
+    N = np.bincount(rows.y, rows.weight, K).astype(np.longdouble)
+    slopes, members = (np.zeros((K, W.shape[1]), dtype=np.longdouble) for _ in range(2))
+    start, slope_sum = 0, rows.weight @ p - N
+    for Z, t, s in rows.chunks():
+        own = s[:, None] * np.eye(K)[t.astype(int)]
+        r = s[:, None] * p[start : start + len(s)] - own
+        start += len(s)
+        slopes, members = slopes + (Z.T @ r).T, members + (Z.T @ own).T
+    entropy = loss - (rows.weight[:, None] * (p - np.eye(K)[rows.y]) * scores).sum()
+    if free:
+        centre = members.sum(axis=0) / N.sum()
+        slopes, members = slopes - np.outer(slope_sum, centre), members - np.outer(N, centre)
+        mix = min(1, (slope_sum / (N + slope_sum)).max() * (1 + 1e-9))
+        if mix > 0:  # with a constant distribution v, until the class sums are right
+            v = np.maximum(mix * (N + slope_sum) - slope_sum, 0)
+            v = v / v.sum()
+            entropy = (1 - mix) * entropy - mix * N.sum() * (v * np.log(np.where(v > 0, v, 1))).sum()
+            slopes = (1 - mix) * slopes - mix * members
+    if constant and model.fit_intercept:
+        scaling = np.longdouble(model.intercept_scaling)
+        slopes, W = np.column_stack([slopes, scaling * slope_sum]), np.column_stack([W, b / scaling])
+    steep = np.longdouble(model.C) * abs(slopes[1:] if K == 2 else slopes)
+    C, l2 = np.longdouble(model.C), 1 - ratio
+    primal = C * loss + ratio * abs(W).sum() + l2 * (W**2).sum() / 2
+    dual = min(1, ratio / steep.max()) * C * entropy if steep.max() > 0 else C * entropy
+    if l2 > 0:
+        dual = max(dual, C * entropy - (np.maximum(steep - ratio, 0) ** 2).sum() / (2 * l2))
+    size = max(dual, 1e-8 * C * N.sum() * np.log(K))
+    rounding = 1e-13 + float(3e-13 * C * N.sum() * np.log(K) / size)
+    return Recheck(float((primal - dual) / size), rounding, fingerprint)

@@ -1,0 +1,213 @@
+"""What reductions of K classes to two share: reading the data, fitting binary models, and what these prove together.
+
+A binary model gets labels 0 and 1. Its confidence is its decision function, or its probability of label 1 minus one
+half, or its prediction minus one half: positive for label 1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError, ModelFileError
+from ..core.parameters import Matches, Rule, check_parameters
+from ..data.encoder_input import read_whole
+from ..data.frames import take_named_columns
+from ..data.targets import check_two_classes, drop_absent_classes, read_target
+from .rows import RowTable, read_rows, weight_keyword
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.int64]
+#: Rows of a binary problem (None: all), and their labels 0 and 1.
+Problem = tuple[NDArray[np.bool_] | None, Codes]
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+MODEL = Matches(
+    lambda value: hasattr(value, "fit") and hasattr(value, "get_params") and not isinstance(value, type), "an estimator"
+)
+
+
+class ClassTable(NamedTuple):
+    """Training rows in their container, with class codes."""
+
+    rows: RowTable
+    codes: Codes
+    classes: NDArray[Any]
+
+
+def models_have(*names: str) -> Callable[[Method], Method]:
+    """Return the decorator of a method that is there if the binary models have one of these methods."""
+
+    def check(self: Any) -> bool:
+        model = self.estimators_[0] if hasattr(self, "estimators_") else self.estimator
+        if not any(hasattr(model, name) for name in names):
+            getattr(model, names[0])
+        return True
+
+    return cast(Callable[[Method], Method], available_if(check))
+
+
+class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Base of `OneVsRestClassifier` and `OneVsOneClassifier`; not to be used directly."""
+
+    _parameters: ClassVar[dict[str, Rule]]
+
+    estimator: Any
+    n_jobs: int | None
+    classes_: NDArray[Any]
+    estimators_: list[Any]
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit one model for each binary problem.
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe, list of rows or path, of shape (n_samples, n_features)
+            Training data, in any form that the estimator takes; files are read into memory.
+        y : array of shape (n_samples,), or str
+            Labels; with a dataframe or a path, the name of a column.
+        sample_weight : array of shape (n_samples,) or str, optional
+            Non-negative weights of the rows; a row of weight zero is left out.
+
+        Returns
+        -------
+        self
+            The fitted classifier; as it was if a fit fails.
+        """
+        owner = type(self).__name__
+        check_parameters(owner, self.get_params(deep=False), self._parameters)
+        table = read_classes(owner, X, y, sample_weight)
+        keyword = None if table.rows.weight is None else weight_keyword(owner, self.estimator)
+        jobs = (
+            delayed(_fit_one)(clone(self.estimator), *_rows_of(table.rows, rows), labels, keyword)
+            for rows, labels in self._problems(table.codes, len(table.classes))
+        )
+        models = list(Parallel(n_jobs=self.n_jobs)(jobs))
+        self.classes_, self.estimators_ = table.classes, models
+        return self
+
+    def _problems(self, codes: Codes, n_classes: int) -> list[Problem]:
+        """Return the rows (None: all) of each binary problem, and 0 or 1 for each of them."""
+        raise TypeError(f"{type(self).__name__} does not define _problems")
+
+    @property
+    def n_classes_(self) -> int:
+        """The number of classes."""
+        return len(self.classes_)
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features that the binary models were fitted on."""
+        return int(self.estimators_[0].n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """The names of these features."""
+        return self.estimators_[0].feature_names_in_
+
+    @property
+    def certificate_(self) -> Certificate:
+        """The certificate of the binary model that is furthest from its tolerance; its fingerprint covers them all."""
+        check_is_fitted(self, "estimators_")
+        own = [getattr(model, "certificate_", None) for model in self.estimators_]
+        certificates = [found for found in own if isinstance(found, Certificate) and found.kind != "none"]
+        if len(certificates) < len(own):
+            return Certificate("none", np.nan, 0.0)
+        worst = max(certificates, key=_distance)
+        bounds = [found.bound for found in certificates if found.bound is not None]
+        return Certificate(
+            worst.kind,
+            worst.value,
+            worst.tolerance,
+            max(bounds) if len(bounds) == len(certificates) else None,
+            sum(found.n_iter for found in certificates),
+            sum(found.seconds for found in certificates),
+            combined_fingerprint([found.fingerprint for found in certificates], self.classes_),
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "estimators_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.input_tags = inner.input_tags
+        tags.non_deterministic = inner.non_deterministic
+        return tags
+
+    def _check_models(self, count: int) -> None:
+        """Raise ModelFileError unless a loaded model has `count` fitted copies of its estimator, for one table."""
+        owner, classes = type(self).__name__, getattr(self, "classes_", None)
+        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
+            raise ModelFileError(f"load: {owner}: classes_ must hold at least two labels.")
+        models = getattr(self, "estimators_", None)
+        if not isinstance(models, list) or len(models) != count:
+            raise ModelFileError(f"load: {owner}: estimators_ must hold {count} models.")
+        if any(type(model) is not type(self.estimator) for model in models):
+            raise ModelFileError(f"load: {owner}: estimators_ must be of the class of estimator.")
+        if len({getattr(model, "n_features_in_", None) for model in models}) != 1:
+            raise ModelFileError(f"load: {owner}: estimators_ must have the same features.")
+        if any(list(getattr(model, "classes_", [])) != [0, 1] for model in models):
+            raise ModelFileError(f"load: {owner}: estimators_ must tell the labels 0 and 1 apart.")
+
+
+def read_classes(owner: str, X: Any, y: Any, sample_weight: Any) -> ClassTable:
+    """Return the rows with positive weight, and their classes."""
+    X, y, sample_weight = take_named_columns(owner, *read_whole(owner, X, y, sample_weight))
+    codes, found = read_target(owner, y, "classes", False)
+    classes = np.asarray(found)
+    table = read_rows(owner, X, None, sample_weight)
+    if len(codes) != table.n_rows:
+        raise DataError(
+            f"{owner}: X and y have inconsistent numbers of samples: X has {table.n_rows} rows, y has {len(codes)}. "
+            "Pass one target a row."
+        )
+    if table.weight is not None and not table.weight.all():
+        kept = np.flatnonzero(table.weight)
+        rows, _, weight = table.take(kept)
+        table = RowTable(rows, None, weight, {})
+        codes, classes = drop_absent_classes(codes[kept], classes)
+    check_two_classes(owner, classes)
+    return ClassTable(table, codes, classes)
+
+
+def confidence(model: Any, X: Any) -> Array:
+    """Return how sure a binary model is of label 1: positive where it prefers it."""
+    if hasattr(model, "decision_function"):
+        return np.asarray(model.decision_function(X), dtype=np.float64).ravel()
+    if hasattr(model, "predict_proba"):
+        return np.asarray(model.predict_proba(X), dtype=np.float64)[:, 1] - 0.5
+    return np.asarray(model.predict(X), dtype=np.float64).ravel() - 0.5
+
+
+def combined_fingerprint(fingerprints: Sequence[str], classes: NDArray[Any]) -> str:
+    """Return one checksum of the checksums of all binary problems and the labels."""
+    labels = [label if isinstance(label, str) else int(label) for label in classes.tolist()]
+    text = json.dumps([list(fingerprints), labels])
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _distance(certificate: Certificate) -> float:
+    ratio = certificate.value / certificate.tolerance if certificate.tolerance else np.inf * certificate.value
+    return float(np.inf if np.isnan(ratio) and not certificate.holds else np.nan_to_num(ratio, posinf=np.inf))
+
+
+def _rows_of(table: RowTable, rows: NDArray[np.bool_] | None) -> tuple[Any, Array | None]:
+    if rows is None:
+        return table.X, table.weight
+    X, _, weight = table.take(np.flatnonzero(rows))
+    return X, weight
+
+
+def _fit_one(model: Any, X: Any, weight: Array | None, labels: Codes, keyword: str | None) -> Any:
+    return model.fit(X, labels, **({} if keyword is None else {keyword: weight}))

@@ -1,0 +1,165 @@
+r"""One against one: K classes by K(K − 1)/2 binary models, each of which tells two classes apart.
+
+The models' answers have to be reconciled, because they need not agree: a may beat b, b beat c, and c beat a.
+
+- **Votes.** Every model votes for one of its two classes. A tie is broken by the sum of the confidences for a class,
+  made smaller than half a vote, so that it decides nothing else.
+- **Tournament.** Classes meet in pairs, in their order; the winners meet again, until one is left: K − 1 models are
+  asked for a row instead of all. A class that beats every other one (a Condorcet winner) wins both ways; if the
+  relation is transitive, there is one.
+
+References: S. Knerr, L. Personnaz and G. Dreyfus, 1990; J. Friedman, Another approach to polychotomous classification,
+1996; U. Kreßel, Pairwise classification and support vector machines, 1999.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.parameters import N_JOBS, Options, Rule
+from ..data.sources import rowwise
+from .binary import MODEL, Array, BinaryReduction, Codes, Problem, confidence
+from .rows import read_rows, take_rows
+
+
+class OneVsOneClassifier(BinaryReduction):
+    """K classes by one binary model for each pair of them.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A binary classifier, of this library or of scikit-learn. It is cloned, not changed. Only models of this library
+        can be saved and verified.
+    reconcile : {"votes", "tournament"}, default="votes"
+        How one label comes of all answers: most votes, as in scikit-learn, or the last class in a tournament.
+    n_jobs : int or None, default=None
+        Models fitted at the same time, each in a process of its own; None fits one after the other.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels.
+    estimators_ : list of estimators
+        The models of the pairs (0, 1), (0, 2), …, (1, 2), …, fitted to label 1 for the second class of the pair.
+    n_classes_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+    certificate_ : Certificate
+        That of the model which is furthest from its tolerance; `none` if a model has none.
+
+    Examples
+    --------
+    >>> from learnable import LogisticRegression, OneVsOneClassifier
+    >>> X, y = [[0.0], [1.0], [5.0], [6.0], [10.0], [11.0]], list("aabbcc")
+    >>> model = OneVsOneClassifier(LogisticRegression(), reconcile="tournament").fit(X, y)
+    >>> model.predict([[0.5], [5.5], [10.5]]).tolist()
+    ['a', 'b', 'c']
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "estimator": MODEL,
+        "reconcile": Options("votes", "tournament"),
+        "n_jobs": N_JOBS,
+    }
+
+    def __init__(self, estimator: Any, *, reconcile: str = "votes", n_jobs: int | None = None) -> None:
+        self.estimator = estimator
+        self.reconcile = reconcile
+        self.n_jobs = n_jobs
+
+    def _problems(self, codes: Codes, n_classes: int) -> list[Problem]:
+        problems: list[Problem] = []
+        for first, second in combinations(range(n_classes), 2):
+            rows = (codes == first) | (codes == second)
+            problems.append((rows, (codes[rows] == second).astype(np.int64)))
+        return problems
+
+    @rowwise
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label with most votes, or the winner of the tournament."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    @rowwise
+    def decision_function(self, X: Any) -> Array:
+        """Return a score for each class, the largest for the one predicted.
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe, list of rows, path or Dask collection, of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes); (n_samples,) for two classes
+            Votes: their number, plus less than one half for the confidence, as in scikit-learn. Tournament: in how many
+            rounds the class was still there. Two classes: the votes' score of the second one, positive if it wins.
+        """
+        check_is_fitted(self)
+        if self.reconcile == "tournament" and len(self.classes_) > 2:
+            return self._rounds_survived(read_rows(type(self).__name__, X).X)
+        columns = [confidence(model, X) for model in self.estimators_]
+        scores = count_votes(np.column_stack(columns), len(self.classes_))
+        return scores[:, 1] if len(columns) == 1 else scores
+
+    def _rounds_survived(self, X: Any) -> Array:
+        """Let the classes meet in a tree, asking each model about the rows for which its two classes meet."""
+        n_rows, n_classes = X.shape[0] if hasattr(X, "shape") else len(X), len(self.classes_)
+        number = {pair: k for k, pair in enumerate(combinations(range(n_classes), 2))}
+        survived = np.zeros((n_rows, n_classes))
+        left: list[Codes] = [np.full(n_rows, k, dtype=np.int64) for k in range(n_classes)]  # who stands in each place
+        while len(left) > 1:
+            winners = []
+            for one, other in zip(left[0::2], left[1::2], strict=False):  # places keep the order of the classes
+                winner = one.copy()
+                for pair, rows in _meetings(one, other):
+                    second = confidence(self.estimators_[number[pair]], take_rows(X, rows)) > 0
+                    winner[rows] = np.where(second, pair[1], pair[0])
+                winners.append(winner)
+            left = winners + left[len(left) - len(left) % 2 :]  # the last one of an odd number waits
+            for place in left:
+                survived[np.arange(n_rows), place] += 1.0
+        return survived
+
+    def _check_loaded(self) -> None:
+        n_classes = np.size(getattr(self, "classes_", ()))
+        self._check_models(n_classes * (n_classes - 1) // 2)
+
+
+def count_votes(confidences: Array, n_classes: int) -> Array:
+    """Return the votes for each class, plus x/(3(|x| + 1)) of the sum x of the confidences for it.
+
+    Parameters
+    ----------
+    confidences : (n, K(K − 1)/2) array
+        Of the models of the pairs (0, 1), (0, 2), …; positive for the second class of the pair.
+    n_classes : int
+        K.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable.meta.one_vs_one import count_votes
+    >>> count_votes(np.array([[-1.0, -2.0, 0.5]]), 3).round(2)
+    array([[ 2.25, -0.2 ,  0.8 ]])
+    """
+    votes, total = np.zeros((2, len(confidences), n_classes))
+    for k, (first, second) in enumerate(combinations(range(n_classes), 2)):
+        second_wins = confidences[:, k] > 0
+        votes[:, first] += ~second_wins
+        votes[:, second] += second_wins
+        total[:, first] -= confidences[:, k]
+        total[:, second] += confidences[:, k]
+    return votes + total / (3.0 * (np.abs(total) + 1.0))
+
+
+def _meetings(one: Codes, other: Codes) -> list[tuple[tuple[int, int], Codes]]:
+    """Return each pair of classes that meet, with the rows for which they do."""
+    return [
+        ((first, second), np.flatnonzero((one == first) & (other == second)))
+        for first, second in sorted(set(zip(one.tolist(), other.tolist(), strict=True)))
+    ]

@@ -1,0 +1,213 @@
+"""Kernels of coordinate descent: epochs over a Gram matrix, over dense columns, over sparse columns.
+
+Every kernel minimises ½‖b − Aw‖² + Σⱼ (λ₁ⱼ|wⱼ| + ½λ₂ⱼwⱼ²) one coordinate at a time. It returns the largest decrease
+2ΔP = hδ² of the last epoch, and ends early when that is at most `floor`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.jit import kernel
+
+Array = NDArray[np.float64]
+Index = NDArray[np.uint32] | NDArray[np.uint64]  # unsigned: no test for negative indices in the loop
+
+
+@kernel
+def shrunk(u: float, threshold: float, curvature: float, positive: bool) -> float:
+    """Return the minimiser of ½hw² − uw + λ|w|, over w ≥ 0 if `positive`."""
+    if u > threshold:
+        return (u - threshold) / curvature
+    if u < -threshold and not positive:
+        return (u + threshold) / curvature
+    return 0.0
+
+
+@kernel
+def gram_epochs(
+    G: Array, l1: Array, l2: Array, positive: bool, w: Array, g: Array, n_epochs: int, floor: float
+) -> float:
+    """IN/OUT w (k,) and g = Aᵀ(b − Aw) (k,), with G = AᵀA."""
+    largest = 0.0
+    for _ in range(n_epochs):
+        largest = 0.0
+        for j in range(w.size):
+            own = G[j, j]
+            h = own + l2[j]
+            if h <= 0.0:
+                continue
+            new = shrunk(g[j] + own * w[j], l1[j], h, positive)
+            step = new - w[j]
+            if step != 0.0:
+                w[j] = new
+                row = G[j]
+                for i in range(g.size):
+                    g[i] -= step * row[i]
+                largest = max(largest, step * step * h)
+        if largest <= floor:
+            break
+    return largest
+
+
+@kernel
+def gram_step(G: Array, step: Array, g: Array) -> None:
+    """IN/OUT g (k, t) −= G step, row by row for the rows of step (k, t) that are not zero; G is symmetric."""
+    k, t = step.shape
+    for j in range(k):
+        row = G[j]
+        for c in range(t):
+            s = step[j, c]
+            if s != 0.0:
+                for i in range(k):
+                    g[i, c] -= s * row[i]
+
+
+@kernel
+def gram_row_epochs(G: Array, l1: Array, l2: Array, W: Array, g: Array, n_epochs: int, floor: float) -> float:
+    """IN/OUT W (k, t) and g (k, t): the same with the penalty Σⱼ λ₁ⱼ‖Wⱼ‖₂ + ½λ₂ⱼ‖Wⱼ‖² of whole rows."""
+    k, t = W.shape
+    step = np.empty(t)
+    largest = 0.0
+    for _ in range(n_epochs):
+        largest = 0.0
+        for j in range(k):
+            own = G[j, j]
+            h = own + l2[j]
+            if h <= 0.0:
+                continue
+            norm = 0.0
+            for c in range(t):
+                step[c] = g[j, c] + own * W[j, c]
+                norm += step[c] * step[c]
+            norm = np.sqrt(norm)
+            scale = (1.0 - l1[j] / norm) / h if norm > l1[j] else 0.0
+            square = 0.0
+            for c in range(t):
+                new = scale * step[c]
+                step[c] = new - W[j, c]
+                square += step[c] * step[c]
+                W[j, c] = new
+            if square > 0.0:
+                row = G[j]
+                for i in range(k):
+                    for c in range(t):
+                        g[i, c] -= row[i] * step[c]
+                largest = max(largest, square * h)
+        if largest <= floor:
+            break
+    return largest
+
+
+@kernel
+def column_epochs(
+    A: Array, norm: Array, l1: Array, l2: Array, positive: bool, w: Array, r: Array, n_epochs: int, floor: float
+) -> float:
+    """IN/OUT w (k,) and r = b − Aw (n,); A holds the columns as rows (k, n), norm their squares."""
+    largest = 0.0
+    for _ in range(n_epochs):
+        largest = 0.0
+        for j in range(w.size):
+            h = norm[j] + l2[j]
+            if norm[j] <= 0.0:
+                continue
+            column = A[j]
+            u = norm[j] * w[j]
+            for i in range(r.size):
+                u += column[i] * r[i]
+            new = shrunk(u, l1[j], h, positive)
+            step = new - w[j]
+            if step != 0.0:
+                w[j] = new
+                for i in range(r.size):
+                    r[i] -= step * column[i]
+                largest = max(largest, step * step * h)
+        if largest <= floor:
+            break
+    return largest
+
+
+@kernel
+def sparse_column_epochs(
+    data: Array,
+    indices: Index,
+    indptr: Index,
+    sums: Array,
+    norm: Array,
+    l1: Array,
+    l2: Array,
+    positive: bool,
+    w: Array,
+    r: Array,
+    offset: Array,
+    n_epochs: int,
+    floor: float,
+) -> float:
+    """IN/OUT w (k,), r = b − Xw (n,) and offset = x̄ᵀw (1,): the residual about the mean is r + offset·√s.
+
+    `sums` (2, k) holds √sᵀxⱼ and x̄ⱼ, where X has been multiplied by √s already.
+    """
+    largest = 0.0
+    for _ in range(n_epochs):
+        largest = 0.0
+        for j in range(w.size):
+            h = norm[j] + l2[j]
+            if norm[j] <= 0.0:
+                continue
+            u = norm[j] * w[j] + offset[0] * sums[0, j]
+            for p in range(indptr[j], indptr[j + 1]):
+                u += data[p] * r[indices[p]]
+            new = shrunk(u, l1[j], h, positive)
+            step = new - w[j]
+            if step != 0.0:
+                w[j] = new
+                for p in range(indptr[j], indptr[j + 1]):
+                    r[indices[p]] -= step * data[p]
+                offset[0] += step * sums[1, j]
+                largest = max(largest, step * step * h)
+        if largest <= floor:
+            break
+    return largest
+
+
+@kernel
+def sparse_products_with(data: Array, indices: Index, indptr: Index, v: Array, out: Array) -> None:
+    """OUT out (d,) = Xᵀv for CSC columns."""
+    for j in range(out.size):
+        total = 0.0
+        for p in range(indptr[j], indptr[j + 1]):
+            total += data[p] * v[indices[p]]
+        out[j] = total
+
+
+@kernel
+def column_moments(X: Array, weight: Array, mean: Array, square: Array) -> None:
+    """OUT mean (d,) and Σ s(x − mean)² (d,) of columns that lie as rows (d, n)."""
+    d, n = X.shape
+    total = 0.0
+    for i in range(n):
+        total += weight[i]
+    for j in range(d):
+        column = X[j]
+        first = column[0]
+        s = 0.0
+        for i in range(n):
+            s += weight[i] * (column[i] - first)
+        m = first + s / total
+        q = 0.0
+        for i in range(n):
+            q += weight[i] * (column[i] - m) ** 2
+        mean[j], square[j] = m, q
+
+
+@kernel
+def row_moments(X: Array, weight: Array, shift: Array, first: Array, second: Array) -> None:
+    """OUT first (d,) += Σ s(x − shift), second (d,) += Σ s(x − shift)², over C-contiguous rows."""
+    n, d = X.shape
+    for i in range(n):
+        row, s = X[i], weight[i]
+        for j in range(d):
+            x = row[j] - shift[j]
+            first[j] += s * x
+            second[j] += s * x * x

@@ -1,0 +1,150 @@
+r"""Working sets for coordinate descent: solve on few columns, look at all, add those that matter.
+
+A round solves the problem in the working columns, then computes Aᵀr of all columns once. That gives a duality gap for
+the whole problem and, by the gap-safe rule, columns that are zero in every solution: those with
+
+    τ‖Âⱼᵀr̂‖ + ‖Âⱼ‖ √(2(P − D)) < λ₁ⱼ.
+
+Of the others the closest to the boundary enter, about as many as there are non-zero coefficients. Along a path the
+set, its Gram matrix and the coefficients are kept, and the columns with ‖Âⱼᵀr̂‖ ≥ 2λ₁ − λ₁(last) enter at once (the
+sequential strong rule: a guess that the next look at all columns checks).
+
+Reference: R. Tibshirani et al., Strong rules for discarding predictors in lasso-type problems, JRSS B 74, 2012.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.run import Progress, no_progress
+from ..core.threads import one_thread_blas
+from ..data.blocks import Blocks
+from .coordinate import FLOOR, Gap, Penalty, Quadratic, descend, duality_gap
+from .coordinate_designs import DenseDesign, Design, MomentDesign, SparseDesign
+from .moments import centred_moments
+
+Array = NDArray[np.float64]
+
+_FIRST = 100  # columns of the first working set
+_INNER = 0.2  # share of the tolerance to which the working problem is solved in the end
+_EARLY = 0.02  # share of the gap to which it is solved before that
+_MOST_ROUNDS = 200
+_TALL = 4  # rows a column from which one pass for all second moments is cheaper than passes for working sets
+_MOST_MOMENTS = 1500  # columns
+
+
+def design_of(blocks: Blocks, *, intercept: bool = True, n_jobs: int | None = None) -> Design:
+    """Return the design that suits the shape: moments of tall tables and of those beyond memory, else the rows."""
+    n, d = blocks.n_rows, blocks.n_columns
+    if not blocks.in_memory or (not blocks.sparse and n >= _TALL * d and d <= _MOST_MOMENTS):
+        return MomentDesign(centred_moments(blocks, intercept=intercept, n_jobs=n_jobs))
+    X, y, weight = blocks.joined()
+    of_rows = SparseDesign if blocks.sparse else DenseDesign
+    return of_rows(X, np.asarray(y), weight, intercept=intercept, n_jobs=n_jobs)
+
+
+class SparseFit(NamedTuple):
+    """Where the solver stopped."""
+
+    W: Array  #: (d, t)
+    value: float  #: relative duality gap
+    n_iter: int  #: epochs
+    converged: bool
+    gap: Gap
+
+
+class WorkingSet:
+    """A solver that remembers its columns and coefficients from one penalty to the next."""
+
+    def __init__(self, design: Design, start: Array | None = None) -> None:
+        self.design = design
+        self.columns: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        self.model: Quadratic | None = None
+        self.last_l1: Array | None = None
+        self.in_set = np.zeros(design.shape[0], dtype=bool)
+        first = np.zeros(0, dtype=np.intp)
+        if design.whole:
+            first = np.arange(design.shape[0])
+        elif start is not None:
+            first = np.flatnonzero(start.any(axis=1) & (design.norm > 0))
+        self._add(first, None if start is None else start[first])
+        self.gradient, self.square = design.residual(self.model, self.columns)
+
+    def coefficients(self) -> Array:
+        """Return W of all columns."""
+        W = np.zeros(self.design.shape)
+        if self.model is not None:
+            W[self.columns] = self.model.W
+        return W
+
+    @one_thread_blas()
+    def solve(
+        self, penalty: Penalty, *, tol: float = 1e-6, max_iter: int = 1000, progress: Progress = no_progress
+    ) -> SparseFit:
+        """Minimise for one penalty, starting where the last one ended."""
+        design, base = self.design, 0.5 * self.design.square
+        norm = np.sqrt(design.norm + penalty.l2)
+        alive = design.norm > 0
+        strong = self._strong_columns(penalty)
+        n_epochs, stopped, stalled = 0, False, 0
+        for _ in range(_MOST_ROUNDS):
+            W = self.coefficients()
+            gap = duality_gap(W, self.gradient, self.square, penalty)
+            value = gap.relative(base)
+            if value <= tol or n_epochs >= max_iter or stopped or stalled > 1:
+                break
+            if gap.tau > 0:
+                alive &= gap.tau * gap.size + norm * np.sqrt(2.0 * gap.gap) >= penalty.l1
+            chosen = self._choose(gap, penalty, norm, alive, strong)
+            strong = None
+            if len(chosen):
+                self._add(chosen)
+            size = max(gap.primal - gap.gap, FLOOR * base)
+            found = descend(
+                self.model,  # type: ignore[arg-type]
+                penalty.at(self.columns),
+                goal=max(_INNER * tol * size, _EARLY * gap.gap if not design.whole else 0.0),
+                max_epochs=max_iter - n_epochs,
+                progress=lambda epochs, inner, done=n_epochs: progress(done + epochs, inner),  # type: ignore[misc]
+            )
+            n_epochs, stopped = n_epochs + found.n_epochs, found.stopped
+            stalled = 0 if len(chosen) or found.n_epochs else stalled + 1
+            self.gradient, self.square = design.residual(self.model, self.columns)
+        self.last_l1 = penalty.l1
+        return SparseFit(W, value, n_epochs, value <= tol, gap)
+
+    def _add(self, columns: NDArray[np.intp], W: Array | None = None) -> None:
+        """Put more columns into the set, with coefficients zero unless given."""
+        old = np.zeros((0, self.design.shape[1])) if self.model is None else self.model.W
+        new = np.zeros((len(columns), self.design.shape[1])) if W is None else W
+        self.columns = np.concatenate([self.columns, columns])
+        self.in_set[columns] = True
+        self.model = self.design.model(self.columns, np.ascontiguousarray(np.vstack([old, new])), self.model)
+
+    def _strong_columns(self, penalty: Penalty) -> NDArray[np.bool_] | None:
+        """Return the columns that the sequential strong rule keeps."""
+        if self.last_l1 is None or self.design.whole:
+            return None
+        reduced = self.gradient - penalty.l2[:, None] * self.coefficients()
+        size = np.sqrt((reduced * reduced).sum(axis=1))
+        return np.asarray(size >= 2.0 * penalty.l1 - self.last_l1)
+
+    def _choose(
+        self, gap: Gap, penalty: Penalty, norm: Array, alive: NDArray[np.bool_], strong: NDArray[np.bool_] | None
+    ) -> NDArray[np.intp]:
+        """Return the columns to add: those of the strong rule, or the closest to the boundary of the dual."""
+        outside = np.flatnonzero(alive & ~self.in_set)
+        if strong is not None:
+            return outside[strong[outside]]
+        support = int(np.count_nonzero(self.model.W.any(axis=1)))  # type: ignore[union-attr]
+        size, l1 = gap.size[outside], penalty.l1[outside]
+        wrong = int(np.count_nonzero(size > l1))
+        present = len(self.columns)
+        number = max(max(_FIRST, 2 * support) - present, min(wrong, max(_FIRST, present)))
+        if number >= len(outside):
+            return outside
+        distance = (l1 - gap.tau * size) / norm[outside]
+        return np.sort(outside[np.argpartition(distance, number)[:number]]) if number > 0 else outside[:0]

@@ -1,0 +1,64 @@
+"""LassoCV and ElasticNetCV: scikit-learn's folds and errors, the one-standard-error rule, weights."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn.linear_model as sk
+from sklearn.model_selection import KFold
+
+from learnable import ElasticNetCV, Lasso, LassoCV, verify
+from learnable.core.errors import DataError, ParameterError
+
+RNG = np.random.default_rng(4)
+X = RNG.standard_normal((90, 40))
+Y = X[:, :5] @ [1.0, -2.0, 0.5, 3.0, 1.0] + 2 * RNG.standard_normal(90) + 1.0
+
+
+def test_folds_errors_and_choice_are_scikit_learns():
+    ours = LassoCV(alphas=30, tol=1e-12).fit(X, Y)
+    theirs = sk.LassoCV(alphas=30, tol=1e-12, max_iter=100_000).fit(X, Y)
+    np.testing.assert_allclose(ours.alphas_, theirs.alphas_, rtol=1e-12)
+    np.testing.assert_allclose(ours.mse_path_, theirs.mse_path_, rtol=1e-6)
+    assert ours.alpha_ == theirs.alpha_ or ours.alpha_ == pytest.approx(theirs.alpha_, rel=1e-12)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-6)
+    assert verify(ours, X, Y)
+
+
+def test_the_elastic_net_chooses_its_ratio_too():
+    weight = RNG.integers(1, 4, 90).astype(float)
+    ours = ElasticNetCV(l1_ratio=[0.2, 0.9], alphas=10, tol=1e-12, cv=3).fit(X, Y, weight)
+    theirs = sk.ElasticNetCV(l1_ratio=[0.2, 0.9], alphas=10, tol=1e-12, max_iter=100_000, cv=3).fit(X, Y, weight)
+    np.testing.assert_allclose(ours.mse_path_, theirs.mse_path_, rtol=1e-6)
+    assert ours.l1_ratio_ == theirs.l1_ratio_ and ours.alpha_ == pytest.approx(theirs.alpha_)
+    assert verify(ours, X, Y, weight)
+
+
+def test_one_standard_error_is_sparser_and_within_the_error():
+    best, simple = LassoCV().fit(X, Y), LassoCV(rule="1se").fit(X, Y)
+    mean = best.mse_path_.mean(axis=1)
+    error = best.mse_path_.std(axis=1, ddof=1) / np.sqrt(5)
+    low = int(np.argmin(mean))
+    allowed = np.flatnonzero(mean <= mean[low] + error[low])
+    assert simple.alpha_ == best.alphas_[allowed[0]] > best.alpha_
+    assert np.count_nonzero(simple.coef_) <= np.count_nonzero(best.coef_)
+
+
+def test_the_fit_is_that_of_the_lasso_at_the_chosen_penalty():
+    model = LassoCV(cv=KFold(4, shuffle=True, random_state=0), tol=1e-10).fit(sp.csr_array(X), Y)
+    again = Lasso(alpha=model.alpha_, tol=1e-10).fit(X, Y)
+    np.testing.assert_allclose(model.coef_, again.coef_, atol=1e-7)
+
+
+def test_the_number_of_threads_does_not_change_a_bit():
+    one, two = (LassoCV(n_jobs=n, alphas=10).fit(X, Y) for n in (1, 2))
+    assert (one.mse_path_ == two.mse_path_).all() and (one.coef_ == two.coef_).all()
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(ParameterError, match="LassoCV: cv=100"):
+        LassoCV(cv=100).fit(X, Y)
+    with pytest.raises(ParameterError, match="ElasticNetCV: with l1_ratio=0"):
+        ElasticNetCV(l1_ratio=0.0).fit(X, Y)
+    dd = pytest.importorskip("dask.array")
+    with pytest.raises(DataError, match="needs the rows in memory"):
+        LassoCV().fit(dd.from_array(X, chunks=(30, 40)), dd.from_array(Y, chunks=30))

@@ -1,0 +1,102 @@
+"""L1 and elastic net logistic regression: a general solver, scikit-learn's solvers, working sets, verification."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn.linear_model as sk
+from tests.oracles.sparse import logistic_optimum
+
+from learnable import LogisticRegression, verify
+from learnable.core.errors import ParameterError
+
+RNG = np.random.default_rng(8)
+X = RNG.standard_normal((200, 12)) + RNG.standard_normal(12)
+TWO = (X[:, 0] - X[:, 1] + RNG.logistic(size=200) > 0.3).astype(int)
+THREE = np.digitize(X[:, 0] + RNG.logistic(size=200), [-0.5, 0.8])
+WEIGHT = RNG.integers(0, 3, 200).astype(float)
+
+
+def objective(model, X, codes, weight, constant=None):
+    z = X @ model.coef_.T + model.intercept_
+    z = np.column_stack([0 * z[:, 0], z]) if z.shape[1] == 1 else z
+    loss = np.log(np.exp(z - z.max(axis=1, keepdims=True)).sum(axis=1)) + z.max(axis=1) - z[np.arange(len(z)), codes]
+    w = model.coef_.ravel() if constant is None else np.r_[model.coef_.ravel(), model.intercept_ / constant]
+    ratio = model.l1_ratio
+    return model.C * weight @ loss + ratio * np.abs(w).sum() + 0.5 * (1 - ratio) * w @ w
+
+
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
+@pytest.mark.parametrize("codes", [TWO, THREE], ids=["two", "three"])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_certificate_is_confirmed_by_a_general_solver(l1_ratio, codes, intercept, sparse):
+    T = sp.csr_array(X) if sparse else X
+    model = LogisticRegression(C=0.1, l1_ratio=l1_ratio, fit_intercept=intercept).fit(T, codes, WEIGHT)
+    kept = WEIGHT > 0
+    optimum = logistic_optimum(
+        X[kept], codes[kept], len(model.classes_), 0.1, l1_ratio, 1 - l1_ratio, WEIGHT[kept], intercept
+    )
+    excess = objective(model, X, codes, WEIGHT) / optimum - 1
+    assert -1e-8 <= excess <= model.certificate_.bound + 1e-8
+    assert model.certificate_.holds and verify(model, T, codes, WEIGHT)
+    model.coef_ = model.coef_ * 1.001
+    assert not verify(model, T, codes, WEIGHT)
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 1.0])
+@pytest.mark.parametrize("scaling", [1.0, 5.0])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_liblinear_penalises_its_intercept(l1_ratio, scaling, sparse):
+    T = sp.csr_array(X) if sparse else X
+    options = {"C": 0.2, "l1_ratio": l1_ratio, "solver": "liblinear", "intercept_scaling": scaling}
+    ours = LogisticRegression(**options).fit(T, TWO)
+    theirs = sk.LogisticRegression(**options, tol=1e-8, max_iter=10_000).fit(T, TWO)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
+    ours_at, theirs_at = (objective(model, X, TWO, np.ones(200), scaling) for model in (ours, theirs))
+    assert ours_at <= theirs_at * (1 + 1e-6)
+    assert verify(ours, T, TWO)
+
+
+def test_all_coefficients_are_zero_at_the_smallest_c_and_not_above():
+    centred = X - X.mean(axis=0)
+    smallest = 1 / np.abs(centred.T @ (TWO - TWO.mean())).max()
+    assert not LogisticRegression(C=smallest * (1 - 1e-9), l1_ratio=1.0).fit(X, TWO).coef_.any()
+    assert LogisticRegression(C=smallest * 1.01, l1_ratio=1.0).fit(X, TWO).coef_.any()
+
+
+def test_working_sets_find_the_same_optimum():
+    wide = RNG.standard_normal((150, 2500))
+    y = (wide[:, :3].sum(axis=1) + RNG.logistic(size=150) > 0).astype(int)
+    model = LogisticRegression(C=0.3, l1_ratio=1.0).fit(wide, y)
+    assert model.certificate_.holds and verify(model, wide, y)
+    theirs = sk.LogisticRegression(C=0.3, l1_ratio=1.0, solver="saga", tol=1e-3, max_iter=200).fit(wide, y)
+    assert objective(model, wide, y, np.ones(150)) <= objective(theirs, wide, y, np.ones(150)) * (1 + 1e-6)
+    again = LogisticRegression(C=0.3, l1_ratio=1.0).fit(sp.csr_array(wide), y)
+    np.testing.assert_allclose(again.coef_, model.coef_, atol=1e-4)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "newton-cg", "newton-cholesky", "sag", "saga"])
+def test_every_name_of_a_solver_leads_to_the_one_optimum(solver):
+    expected = LogisticRegression(C=0.1, l1_ratio=1.0).fit(X, TWO).coef_
+    np.testing.assert_allclose(LogisticRegression(C=0.1, l1_ratio=1.0, solver=solver).fit(X, TWO).coef_, expected)
+
+
+def test_a_warm_start_at_the_optimum_does_not_move():
+    model = LogisticRegression(C=0.1, l1_ratio=1.0, warm_start=True).fit(X, TWO)
+    first = model.coef_.copy()
+    assert model.fit(X, TWO).certificate_.n_iter == 0
+    np.testing.assert_allclose(model.coef_, first, atol=1e-14)
+
+
+def test_liblinear_takes_two_classes():
+    with pytest.raises(ParameterError, match="takes two classes"):
+        LogisticRegression(solver="liblinear").fit(X, THREE)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_any_scale_of_the_columns(scale):
+    model = LogisticRegression(C=0.1 / scale, l1_ratio=1.0).fit(X * scale, TWO)
+    expected = LogisticRegression(C=0.1, l1_ratio=1.0).fit(X, TWO).coef_
+    assert model.certificate_.holds and verify(model, X * scale, TWO)
+    if scale == 1.0:
+        np.testing.assert_allclose(model.coef_, expected)

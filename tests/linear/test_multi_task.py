@@ -1,0 +1,48 @@
+"""The multi-task lasso: rows vanish together; scikit-learn; the certificate against the KKT conditions."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn.linear_model as sk
+
+from learnable import Lasso, MultiTaskElasticNet, MultiTaskLasso, verify
+from learnable.core.errors import DataError
+
+RNG = np.random.default_rng(6)
+X = RNG.standard_normal((60, 90)) + 1.0
+Y = X[:, :3] @ RNG.standard_normal((3, 4)) + RNG.standard_normal((60, 4))
+
+
+@pytest.mark.parametrize("table", [X, sp.csr_array(X)])
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.4])
+def test_scikit_learn_agrees_and_the_certificate_is_verified(table, l1_ratio):
+    ours = MultiTaskElasticNet(alpha=0.3, l1_ratio=l1_ratio, tol=1e-11, max_iter=20_000).fit(table, Y)
+    theirs = sk.MultiTaskElasticNet(alpha=0.3, l1_ratio=l1_ratio, tol=1e-12, max_iter=100_000).fit(X, Y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-5)
+    assert verify(ours, table, Y)
+    ours.coef_ = ours.coef_ * 1.001
+    assert not verify(ours, table, Y)
+
+
+def test_weights_are_repetitions():
+    weight = RNG.integers(0, 3, 60)
+    rows = np.repeat(np.arange(60), weight)
+    one, two = (
+        MultiTaskLasso(alpha=0.3, tol=1e-12).fit(X, Y, weight),
+        MultiTaskLasso(alpha=0.3, tol=1e-12).fit(X[rows], Y[rows]),
+    )
+    np.testing.assert_allclose(one.coef_, two.coef_, atol=1e-6)
+    assert verify(one, X, Y, weight)
+
+
+def test_one_task_is_the_lasso():
+    one = MultiTaskLasso(alpha=0.2, tol=1e-12, fit_intercept=False).fit(X, Y[:, :1])
+    np.testing.assert_allclose(
+        one.coef_[0], Lasso(alpha=0.2, tol=1e-12, fit_intercept=False).fit(X, Y[:, 0]).coef_, atol=1e-6
+    )
+
+
+def test_a_flat_target_is_sent_to_the_lasso():
+    with pytest.raises(DataError, match=r"MultiTaskLasso: y must have two dimensions.*use Lasso"):
+        MultiTaskLasso().fit(X, Y[:, 0])

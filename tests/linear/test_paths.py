@@ -1,0 +1,64 @@
+"""Paths: the grid, the exact homotopy, and scikit-learn."""
+
+import numpy as np
+import pytest
+import sklearn.linear_model as sk
+from tests.oracles.sparse import lasso_homotopy
+
+from learnable import enet_path, lasso_path
+from learnable.core.errors import DataError, ParameterError
+
+RNG = np.random.default_rng(3)
+X = RNG.standard_normal((50, 30))
+Y = X[:, :4] @ [1.0, -2.0, 0.5, 3.0] + 0.5 * RNG.standard_normal(50)
+
+
+def test_it_follows_the_exact_piecewise_linear_path():
+    knots, points = lasso_homotopy(X, Y, 0.01 * np.abs(X.T @ Y).max())
+    alphas = (knots[1:-1] + knots[:-2]) / 2 / 50
+    _, coefs, _ = lasso_path(X, Y, alphas=alphas, tol=1e-13)
+    np.testing.assert_allclose(coefs.T, (points[1:-1] + points[:-2]) / 2, atol=1e-7)
+
+
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
+def test_grid_and_coefficients_are_scikit_learns(l1_ratio):
+    ours = enet_path(X, Y, l1_ratio=l1_ratio, alphas=20, tol=1e-12, return_n_iter=True)
+    theirs = sk.enet_path(X, Y, l1_ratio=l1_ratio, alphas=20, tol=1e-12, max_iter=100_000)
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-12)
+    np.testing.assert_allclose(ours[1], theirs[1], atol=1e-7)
+    assert ours[2].shape == (20,) and len(ours[3]) == 20
+    assert not ours[1][:, 0].any() and ours[1][:, 1].any()
+
+
+def test_several_targets_are_one_multi_task_problem():
+    targets = np.column_stack([Y, X[:, 0] - X[:, 1]])
+    ours = lasso_path(X, targets, alphas=5, tol=1e-12)
+    theirs = sk.lasso_path(X, targets, alphas=5, tol=1e-12, max_iter=100_000)
+    np.testing.assert_allclose(ours[1], theirs[1], atol=1e-6)
+
+
+def test_an_intercept_and_weights_can_be_asked_for():
+    weight = RNG.integers(1, 3, 50)
+    repeated = np.repeat(np.arange(50), weight)
+    one = lasso_path(X + 5, Y + 2, alphas=5, fit_intercept=True, sample_weight=weight)
+    two = lasso_path(X[repeated] + 5, Y[repeated] + 2, alphas=5, fit_intercept=True)
+    np.testing.assert_allclose(one[0], two[0], rtol=1e-9)
+    np.testing.assert_allclose(one[1], two[1], atol=1e-5)
+
+
+def test_a_start_and_a_constant_target():
+    _, coefs, _ = lasso_path(X, Y, alphas=[0.1])
+    again = lasso_path(X, Y, alphas=[0.1], coef_init=coefs[:, 0], return_n_iter=True)
+    assert again[3] == [1]
+    assert not lasso_path(X, np.zeros(50), alphas=4)[1].any()
+
+
+def test_bad_arguments_are_refused():
+    with pytest.raises(ParameterError, match="enet_path: with l1_ratio=0"):
+        enet_path(X, Y, l1_ratio=0.0)
+    with pytest.raises(ParameterError, match="coef_init must have shape"):
+        lasso_path(X, Y, coef_init=np.ones(3))
+    with pytest.raises(ParameterError, match="single target"):
+        lasso_path(X, np.column_stack([Y, Y]), positive=True)
+    with pytest.raises(DataError, match="enet_path:"):
+        lasso_path(X, Y[:-1])
