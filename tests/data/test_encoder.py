@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.feature_extraction.text import HashingVectorizer
@@ -47,6 +47,7 @@ def same_state(a, b):
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(0, 200), max_size=6), st.sampled_from(sorted(TARGETS)), st.booleans())
+@example([41, 42], "binary", True)  # a piece of one row without weight
 def test_cut_into_any_pieces_the_table_gives_the_same_encoder(cuts, task, weighted):
     y = TARGETS[task]
     weight = np.random.default_rng(0).integers(0, 3, len(FRAME)) * 0.5 if weighted else None

@@ -223,6 +223,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if any(kind in ("text", "mixed") for _, kind in schema):
                 target, classes = read_encoder_target(table.owner, y, self.task)
                 n_targets = 0 if target.n_classes else target.values.shape[1]
+        read_weight(table.owner, sample_weight, table.n_rows)
         self._begin(schema, classes=classes, n_targets=n_targets)
         self._update_table(table, y, sample_weight)
         return self._finish()
@@ -255,7 +256,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             task = "regression" if self._work.classes is None else "classification"
             y = read_rows(table.owner, y, table.n_rows)
             target, _ = read_encoder_target(table.owner, y, task, self._work.classes)
-        self._work.update(table, target, read_weight(table.owner, sample_weight, table.n_rows))
+        self._work.update(table, target, read_weight(table.owner, sample_weight, table.n_rows, whole=False))
 
     def _finish(self) -> Self:
         """End the fit that `_begin` began."""

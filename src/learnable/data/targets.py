@@ -45,8 +45,8 @@ LARGEST_WEIGHT = 1e100
 LARGEST_TARGET = 1e300
 
 
-def read_weight(owner: str, weight: Any, n_rows: int) -> NDArray[np.float64] | None:
-    """Return the weights as float64; a single number is every row's weight."""
+def read_weight(owner: str, weight: Any, n_rows: int, *, whole: bool = True) -> NDArray[np.float64] | None:
+    """Return the weights as float64; a single number is every row's weight. A piece of a table may have none at all."""
     if weight is None:
         return None
     name = "sample_weight"
@@ -68,7 +68,7 @@ def read_weight(owner: str, weight: Any, n_rows: int) -> NDArray[np.float64] | N
             f"{owner}: sample_weight runs from {positive.min():.3g} to {positive.max():.3g}; beyond 1e-100 and 1e100 "
             "sums of weights mean nothing. Divide them by their mean, or leave rows out with weight 0."
         )
-    if not values.any():
+    if whole and not values.any():
         raise DataError(f"{owner}: sample_weight is zero for every row; at least one row needs a positive weight.")
     return values
 
