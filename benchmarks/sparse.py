@@ -253,7 +253,8 @@ ROWS = (
         logistic_quality, targets=ONCE, tolerance=1e-6,
     ),
     Row(
-        "logistic_l1_sparse", "L1 logistic, sparse", "50k×100k, 0.1 % filled", logistic_data(50_000, 100_000, 0.001, 20.0),
+        "logistic_l1_sparse", "L1 logistic, sparse", "50k×100k, 0.1 % filled",
+        logistic_data(50_000, 100_000, 0.001, 20.0),
         logistic_contenders(), logistic_quality, targets=ONCE, tolerance=1e-6,
     ),
 )  # fmt: skip

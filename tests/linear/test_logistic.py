@@ -276,10 +276,10 @@ def test_one_class_is_an_error():
         LogisticRegression().fit(X, np.ones(60, dtype=int))
 
 
-def test_the_penalty_must_be_l2():
+def test_the_share_of_the_l1_penalty_is_between_zero_and_one():
     X, codes = draw()
     with pytest.raises(ParameterError, match="LogisticRegression: l1_ratio must be"):
-        LogisticRegression(l1_ratio=0.5).fit(X, codes)
+        LogisticRegression(l1_ratio=1.5).fit(X, codes)
 
 
 # ---- predictions ----

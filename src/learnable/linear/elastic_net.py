@@ -47,6 +47,10 @@ from ._base import LinearRegressorModel
 Array = NDArray[np.float64]
 
 PRECOMPUTE = Boolean() | Options("auto") | Matches(lambda v: hasattr(v, "__array__"), "a Gram matrix")
+_POLISH = 100  # epochs
+_NEAR, _STEP, _LOOSE = 100.0, 3.0, 1e-3  # λ_max/λ from which larger penalties come first, their ratio, their gap
+_CHEAP = 2**18  # elements of a Gram matrix
+_ROUNDING = 1e-14
 SPARSE_PARAMETERS: dict[str, Rule] = {
     "fit_intercept": Boolean(),
     "copy_X": Boolean(),
@@ -288,7 +292,30 @@ def penalised_fit(solver: WorkingSet, model: Any, alpha: float, l1_ratio: float,
     penalty = penalty_of(solver.design, alpha, l1_ratio, getattr(model, "positive", False))
     if not (np.isfinite(solver.design.norm).all() and np.isfinite(solver.design.square)):
         raise DataError(f"{type(model).__name__}: the squares of these columns or targets overflow; rescale them.")
-    return solver.solve(penalty, tol=model.tol, max_iter=model.max_iter, progress=run.progress)
+    spent = _approach(solver, penalty, model.max_iter, run)
+    fit = solver.solve(penalty, tol=model.tol, max_iter=model.max_iter - spent, progress=run.progress)
+    fit = fit._replace(n_iter=spent + fit.n_iter)
+    left = min(_POLISH, model.max_iter - fit.n_iter)
+    if not fit.converged or left <= 0 or len(solver.columns) ** 2 > _CHEAP:
+        return fit
+    # A small problem is solved to rounding: coefficients move by about the root of the gap.
+    polished = solver.solve(penalty, tol=_ROUNDING, max_iter=left, progress=run.progress)
+    return polished._replace(n_iter=fit.n_iter + polished.n_iter) if polished.value < fit.value else fit
+
+
+def _approach(solver: WorkingSet, penalty: Penalty, max_iter: int, run: Run) -> int:
+    """Come from zero by a few larger penalties, loosely: near an exact fit the support is hard to find at once."""
+    if solver.model is None or solver.model.W.any() or penalty.l1.min(initial=np.inf) <= 0:
+        return 0
+    ratio = float(np.abs(solver.gradient).max(initial=0.0) / penalty.l1[0])
+    spent = 0
+    if ratio <= _NEAR:
+        return spent
+    for factor in np.geomspace(ratio, 1.0, 2 + int(np.log(ratio) / np.log(_STEP)))[1:-1].tolist():
+        larger = Penalty(factor * penalty.l1, penalty.l2, penalty.positive)
+        if spent < max_iter and not run.out_of_time:
+            spent += solver.solve(larger, tol=_LOOSE, max_iter=max_iter - spent).n_iter
+    return spent
 
 
 def one_target(table: Table, target: int) -> Blocks:

@@ -32,6 +32,7 @@ from .ridge_cv import _splits
 
 Array = NDArray[np.float64]
 
+_STRIDE = 10  # every tenth α of the grid leads the last fit to the chosen one
 _FOLD = 1e-3  # share of the tolerance on the folds: errors of neighbouring α differ by little
 
 
@@ -174,7 +175,10 @@ class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
         same = single or np.ndim(self.alphas) > 0
         self.mse_path_ = mse[0] if single else mse
         self.alphas_ = grids[0] if same else np.array(grids)
-        fit = penalised_fit(WorkingSet(design), self, self.alpha_, self.l1_ratio_, run)
+        solver = WorkingSet(design)
+        for alpha in grids[best][chosen % _STRIDE : chosen : _STRIDE].tolist():
+            penalised_fit(solver, self, alpha, self.l1_ratio_, run)
+        fit = penalised_fit(solver, self, self.alpha_, self.l1_ratio_, run)
         self._set_coefficients(fit.W, design.y_mean - design.x_mean @ fit.W, ())
         self.n_iter_, self.dual_gap_ = max(1, fit.n_iter), fit.gap.gap / design.weight
         return Certificate("gap", fit.value, self.tol, fit.value, self.n_iter_)

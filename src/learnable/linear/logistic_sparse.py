@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 from ..core.run import Progress, no_progress
 from ..core.threads import one_thread_blas
-from ..data.blocks import Blocks, Part
+from ..data.blocks import Block, Blocks, Part
 from ..solvers.coordinate import GramQuadratic, Penalty, descend
+from ..solvers.moments import sparse_products
 from ..solvers.problem import Evaluation
 from .likelihood import ClassSums, LogisticProblem
 
@@ -90,13 +91,28 @@ class Composite:
         sums = problem.sums
         some = ClassSums(sums.weight, sums.x[:, columns], sums.square[columns], sums.centre[columns])
         blocks = Blocks(parts)
-        inner = LogisticProblem(blocks, some, np.inf, intercept=problem.intercept, n_jobs=problem.n_jobs)
+        inner = _WorkingLikelihood(blocks, some, np.inf, intercept=problem.intercept, n_jobs=problem.n_jobs)
         return Composite(inner, self.C, self.l1, self.l2)
 
     def thinned(self, stride: int) -> Composite | None:
         """Return the problem on every `stride`-th row."""
         inner = self.likelihood.thinned(stride)
         return None if inner is None else Composite(inner, self.C, self.l1, self.l2)
+
+
+class _WorkingLikelihood(LogisticProblem):
+    """The likelihood in working columns, of which there may be thousands: its Hessian is centred in O(k²)."""
+
+    def _second_moment(self, block: Block, weight: Array) -> Array:
+        if not self.sparse:
+            return super()._second_moment(block, weight)
+        M = sparse_products(Block(block.X, None, weight, block.start), self.centre, np.zeros(0))
+        if self.centre.any():
+            first = M[0].copy()
+            first[1:] -= self.centre * first[0]  # Σ s (1, x − c)
+            M[1:, 1:] -= np.outer(self.centre, M[0, 1:]) + np.outer(first[1:], self.centre)
+            M[0], M[:, 0] = first, first
+        return M
 
 
 def _take(X: Any, columns: NDArray[np.intp]) -> Any:

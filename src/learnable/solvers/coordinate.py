@@ -202,7 +202,7 @@ def descend(
             return Descent(gap, n_epochs, stopped)
         iterates = [model.W.copy()]
         largest = 0.0
-        for _ in range(_BATCH):
+        for _ in range(min(_BATCH, max_epochs - n_epochs)):
             largest = model.epochs(penalty, 1, 0.0)
             iterates.append(model.W.copy())
             if largest <= 1e-32 * base:
