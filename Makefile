@@ -12,7 +12,7 @@ test: $(VENV)/.installed-test lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not long" -q
 
 test-full: $(VENV)/.installed-test lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile -q
+	LEARNABLE_HYPOTHESIS=explore $(BIN)/python -m pytest -n 2 --dist loadfile -q
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.svm
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from tests.linear.svm_tables import several_classes, two_classes, weights_of
@@ -198,6 +198,7 @@ def test_sparse_rows_are_the_same_problem():
     C=st.sampled_from([1e-4, 1.0, 1e4]),
     spoil=st.sampled_from(["nothing", "duplicate", "constant", "zero rows", "separable"]),
 )
+@example(seed=229, n=4, d=5, scale=1e-8, loss="hinge", C=1e4, spoil="nothing")  # rows at the kink, at full cost
 def test_any_table_is_certified(seed, n, d, scale, loss, C, spoil):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) * scale ** rng.integers(0, 2, d)

@@ -34,7 +34,8 @@ def linear_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     values = []
     for k, w in enumerate(W):
         label = np.where(codes == (1 if len(model.classes_) == 2 else k), 1, -1).astype(np.longdouble)
-        short = np.maximum(1 - label * _scores(rows, w, bias), 0)
+        edge = 1 - label * _scores(rows, w, bias)
+        short = np.maximum(edge, 0)
         if model.penalty == "l1":
             values.append((_l1_gap(rows, label, cost, w, bias, short), _ROUNDING))
             continue
@@ -43,7 +44,7 @@ def linear_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         loss = (cost * (short * short if squared else short)).sum()
         linear = alpha.sum()
         values.append(
-            _gap(rows, w, bias, loss, linear, label * alpha, cost, squared, bool((alpha >= 0).all()), cost.sum())
+            _gap(rows, w, bias, loss, linear, label * alpha, cost, edge, squared, bool((alpha >= 0).all()), cost.sum())
         )
     value, rounding = np.max(values, axis=0)
     return Recheck(float(value), float(rounding), fingerprint)
@@ -58,7 +59,8 @@ def linear_svr(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     W, bias = _weights(model)
     t, epsilon = rows.y[:, 0].astype(np.longdouble), np.longdouble(model.epsilon)
     residual = t - _scores(rows, W[0], bias)
-    short = np.maximum(abs(residual) - epsilon, 0)
+    edge = abs(residual) - epsilon
+    short = np.maximum(edge, 0)
     squared = model.loss == "squared_epsilon_insensitive"
     dual = _dual_of(model, _kept(sample_weight))
     beta = 2 * cost * short * np.sign(residual) if dual is None else dual[0]
@@ -66,7 +68,7 @@ def linear_svr(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     at_zero = np.maximum(abs(t) - epsilon, 0)
     start_value = (cost * (at_zero * at_zero if squared else at_zero)).sum()
     linear = (t * beta - epsilon * abs(beta)).sum()
-    value, rounding = _gap(rows, W[0], bias, loss, linear, beta, cost, squared, True, start_value)
+    value, rounding = _gap(rows, W[0], bias, loss, linear, beta, cost, edge, squared, True, start_value)
     return Recheck(float(value), float(rounding), _fingerprint(rows))
 
 
@@ -140,13 +142,15 @@ def _gap(
     linear: Any,
     beta: Array,
     cost: Array,
+    edge: Array,
     squared: bool,
     feasible: bool,
     start_value: Any,
 ) -> tuple[Any, Any]:
     """Return the relative gap of P = ½‖w‖² + loss and D = linear − ½‖Σβx‖² (− Σβ²/4c), infinite outside the box.
 
-    Besides, how far float64 may have been off: every row's score and term, and the sum Σβx, which may cancel.
+    Besides, how far float64 may have been off: every row's score and term, and the sum Σβx, which may cancel. A row at
+    the loss's kink (`edge` is zero there) may fall on its steep side, where the score's error counts at full cost.
     """
     if len(beta) != len(cost):
         raise VerificationError(f"verify: the model has {len(beta)} dual coefficients for {len(cost)} rows.")
@@ -161,7 +165,8 @@ def _gap(
     size = max(dual, start_value * 1e-8)
     noise = np.sqrt((blurred**2).sum())
     slope = np.sqrt(((w - u) ** 2).sum()) if squared else np.sqrt((u * u).sum())
-    terms = _EPSILON * (primal + abs(linear) + (abs(beta) * reach).sum())
+    steep = np.where(edge > -_EPSILON * reach, cost, abs(beta))
+    terms = _EPSILON * (primal + abs(linear) + (steep * reach).sum())
     return _relative(primal, dual, start_value), (noise * (noise + slope) + terms) / size if size > 0 else 0.0
 
 
