@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from learnable.plots import labelled_lines
+from learnable.plots import labelled_lines, side_by_side
 from learnable.risk import losses
 
 FOLDER = Path(sys.argv[1]) if len(sys.argv) > 1 else None
@@ -23,7 +23,7 @@ def keep(name, figure):
 
 # 1. What a classifier minimises instead of its errors: convex functions of the margin yz. Those above the 0/1 loss
 # bound the error; the logistic loss does so in bits, that is, divided by log 2.
-margin = np.linspace(-2.5, 3.0, 1101)
+margin = np.sort(np.r_[np.linspace(-2.5, 3.0, 221), -1e-9, 1e-9])  # the 0/1 loss jumps at zero
 ones = np.ones_like(margin)
 error = losses.ZeroOneLoss().value(ones, margin)
 surrogates = {
@@ -46,7 +46,7 @@ for name, value in surrogates.items():
     print(f"  {name:14s} {bound}")
 
 # 2. What a regression minimises: how much an outlier pulls is the slope far out.
-residual = np.linspace(-3.0, 3.0, 601)
+residual = np.linspace(-3.0, 3.0, 121)
 zero = np.zeros_like(residual)
 of_residual = {
     "squared": losses.SquaredLoss(),
@@ -64,7 +64,7 @@ for name, loss in of_residual.items():
     print(f"  {name:14s} {loss.gradient(zero, residual)[-1]:.1f}")
 
 # 3. The sets |x|^p + |y|^p ≤ 1: corners on the axes, which set coefficients to zero, for p ≤ 1; convex for p ≥ 1.
-angle = np.linspace(0.0, 2.0 * np.pi, 2001)
+angle = np.linspace(0.0, 2.0 * np.pi, 481) + np.pi / 4
 direction = np.array([np.cos(angle), np.sin(angle)])
 
 
@@ -86,3 +86,25 @@ for name, p in powers.items():
     middle = np.array([0.5, 0.5])
     size = middle.max() if np.isinf(p) else (middle**p).sum() ** (1.0 / p)
     print(f"  {name:14s} measures {size:.3f}: {'convex' if size <= 1 + 1e-12 else 'not convex'}")
+
+# 4. Why corners make zeros: the least error within a ball lies where an ellipse of equal error first touches it.
+H, centre = np.array([[1.4, 0.6], [0.6, 1.0]]), np.array([0.3, 1.8])  # error (w − centre)ᵀH(w − centre)
+ellipse = np.linalg.solve(np.linalg.cholesky(H).T, direction)
+panels = []
+print("\nThe least error within the ball of")
+for name, p in {"p = 1 (lasso)": 1.0, "p = 2 (ridge)": 2.0}.items():
+    ball = boundary(p)
+    away = ball - centre[:, None]
+    error = (away * (H @ away)).sum(axis=0)
+    best = ball[:, error.argmin()]
+    sizes = np.sqrt(error.min() * np.array([0.15, 0.5, 1.0]))
+    rings = np.hstack([np.c_[centre[:, None] + size * ellipse, [np.nan, np.nan]] for size in sizes])
+    panels.append(
+        labelled_lines(
+            {"ball": tuple(ball), "error": tuple(rings), "optimum": tuple(best[:, None] + 0.035 * direction)},
+            x_range=(-1.4, 2.2), y_range=(-1.1, 2.5), square=True, reference="ball",
+            title=f"Ball of {name}", x_label="first coefficient", y_label="second coefficient",
+        )
+    )  # fmt: skip
+    print(f"  {name} is at ({best[0]:.2f}, {best[1]:.2f})")
+keep("balls_and_errors", side_by_side(*panels, title="Ellipses of equal error touch the lasso's ball at a corner"))

@@ -1,6 +1,6 @@
 """Ridge and lasso paths on the prostate data: ridge shrinks every coefficient, the lasso sets them to zero one by one.
 
-The figures are SVG text; pass a folder to keep them: `python examples/plot_paths.py figures/`.
+Run with the name of a folder to get the figure as an SVG file: python examples/plot_paths.py figures
 """
 
 import os
@@ -11,16 +11,17 @@ import numpy as np
 from sklearn.datasets import load_diabetes
 
 import learnable as ln
-from learnable.plots import coefficient_paths
+from learnable.plots import coefficient_paths, side_by_side
 
 folder = Path(os.environ.get("LEARNABLE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 if (folder / "prostate.csv").is_file():
+    data = "prostate"
     table = np.genfromtxt(folder / "prostate.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
     names = [name for name in table.dtype.names if name not in ("train", "lpsa")]
     X, y = np.column_stack([table[name] for name in names]).astype(float), table["lpsa"].astype(float)
 else:  # the reference data are not part of the package
-    data = load_diabetes()
-    names, X, y = list(data.feature_names), data.data, data.target
+    data, loaded = "diabetes", load_diabetes()
+    names, X, y = list(loaded.feature_names), loaded.data, loaded.target
 X = (X - X.mean(axis=0)) / X.std(axis=0)
 
 model = ln.LassoCV(rule="1se", cv=10).fit(X, y)
@@ -37,12 +38,16 @@ print("columns in the order in which they enter:", ", ".join(entered))
 strengths = np.logspace(-1, 4, 100)
 ridge, _ = ln.ridge_path(X, y, strengths)
 chosen = ln.RidgeCV(alphas=strengths).fit(X, y).alpha_
-figures = {
-    "lasso": coefficient_paths(alphas, coefs, names=names, chosen=model.alpha_, title="Lasso path"),
-    "ridge": coefficient_paths(strengths, ridge.T, names=names, chosen=chosen, title="Ridge path"),
-}
-for name, figure in figures.items():
-    print(f"{name} path: {len(figure)} characters of SVG")
-    if len(sys.argv) > 1:
-        Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
-        (Path(sys.argv[1]) / f"{name}_path.svg").write_text(figure, encoding="utf-8")
+print(f"ridge path: {len(strengths)} penalties from one factorisation; leave-one-out chooses {chosen:.3g}")
+low, high = min(coefs.min(), ridge.min()), max(coefs.max(), ridge.max())
+shown = (low - 0.05 * (high - low), high + 0.05 * (high - low))
+figure = side_by_side(
+    coefficient_paths(
+        alphas, coefs, names=names, chosen=model.alpha_, y_range=shown, title="Lasso, rule of one standard error"
+    ),
+    coefficient_paths(strengths, ridge.T, names=names, chosen=chosen, y_range=shown, title="Ridge, leave-one-out"),
+    title=f"Lasso and ridge paths of the {data} data, with the chosen λ",
+)
+if len(sys.argv) > 1:
+    Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
+    (Path(sys.argv[1]) / "paths.svg").write_text(figure, encoding="utf-8")

@@ -1,17 +1,20 @@
-"""Every example runs, and shows the certificates it promises."""
+"""Every example runs, shows the certificates it promises, and draws the figures of the gallery."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.plots.svg import parse
 
 ROOT = Path(__file__).parents[1]
 EXPECTED = {
     "demo.py": ["closed-form: ", "gap: ", "verified: ", "NOT verified: ", "load: "],
     "plot_paths.py": ["LassoCV gap: ", "largest duality gap along the path", "ridge path: "],
     "plot_optimisers.py": ["the step is too long", "leaves the pass", "Closed form against gradient descent", "gap: "],
+    "plot_losses.py": ["never below the 0/1 loss", "not convex", "p = 1 (lasso) is at (0.00, 1.00)"],
     "linear_models.py": [
         "LinearRegression closed-form: ",
         "RidgeCV closed-form: ",
@@ -21,9 +24,17 @@ EXPECTED = {
 }
 
 
-def run_example(name, folder):
+#: Which example draws which figure of docs/gallery.md.
+FIGURES = {
+    "plot_losses.py": {"surrogate_losses", "regression_losses", "lp_balls", "balls_and_errors"},
+    "plot_optimisers.py": {"valley", "valley_convergence", "saddle", "cliff", "closed_form"},
+    "plot_paths.py": {"paths"},
+}
+
+
+def run_example(name, folder, *arguments):
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8"}
-    command = [sys.executable, "-W", "error::UserWarning", str(ROOT / "examples" / name)]
+    command = [sys.executable, "-W", "error::UserWarning", str(ROOT / "examples" / name), *arguments]
     done = subprocess.run(
         command, capture_output=True, encoding="utf-8", cwd=folder, env=environment, timeout=300, check=False
     )
@@ -33,11 +44,22 @@ def run_example(name, folder):
 
 @pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
 def test_example_runs(name, tmp_path):
-    printed = run_example(name, tmp_path)
+    (tmp_path / "empty").mkdir()
+    printed = run_example(name, tmp_path / "empty", *([str(tmp_path / "figures")] if name in FIGURES else []))
     for expected in EXPECTED.get(name, []):
         assert expected in printed
     assert "DOES NOT HOLD" not in printed
-    assert not list(tmp_path.iterdir()), "an example leaves no files behind"
+    assert not list((tmp_path / "empty").iterdir()), "an example leaves no files behind"
+    drawn = {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.glob("figures/*.svg")}
+    assert set(drawn) == FIGURES.get(name, set())
+    for figure in drawn.values():
+        parse(figure)
+        assert len(figure) < 120_000
+
+
+def test_the_gallery_asks_for_every_figure_and_no_other():
+    asked = re.findall(r"<!-- figure: (\w+) -->", (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8"))
+    assert sorted(asked) == sorted(set().union(*FIGURES.values()))
 
 
 def test_demo_verifies_every_model_and_catches_both_forgeries(tmp_path):

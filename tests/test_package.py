@@ -25,6 +25,7 @@ FIT_PROTOCOL = {"Estimator", "Run"}
 #: Tests about a package as a whole, which mirror no single file.
 WHOLE_PACKAGE = {
     "test_beyond_memory.py",
+    "test_certificates.py",
     "test_contract.py",
     "test_hostile_inputs.py",
     "test_refusals.py",

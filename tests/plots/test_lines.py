@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.plots.svg import parse
+from tests.plots.svg import elements, parse, points, texts
 
 from learnable.core.errors import DataError
 from learnable.plots import labelled_lines
@@ -35,3 +35,27 @@ def test_hostile_names_and_numbers():
         labelled_lines({})
     with pytest.raises(DataError, match="one length"):
         labelled_lines({"a": ([1.0], [1.0, 2.0])})
+
+
+def test_a_line_is_cut_where_it_leaves_the_range():
+    figure = labelled_lines({"x": ([0.0, 4.0], [0.0, 4.0])}, x_range=(0.0, 4.0), y_range=(0.0, 2.0))
+    (start, end) = points(next(node for node in elements(parse(figure), "path") if node.get("fill") == "none").get("d"))
+    whole = labelled_lines({"x": ([0.0, 2.0], [0.0, 2.0])}, x_range=(0.0, 4.0), y_range=(0.0, 2.0))
+    expected = points(next(node for node in elements(parse(whole), "path") if node.get("fill") == "none").get("d"))
+    np.testing.assert_allclose([start, end], expected, atol=0.02)
+
+
+def test_powers_are_straight_on_logarithmic_axes():
+    x = np.array([1.0, 10.0, 100.0])
+    root = parse(labelled_lines({"cube": (x, x**3)}, x_log=True, y_log=True))
+    drawn = points(next(node for node in elements(root, "path") if node.get("fill") == "none").get("d"))
+    np.testing.assert_allclose(drawn[1] - drawn[0], drawn[2] - drawn[1], atol=0.02)
+    assert {"10⁰", "10¹", "10²"} <= set(texts(root))
+
+
+def test_what_has_no_logarithm_breaks_the_line_and_no_range_may_hold_it():
+    root = parse(labelled_lines({"x": ([1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 2.0, 0.0, 4.0, 5.0])}, y_log=True))
+    (line,) = [node.get("d") for node in elements(root, "path") if node.get("fill") == "none"]
+    assert line.count("M") == 2
+    with pytest.raises(DataError, match="must be positive"):
+        labelled_lines(SERIES, y_range=(0.0, 1.0), y_log=True)

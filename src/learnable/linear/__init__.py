@@ -1,4 +1,8 @@
-"""Linear models: least squares, ridge, logistic regression."""
+"""Linear models, every fit with its certificate.
+
+Least squares, ridge, lasso and elastic net, with paths and cross-validated forms; logistic and softmax regression;
+support vector machines and the perceptron; Poisson, Gamma and Tweedie regression; polynomials and basis functions.
+"""
 
 import lazy_loader as _lazy
 

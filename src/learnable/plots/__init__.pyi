@@ -14,6 +14,7 @@ from .matrix import confusion_matrix as confusion_matrix
 from .optimization import convergence_plot as convergence_plot
 from .optimization import path_plot as path_plot
 from .optimization import trace_plot as trace_plot
+from .panels import side_by_side as side_by_side
 from .paths import coefficient_paths as coefficient_paths
 from .points import residual_plot as residual_plot
 from .points import scatter as scatter

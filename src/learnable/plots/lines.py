@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import DataError
-from .axes import MUTED, Frame, extent, numbers
-from .markup import Markup
-from .optimization import COLOURS, _legend
+from .axes import MUTED, Array, Frame, extent, numbers
+from .markup import Markup, tag
+from .optimization import COLOURS, legend_marks, pieces_within
 
 _LEGEND_WIDTH = 116.0
 
@@ -20,6 +20,8 @@ def labelled_lines(
     *,
     x_range: tuple[float, float] | None = None,
     y_range: tuple[float, float] | None = None,
+    x_log: bool = False,
+    y_log: bool = False,
     square: bool = False,
     reference: str | None = None,
     title: str = "Lines",
@@ -33,7 +35,9 @@ def labelled_lines(
     series : mapping of str to (x, y)
         Points of each line, in the order in which they are joined; a point that is not finite breaks it.
     x_range, y_range : (float, float), optional
-        What to show; by default everything.
+        What to show; by default everything. Lines are cut at its border.
+    x_log, y_log : bool
+        Whether an axis is logarithmic; points that are not positive then break the line.
     square : bool
         Whether one unit is as long on both axes, if the ranges are.
     reference : str, optional
@@ -56,25 +60,38 @@ def labelled_lines(
     if not series:
         raise DataError("labelled_lines: there is nothing to draw; pass at least one series.")
     points = {name: numbers("labelled_lines", x=x, y=y) for name, (x, y) in series.items()}
-    x_shown = x_range or extent(*(x for x, _ in points.values()))
-    y_shown = y_range or extent(*(y for _, y in points.values()))
+    points = {name: [_logs(x) if x_log else x, _logs(y) if y_log else y] for name, (x, y) in points.items()}
+    x_shown = _range(x_range, x_log) or extent(*(x for x, _ in points.values()))
+    y_shown = _range(y_range, y_log) or extent(*(y for _, y in points.values()))
     height = 340.0 if square else 260.0
-    frame = Frame.around(x_shown, y_shown, width=380.0 + _LEGEND_WIDTH, height=height, right=_LEGEND_WIDTH)
+    legend = _LEGEND_WIDTH if len(points) > 1 else 12.0
+    size: dict[str, Any] = {"height": height, "right": legend, "x_log": x_log, "y_log": y_log}
+    frame = Frame.around(x_shown, y_shown, width=380.0 + legend, **size)
     if square:
         side = frame.y.start - frame.y.end
-        width = frame.x.start + side + _LEGEND_WIDTH
-        frame = Frame.around(x_shown, y_shown, width=width, height=height, right=_LEGEND_WIDTH)
+        frame = Frame.around(x_shown, y_shown, width=frame.x.start + side + legend, **size)
     order = sorted(points, key=lambda name: name != reference)
     colours = iter(COLOURS * (1 + len(points) // len(COLOURS)))
     shades = {name: MUTED if name == reference else next(colours) for name in points}
-    marks = []
+    marks: list[Markup] = []
     for name in order:
-        xs, ys = points[name]
-        inside = (x_shown[0] <= xs) & (xs <= x_shown[1]) & (y_shown[0] <= ys) & (ys <= y_shown[1])
+        pieces = pieces_within(np.column_stack(points[name]), x_shown, y_shown)
+        d = "".join(frame.path(piece[:, 0], piece[:, 1]) for piece in pieces)
         width = 5.0 if name == reference else 1.8
-        line = frame.line(
-            xs, np.where(inside, ys, np.nan), stroke=shades[name], stroke_width=width, stroke_linejoin="round"
-        )
-        marks.append(line)
-    legend = _legend(frame, list(points), [shades[name] for name in points])
-    return frame.draw(title, *marks, *legend, x_label=x_label, y_label=y_label)
+        marks.append(tag("path", d=d, fill="none", stroke=shades[name], stroke_width=width, stroke_linejoin="round"))
+    if len(points) > 1:
+        marks += legend_marks(frame, list(points), [shades[name] for name in points])
+    return frame.draw(title, *marks, x_label=x_label, y_label=y_label)
+
+
+def _logs(values: Array) -> Array:
+    return np.asarray(np.log10(np.where(values > 0, values, np.nan)))
+
+
+def _range(shown: tuple[float, float] | None, log: bool) -> tuple[float, float] | None:
+    if shown is None or not log:
+        return shown
+    low, high = shown
+    if not 0 < low < high:
+        raise DataError(f"labelled_lines: the range of a logarithmic axis must be positive; got {shown!r}.")
+    return float(np.log10(low)), float(np.log10(high))

@@ -12,8 +12,8 @@ from ..core.errors import DataError
 from .axes import ACCENT, MUTED, Array, Frame, extent, numbers
 from .markup import Markup, clean, tag
 
-#: Colours that stay apart for colour-blind readers (Okabe and Ito, 2008), on light and dark pages.
-COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#7b7b7b")
+#: Colours that stay apart for colour-blind readers (after Okabe and Ito, 2008), to be seen on light and dark pages.
+COLOURS: Final = ("#2a86c8", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#a07c3a", "#8a8a8a")
 _MOST_POINTS: Final = 600  # of one line; more cannot be seen
 _DECADES: Final = 16  # below the top; what is lower is rounding
 _LEVELS: Final = 12
@@ -148,7 +148,7 @@ def path_plot(
             marks.append(tag("path", d=d, fill="none", stroke=MUTED, stroke_width=0.8, opacity=fade))
     for (name, points), colour in zip(paths.items(), _colours(paths), strict=True):
         marks.extend(_draw_path(frame, name, points, colour))
-    marks.extend(_legend(frame, list(paths), _colours(paths)) if len(paths) > 1 else [])
+    marks.extend(legend_marks(frame, list(paths), _colours(paths)) if len(paths) > 1 else [])
     return frame.draw(title, *marks, x_label=x_label, y_label=y_label)
 
 
@@ -213,7 +213,7 @@ def _draw_path(frame: Frame, name: str, points: Any, colour: str) -> list[Markup
     xs, ys = np.clip(path, -1e300, 1e300).T
     x, y = frame.x, frame.y
     inside = (xs >= x.low) & (xs <= x.high) & (ys >= y.low) & (ys <= y.high)
-    pieces = _clipped(path, inside, (x.low, x.high), (y.low, y.high))
+    pieces = pieces_within(path, (x.low, x.high), (y.low, y.high))
     d = "".join(frame.path(piece[:, 0], piece[:, 1]) for piece in pieces)
     marks = [
         tag("path", tag("title", name), d=d, fill="none", stroke=colour, stroke_width=1.8, stroke_linejoin="round")
@@ -229,7 +229,7 @@ def _draw_path(frame: Frame, name: str, points: Any, colour: str) -> list[Markup
     return marks
 
 
-def _clipped(path: Array, inside: Any, x: tuple[float, float], y: tuple[float, float]) -> Iterator[Array]:
+def pieces_within(path: Array, x: tuple[float, float], y: tuple[float, float]) -> Iterator[Array]:
     """Yield the parts of a path in a rectangle: each of its segments, cut at the border (Liang and Barsky's rule)."""
     piece: list[Any] = []
     for start, end in pairwise(path):
@@ -294,7 +294,7 @@ def _log_lines(
         frame.line(*_thinned(np.arange(len(values)), values), stroke=colour, stroke_width=1.8, stroke_linejoin="round")
         for values, colour in zip(logs.values(), shades, strict=True)
     ]
-    return frame.draw(title, *marks, *_legend(frame, list(rows), shades), x_label=x_label, y_label=y_label)
+    return frame.draw(title, *marks, *legend_marks(frame, list(rows), shades), x_label=x_label, y_label=y_label)
 
 
 def _thinned(xs: Any, ys: Array) -> tuple[Array, Array]:
@@ -304,7 +304,8 @@ def _thinned(xs: Any, ys: Array) -> tuple[Array, Array]:
     return np.asarray(xs[kept], dtype=np.float64), ys[kept]
 
 
-def _legend(frame: Frame, names: list[str], colours: list[str]) -> list[Markup]:
+def legend_marks(frame: Frame, names: list[str], colours: list[str]) -> list[Markup]:
+    """Return the names beside a frame, each with a stroke in its colour."""
     left, marks = frame.x.end + 12.0, []
     for row, (name, colour) in enumerate(zip(names, colours, strict=True)):
         at = frame.y.end + 10.0 + 17.0 * row
