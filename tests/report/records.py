@@ -298,7 +298,7 @@ def churn():
             },
             "confusion": {"labels": ["no", "yes"], "counts": [[929, 106], [171, 202]]},
             "coefficients": [
-                {"name": "contract=two year", "value": -1.31, "low": -1.52, "high": -1.1},
+                {"name": "contract=two year", "value": -1.31, "of": "log odds", "low": -1.52, "high": -1.1},
                 {"name": "tenure", "value": -0.82, "low": -0.91, "high": -0.73},
                 {"name": "monthly_charges", "value": 0.44, "low": 0.36, "high": 0.52},
             ],

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from learnable.core.errors import DataError, DataTypeError
-from learnable.linear import LinearRegression, LogisticRegression, Ridge
+from learnable.linear import LinearRegression, LinearSVC, LogisticRegression, PoissonRegressor, Ridge
 from learnable.report import Report, report
 
 
@@ -171,3 +171,17 @@ def test_what_cannot_be_reported_is_refused(table):
         report(model, X, ["a"] * 150)
     with pytest.raises(DataTypeError, match="no predict"):
         report(DBSCAN().fit(X), X, y)
+
+
+def test_coefficients_say_what_they_change(table):
+    X, y = table[X_COLUMNS], table["price"]
+    counts, classes = np.round(np.exp(y.clip(-2, 2))), (y > 0).astype(int)
+    fits = {
+        "change of the prediction for": Ridge().fit(X, y),
+        "change of the logarithm of the prediction": PoissonRegressor().fit(X, counts),
+        "change of the log odds": LogisticRegression().fit(X, classes),
+        "change of the score": LinearSVC().fit(X, classes),
+    }
+    targets = [y, counts, classes, classes]
+    for (words, model), target in zip(fits.items(), targets, strict=True):
+        assert words in report(model, X, target).html

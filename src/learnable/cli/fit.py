@@ -66,7 +66,7 @@ def fit(
         table,
         target or DEMO_TARGETS[data],
         groups=groups,
-        task=task,
+        task=task or only_task(model),
         drop=drop or [],
         keep=keep or [],
         source=data,
@@ -93,12 +93,9 @@ def build_model(name: str, settings: list[str], seed: int) -> Any:
 
     from ..core.errors import ParameterError
     from ..core.parameters import check_parameters
-    from ..core.registry import REGISTRY, estimator_names, registered_class
+    from ..core.registry import check_model_name, registered_class
 
-    known = [known for known in estimator_names() if REGISTRY[known].traits is not None]
-    if name not in known:
-        close = difflib.get_close_matches(name, known, 1) or known
-        raise ParameterError(f"fit: there is no model {name!r}; did you mean {', '.join(close)}?")
+    check_model_name("fit", name)
     cls: Any = registered_class(name)
     parameters = cls().get_params(deep=False)
     values = {}
@@ -135,6 +132,21 @@ def parse_value(text: str) -> Any:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return text
+
+
+def only_task(name: str) -> str | None:
+    """Return the task of a model that is made for one only: a regression model makes a column of few numbers one.
+
+    Examples
+    --------
+    >>> from learnable.cli.fit import only_task
+    >>> only_task("PoissonRegressor"), only_task("LogisticRegression")
+    ('regression', None)
+    """
+    from ..core.registry import REGISTRY
+
+    traits = REGISTRY[name].traits
+    return traits.tasks[0] if traits is not None and len(traits.tasks) == 1 else None
 
 
 def check_task(name: str, task: str) -> None:

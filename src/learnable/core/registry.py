@@ -7,11 +7,12 @@ tests read.
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Final
 
-from .errors import ModelFileError
+from .errors import ModelFileError, ParameterError
 
 
 @dataclass(frozen=True)
@@ -208,6 +209,15 @@ def registered_name(cls: type) -> str | None:
     """Return the name under which `cls` itself (not a subclass) is registered, or None."""
     entry = REGISTRY.get(cls.__name__)
     return cls.__name__ if entry and entry.path == f"{cls.__module__}:{cls.__qualname__}" else None
+
+
+def check_model_name(owner: str, name: str) -> None:
+    """Raise ParameterError, in the name of `owner`, unless the registry has a model of this name."""
+    known = [known for known in estimator_names() if REGISTRY[known].traits is not None]
+    if name not in known:
+        close = difflib.get_close_matches(name, known, 1)
+        hint = f"did you mean {close[0]}? " if close else ""
+        raise ParameterError(f"{owner}: there is no model {name!r}; {hint}`learnable models` lists them.")
 
 
 def estimator_names() -> list[str]:

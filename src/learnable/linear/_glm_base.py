@@ -71,6 +71,11 @@ class DevianceRegressor(RegressorMixin, LinearModel):
         """Return the power p of the variance function, and whether the link is the logarithm."""
         raise TypeError(f"{type(self).__name__} does not define _family")
 
+    @property
+    def log_link(self) -> bool:
+        """Whether the logarithm of the prediction is linear in the columns."""
+        return self._family()[1]
+
     def _fit(self, table: Table, run: Run) -> Certificate:
         power, log_link = self._family()
         with np.errstate(over="ignore", invalid="ignore"):
@@ -185,7 +190,7 @@ class DevianceRegressor(RegressorMixin, LinearModel):
         """
         scores = self._score_rows(X)
         with np.errstate(over="ignore"):
-            return np.exp(scores) if self._family()[1] else scores
+            return np.exp(scores) if self.log_link else scores
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return D², the share of the deviance explained: 1 − deviance(y, μ)/deviance(y, ȳ).

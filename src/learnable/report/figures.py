@@ -166,7 +166,7 @@ def _worst_confusions(numbers: Numbers, place: Place, labels: list[str], table: 
 
 
 def _coefficients(numbers: Numbers, place: Place, part: Any, metric: str) -> list[Figure]:
-    what = "prediction" if numbers.at("data", "task") == "regression" else "log odds"
+    what = next((entry["of"] for entry in part if isinstance(entry.get("of"), str)), "prediction")
     # A comparison encodes the table and standardises numbers; a model that came alone was fitted as it was.
     encoded = numbers.at("subject") != "model"
     unit = "unit of the encoded column (a standard deviation of a number)" if encoded else "unit of the column"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ...core.errors import ParameterError
-from ...core.registry import REGISTRY, estimator_names, resolve
+from ...core.registry import REGISTRY, check_model_name, estimator_names, resolve
 
 _BASELINES = {
     "regression": ("sklearn.dummy:DummyRegressor", {"strategy": "mean"}, "baseline: the mean"),
@@ -104,12 +103,7 @@ def _suits(name: str, y: Any) -> bool:
 def _registered(name: str, task: str) -> list[Candidate]:
     if ":" in name:
         return [_by_path(name)]
-    if name not in estimator_names() or REGISTRY[name].traits is None:
-        known = [known for known in estimator_names() if REGISTRY[known].traits is not None]
-        close = difflib.get_close_matches(name, known, 1) or known
-        raise ParameterError(
-            f"compare: there is no model {name!r}; did you mean {', '.join(close)}? `learnable models` lists them."
-        )
+    check_model_name("compare", name)
     traits = REGISTRY[name].traits
     if traits is None or task not in traits.tasks:
         suited = [known for known in estimator_names() if _is_for(known, task)]

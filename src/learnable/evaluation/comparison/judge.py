@@ -187,5 +187,15 @@ def coefficients(model: Any, names: list[str], classes: list[str] | None, level:
     found = []
     for row, column in zip(*np.unravel_index(order, table.shape), strict=True):
         name = f"{names[column]} → {classes[row]}" if several and classes is not None else names[column]
-        found.append({"name": name, "value": table[row, column], "low": low[row, column], "high": high[row, column]})
+        ends = {"low": low[row, column], "high": high[row, column]}
+        found.append({"name": name, "value": table[row, column], "of": _scale_of(model), **ends})
     return found
+
+
+def _scale_of(model: Any) -> str:
+    """Return what a linear model's coefficients change."""
+    if hasattr(model, "predict_proba"):
+        return "log odds"
+    if hasattr(model, "decision_function"):
+        return "score"
+    return "logarithm of the prediction" if getattr(model, "log_link", False) else "prediction"
