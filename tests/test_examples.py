@@ -15,6 +15,7 @@ EXPECTED = {
     "plot_paths.py": ["LassoCV gap: ", "largest duality gap along the path", "ridge path: "],
     "plot_optimisers.py": ["the step is too long", "leaves the pass", "Closed form against gradient descent", "gap: "],
     "plot_losses.py": ["never below the 0/1 loss", "not convex", "p = 1 (lasso) is at (0.00, 1.00)"],
+    "plot_stein.py": ["better than the mean at every θ"],
     "linear_models.py": [
         "LinearRegression closed-form: ",
         "RidgeCV closed-form: ",
@@ -29,6 +30,7 @@ FIGURES = {
     "plot_losses.py": {"surrogate_losses", "regression_losses", "lp_balls", "balls_and_errors"},
     "plot_optimisers.py": {"valley", "valley_convergence", "saddle", "cliff", "closed_form"},
     "plot_paths.py": {"paths"},
+    "plot_stein.py": {"stein"},
 }
 
 

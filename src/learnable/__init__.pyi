@@ -3,6 +3,7 @@ from . import data as data
 from . import evaluation as evaluation
 from . import linear as linear
 from . import meta as meta
+from . import neighbors as neighbors
 from . import plots as plots
 from . import probability as probability
 from . import report as report
@@ -41,5 +42,8 @@ from .meta import OneVsOneClassifier as OneVsOneClassifier
 from .meta import OneVsRestClassifier as OneVsRestClassifier
 from .meta import TableModel as TableModel
 from .meta import select as select
+from .neighbors import KNeighborsClassifier as KNeighborsClassifier
+from .neighbors import KNeighborsRegressor as KNeighborsRegressor
+from .neighbors import NearestNeighbors as NearestNeighbors
 
 __version__: str

@@ -114,7 +114,7 @@ def test_predictive_distribution_is_student_t():
     model = LinearRegression().fit(X, y)
     distribution = model.predict_dist(X[:6])
     assert isinstance(distribution, StudentT)
-    assert distribution.shape == (6,)
+    assert distribution.batch_shape == (6,)
     assert np.all(distribution.df == 25)
     np.testing.assert_allclose(distribution.mean, model.predict(X[:6]), rtol=1e-13)
     np.testing.assert_allclose(distribution.interval(0.8), model.predict_interval(X[:6], 0.8), rtol=1e-13)

@@ -33,8 +33,8 @@ def test_parameters_are_copies_and_read_only():
 
 @pytest.mark.parametrize("distribution", MANY, ids=repr)
 def test_parameters_broadcast_and_results_have_their_shape(distribution):
-    assert distribution.shape == (3,)
-    for member in (distribution.mean, distribution.std, distribution.var, distribution.entropy()):
+    assert distribution.batch_shape == (3,)
+    for member in (distribution.mean, distribution.std, distribution.variance, distribution.entropy()):
         assert member.shape == (3,)
     for method in (distribution.logpdf, distribution.pdf, distribution.cdf, distribution.quantile):
         assert method(0.5).shape == (3,)
@@ -45,11 +45,11 @@ def test_parameters_broadcast_and_results_have_their_shape(distribution):
 
 @pytest.mark.parametrize("distribution", ONE, ids=repr)
 def test_scalars_stay_scalars(distribution):
-    assert distribution.shape == ()
+    assert distribution.batch_shape == ()
     members = [
         distribution.mean,
         distribution.std,
-        distribution.var,
+        distribution.variance,
         distribution.entropy(),
         *distribution.interval(),
     ]
@@ -69,8 +69,8 @@ def test_an_array_of_distributions_equals_its_members(many, one):
 
 @pytest.mark.parametrize("distribution", [*ONE, *MANY], ids=repr)
 def test_samples_have_their_shape_and_their_seed(distribution):
-    assert distribution.sample(5, random_state=0).shape == (5, *distribution.shape)
-    assert distribution.sample((2, 4), random_state=0).shape == (2, 4, *distribution.shape)
+    assert distribution.sample(5, random_state=0).shape == (5, *distribution.batch_shape)
+    assert distribution.sample((2, 4), random_state=0).shape == (2, 4, *distribution.batch_shape)
     assert np.array_equal(distribution.sample(5, random_state=0), distribution.sample(5, random_state=0))
     assert not np.array_equal(distribution.sample(5, random_state=0), distribution.sample(5, random_state=1))
     generator = np.random.default_rng(0)

@@ -18,7 +18,7 @@ X = MEAN + STD * np.array([-30.0, -8.0, -1.0, 0.0, 0.3, 5.0, 12.0])[:, None]
 def test_moments_and_entropy_against_scipy():
     assert np.array_equal(OURS.mean, MEAN)
     assert np.array_equal(OURS.std, STD)
-    np.testing.assert_allclose(OURS.var, THEIRS.var(), rtol=1e-15)
+    np.testing.assert_allclose(OURS.variance, THEIRS.var(), rtol=1e-15)
     np.testing.assert_allclose(OURS.entropy(), THEIRS.entropy(), rtol=1e-15)
 
 
@@ -68,7 +68,7 @@ def test_density_integrates_to_one_and_has_the_stated_moments():
 
 
 def test_log_density_is_that_of_an_exponential_family():
-    exponent = np.sum(OURS.natural_parameters * OURS.sufficient_statistics(X), axis=-1)
+    exponent = np.sum(OURS.natural_parameter * OURS.sufficient_statistic(X), axis=-1)
     density = OURS.log_base_measure(X) + exponent - OURS.log_partition
     # The three terms cancel where μ/σ is large; they are all of the size of the log-partition function.
     np.testing.assert_allclose(density, OURS.logpdf(X), rtol=1e-13, atol=1e-13 * OURS.log_partition.max())
@@ -80,7 +80,7 @@ def test_gradient_of_the_log_partition_function_is_the_mean_of_the_statistics():
         return Normal(eta[0] * std**2, std).log_partition
 
     distribution, h = Normal(0.7, 1.3), 1e-6
-    eta = distribution.natural_parameters
+    eta = distribution.natural_parameter
     slope = [(log_partition(eta + h * e) - log_partition(eta - h * e)) / (2 * h) for e in np.eye(2)]
     np.testing.assert_allclose(slope, [0.7, 0.7**2 + 1.3**2], rtol=1e-8)
 
@@ -92,8 +92,8 @@ integer_weights = arrays(np.int64, 7, elements=st.integers(1, 5))
 @given(x=samples)
 def test_fit_matches_the_mean_statistics(x):
     fit = Normal.fit_mle(x)
-    statistics = fit.sufficient_statistics(x).mean(axis=0)
-    expected = [fit.mean, fit.var + fit.mean**2]
+    statistics = fit.sufficient_statistic(x).mean(axis=0)
+    expected = [fit.mean, fit.variance + fit.mean**2]
     np.testing.assert_allclose(statistics, expected, rtol=1e-12, atol=1e-12)
 
 

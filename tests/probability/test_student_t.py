@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from learnable.core.errors import ParameterError
-from learnable.probability import Normal, StudentT
+from learnable.core.errors import DataError, ParameterError
+from learnable.probability import Normal, StudentT, student_t
 
 DF = np.array([0.3, 1.0, 1.5, 2.0, 2.5, 4.0, 30.0, 59.9, 60.1, 1e4])
 LOC, SCALE = np.linspace(-2.0, 3.0, DF.size), np.geomspace(0.01, 100.0, DF.size)
@@ -39,8 +39,8 @@ def test_moments_and_entropy_against_scipy():
     assert np.array_equal(np.isinf(OURS.std), DF <= 2)
     np.testing.assert_array_equal(OURS.mean[DF > 1], LOC[DF > 1])
     np.testing.assert_allclose(OURS.std[DF > 2], THEIRS.std()[DF > 2], rtol=1e-14)
-    np.testing.assert_allclose(OURS.var[DF > 2], THEIRS.var()[DF > 2], rtol=1e-14)
-    assert np.all(np.isinf(OURS.var[DF <= 2]))
+    np.testing.assert_allclose(OURS.variance[DF > 2], THEIRS.var()[DF > 2], rtol=1e-14)
+    assert np.all(np.isinf(OURS.variance[DF <= 2]))
     np.testing.assert_allclose(OURS.entropy(), THEIRS.entropy(), rtol=1e-12)
 
 
@@ -123,7 +123,7 @@ def test_density_integrates_to_the_cdf_and_the_entropy(df):
 def test_variance_is_the_second_moment(df):
     distribution = StudentT(df, 0.0, 1.7)
     half = integrate.quad(lambda x: x * x * distribution.pdf(x), 0, np.inf, limit=400, epsrel=1e-10)[0]
-    assert 2 * half == pytest.approx(distribution.var, rel=1e-6)
+    assert 2 * half == pytest.approx(distribution.variance, rel=1e-6)
 
 
 @pytest.mark.parametrize("df", [0.2, 1.0, 59.9, 60.1, 1e3, 1e8])
@@ -179,3 +179,49 @@ def test_interval_predicts_the_next_normal_observation():
 def test_bad_parameters(parameters, message):
     with pytest.raises(ParameterError, match=f"StudentT: {message}"):
         StudentT(**parameters)
+
+
+def test_fit_is_at_least_as_likely_as_scipys():
+    x = StudentT(3.0, 1.0, 2.0).sample(500, random_state=0)
+    ours, theirs = StudentT.fit_mle(x), stats.t.fit(x)
+    assert ours.logpdf(x).sum() >= stats.t.logpdf(x, *theirs).sum() - 1e-9
+    np.testing.assert_allclose([ours.df, ours.loc, ours.scale], theirs, rtol=1e-2)
+
+
+def test_fit_solves_the_likelihood_equations():
+    x = StudentT(3.0, 1.0, 2.0).sample(300, random_state=1)
+    fit = StudentT.fit_mle(x, df=4.0)
+    t = (x - fit.loc) / fit.scale
+    weight = 5.0 / (4.0 + t**2)
+    assert abs(np.mean(weight * t)) < 1e-12
+    assert np.mean(weight * t**2) == pytest.approx(1.0, abs=1e-11)
+    assert fit.df == 4.0
+
+
+def test_em_never_lowers_the_likelihood():
+    x = StudentT(1.5).sample(100, random_state=2)
+    w, df = np.ones(100), np.asarray(1.5)
+    path = [(5.0, 3.0)]
+    for _ in range(30):
+        path.append(_one_step(x, w, df, path[-1]))
+    likelihood = [StudentT(1.5, m, s).logpdf(x).sum() for m, s in path]
+    assert np.all(np.diff(likelihood) > -1e-10) and likelihood[-1] > likelihood[0] + 1.0
+
+
+def _one_step(x, w, df, point):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(student_t, "_MAX_STEPS", 1)
+        return student_t._em(x, w, df, point, tolerance=0.0)
+
+
+def test_normal_samples_have_many_degrees_of_freedom():
+    x = np.random.default_rng(3).normal(size=2000)
+    fit = StudentT.fit_mle(x)
+    assert fit.df > 20 and fit.loc == pytest.approx(x.mean(), abs=0.01)
+
+
+def test_fit_refuses_a_value_that_is_too_frequent():
+    with pytest.raises(DataError, match="so many samples have one value that with df = 2"):
+        StudentT.fit_mle([1.0] * 9 + [2.0], df=2.0)
+    with pytest.raises(DataError, match="two distinct values"):
+        StudentT.fit_mle([1.0, 1.0])

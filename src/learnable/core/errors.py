@@ -36,3 +36,7 @@ class NoRootError(LearnableError, ArithmeticError):
 
 class SeparableDataError(DataError):
     """A likelihood without a maximum: a linear rule separates the classes and nothing bounds the weights."""
+
+
+class NotExponentialFamilyError(LearnableError, AttributeError):
+    """What only exponential families have, asked of a distribution that is none."""

@@ -70,6 +70,7 @@ class Traits:
 
 _REGRESSION, _CLASSES = ("regression",), ("binary", "multiclass")
 _RESIDUAL = "relative residual of the normal equations"
+_NEIGHBOURS = "that the neighbours found are the nearest rows"
 _LINEAR_REGRESSION = Traits("linear", _REGRESSION, False, True, _RESIDUAL)
 _SPARSE_REGRESSION = Traits("linear", _REGRESSION, False, True, "relative duality gap to the optimum")
 _DEVIANCE = Traits("linear", _REGRESSION, False, True, "relative duality gap, or relative gradient, of the deviance")
@@ -166,6 +167,19 @@ REGISTRY: Final[dict[str, Entry]] = {
         "learnable.linear.verify_sparse:multi_task",
         traits=_SPARSE_REGRESSION,
     ),
+    "KNeighborsClassifier": Entry(
+        "learnable.neighbors.classification:KNeighborsClassifier",
+        "learnable.neighbors.verify:neighbors",
+        traits=Traits("neighbors", _CLASSES, False, False, _NEIGHBOURS),
+        variants=({"n_neighbors": 5}, {"n_neighbors": 25, "weights": "distance"}),
+    ),
+    "KNeighborsRegressor": Entry(
+        "learnable.neighbors.regression:KNeighborsRegressor",
+        "learnable.neighbors.verify:neighbors",
+        traits=Traits("neighbors", _REGRESSION, False, False, _NEIGHBOURS),
+        variants=({"n_neighbors": 5}, {"n_neighbors": 25, "weights": "distance"}),
+    ),
+    "NearestNeighbors": Entry("learnable.neighbors.nearest:NearestNeighbors", "learnable.neighbors.verify:neighbors"),
     "TableEncoder": Entry("learnable.data.encoder:TableEncoder"),
     "TableModel": Entry("learnable.meta.table_model:TableModel", "learnable.meta.verify:table_model"),
     "OneVsRestClassifier": Entry(

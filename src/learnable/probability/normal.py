@@ -16,12 +16,22 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from ..core.errors import DataError
-from .base import Array, RandomState, Univariate, require
+from .base import (
+    Array,
+    ExponentialFamily,
+    RandomState,
+    Size,
+    Univariate,
+    check_sample,
+    require,
+    require_positive,
+    weighted_mean,
+)
 
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
-class Normal(Univariate):
+class Normal(Univariate, ExponentialFamily):
     """The normal distribution N(μ, σ²), or an array of them.
 
     Parameters
@@ -42,7 +52,7 @@ class Normal(Univariate):
     def __init__(self, mean: ArrayLike = 0.0, std: ArrayLike = 1.0) -> None:
         self._store(mean=mean, std=std)
         require(self, "mean", self.mean, np.isfinite(self.mean), "finite")
-        require(self, "std", self.std, (self.std > 0.0) & np.isfinite(self.std), "> 0 and finite")
+        require_positive(self, std=self.std)
 
     @classmethod
     def fit_mle(cls, x: ArrayLike, weights: ArrayLike | None = None) -> Self:
@@ -55,9 +65,8 @@ class Normal(Univariate):
         weights : array of shape (n,), optional
             Non-negative; a weight of 2 counts as the same sample twice.
         """
-        x, w = _check_sample(cls.__name__, x, weights)
-        share = w / w.sum()
-        mean = np.tensordot(share, x, axes=1)
+        x, w = check_sample(cls, x, weights)
+        mean = weighted_mean(x, w)
         spread = np.ptp(x, axis=0)
         if np.any(spread == 0.0):
             raise DataError(
@@ -65,7 +74,7 @@ class Normal(Univariate):
                 "its likelihood grows without bound as std falls to 0."
             )
         # Dividing by the spread keeps the squares of very large and very small deviations within the floats.
-        std = spread * np.sqrt(np.tensordot(share, np.square((x - mean) / spread), axes=1))
+        std = spread * np.sqrt(weighted_mean(np.square((x - mean) / spread), w))
         return cls(mean, std)
 
     @property
@@ -79,12 +88,18 @@ class Normal(Univariate):
         return self._parameters["std"]
 
     @property
-    def var(self) -> Array:
+    def variance(self) -> Array:
         """The variance σ²."""
         return np.square(self.std)
 
     def _entropy_in_nats(self) -> Array:
         return 0.5 + _HALF_LOG_2PI + np.log(self.std)
+
+    def _kl(self, other: Normal) -> Array:
+        # With r = σ_p/σ_q: ½(r² - 1 - log r² + ((μ_p - μ_q)/σ_q)²); r near 1 keeps its digits.
+        excess = (self.std - other.std) / other.std
+        spread = excess * (1.0 + 0.5 * excess) - np.log1p(excess)
+        return spread + 0.5 * np.square((self.mean - other.mean) / other.std)
 
     def _standardize(self, x: ArrayLike) -> Array:
         z: Array = (np.asarray(x, dtype=np.float64) - self.mean) / self.std
@@ -115,15 +130,15 @@ class Normal(Univariate):
         half_width = -self.std * ndtri(self._tail_probability(level))  # the lower tail keeps its digits
         return self.mean - half_width, self.mean + half_width
 
-    def sample(self, size: int | tuple[int, ...] = (), random_state: RandomState = None) -> Array:
+    def sample(self, size: Size = (), random_state: RandomState = None) -> Array:
         """Draw independent samples, of shape `size` followed by the shape of the distribution."""
         standard = np.random.default_rng(random_state).standard_normal(self._sample_shape(size))
         return self.mean + self.std * standard
 
     @property
-    def natural_parameters(self) -> Array:
+    def natural_parameter(self) -> Array:
         """The pair η = (μ/σ², -1/(2σ²)) along the last axis."""
-        precision = 1.0 / self.var
+        precision = 1.0 / self.variance
         return np.stack([self.mean * precision, -0.5 * precision], axis=-1)
 
     @property
@@ -131,7 +146,12 @@ class Normal(Univariate):
         """The log-partition function A(η) = μ²/(2σ²) + log σ."""
         return 0.5 * np.square(self.mean / self.std) + np.log(self.std)
 
-    def sufficient_statistics(self, x: ArrayLike) -> Array:
+    @property
+    def mean_statistic(self) -> Array:
+        """The mean (μ, μ² + σ²) of t(x)."""
+        return np.stack([self.mean, np.square(self.mean) + self.variance], axis=-1)
+
+    def sufficient_statistic(self, x: ArrayLike) -> Array:
         """Return t(x) = (x, x²) along a new last axis."""
         x = np.asarray(x, dtype=np.float64)
         return np.stack([x, np.square(x)], axis=-1)
@@ -140,18 +160,23 @@ class Normal(Univariate):
         """Return log h(x) = -½ log 2π, whatever x."""
         return np.full(np.shape(x), -_HALF_LOG_2PI)[()]
 
+    @classmethod
+    def from_natural_parameter(cls, natural_parameter: ArrayLike) -> Self:
+        """Return the member with η = (μ/σ², -1/(2σ²))."""
+        eta = np.asarray(natural_parameter, dtype=np.float64)
+        variance = -0.5 / eta[..., 1]
+        return cls(eta[..., 0] * variance, np.sqrt(variance))
 
-def _check_sample(owner: str, x: ArrayLike, weights: ArrayLike | None) -> tuple[Array, Array]:
-    """Return the samples of positive weight and their weights."""
-    x = np.asarray(x, dtype=np.float64)
-    if x.ndim == 0 or x.shape[0] == 0:
-        raise DataError(f"{owner}: fit_mle needs an array of at least one sample, got shape {x.shape}.")
-    w = np.ones(x.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
-    if w.shape != x.shape[:1]:
-        raise DataError(f"{owner}: weights must have one entry a sample, shape {x.shape[:1]}, got {w.shape}.")
-    if not np.all((w >= 0.0) & np.isfinite(w)) or not np.any(w > 0.0):
-        raise DataError(f"{owner}: weights must be finite, >= 0 and not all zero, got {w!r}.")
-    x, w = x[w > 0.0], w[w > 0.0]
-    if not np.all(np.isfinite(x)):
-        raise DataError(f"{owner}: samples must be finite, got NaN or infinity; leave them out or give them weight 0.")
-    return x, w
+    @classmethod
+    def from_mean_statistic(cls, mean_statistic: ArrayLike) -> Self:
+        """Return the member with the means (E x, E x²); the variance is their difference, and loses its digits.
+
+        Where the mean is far larger than the spread, `fit_mle` on the data keeps what this cannot.
+        """
+        first, second = np.moveaxis(np.asarray(mean_statistic, dtype=np.float64), -1, 0)
+        variance = second - np.square(first)
+        if not np.all(variance > 0.0):
+            raise DataError(
+                f"{cls.__name__}: the mean of x² must be above the square of the mean of x, got {second!s}."
+            )
+        return cls(first, np.sqrt(variance))

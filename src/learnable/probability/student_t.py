@@ -4,19 +4,31 @@ $$ p(x) = \frac{\Gamma(\frac{\nu+1}{2})}{\Gamma(\frac{\nu}{2}) \sqrt{\nu\pi}\, s
           \Bigl(1 + \frac{t^2}{\nu}\Bigr)^{-\frac{\nu+1}{2}}, \qquad t = \frac{x - m}{s} $$
 
 The predictive distribution of a normal sample of unknown variance; not an exponential family.
+
+Location and scale of greatest likelihood come from EM: x is normal with the precision u/s², and u has a Gamma
+distribution, so that
+E[u | x] = (ν + 1)/(ν + t²) are weights that spare outliers (Dempster, Laird and Rubin, 1977; the scale's step with the
+expanded parameter of Liu, Rubin and Wu, 1998). The degrees of freedom maximise what is left, the profile likelihood.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import minimize_scalar
 from scipy.special import betaln, digamma, gammaln, stdtr, stdtrit
 
-from .base import Array, RandomState, Univariate, require
+from ..core.errors import DataError
+from .base import Array, RandomState, Size, Univariate, check_sample, require, weighted_mean
+from .laplace import weighted_median
+from .quadrature import kl_by_quadrature
 
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+_DF_RANGE = (0.5, 1e6)
+_MAX_STEPS = 5000
 
 
 class StudentT(Univariate):
@@ -46,6 +58,26 @@ class StudentT(Univariate):
         require(self, "loc", self.loc, np.isfinite(self.loc), "finite")
         require(self, "scale", self.scale, (self.scale > 0.0) & np.isfinite(self.scale), "> 0 and finite")
 
+    @classmethod
+    def fit_mle(cls, x: ArrayLike, weights: ArrayLike | None = None, *, df: float | None = None) -> Self:
+        """Return the distribution of greatest likelihood, by EM.
+
+        Parameters
+        ----------
+        x : array of shape (n, ...)
+            Samples along the first axis; each position of the other axes gets a distribution of its own.
+        weights : array of shape (n,), optional
+            Non-negative; a weight of 2 counts as the same sample twice.
+        df : float, optional
+            The degrees of freedom, if known. Otherwise they are estimated, between ½ and 10⁶: below, the likelihood
+            is unbounded at every single sample; above, the distribution is normal.
+        """
+        x, w = check_sample(cls, x, weights)
+        columns = x.reshape(x.shape[0], -1)
+        fits = [_fit_column(column, w / w.max(), df) for column in columns.T]
+        nu, loc, scale = (np.reshape(part, x.shape[1:])[()] for part in zip(*fits, strict=True))
+        return cls(nu, loc, scale)
+
     @property
     def df(self) -> Array:
         """The degrees of freedom ν."""
@@ -67,7 +99,7 @@ class StudentT(Univariate):
         return np.where(self.df > 1.0, self.loc, np.nan)[()]
 
     @property
-    def var(self) -> Array:
+    def variance(self) -> Array:
         """The variance s² ν/(ν - 2); inf for ν <= 2."""
         return np.square(self.std)
 
@@ -80,6 +112,9 @@ class StudentT(Univariate):
     def _entropy_in_nats(self) -> Array:
         a = 0.5 * self.df
         return (a + 0.5) * _digamma_half_step(a) - _log_gamma_ratio(a) + _HALF_LOG_2PI + np.log(self.scale)
+
+    def _kl(self, other: StudentT) -> Array:
+        return kl_by_quadrature(self, other)
 
     def _standardize(self, x: ArrayLike) -> Array:
         t: Array = (np.asarray(x, dtype=np.float64) - self.loc) / self.scale
@@ -104,10 +139,55 @@ class StudentT(Univariate):
         half_width = -self.scale * _lower_quantile(self.df, np.asarray(self._tail_probability(level)))
         return self.loc - half_width, self.loc + half_width
 
-    def sample(self, size: int | tuple[int, ...] = (), random_state: RandomState = None) -> Array:
+    def sample(self, size: Size = (), random_state: RandomState = None) -> Array:
         """Draw independent samples, of shape `size` followed by the shape of the distribution."""
         standard = np.random.default_rng(random_state).standard_t(self.df, self._sample_shape(size))
         return self.loc + self.scale * standard
+
+
+def _fit_column(x: Array, w: Array, df: float | None) -> tuple[float, float, float]:
+    """Return (ν, m, s) of greatest likelihood for samples of positive weight."""
+    centre = weighted_median(x, w)
+    unit = weighted_mean(np.abs(x - centre), w)
+    if not unit > 0.0:
+        raise DataError(
+            "StudentT: fit_mle needs two distinct values of positive weight, got a constant: "
+            "its likelihood grows without bound as scale falls to 0."
+        )
+    z, point = (x - centre) / unit, (0.0, 1.0)
+
+    def profile(log_nu: float) -> float:
+        nonlocal point
+        nu = np.asarray(math.exp(log_nu))
+        point = _em(z, w, nu, point, tolerance=1e-8)  # whose error in the likelihood is the square of that
+        return -float(np.dot(w, _standard_logpdf(nu, (z - point[0]) / point[1]) - math.log(point[1])))
+
+    if df is None:
+        grid = np.log(np.geomspace(_DF_RANGE[1], _DF_RANGE[0], 15))  # from the normal end, where the likelihood is tame
+        best = int(np.argmin([profile(log_nu) for log_nu in grid]))
+        ends = grid[min(best + 1, 14)], grid[max(best - 1, 0)]
+        df = math.exp(minimize_scalar(profile, bounds=ends, method="bounded", options={"xatol": 1e-9}).x)
+    loc, scale = _em(z, w, np.asarray(df), point, tolerance=1e-13)
+    return df, float(centre + unit * loc), float(unit * scale)
+
+
+def _em(z: Array, w: Array, df: Array, start: tuple[float, float], tolerance: float) -> tuple[float, float]:
+    """Return location and scale of greatest likelihood for ν degrees of freedom."""
+    m, s = start
+    for _ in range(_MAX_STEPS):
+        u = w * (df + 1.0) / (df + np.square((z - m) / s))  # expectation: the samples' weights
+        new_m = float(u @ z / u.sum())  # maximisation
+        new_s = math.sqrt(float(u @ np.square(z - new_m)) / u.sum())
+        if new_s < 1e-10:
+            raise DataError(
+                f"StudentT: so many samples have one value that with df = {df:.3g} the likelihood grows without bound "
+                "as scale falls to 0; give a larger df."
+            )
+        done = abs(new_m - m) <= tolerance * s and abs(new_s - s) <= tolerance * s
+        m, s = new_m, new_s
+        if done:
+            break
+    return m, s
 
 
 def _standard_logpdf(df: Array, t: Array) -> Array:

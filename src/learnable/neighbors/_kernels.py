@@ -1,0 +1,245 @@
+"""Loops of the search for neighbours: distances in float64, the k best so far, and scans that call them.
+
+A *key* orders the rows as their distances do, and costs less: Σ|qᵢ − xᵢ|^p for a Minkowski distance, in units `unit`
+that keep the powers in range. The k best rows of a query are a heap of (key, row), the worst first; between equal keys
+the lower row number is better. Absent entries are (inf, `NO_ROW`).
+
+`power` says which key: 1, 2 or another p for Minkowski, `CHEBYSHEV` for the largest difference, `HAMMING` for the
+number of coordinates that differ.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.jit import kernel
+
+Array = NDArray[Any]
+
+NO_ROW: Final = 2**62
+CHEBYSHEV: Final = 0.0
+HAMMING: Final = -1.0
+_STRIP: Final = 64  # bounds that are compared at once
+_RUN: Final = 256  # rows that are measured at once
+
+
+@kernel
+def square_of(q: Array, X: Array, row: int, unit: float) -> float:
+    """Return Σ(qᵢ − xᵢ·unit)² for a row of X; q is in units of 1/unit already.
+
+    (The row is a number, not a view: views are counted references, which cost more than a short row.)
+    """
+    key = 0.0
+    for i in range(q.size):
+        gap = q[i] - X[row, i] * unit
+        key += gap * gap
+    return key
+
+
+@kernel
+def sparse_square_of(q_at: Array, q: Array, x_at: Array, x: Array, unit: float) -> float:
+    """Return Σ(qᵢ − xᵢ·unit)² of two sparse rows with sorted column numbers."""
+    key, a, b = 0.0, 0, 0
+    while a < q_at.size or b < x_at.size:
+        if b == x_at.size or (a < q_at.size and q_at[a] < x_at[b]):
+            gap = q[a]
+            a += 1
+        elif a == q_at.size or x_at[b] < q_at[a]:
+            gap = x[b] * unit
+            b += 1
+        else:
+            gap = q[a] - x[b] * unit
+            a += 1
+            b += 1
+        key += gap * gap
+    return key
+
+
+@kernel
+def offer(keys: Array, rows: Array, key: float, row: int) -> None:
+    """Put (key, row) in the place of the worst, if it is better."""
+    if key > keys[0] or (key == keys[0] and row >= rows[0]):
+        return
+    place, size = 0, keys.size
+    while True:
+        child = 2 * place + 1
+        if child >= size:
+            break
+        other = child + 1
+        if other < size and (keys[other] > keys[child] or (keys[other] == keys[child] and rows[other] > rows[child])):
+            child = other
+        if key > keys[child] or (key == keys[child] and row > rows[child]):
+            break
+        keys[place], rows[place] = keys[child], rows[child]
+        place = child
+    keys[place], rows[place] = key, row
+
+
+@kernel
+def sort_heaps(keys: Array, rows: Array) -> None:
+    """Turn each heap into a list from the best to the worst."""
+    for i in range(keys.shape[0]):
+        for size in range(keys.shape[1] - 1, 0, -1):
+            key, row = keys[i, 0], rows[i, 0]
+            last_key, last_row = keys[i, size], rows[i, size]
+            keys[i, size], rows[i, size] = np.inf, NO_ROW  # out of the heap: `offer` sees only the first `size`
+            keys[i, 0], rows[i, 0] = np.inf, NO_ROW
+            offer(keys[i, :size], rows[i, :size], last_key, last_row)
+            keys[i, size], rows[i, size] = key, row
+
+
+@kernel
+def scan_bounds(
+    bounds: Array,
+    first: int,
+    order: Array,
+    X: Array,
+    Q: Array,
+    units: Array,
+    own: Array,
+    scale: Array,
+    floor: Array,
+    keys: Array,
+    rows: Array,
+) -> None:
+    """Offer every row whose lower bound does not exclude it.
+
+    IN  bounds (m, t) float32: at most ½‖q − x‖² in the units of the screening, for queries 0…m−1 and rows
+        order[first…first + t − 1] of X; Q, units: the queries in units of their keys; own: a row that a query must
+        not get; a key in units of the screening is key·scale + floor, rounded up.
+    OUT keys, rows (m, k): the heaps.
+
+    The scan compares bits: the level is not negative, and then floats are ordered as their bits, read as integers.
+    """
+    level = np.empty(1, np.float32)
+    level_bits = level.view(np.int32)
+    for i in range(bounds.shape[0]):
+        row_bits, q, unit, skipped = bounds[i].view(np.int32), Q[i], units[i], own[i]
+        heap_keys, heap_rows = keys[i], rows[i]
+        level[0] = keys[i, 0] * scale[i] + floor[i]
+        for start in range(0, row_bits.size, _STRIP):
+            strip = row_bits[start : start + _STRIP]
+            lowest = strip[0]
+            for j in range(strip.size):
+                lowest = min(lowest, strip[j])
+            if lowest > level_bits[0]:
+                continue
+            for j in range(strip.size):
+                if strip[j] > level_bits[0]:
+                    continue
+                row = order[first + start + j]
+                if row == skipped:
+                    continue
+                key = square_of(q, X, row, unit)
+                if key <= heap_keys[0]:
+                    offer(heap_keys, heap_rows, key, row)
+                    level[0] = heap_keys[0] * scale[i] + floor[i]
+
+
+@kernel
+def scan_sparse_bounds(
+    bounds: Array,
+    first: int,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    q_indptr: Array,
+    q_indices: Array,
+    q_data: Array,
+    units: Array,
+    own: Array,
+    scale: Array,
+    floor: Array,
+    keys: Array,
+    rows: Array,
+) -> None:
+    """Do what `scan_bounds` does for sparse rows first…first + t − 1 and float64 bounds (t, m)."""
+    for j in range(bounds.shape[0]):
+        row = first + j
+        for i in range(bounds.shape[1]):
+            if bounds[j, i] > keys[i, 0] * scale[i] + floor[i] or row == own[i]:
+                continue
+            q_a, q_b, a, b = q_indptr[i], q_indptr[i + 1], indptr[row], indptr[row + 1]
+            key = sparse_square_of(q_indices[q_a:q_b], q_data[q_a:q_b], indices[a:b], data[a:b], units[i])
+            offer(keys[i], rows[i], key, row)
+
+
+@kernel
+def keys_of_run(q: Array, columns: Array, first: int, last: int, unit: float, power: float, out: Array) -> None:
+    """Write the keys of rows first…last − 1, given by columns (d, n): a column at a time, many rows at once."""
+    keys = out[: last - first]
+    keys[:] = 0.0
+    for i in range(q.size):
+        column, at = columns[i, first:last], q[i]
+        if power == 2.0:
+            for j in range(keys.size):
+                gap = at - column[j] * unit
+                keys[j] += gap * gap
+        elif power == 1.0:
+            for j in range(keys.size):
+                keys[j] += abs(at - column[j] * unit)
+        elif power == CHEBYSHEV:
+            for j in range(keys.size):
+                keys[j] = max(keys[j], abs(at - column[j] * unit))
+        elif power == HAMMING:
+            for j in range(keys.size):
+                keys[j] += at != column[j]
+        else:
+            for j in range(keys.size):
+                keys[j] += abs(at - column[j] * unit) ** power
+
+
+@kernel
+def scan_rows(columns: Array, Q: Array, units: Array, own: Array, power: float, keys: Array, rows: Array) -> None:
+    """Offer every row of a table that is given by columns (d, n)."""
+    n = columns.shape[1]
+    run = np.empty(_RUN)
+    for i in range(Q.shape[0]):
+        q, unit, skipped, heap_keys, heap_rows = Q[i], units[i], own[i], keys[i], rows[i]
+        for first in range(0, n, _RUN):
+            last = min(n, first + _RUN)
+            keys_of_run(q, columns, first, last, unit, power, run)
+            for j in range(last - first):
+                if run[j] <= heap_keys[0] and first + j != skipped:
+                    offer(heap_keys, heap_rows, run[j], first + j)
+
+
+@kernel
+def scan_keys(given: Array, first: int, own: Array, keys: Array, rows: Array) -> None:
+    """Offer rows first…first + t − 1, whose keys (m, t) are given."""
+    for i in range(given.shape[0]):
+        skipped, heap_keys, heap_rows = own[i], keys[i], rows[i]
+        for j in range(given.shape[1]):
+            if given[i, j] <= heap_keys[0] and first + j != skipped:
+                offer(heap_keys, heap_rows, given[i, j], first + j)
+
+
+@kernel
+def squares_of_pairs(X: Array, Q: Array, units: Array, queries: Array, rows: Array, out: Array) -> None:
+    """Write the keys of the pairs (queries[j], rows[j])."""
+    for j in range(rows.size):
+        i = queries[j]
+        out[j] = square_of(Q[i], X, rows[j], units[i])
+
+
+@kernel
+def sparse_squares_of_pairs(
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    q_indptr: Array,
+    q_indices: Array,
+    q_data: Array,
+    units: Array,
+    queries: Array,
+    rows: Array,
+    out: Array,
+) -> None:
+    """Write the keys of the pairs (queries[j], rows[j]) of sparse rows."""
+    for j in range(rows.size):
+        i, row = queries[j], rows[j]
+        q_a, q_b, a, b = q_indptr[i], q_indptr[i + 1], indptr[row], indptr[row + 1]
+        out[j] = sparse_square_of(q_indices[q_a:q_b], q_data[q_a:q_b], indices[a:b], data[a:b], units[i])

@@ -1,0 +1,298 @@
+"""What all neighbour models share: the training rows, the search over them, and what a fit proves.
+
+A fit stores the rows and builds the search (`metrics.build_search`). Its certificate compares, for a few rows, the
+distances found with those to all rows, sorted; a stranger with the data can do the same for any row (`verify.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.estimator import Estimator
+from ..core.parameters import N_JOBS, Matches, Nothing, Number, Options, Rule
+from ..core.run import Run
+from ..data.blocks import Block
+from ..data.door import Table, read_features
+from ._kernels import CHEBYSHEV, HAMMING
+from .metrics import MeasuredSearch, Metric, build_search, resolve_metric
+
+Array = NDArray[Any]
+
+#: Distances found and distances recomputed agree to this share.
+TOLERANCE = 1e-9
+_CHECKED_ROWS = 4
+
+COMMON_PARAMETERS: dict[str, Rule] = {
+    "n_neighbors": Number(low=1, integer=True),
+    "algorithm": Options("auto", "ball_tree", "kd_tree", "brute"),
+    "leaf_size": Number(low=1, integer=True),
+    "p": Number(low=0.0, low_open=True, finite=False) | Nothing(),
+    "metric": Matches(lambda v: isinstance(v, str) or callable(v), "the name of a metric, or a function of two rows"),
+    "metric_params": Matches(
+        lambda v: v is None or isinstance(v, Mapping), "a dict of the metric's parameters, or None"
+    ),
+    "n_jobs": N_JOBS,
+}
+WEIGHTS = Options("uniform", "distance") | Matches(callable, "a function of distances") | Nothing()
+
+
+class NeighborsModel(Estimator):
+    """A model that remembers its rows and finds the nearest of them."""
+
+    _parameters: ClassVar[dict[str, Rule]] = COMMON_PARAMETERS
+    #: Built from `rows_`; not stored in files, and built again when it is first needed after loading.
+    _index: MeasuredSearch | None = None
+
+    n_neighbors: int
+    algorithm: str
+    leaf_size: int
+    p: float
+    metric: Any
+    metric_params: Any
+    n_jobs: int | None
+    rows_: Any
+    targets_: Array
+    row_weights_: Array
+    n_samples_fit_: int
+    n_features_in_: int
+    effective_metric_: Any
+    effective_metric_params_: dict[str, Any]
+
+    def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
+        """Return the nearest training rows of each row of X, the nearest first; ties by row number.
+
+        Parameters
+        ----------
+        X : array, sparse array or dataframe of shape (n_queries, n_features), or None
+            Queries (with metric="precomputed", distances to the training rows). None: the training rows, each of which
+            is then not its own neighbour.
+        n_neighbors : int, optional
+            How many; by default the model's `n_neighbors`.
+        return_distance : bool
+            Whether distances are returned too.
+
+        Returns
+        -------
+        distances : array of shape (n_queries, n_neighbors)
+            Only if `return_distance`.
+        rows : array of shape (n_queries, n_neighbors)
+            Numbers of training rows.
+        """
+        check_is_fitted(self)
+        k = self._check_count(self.n_neighbors if n_neighbors is None else n_neighbors, X is None)
+        distances, rows = self._find(X, k)
+        return (distances, rows) if return_distance else rows
+
+    def kneighbors_graph(self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity") -> Any:
+        """Return the graph of neighbours as a sparse matrix of shape (n_queries, n_samples_fit).
+
+        Parameters
+        ----------
+        X, n_neighbors
+            As in `kneighbors`.
+        mode : {"connectivity", "distance"}
+            Whether an edge is 1.0 or the distance.
+        """
+        self._check_mode(mode)
+        distances, rows = self.kneighbors(X, n_neighbors)
+        values = np.ones(rows.size) if mode == "connectivity" else distances.ravel()
+        return self._graph(values, rows.ravel(), np.full(len(rows), rows.shape[1]))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        precomputed = self.metric == "precomputed"
+        tags.input_tags.sparse = not precomputed
+        tags.input_tags.pairwise = precomputed
+        tags.input_tags.positive_only = precomputed
+        return tags
+
+    def __getstate__(self) -> Any:
+        state = dict(super().__getstate__())
+        state.pop("_index", None)
+        return state
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        X, y, weight = _in_memory(table)
+        owner = type(self).__name__
+        metric = resolve_metric(owner, self.metric, 2 if self.p is None else self.p, self.metric_params)
+        if metric.name == "precomputed" and X.shape[0] != X.shape[1]:
+            raise DataError(f"{owner}: Precomputed matrix must be a square matrix; got shape {X.shape}.")
+        self.rows_ = X.copy() if sp.issparse(X) else np.array(X, order="C")  # the caller may change X later
+        self.n_samples_fit_ = X.shape[0]
+        self.effective_metric_, self.effective_metric_params_ = metric
+        if y is not None:
+            self.targets_ = np.array(y)
+        if weight is not None:
+            self.row_weights_ = np.array(weight)
+        self._index = self._build()
+        return Certificate("closed-form", self._largest_error(run), TOLERANCE)
+
+    def _build(self) -> MeasuredSearch:
+        metric = Metric(self.effective_metric_, self.effective_metric_params_)
+        k = min(self.n_neighbors, self.n_samples_fit_)
+        return build_search(type(self).__name__, self.rows_, metric, k, self.algorithm, self.leaf_size)
+
+    def _searching(self) -> MeasuredSearch:
+        """Return the search; after loading, and after `rows_` were changed, it is built again."""
+        if self._index is None or self._index.rows is not self.rows_:
+            self._index = self._build()
+        return self._index
+
+    def _find(self, X: Any, k: int) -> tuple[Array, Array]:
+        """Return distances and rows of the k nearest."""
+        index = self._searching()
+        Q, own = (self.rows_, np.arange(self.n_samples_fit_)) if X is None else (read_features(self, X), None)
+        Q = index.prepare(Q)
+        keys, rows = index.search.nearest(Q, k, own, self.n_jobs)
+        return index.measure(keys, index.search.units(Q)[:, None]), rows
+
+    def _check_count(self, k: Any, excludes_itself: bool = False) -> int:
+        owner = type(self).__name__
+        if not COMMON_PARAMETERS["n_neighbors"].allows(k):
+            if isinstance(k, (int, np.integer)):
+                raise ParameterError(f"{owner}: Expected n_neighbors > 0. Got {k}.")
+            raise TypeError(f"{owner}: n_neighbors does not take {type(k)} value, enter integer value")
+        available = self.n_samples_fit_ - int(excludes_itself)
+        if k > available:
+            relation = "<" if excludes_itself else "<="
+            raise DataError(
+                f"{owner}: Expected n_neighbors {relation} n_samples_fit, but n_neighbors = {k}, "
+                f"n_samples_fit = {self.n_samples_fit_}. Ask for fewer neighbours, or fit more rows."
+            )
+        return int(k)
+
+    def _check_mode(self, mode: Any) -> None:
+        if mode not in ("connectivity", "distance"):
+            raise ParameterError(
+                f"{type(self).__name__}: Unsupported mode, must be one of 'connectivity' or 'distance'; got {mode!r}."
+            )
+
+    def _graph(self, values: Array, rows: Array, counts: Array) -> Any:
+        ends = np.concatenate([[0], np.cumsum(counts)])
+        graph = sp.csr_array((values, rows, ends), shape=(len(counts), self.n_samples_fit_))
+        return graph if get_config().get("sparse_interface", "spmatrix") == "sparray" else sp.csr_matrix(graph)
+
+    def _largest_error(self, run: Run) -> float:
+        """Return how far the distances found for a few rows are from the smallest of all distances, relatively."""
+        k = min(self.n_neighbors, self.n_samples_fit_)
+        probes = np.unique(np.linspace(0, self.n_samples_fit_ - 1, _CHECKED_ROWS).astype(np.int64))
+        index, worst = self._searching(), 0.0
+        Q = index.prepare(self.rows_[probes])
+        keys, rows = index.search.nearest(Q, k, None, run.n_jobs)
+        found = index.measure(keys, index.search.units(Q)[:, None])
+        for i, probe in enumerate(probes):
+            true = self._all_distances(probe)
+            nearest = np.partition(true, k - 1)[:k]
+            nearest.sort()
+            for distances in (nearest, true[rows[i]]):
+                gap = np.abs(found[i] - distances)
+                worst = max(worst, float(np.max(gap / np.where(gap > 0, distances + self._smallest_size(), 1.0))))
+        return worst
+
+    def _smallest_size(self) -> float:
+        """Return a distance below which only its difference from zero counts: cosines have absolute errors."""
+        return 1e-6 if self.effective_metric_ == "cosine" else np.finfo(float).tiny
+
+    def _all_distances(self, probe: int) -> Array:
+        """Return the distances of one training row to all, by NumPy in float64."""
+        metric, X = Metric(self.effective_metric_, self.effective_metric_params_), self.rows_
+        if metric.name == "precomputed":
+            return np.asarray(X[probe], dtype=np.float64)
+        if metric.name == "cosine":
+            directions = (_directions(_as_dense(X[start : start + 4096])) for start in range(0, X.shape[0], 4096))
+            q = _directions(_as_dense(X[[probe]]))[0]
+            return np.concatenate([1.0 - rows @ q for rows in directions])
+        if metric.power is None or metric.power == HAMMING:
+            from sklearn.metrics import pairwise_distances
+
+            wide = X[[probe]].astype(np.float64), X.astype(np.float64)
+            return np.asarray(pairwise_distances(*wide, metric=metric.name, **metric.parameters)[0])
+        largest = float(abs(X).max()) or 1.0
+        order = np.inf if metric.power == CHEBYSHEV else metric.power
+        q, chunks = _as_dense(X[[probe]]) / largest, range(0, X.shape[0], 4096)
+        gaps = (_as_dense(X[start : start + 4096]) / largest - q for start in chunks)
+        found = np.concatenate([np.linalg.norm(gap, order, axis=1) for gap in gaps])
+        return (found * largest) ** 2 if metric.name == "sqeuclidean" else found * largest
+
+    def _check_loaded(self) -> None:
+        if not hasattr(self, "rows_"):
+            raise ModelFileError("load: rows_ is missing.")
+        X, n = self.rows_, getattr(self, "n_samples_fit_", None)
+        if not (isinstance(X, np.ndarray) or (sp.issparse(X) and X.format == "csr")):
+            raise ModelFileError("load: rows_ is not a table of numbers.")
+        shape = (n, getattr(self, "n_features_in_", None))
+        if X.dtype not in (np.float64, np.float32) or X.shape != shape:
+            raise ModelFileError("load: rows_ must be a float array of shape (n_samples_fit_, n_features_in_).")
+        if 0 in X.shape or not np.isfinite(X.data if sp.issparse(X) else X).all():
+            raise ModelFileError("load: rows_ must hold finite numbers.")
+        if sp.issparse(X) and not _is_canonical(X):
+            raise ModelFileError("load: the columns of a sparse row of rows_ must ascend.")
+        weight = getattr(self, "row_weights_", None)
+        if weight is not None and not _are_numbers(weight, (n,), positive=True):
+            raise ModelFileError("load: row_weights_ must be positive float64 numbers, one a row.")
+        metric, parameters = getattr(self, "effective_metric_", None), getattr(self, "effective_metric_params_", None)
+        expected = resolve_metric("load", self.metric, 2 if self.p is None else self.p, self.metric_params)
+        if not isinstance(parameters, dict) or metric != expected.name or set(parameters) != set(expected.parameters):
+            raise ModelFileError("load: effective_metric_ is not the metric that the parameters name.")
+        if not all(np.array_equal(parameters[key], value) for key, value in expected.parameters.items()):
+            raise ModelFileError("load: effective_metric_params_ are not those of the metric.")
+        if metric == "precomputed" and (X.shape[0] != X.shape[1] or sp.issparse(X)):
+            raise ModelFileError("load: precomputed distances must be a square table.")
+
+
+def _in_memory(table: Table) -> tuple[Any, Any, Any]:
+    """Return X, y and the weights as arrays; a table beyond memory is read whole, since every row may be asked for."""
+    if table.in_memory:
+        return table.X, table.y, table.weight
+    blocks = table.blocks.map_reduce(_keep_block, _join_blocks)
+    X, y, weight = zip(*blocks, strict=True)
+    stack = sp.vstack if sp.issparse(X[0]) else np.concatenate
+    return (
+        sp.csr_array(stack(X)) if sp.issparse(X[0]) else stack(X),
+        None if y[0] is None else np.concatenate(y),
+        None if weight[0] is None else np.concatenate(weight),
+    )
+
+
+def _keep_block(block: Block) -> list[tuple[Any, Any, Any]]:
+    return [(_copied(block.X), _copied(block.y), _copied(block.weight))]
+
+
+def _copied(values: Any) -> Any:
+    return None if values is None else values.copy()
+
+
+def _join_blocks(first: list[Any], second: list[Any]) -> list[Any]:
+    return first + second
+
+
+def _as_dense(X: Any) -> Array:
+    return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+
+
+def _directions(X: Array) -> Array:
+    """Return the rows, each divided by its length; lengths whose squares overflow are no exception."""
+    for norm in (np.inf, 2):
+        size = np.linalg.norm(X, norm, axis=1, keepdims=True)
+        X = X / np.where(size > 0, size, 1.0)
+    return X
+
+
+def _are_numbers(values: Any, shape: tuple[Any, ...], positive: bool = False) -> bool:
+    if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != shape:
+        return False
+    return bool(np.isfinite(values).all() and (not positive or (values > 0).all()))
+
+
+def _is_canonical(X: Any) -> bool:
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    return bool((np.diff(X.indices.astype(np.int64))[np.diff(rows) == 0] > 0).all())

@@ -1,0 +1,147 @@
+"""Classification by the nearest rows.
+
+The rule estimates P(class | x) by the share of the class among the k rows nearest to x. With k = 1 and many rows its
+error is at most twice the Bayes error, more precisely at most 2ε(1 − ε) for two classes and Bayes error ε.
+
+Reference: T. Cover and P. Hart, Nearest neighbor pattern classification, IEEE Transactions on Information Theory 13
+(1967), 21–27.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.certificate import Certificate
+from ..core.errors import ModelFileError
+from ..core.parameters import Rule
+from ..core.run import Run
+from ..data.door import Table, door
+from ..data.sources import NamedScore, rowwise
+from .base import COMMON_PARAMETERS, WEIGHTS
+from .voting import VotingModel
+
+Array = NDArray[Any]
+
+
+class KNeighborsClassifier(NamedScore, ClassifierMixin, VotingModel):
+    """The majority among the k nearest training rows.
+
+    Neighbours are exact, with ties by row number; between classes with equal votes the first in `classes_` wins. A fit
+    takes O(nd) memory (the rows, and half as much again for the search) and little time; a prediction compares with all
+    rows by BLAS, or walks a k-d tree where that is quicker. Columns count in their own units: scale them first.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        k.
+    weights : {"uniform", "distance"} or callable, default="uniform"
+        Votes of the neighbours: one each, 1/distance, or a function from an array of distances to an array of votes.
+    algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
+        How to search; the neighbours are the same. Both trees are a k-d tree; "auto" takes it where it is quicker.
+    leaf_size : int, default=30
+        Rows of a leaf of the tree.
+    p : float, default=2
+        Power of the Minkowski distance.
+    metric : str or callable, default="minkowski"
+        Any metric of scikit-learn's but "nan_euclidean", a function of two rows, or "precomputed".
+    metric_params : dict, default=None
+        Further parameters of the metric.
+    n_jobs : int or None, default=None
+        Threads; None uses all that BLAS may use. The result does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        Labels.
+    effective_metric_ : str or callable
+        The metric; Minkowski's with p = 1, 2, ∞ by its own name.
+    effective_metric_params_ : dict
+        Its parameters.
+    n_samples_fit_ : int
+        Number of training rows.
+    rows_ : array or CSR array of shape (n_samples_fit_, n_features)
+        The training rows.
+    targets_ : array of shape (n_samples_fit_,)
+        Their classes, as positions in `classes_`.
+    row_weights_ : array of shape (n_samples_fit_,)
+        Their weights, if weights were given: a row of weight w counts as w rows.
+    outputs_2d_ : bool
+        False; y with several columns is refused: fit one model a column.
+    certificate_ : Certificate
+        Largest relative error of the distances of a few rows' neighbours.
+
+    Examples
+    --------
+    >>> from learnable import KNeighborsClassifier
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"]
+    >>> model = KNeighborsClassifier(n_neighbors=3).fit(X, y)
+    >>> model.predict([[1.1], [2.4]])
+    array(['a', 'b'], dtype='<U1')
+    >>> model.predict_proba([[0.9]]).round(3)
+    array([[0.667, 0.333]])
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = COMMON_PARAMETERS | {"weights": WEIGHTS}
+    _door = staticmethod(door(target="classes"))
+
+    classes_: Array
+
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        *,
+        weights: Any = "uniform",
+        algorithm: str = "auto",
+        leaf_size: int = 30,
+        p: float = 2,
+        metric: Any = "minkowski",
+        metric_params: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.p = p
+        self.metric = metric
+        self.metric_params = metric_params
+        self.n_jobs = n_jobs
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        self.classes_, self.outputs_2d_ = np.asarray(table.classes), False
+        return super()._fit(table, run)
+
+    @rowwise
+    def predict(self, X: Any) -> Array:
+        """Return the class of most votes; None predicts each training row from the others."""
+        best = np.argmax(self._tally(X), axis=1)
+        return self.classes_[best]
+
+    @rowwise
+    def predict_proba(self, X: Any) -> Array:
+        """Return the share of the votes of each class, in the order of `classes_`."""
+        tally = self._tally(X)
+        return tally / tally.sum(axis=1, keepdims=True)
+
+    def _tally(self, X: Any) -> Array:
+        """Return the votes for each class."""
+        check_is_fitted(self)
+        rows, votes = self._votes(X)
+        K = len(self.classes_)
+        places = np.arange(len(rows))[:, None] * K + self.targets_[rows]
+        return np.bincount(places.ravel(), votes.ravel(), len(rows) * K).reshape(-1, K)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        classes, codes = getattr(self, "classes_", None), getattr(self, "targets_", None)
+        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
+            raise ModelFileError("load: classes_ must be an array of at least two labels.")
+        if not isinstance(codes, np.ndarray) or codes.dtype != np.int64 or codes.shape != (self.n_samples_fit_,):
+            raise ModelFileError("load: targets_ must be int64 class numbers, one a row.")
+        if codes.min() < 0 or codes.max() >= len(classes):
+            raise ModelFileError("load: targets_ names a class that classes_ does not have.")

@@ -1,0 +1,210 @@
+"""Which search serves which metric, and the distances that its keys stand for.
+
+Minkowski distances and Hamming's have kernels. The cosine distance of q and x is half the squared Euclidean distance of
+q/‖q‖ and x/‖x‖. Every other metric that scikit-learn knows, and any function of two rows, goes through
+`sklearn.metrics.pairwise_distances`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..core.errors import DataError, ParameterError
+from ._kernels import CHEBYSHEV, HAMMING
+from .search import FunctionSearch, PlainSearch, Search, SparseSearch
+from .tree import choose_search
+
+Array = NDArray[Any]
+
+_POWERS = {"manhattan": 1.0, "cityblock": 1.0, "l1": 1.0, "euclidean": 2.0, "l2": 2.0, "sqeuclidean": 2.0}
+_BLOCK_PAIRS = 2**22
+
+
+class Metric(NamedTuple):
+    """A metric, resolved: scikit-learn's `effective_metric_` and `effective_metric_params_`."""
+
+    name: Any  #: a name, or a function of two rows
+    parameters: dict[str, Any]
+
+    @property
+    def power(self) -> float | None:
+        """Which kernel measures it; None if none does."""
+        if not isinstance(self.name, str) or self.parameters.get("w") is not None:
+            return None
+        if self.name == "minkowski":
+            return float(self.parameters["p"])
+        return {"chebyshev": CHEBYSHEV, "hamming": HAMMING}.get(self.name, _POWERS.get(self.name))
+
+
+def resolve_metric(owner: str, metric: Any, p: float, parameters: Mapping[str, Any] | None) -> Metric:
+    """Return the metric with its parameters; Minkowski's p = 1, 2 and ∞ get their own names."""
+    from sklearn.neighbors import VALID_METRICS
+
+    given = dict(parameters or {})
+    if callable(metric):
+        return Metric(metric, given)
+    name = {"p": "minkowski", "infinity": "chebyshev"}.get(metric, metric)
+    known = sorted(set(VALID_METRICS["brute"]) - {"nan_euclidean"})
+    if name not in known:
+        hint = "; impute missing values first" if name == "nan_euclidean" else ""
+        raise ParameterError(
+            f"{owner}: metric must be one of {', '.join(known)}, or a function of two rows; got {metric!r}{hint}."
+        )
+    if name != "minkowski":
+        return Metric(name, given)
+    p = float(given.pop("p", p))
+    if not p >= 1:
+        raise ParameterError(f"{owner}: p must be >= 1, where Minkowski's formula is a metric; got {p:g}.")
+    if given.get("w") is not None:
+        return Metric("minkowski", {"p": p, "w": np.asarray(given["w"], dtype=float)})
+    named = {1.0: "manhattan", 2.0: "euclidean", np.inf: "chebyshev"}.get(p)
+    return Metric(named, {}) if named else Metric("minkowski", {"p": p, "w": None})
+
+
+class MeasuredSearch(NamedTuple):
+    """A search, what a query must become before it, and the distance that a key stands for."""
+
+    search: Search
+    rows: Any  #: the training rows that it was built on
+    prepare: Callable[[Any], Any]
+    measure: Callable[[Array, Array], Array]  #: (keys, units) -> distances
+    limit: Callable[[float, Array], Array]  #: (radius, units) -> keys, rounded up
+
+
+def build_search(owner: str, X: Any, metric: Metric, k: int, algorithm: str, leaf_size: int) -> MeasuredSearch:
+    """Return the search over the rows X."""
+    name, power = metric.name, metric.power
+    if algorithm == "kd_tree" and (power is None or power == HAMMING or name == "sqeuclidean"):
+        raise ParameterError(
+            f"{owner}: algorithm 'kd_tree' does not know the metric {name!r}; use algorithm='auto' or 'brute'."
+        )
+    if name == "precomputed":
+        _check_distances(owner, X, X.shape[0])
+        search: Search = FunctionSearch(X.shape[0], lambda Q: _check_distances(owner, Q, X.shape[0]), 256)
+        return MeasuredSearch(search, X, _as_it_is, _key_is_distance, _limit_is_radius)
+    if name == "cosine":
+        direction = _Directions(X)
+        unit_rows = direction(X, row=True)
+        search = SparseSearch(unit_rows) if sp.issparse(X) else choose_search(unit_rows, 2.0, k, "brute", leaf_size)
+        return MeasuredSearch(search, X, direction, lambda keys, units: keys / 2, lambda r, units: r * 2 * _UP * units)
+    if sp.issparse(X) and power == 2.0:
+        search = SparseSearch(X)
+    elif power == HAMMING and not sp.issparse(X):
+        search = PlainSearch(X, power)
+    elif power is not None and not sp.issparse(X):
+        search = choose_search(X, power, k, algorithm, leaf_size)
+    else:
+        height = int(np.clip(_BLOCK_PAIRS // X.shape[0], 1, 256))
+        search = FunctionSearch(X.shape[0], _pairwise(owner, X, metric), height)
+        return MeasuredSearch(search, X, _as_it_is, _key_is_distance, _limit_is_radius)
+    prepare = _like_csr if sp.issparse(X) else _dense
+    return MeasuredSearch(search, X, prepare, *_key_functions(name, power, X.shape[1]))
+
+
+_UP = 1.0 + 1e-9  # a limit on keys lets a little more through; the distance itself decides
+
+
+def _key_functions(name: str, power: float, d: int) -> tuple[Any, Any]:
+    if name == "sqeuclidean":
+        return lambda keys, units: keys / units**2, lambda r, units: r * units**2 * _UP
+    if power == HAMMING:
+        return lambda keys, units: keys / d, lambda r, units: r * d * _UP * units
+    if power == 2.0:
+        return lambda keys, units: np.sqrt(keys) / units, lambda r, units: (r * units) ** 2 * _UP
+    if power in (1.0, CHEBYSHEV):
+        return lambda keys, units: keys / units, lambda r, units: r * units * _UP
+    return lambda keys, units: keys ** (1 / power) / units, lambda r, units: (r * units) ** power * _UP**power
+
+
+def _pairwise(owner: str, X: Any, metric: Metric) -> Callable[[Any], Array]:
+    from sklearn.metrics import pairwise_distances
+
+    def distances(Q: Any) -> Array:
+        try:
+            found = pairwise_distances(Q, X, metric=metric.name, **metric.parameters)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"{owner}: metric {metric.name!r} cannot measure these rows: {error}") from error
+        found = np.ascontiguousarray(found, dtype=np.float64)
+        if np.isnan(found).any():
+            i, j = np.argwhere(np.isnan(found))[0]
+            raise DataError(
+                f"{owner}: metric {metric.name!r} gives NaN, first between query {i} and training row {j}; "
+                "use another metric, or rows that it can measure."
+            )
+        return found
+
+    return distances
+
+
+class _Directions:
+    """Rows scaled to length one; rows of zeros get a column of their own, so that they are at distance one from all."""
+
+    def __init__(self, X: Any) -> None:
+        self.sparse = sp.issparse(X)
+
+    def __call__(self, X: Any, row: bool = False) -> Any:
+        """Return the rows with two more columns: the first marks training rows of zeros, the other queries of zeros."""
+        if self.sparse:
+            X = _like_csr(X)
+            largest = np.asarray(abs(X).max(axis=1).todense()).ravel().astype(np.float64)
+            X = sp.csr_array(X.astype(np.float64).multiply(_inverse(largest)[:, None]))
+            length = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+            X = sp.csr_array(X.multiply(_inverse(length)[:, None]))
+        else:
+            X = _dense(X)
+            X = X * _inverse(np.abs(X).max(axis=1))[:, None]  # lengths beyond 1e154 would overflow
+            length = np.sqrt(np.einsum("ij,ij->i", X, X))
+            X = X * _inverse(length)[:, None]
+        marks = np.zeros((len(length), 2))
+        marks[length == 0, 0 if row else 1] = 1.0
+        if self.sparse:
+            extended = sp.csr_array(sp.hstack([X, sp.csr_array(marks)], format="csr"))
+            extended.sort_indices()
+            return extended
+        return np.hstack([X, marks])
+
+
+def _inverse(length: Array) -> Array:
+    with np.errstate(divide="ignore", over="ignore"):
+        inverse = 1.0 / np.asarray(length, dtype=np.float64)
+    return np.where((length > 0) & np.isfinite(inverse), inverse, np.where(length > 0, 2.0**1023, 0.0))
+
+
+def _check_distances(owner: str, D: Any, n_rows: int) -> Array:
+    if sp.issparse(D):
+        raise DataError(f"{owner}: metric 'precomputed' needs a dense table of distances; got a sparse one.")
+    if D.shape[1] != n_rows:
+        raise DataError(
+            f"{owner}: Precomputed matrix must have a column for each of {n_rows} training rows; got shape {D.shape}."
+        )
+    if (D < 0).any():
+        raise DataError(
+            f"{owner}: Negative values in data passed to precomputed distance matrix, first {D[D < 0][0]:g}; "
+            "distances are >= 0."
+        )
+    return np.ascontiguousarray(D, dtype=np.float64)
+
+
+def _like_csr(Q: Any) -> Any:
+    return Q if sp.issparse(Q) else sp.csr_array(Q)
+
+
+def _dense(Q: Any) -> Array:
+    return Q.toarray() if sp.issparse(Q) else np.ascontiguousarray(Q)
+
+
+def _as_it_is(Q: Any) -> Any:
+    return Q
+
+
+def _key_is_distance(keys: Array, units: Array) -> Array:
+    return keys
+
+
+def _limit_is_radius(radius: float, units: Array) -> Array:
+    return radius * units

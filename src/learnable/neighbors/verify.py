@@ -1,0 +1,97 @@
+"""Independent check of the neighbour models: distances of some rows to all rows, by NumPy in extended precision.
+
+Three things are asked. The rows, targets and weights inside the model are those of the data (by their checksums). For
+rows spread over the data, the distances that the model finds are the smallest of all distances, recomputed from the
+data; and each neighbour that it names is at the distance that it says. Nothing of the search is used but its answers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from ..core.errors import DataError, VerificationError
+from ..core.verification import Recheck
+from ..data.blocks import Blocks, Part
+from ..data.door import Table
+from ..data.fingerprint import scan
+
+Array = NDArray[Any]
+
+_PROBES = 32
+_CHUNK = 2**18
+_ROUNDING = 1e-9  # the tolerance itself: both values are rounding errors
+_ORDERS = {"manhattan": 1, "cityblock": 1, "l1": 1, "euclidean": 2, "l2": 2, "sqeuclidean": 2, "chebyshev": np.inf}
+
+
+@np.errstate(all="ignore")
+def neighbors(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
+    """Recompute the certificate of a NearestNeighbors, KNeighborsClassifier or KNeighborsRegressor."""
+    try:
+        table: Table = type(model)._door(clone(model), X, y, sample_weight)
+    except DataError as error:
+        raise VerificationError(f"verify: the data are not the table of a fit: {error}") from error
+    if not table.in_memory:
+        raise VerificationError("verify: pass the rows of a neighbour model in memory.")
+    if table.X.shape[1] != model.n_features_in_:
+        raise VerificationError(f"verify: the model has {model.n_features_in_} features, the data {table.X.shape[1]}.")
+    if _checksum_of_model(model) != table.fingerprint:
+        return Recheck(np.inf, 0.0, table.fingerprint)
+    n = table.n_rows
+    k = min(model.n_neighbors, n)
+    probes = np.unique(np.linspace(0, n - 1, _PROBES).astype(np.int64))
+    found, rows = model.kneighbors(table.X[probes], n_neighbors=k)
+    worst = 0.0
+    for i, probe in enumerate(probes):
+        of_data = _distances(model, table.X, table.X[[probe]])
+        of_model = _distances(model, model.rows_, table.X[[probe]])
+        if len(set(rows[i].tolist())) < k:
+            return Recheck(np.inf, 0.0, table.fingerprint)
+        floor = 1e-6 if model.effective_metric_ == "cosine" else np.finfo(float).tiny
+        for true in (np.sort(of_data)[:k], of_model[rows[i]]):
+            gap = abs(found[i] - true)
+            worst = max(worst, float(np.max(np.where(gap > 0, gap / (true + floor), 0.0))))
+    return Recheck(worst if np.isfinite(worst) else np.inf, _ROUNDING, table.fingerprint)
+
+
+def _checksum_of_model(model: Any) -> str:
+    """Return the fingerprint of the rows, targets and weights that the model holds."""
+    part = Part(model.rows_, getattr(model, "targets_", None), getattr(model, "row_weights_", None))
+    return f"{scan(Blocks([part]), None, getattr(model, 'classes_', None)).checksum:016x}"
+
+
+def _distances(model: Any, X: Any, q: Any) -> Array:
+    """Return the distances from q to every row of X, by the definition."""
+    name, parameters = model.effective_metric_, model.effective_metric_params_
+    if name == "precomputed":
+        return np.asarray(q, dtype=np.longdouble)[0]
+    step = max(1, _CHUNK // X.shape[1])
+    parts = (X[start : start + step] for start in range(0, X.shape[0], step))
+    return np.concatenate([_distances_of_some(name, parameters, _plain(part), _plain(q)[0]) for part in parts])
+
+
+def _distances_of_some(name: Any, parameters: dict[str, Any], X: Array, q: Array) -> Array:
+    order = parameters.get("p") if name == "minkowski" else _ORDERS.get(name) if isinstance(name, str) else None
+    if order is not None:
+        gap = abs(X - q)
+        if np.isinf(order):
+            return np.asarray(gap.max(axis=1))
+        weight = parameters.get("w")
+        total = (gap**order * (1.0 if weight is None else np.asarray(weight))).sum(axis=1)
+        return np.asarray(total if name == "sqeuclidean" else total ** (np.longdouble(1) / order))
+    if name == "hamming" and not parameters:
+        return np.asarray((q != X).mean(axis=1))
+    if name == "cosine":
+        lengths = np.sqrt((X * X).sum(axis=1) * (q * q).sum())
+        return np.asarray(1 - np.where(lengths > 0, X @ q / np.where(lengths > 0, lengths, 1), 0))
+    from sklearn.metrics import pairwise_distances
+
+    return np.asarray(pairwise_distances(X.astype(float), q[None].astype(float), metric=name, **parameters)[:, 0])
+
+
+def _plain(X: Any) -> Array:
+    return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.longdouble)

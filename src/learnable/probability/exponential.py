@@ -1,0 +1,152 @@
+r"""The exponential distribution of waiting times.
+
+$$ p(x) = \lambda e^{-\lambda x}, \qquad x \ge 0 $$
+
+As an exponential family: $t(x) = x$, $\eta = -\lambda$, $h = 1$ and $A = -\log\lambda$.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..core.errors import DataError
+from .base import (
+    Array,
+    ExponentialFamily,
+    RandomState,
+    Size,
+    Univariate,
+    check_sample,
+    require_positive,
+    require_support,
+    weighted_mean,
+)
+from .saddle import deviance, inside_or
+
+
+class Exponential(Univariate, ExponentialFamily):
+    """The exponential distribution, or an array of them.
+
+    Parameters
+    ----------
+    rate : float or array
+        λ > 0, finite: the reciprocal of the mean.
+
+    Examples
+    --------
+    >>> Exponential(rate=2.0).mean
+    np.float64(0.5)
+    >>> Exponential.fit_mle([1.0, 2.0, 3.0])
+    Exponential(rate=0.5)
+    """
+
+    _support = ">= 0"
+
+    def __init__(self, rate: ArrayLike = 1.0) -> None:
+        self._store(rate=rate)
+        require_positive(self, rate=self.rate)
+
+    @classmethod
+    def fit_mle(cls, x: ArrayLike, weights: ArrayLike | None = None) -> Self:
+        """Return the distribution of greatest likelihood: that with the mean of the samples.
+
+        Parameters
+        ----------
+        x : array of shape (n, ...)
+            Samples along the first axis; each position of the other axes gets a distribution of its own.
+        weights : array of shape (n,), optional
+            Non-negative; a weight of 2 counts as the same sample twice.
+        """
+        x, w = check_sample(cls, x, weights)
+        require_support(cls, x, x >= 0.0)
+        return cls.from_mean_statistic(weighted_mean(x, w)[..., None])
+
+    @property
+    def rate(self) -> Array:
+        """The rate λ."""
+        return self._parameters["rate"]
+
+    @property
+    def mean(self) -> Array:
+        """The mean 1/λ."""
+        return 1.0 / self.rate
+
+    @property
+    def variance(self) -> Array:
+        """The variance 1/λ²."""
+        return np.square(1.0 / self.rate)
+
+    @property
+    def std(self) -> Array:
+        """The standard deviation 1/λ."""
+        return 1.0 / self.rate
+
+    @property
+    def mode(self) -> Array:
+        """The mode 0."""
+        return np.zeros(self.batch_shape)[()]
+
+    def _entropy_in_nats(self) -> Array:
+        return 1.0 - np.log(self.rate)
+
+    def _kl(self, other: Exponential) -> Array:
+        # log(λ/λ') + λ'/λ - 1.
+        return deviance(self.rate, other.rate) / self.rate
+
+    def logpdf(self, x: ArrayLike) -> Array:
+        """Return log λ - λx; -inf for x < 0."""
+        x = np.asarray(x, dtype=np.float64)
+        return inside_or(x >= 0.0, np.log(self.rate) - self.rate * np.maximum(x, 0.0), x)
+
+    def cdf(self, x: ArrayLike) -> Array:
+        """Return 1 - e^-λx."""
+        return -np.expm1(-self.rate * np.maximum(np.asarray(x, dtype=np.float64), 0.0))
+
+    def quantile(self, p: ArrayLike) -> Array:
+        """Return -log(1 - p)/λ."""
+        with np.errstate(divide="ignore"):
+            return -np.log1p(-self._as_probabilities(p)) / self.rate
+
+    def sample(self, size: Size = (), random_state: RandomState = None) -> Array:
+        """Draw independent samples, of shape `size` followed by the shape of the batch."""
+        return np.random.default_rng(random_state).standard_exponential(self._sample_shape(size)) / self.rate
+
+    @property
+    def natural_parameter(self) -> Array:
+        """The natural parameter η = -λ, along a last axis of length 1."""
+        return -np.asarray(self.rate)[..., None]
+
+    @property
+    def log_partition(self) -> Array:
+        """The log-partition function A(η) = -log λ."""
+        return -np.log(self.rate)
+
+    @property
+    def mean_statistic(self) -> Array:
+        """The mean 1/λ of t(x) = x, along a last axis of length 1."""
+        return np.asarray(self.mean)[..., None]
+
+    def sufficient_statistic(self, x: ArrayLike) -> Array:
+        """Return t(x) = x, along a new last axis of length 1."""
+        return np.asarray(x, dtype=np.float64)[..., None]
+
+    def log_base_measure(self, x: ArrayLike) -> Array:
+        """Return log h(x) = 0 for x >= 0."""
+        x = np.asarray(x, dtype=np.float64)
+        return inside_or(x >= 0.0, np.zeros(()), x)
+
+    @classmethod
+    def from_natural_parameter(cls, natural_parameter: ArrayLike) -> Self:
+        """Return the member with λ = -η."""
+        return cls(-np.asarray(natural_parameter, dtype=np.float64)[..., 0])
+
+    @classmethod
+    def from_mean_statistic(cls, mean_statistic: ArrayLike) -> Self:
+        """Return the member whose mean is given."""
+        mean = np.asarray(mean_statistic, dtype=np.float64)[..., 0]
+        if not np.all(mean > 0.0):
+            raise DataError(f"{cls.__name__}: the mean must be > 0, got {mean!s}: samples of only zeros have no rate.")
+        return cls(1.0 / mean)
