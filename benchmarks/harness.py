@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 OURS = "learnable"
-PACKAGES = ("learnable", "numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex")
+PACKAGES = ("learnable", "numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex", "faiss-cpu")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Nearest neighbours against scikit-learn, scikit-learn-intelex and faiss (flat, exact).
 
-A job is a fit and the k nearest rows of 10,000 queries. The quality is the sum of the distances to the rows named, measured
-here in float64: a neighbour that is not among the nearest raises it.
+A job is a fit and the k nearest rows of 10,000 queries. The quality is the sum of the distances to the rows named,
+measured here in float64: a neighbour that is not among the nearest raises it.
 """
 
 from __future__ import annotations

@@ -68,6 +68,17 @@ def test_scales_do_not_matter(scale, metric):
     np.testing.assert_allclose(model.predict((X + 0.01) * scale), expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("offset", [1e3, 1e6, 1e9])
+def test_rows_far_from_the_origin_and_from_each_other(offset):
+    X, y = data(300, 5)
+    X[::2] += offset
+    model = KNeighborsRegressor(algorithm="brute").fit(X, y)
+    assert model.certificate_.value < 1e-14 and bool(ln.verify(model, X, y))
+    near, _ = model.kneighbors(X)
+    alone = NearestNeighbors().fit(X[::2] - offset).kneighbors(X[::2] - offset)[0]  # the subtraction is exact
+    np.testing.assert_allclose(near[::2], alone, rtol=1e-14)
+
+
 def test_one_row_constant_columns_and_duplicates():
     assert KNeighborsRegressor(n_neighbors=1).fit([[3.0]], [2.0]).predict([[9.0]]).tolist() == [2.0]
     X = np.ones((9, 3))

@@ -216,7 +216,7 @@ class NeighborsModel(Estimator):
 
             wide = X[[probe]].astype(np.float64), X.astype(np.float64)
             return np.asarray(pairwise_distances(*wide, metric=metric.name, **metric.parameters)[0])
-        largest = float(abs(X).max()) or 1.0
+        largest = float(np.ldexp(1.0, min(1023, np.frexp(float(abs(X).max()))[1])))  # a power of two rounds nothing
         order = np.inf if metric.power == CHEBYSHEV else metric.power
         q, chunks = _as_dense(X[[probe]]) / largest, range(0, X.shape[0], 4096)
         gaps = (_as_dense(X[start : start + 4096]) / largest - q for start in chunks)

@@ -134,6 +134,7 @@ class ScreenedSearch(Search):
     def __init__(self, X: Array) -> None:
         n, d = X.shape
         self.X, self.n_rows = X, n
+        self.block_queries = int(np.clip(2**34 // (n * (d + 2)), 16, _BLOCK_QUERIES))  # short enough for Ctrl-C
         self.largest = _largest(X)
         unit = _units(np.array([self.largest]), 2.0)[0]
         self.centre = X.mean(axis=0, dtype=np.float64) if unit == 1.0 else (X * unit).mean(axis=0)

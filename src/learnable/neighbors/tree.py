@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.threads import interruptible
 from ._kernels import NO_ROW
 from ._tree_kernels import build_tree, walk_tree
 from .search import PlainSearch, ScreenedSearch, Search
@@ -35,7 +36,7 @@ class TreeSearch(PlainSearch):
         order = np.empty(n, np.int64)
         self.starts, self.ends = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
         self.low, self.high = np.empty((n_nodes, d)), np.empty((n_nodes, d))
-        build_tree(X, order, self.starts, self.ends, self.low, self.high)
+        interruptible(build_tree, X, order, self.starts, self.ends, self.low, self.high)
         super().__init__(X, power, order)
         self.X, self.leaf_order, self.block_queries = X, order, 256
         #: The key of a box is rounded d times, and may exceed a row's by as much.
