@@ -180,9 +180,8 @@ class SquaredMarginProblem:
         out, level = np.zeros(self.width), self.bias * v[0]
         if self.sparse:
             X = block.X
-            out[0] = curvature_sparse(
-                X.data, unsigned(X.indices), unsigned(X.indptr), h, np.ascontiguousarray(v[1:]), level, out[1:]
-            )
+            rows = X.data, unsigned(X.indices), unsigned(X.indptr)
+            out[0] = curvature_sparse(*rows, h, np.ascontiguousarray(v[1:]), level, np.empty(len(h)), out[1:])
         else:
             hz = h * (block.X @ v[1:] + level)
             out[0], out[1:] = hz.sum(), block.X.T @ hz

@@ -1,7 +1,8 @@
 r"""Which method for which linear support vector machine.
 
-- Squared shortfalls are smooth: Newton's method on sums over rows, wherever the rows are. Many sparse columns: some
-  passes of dual coordinate descent first, whose active set Newton's method with conjugate gradients then finishes.
+- Squared shortfalls are smooth: Newton's method on sums over rows, wherever the rows are. Many sparse columns: dual
+  coordinate descent, with conjugate gradients among the free variables, until the weights' own gap is small; what is
+  left, Newton's method does.
 - Hinge losses: few columns are best served by the interior-point method, in whatever units; many by dual coordinate
   descent.
 - Fewer rows than columns: w is a combination of the rows, so that the same problem in n dimensions has the same
@@ -34,7 +35,8 @@ _MOST_INTERIOR = 500  # columns for which the interior-point method forms its ma
 _MOST_STEPS = 100  # of the interior-point method; it takes thirty or it cycles
 _RESCUE_ENTRIES = 2**30  # of X that the passes of a rescue may visit
 _ROUGH_ROWS = 4096  # on which an interior point's start is found
-_ROUGH_SPREAD = 0.3  # of the slopes, at which Newton's method takes over from the dual passes
+_MOST_PASSES = 100  # of coordinate descent before Newton's method takes over
+_FINER = 1e-3  # times the tolerance: the gap that the dual variables prove is that much smaller than the weights' own
 
 
 class Settings(NamedTuple):
@@ -135,14 +137,12 @@ def _rescued(blocks: Blocks, settings: Settings, progress: Progress, fit: Margin
 
 
 def _fit_smooth(blocks: Any, settings: Settings, progress: Progress, start: Array | None) -> MarginFit:
-    """Run Newton's method, after some dual passes where the columns are many and sparse."""
+    """Run Newton's method, after dual passes where the columns are many and sparse."""
     spent = 0
     if start is None and blocks.in_memory and blocks.sparse and blocks.n_columns >= MOST_DIRECT:
         task = margin_task(blocks, settings)
-        passes = min(settings.max_iter, 50)
-        rough = dual_descent(
-            task, settings.rng, tol=settings.tol, max_iter=passes, progress=progress, spread=_ROUGH_SPREAD
-        )
+        passes = min(settings.max_iter, _MOST_PASSES)
+        rough = dual_descent(task, settings.rng, tol=_FINER * settings.tol, max_iter=passes, progress=progress)
         start, spent = rough.w, rough.n_iter
     problem = _squared_problem(blocks, settings)
     found = minimise_squared(
