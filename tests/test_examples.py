@@ -18,6 +18,7 @@ EXPECTED = {
         "greedy: ",
     ],
     "plot_margins.py": ["boosting  60 trees: training error 0.000", "largest margin of any vote of stumps: 0.3333"],
+    "plot_forest_intervals.py": ["forest greedy: ", "90% intervals hold", "shuffling x0 adds", "figure: "],
     "plot_paths.py": ["LassoCV gap: ", "largest duality gap along the path", "ridge path: "],
     "plot_optimisers.py": ["the step is too long", "leaves the pass", "Closed form against gradient descent", "gap: "],
     "linear_models.py": [

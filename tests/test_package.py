@@ -50,6 +50,7 @@ PAGES = (
     "docs/certificates.md",
     "docs/model_files.md",
     "docs/guide/data.md",
+    "docs/guide/ensembles.md",
     "docs/guide/evaluation.md",
     "docs/guide/linear.md",
     "docs/guide/optimisation.md",

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,9 +14,8 @@ from sklearn.model_selection import train_test_split
 
 import learnable as ln
 from learnable import RandomForestClassifier, RandomForestRegressor
-from learnable.core import DataError, ParameterError
+from learnable.core import DataError, ModelFileError, ParameterError
 from learnable.core.run import Run
-from learnable.ensembles._forest import count_features
 
 IRIS = load_iris(return_X_y=True)
 DIABETES = load_diabetes(return_X_y=True)
@@ -150,20 +151,6 @@ def test_drawing_columns_makes_trees_less_alike():
         alone = np.array([forest.trees_.tree(t).sum(X_test)[:, 0] for t in range(30)])
         likeness.append(np.corrcoef(alone)[np.triu_indices(30, 1)].mean())
     assert likeness[0] > likeness[1] > likeness[2]
-
-
-def test_numbers_of_drawn_columns():
-    assert [count_features("F", rule, 30) for rule in ("sqrt", "log2", "third", None, 0.5, 4)] == [
-        5,
-        4,
-        10,
-        None,
-        15,
-        4,
-    ]
-    assert [count_features("F", rule, 1) for rule in ("sqrt", "log2", "third", 0.1)] == [1, 1, 1, 1]
-    with pytest.raises(ParameterError, match=r"F: max_features must be <= 3"):
-        count_features("F", 4, 3)
 
 
 # Importances
@@ -328,3 +315,26 @@ def test_a_round_trip_and_a_loaded_forest_that_is_verified(tmp_path):
         loaded = ln.load(path)
         assert np.array_equal(loaded.predict(table[0]), forest.predict(table[0]))
         assert ln.verify(loaded, *table)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda trees: {"left": np.where(trees.left >= 0, 0, -1).astype(np.int32)},  # a loop
+        lambda trees: {"right": trees.right + 10**6},
+        lambda trees: {"feature": np.where(trees.feature >= 0, 99, -1).astype(np.int32)},
+        lambda trees: {"value": trees.value[:, :0]},
+        lambda trees: {"start": trees.start + 1},
+        lambda trees: {"threshold": np.full_like(trees.threshold, np.nan)},
+    ],
+)
+@pytest.mark.parametrize("cls", [RandomForestClassifier, RandomForestRegressor])
+def test_a_hostile_forest_is_refused(cls, damage, tmp_path):
+    X, y = IRIS
+    forest = cls(3, random_state=0).fit(X, y)
+    ln.save(forest, tmp_path / "good.safetensors")
+    forest.trees_ = replace(forest.trees_, **damage(forest.trees_))
+    with pytest.raises(ModelFileError):
+        forest._check_loaded()
+    with pytest.raises(ModelFileError):
+        ln.save(forest, tmp_path / "bad.safetensors")

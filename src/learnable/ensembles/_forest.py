@@ -18,18 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.certificate import Certificate
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator
-from ..core.parameters import (
-    MAX_SECONDS,
-    N_JOBS,
-    RANDOM_STATE,
-    ArrayLike,
-    Boolean,
-    Matches,
-    Number,
-    Options,
-    Rule,
-    optional,
-)
+from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Matches, Number, Rule
 from ..core.run import Run
 from ..core.threads import resolve_n_jobs
 from ..data.door import Table, read_features
@@ -37,14 +26,14 @@ from ..trees.columns import Columns
 from ..trees.criteria import Target
 from ..trees.grower import Grown, GrowthRule, grow
 from ..trees.layout import Trees, concatenate
+from ..trees.settings import TREE_PARAMETERS, categorical_mask, growth_rule
+from ..trees.tree_model import TOLERANCE
 from ._crew import run_crew
 from .draws import MAX_SAMPLES, Draw, Rows, bag_size, draw_rows, new_seed
 from .oob import sums_out_of_bag
 from .permutation import Importances, permutation_importances
 
 Array = NDArray[np.float64]
-
-_SHARE = Matches(lambda v: isinstance(v, (float, np.floating)) and 0 < v <= 1, "a share > 0 and <= 1")
 
 
 class Plan(NamedTuple):
@@ -60,15 +49,8 @@ class Plan(NamedTuple):
 class Forest(Estimator):
     """Base of the four forests; not to be used directly."""
 
-    _parameters: ClassVar[dict[str, Rule]] = {
+    _parameters: ClassVar[dict[str, Rule]] = TREE_PARAMETERS | {
         "n_estimators": Number(low=1, integer=True),
-        "max_depth": optional(Number(low=1, integer=True)),
-        "min_samples_split": Number(low=2, integer=True) | _SHARE,
-        "min_samples_leaf": Number(low=1, integer=True) | _SHARE,
-        "min_weight_fraction_leaf": Number(low=0.0, high=0.5),
-        "max_features": optional(Number(low=1, integer=True) | _SHARE | Options("sqrt", "log2", "third")),
-        "max_leaf_nodes": optional(Number(low=2, integer=True)),
-        "min_impurity_decrease": Number(low=0.0),
         "bootstrap": Boolean(),
         "oob_score": Boolean() | Matches(callable, "a function of (y, predictions)"),
         "n_jobs": N_JOBS,
@@ -77,11 +59,6 @@ class Forest(Estimator):
         "warm_start": Boolean(),
         "ccp_alpha": Number(low=0.0),
         "max_samples": MAX_SAMPLES,
-        "monotonic_cst": optional(ArrayLike(Number(low=-1, high=1))),
-        "max_bins": optional(Number(low=2, high=255, integer=True)),
-        "categorical_features": optional(
-            Matches(lambda value: hasattr(value, "__len__") and not isinstance(value, str), "an array of columns")
-        ),
         "max_seconds": MAX_SECONDS,
     }
     _splitter: ClassVar[str]
@@ -136,7 +113,7 @@ class Forest(Estimator):
         self._keep_leaves(table, plan, grown, old)
         if self.oob_score and plan.draw is not None:
             self._judge_out_of_bag(table, *sums_out_of_bag(self.trees_, table.X, plan.draw, n_threads))
-        return Certificate("greedy", 0.0, 1e-9, n_iter=self.trees_.n_trees)
+        return Certificate("greedy", 0.0, TOLERANCE, n_iter=self.trees_.n_trees)
 
     def _plan(self, table: Table, run: Run) -> Plan:
         owner, n = type(self).__name__, table.n_rows
@@ -158,15 +135,14 @@ class Forest(Estimator):
         target = self._target(table)
         if not self.bootstrap and weight is not None:
             target = replace(target, weight=weight, unit=False)
-        total = float(self.max_samples_ or (n if weight is None else weight.sum()))
         columns = Columns.build(
             table.X,
             max_bins=self.max_bins,
-            categorical=self._categorical(table.n_columns),
+            categorical=categorical_mask(self, table.n_columns),
             n_threads=resolve_n_jobs(run.n_jobs),
             owner=owner,
         )
-        return Plan(columns, target, self._rule(n, table.n_columns, total), self._draw(), self._reweigher(table))
+        return Plan(columns, target, self._rule(table, weight), self._draw(), self._reweigher(table))
 
     def _grow_one(self, plan: Plan, number: int, run: Run) -> tuple[Trees, NDArray[np.int32] | None]:
         rows, target = None, plan.target
@@ -211,52 +187,12 @@ class Forest(Estimator):
             )
         return int(old.trees_.n_trees)
 
-    def _rule(self, n_rows: int, n_columns: int, total: float) -> GrowthRule:
-        return GrowthRule(
-            max_depth=self.max_depth,
-            max_leaf_nodes=self.max_leaf_nodes,
-            min_samples_split=max(2, _count(self.min_samples_split, n_rows)),
-            min_samples_leaf=_count(self.min_samples_leaf, n_rows),
-            min_weight_leaf=self.min_weight_fraction_leaf * total,
-            max_features=count_features(type(self).__name__, self.max_features, n_columns),
-            min_impurity_decrease=self.min_impurity_decrease,
-            splitter=self._splitter,
-            monotonic=self._monotonic(n_columns),
-        )
-
-    def _monotonic(self, n_columns: int) -> NDArray[np.int8] | None:
-        if self.monotonic_cst is None:
-            return None
-        signs = np.asarray(self.monotonic_cst)
-        if signs.shape != (n_columns,) or not np.isin(signs, (-1, 0, 1)).all():
-            raise ParameterError(
-                f"{type(self).__name__}: monotonic_cst must hold -1, 0 or 1 for each of {n_columns} columns; got "
-                f"{self.monotonic_cst!r}."
-            )
-        return signs.astype(np.int8)
-
-    def _categorical(self, n_columns: int) -> NDArray[np.bool_] | None:
-        given = self.categorical_features
-        if given is None:
-            return None
-        marked = np.zeros(n_columns, dtype=bool)
-        names = getattr(self, "feature_names_in_", None)
-        array = np.asarray(given)
-        try:
-            if array.dtype == bool and array.shape == (n_columns,):
-                return array
-            if array.dtype.kind in "OU" and names is not None:
-                marked[[names.tolist().index(name) for name in array.tolist()]] = True
-            elif array.dtype.kind in "iu":
-                marked[array] = True
-            elif array.size:
-                raise ValueError
-        except (ValueError, IndexError) as error:
-            raise ParameterError(
-                f"{type(self).__name__}: categorical_features must hold numbers or names of columns, or a truth value "
-                f"for each of {n_columns}; got {given!r}."
-            ) from error
-        return marked
+    def _rule(self, table: Table, weight: Array | None) -> GrowthRule:
+        """Return what stops the trees; the whole of a bag weighs as much as it has draws."""
+        if self.max_samples_ is None:
+            return growth_rule(self, table, weight, self._splitter)
+        rule = growth_rule(self, table, None, self._splitter)
+        return replace(rule, min_weight_leaf=self.min_weight_fraction_leaf * self.max_samples_)
 
     # What a fitted forest shows
 
@@ -301,11 +237,13 @@ class Forest(Estimator):
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Return the leaf of each row in each tree, (n_samples, n_estimators)."""
-        return self.trees_.apply(self._read(X), self.n_jobs)
+        X = self._read(X)
+        return self.trees_.apply(X, self.n_jobs)
 
     def decision_path(self, X: Any) -> tuple[Any, NDArray[np.int64]]:
         """Return the nodes that each row passes, as a sparse indicator matrix, and the first node of each tree."""
-        return self.trees_.decision_path(self._read(X))
+        X = self._read(X)
+        return self.trees_.decision_path(X)
 
     def _read(self, X: Any) -> Any:
         check_is_fitted(self, "trees_")
@@ -341,30 +279,3 @@ class Forest(Estimator):
 def tree_seed(seed: int, number: int) -> int:
     """Return the seed of the columns and thresholds that one tree draws."""
     return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
-
-
-def count_features(owner: str, max_features: Any, n_columns: int) -> int | None:
-    """Return how many columns a node draws: √d, log₂ d, d/3, a share or a number.
-
-    Examples
-    --------
-    >>> [count_features("Forest", rule, 30) for rule in ("sqrt", "log2", "third", 0.5, 7, None)]
-    [5, 4, 10, 15, 7, None]
-    """
-    if max_features is None:
-        return None
-    named = {"sqrt": n_columns**0.5, "log2": np.log2(n_columns), "third": n_columns / 3}
-    if isinstance(max_features, str):
-        return max(1, int(named[max_features]))
-    if isinstance(max_features, (int, np.integer)):
-        if max_features > n_columns:
-            raise ParameterError(
-                f"{owner}: max_features must be <= {n_columns}, the number of columns; got {max_features}."
-            )
-        return int(max_features)
-    return max(1, int(max_features * n_columns))
-
-
-def _count(value: float, n_rows: int) -> int:
-    """Return a number of rows that was given as such, or as a share."""
-    return int(value) if isinstance(value, (int, np.integer)) else int(np.ceil(value * n_rows))

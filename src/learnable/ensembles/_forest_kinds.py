@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.errors import DataError, ModelFileError, ParameterError
@@ -23,6 +23,7 @@ from ..trees.ccp import prune_to
 from ..trees.criteria import CLASS_CRITERIA, NUMBER_CRITERIA, Target
 from ..trees.grower import Grown
 from ..trees.layout import Trees
+from ..trees.settings import class_factors
 from ._forest import Array, Forest, Plan
 from .draws import Rows
 from .quantiles import LeafTargets, forest_quantiles, rows_by_leaf
@@ -54,26 +55,8 @@ class ForestClassifier(ClassifierMixin, Forest):
         given = self.class_weight
         if given is None or (given == "balanced_subsample" and self.bootstrap):
             return table.weight
-        several = isinstance(table.classes, list)
-        codes = table.y if several else table.y[:, None]
-        labels = table.classes if several else [table.classes]
-        if isinstance(given, str):
-            factors = [
-                compute_class_weight("balanced", classes=np.arange(len(own)), y=codes[:, k], sample_weight=table.weight)
-                for k, own in enumerate(labels)
-            ]
-            factor = np.prod([own[codes[:, k]] for k, own in enumerate(factors)], axis=0)
-        else:
-            y = np.column_stack([np.asarray(own, dtype=object)[codes[:, k]] for k, own in enumerate(labels)])
-            try:
-                factor = compute_sample_weight(given, y if several else y[:, 0])
-            except (ValueError, TypeError) as error:
-                raise ParameterError(f"{type(self).__name__}: class_weight: {error}") from error
-        if (factor < 0).any() or not np.isfinite(factor).all() or not factor.any():
-            raise ParameterError(
-                f"{type(self).__name__}: class_weight must hold weights >= 0, not all zero; got {given!r}."
-            )
-        return factor if table.weight is None else factor * table.weight
+        factor = class_factors(type(self).__name__, "balanced" if isinstance(given, str) else given, table)
+        return factor if table.weight is None or factor is None else factor * table.weight
 
     def _reweigher(self, table: Table) -> Callable[[Target, Rows], Target] | None:
         if self.class_weight != "balanced_subsample" or not self.bootstrap:
@@ -139,8 +122,8 @@ class ForestClassifier(ClassifierMixin, Forest):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        classes = getattr(self, "classes_", None)
-        several = classes if isinstance(classes, list) else [classes]
+        classes: Any = getattr(self, "classes_", None)
+        several: list[Any] = classes if isinstance(classes, list) else [classes]
         if any(not isinstance(own, np.ndarray) or own.ndim != 1 or len(own) < 1 for own in several):
             raise ModelFileError("load: classes_ must hold labels.")
         if len(several) != self.n_outputs_ or self.n_classes_ != (
@@ -207,7 +190,8 @@ class ForestRegressor(RegressorMixin, Forest):
         X : array, sparse array, dataframe, path or Dask collection of shape (n_samples, n_features)
             New rows; NaN is a missing value.
         """
-        found = self.trees_.mean(self._read(X), self.n_jobs)
+        X = self._read(X)
+        found = self.trees_.mean(X, self.n_jobs)
         return found[:, 0].copy() if self.n_outputs_ == 1 else found
 
     def predict_quantiles(self, X: Any, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> Array:

@@ -69,7 +69,7 @@ def draw_rows(draw: Draw, member: int, attempt: int = 0) -> Rows:
     Examples
     --------
     >>> draw_rows(Draw(seed=3, n_rows=5, n_drawn=5, replace=True), member=0).tolist()
-    [1, 2, 2, 2, 4]
+    [0, 0, 0, 1, 4]
     """
     rng = np.random.default_rng([draw.seed, member, attempt])
     if draw.weight is not None:

@@ -36,7 +36,7 @@ def sums_out_of_bag(trees: Trees, X: Any, draw: Draw, n_threads: int = 1) -> tup
         X = X.tocsr()
         X.sort_indices()
         table = (X.data.astype(np.float64, copy=False), X.indices, X.indptr.astype(np.int64, copy=False))
-    function = add_unseen_sparse if sp.issparse(X) else add_unseen_dense
+    function: Any = add_unseen_sparse if sp.issparse(X) else add_unseen_dense
     nodes = (trees.feature, trees.threshold, trees.left, trees.right, trees.missing_left, trees.category, trees.bits)
     for first in range(0, trees.n_trees, _BITS):
         last = min(trees.n_trees, first + _BITS)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.jit import kernel
-from ._sorting import order_of
+from ..core.jit import lean_kernel
+from ._sorting import Int, order_of
 from ._sweeps import allowed, record
 
 Array = NDArray[np.float64]
@@ -22,12 +22,18 @@ _CODE = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 
 
-@kernel
+@lean_kernel
 def rank_level(
-    y: Array, rows: NDArray[np.int32], begin: Any, end: Any, rank: NDArray[np.int32], ordered: Array
+    y: Array,
+    rows: NDArray[np.int32],
+    begin: Any,
+    end: Any,
+    rank: NDArray[np.int32],
+    ordered: Array,
+    order: Any,
+    spare: Any,
 ) -> None:
     """Write the rank of each row's targets in its node, and the node's targets in order."""
-    order = np.empty(rows.size, np.int64)
     for node in range(begin.size):
         own = rows[begin[node] : end[node]]
         n = own.size
@@ -35,19 +41,19 @@ def rank_level(
         for o in range(y.shape[1]):
             for i in range(n):
                 sorted_y[i, o] = y[own[i], o]
-            order_of(sorted_y[:, o], order[:n])
+            order_of(sorted_y[:, o], order[:n], spare)
             for p in range(n):
                 mine[order[p], o] = p
             for p in range(n):
                 sorted_y[p, o] = y[own[order[p]], o]
 
 
-@kernel
+@lean_kernel
 def medians(
-    weight: Array, rows: NDArray[np.int32], begin: Any, end: Any, rank: NDArray[np.int32], ordered: Array, out: Array
-) -> None:
+    weight: Array, rows: NDArray[np.int32], begin: Any, end: Any, rank: NDArray[np.int32], ordered: Array, mass: Array,
+    out: Array,
+) -> None:  # fmt: skip
     """Write the weighted medians of ranked nodes; where every point of an interval is one, its middle."""
-    mass = np.empty(rows.size)
     for node in range(begin.size):
         a, n = begin[node], end[node] - begin[node]
         for o in range(out.shape[1]):
@@ -64,9 +70,9 @@ def medians(
                 out[node, o] = 0.5 * ordered[a + p, o] + 0.5 * ordered[a + p + 1, o]
 
 
-@kernel
+@lean_kernel
 def sweep_absolute(
-    keys: Keys, rows: NDArray[np.int32], n_missing: int, absolute: Any, rank: NDArray[np.int32], ordered: Array,
+    keys: Keys, rows: NDArray[np.int32], n_missing: Int, absolute: Any, rank: NDArray[np.int32], ordered: Array,
     limits: Any, bounds: Array, found: Array,
 ) -> None:  # fmt: skip
     """Minimise Σw|y − median| over both sides; costs[p] belongs to the cut after p rows in the order of the keys."""
@@ -93,10 +99,10 @@ def sweep_absolute(
             record(found, score, np.int64(keys[p - 1] >> _CODE), np.int64(keys[p] >> _CODE), side, n_left)
 
 
-@kernel
+@lean_kernel
 def _pass(
     keys: Keys, rows: NDArray[np.int32], weight: Array, rank: NDArray[np.int32], ordered: Array, tree: Array,
-    costs: Array, o: int, first: int, stop: int, ahead_first: int, ahead_stop: int, at: int,
+    costs: Array, o: Int, first: Int, stop: Int, ahead_first: Int, ahead_stop: Int, at: Int,
 ) -> None:  # fmt: skip
     """Write cost, median and weight of the rows passed so far to costs[·, at:at + 3]; rows `ahead` are passed first."""
     for k in range(tree.shape[0]):
@@ -120,8 +126,8 @@ def _pass(
             costs[here, at + 2] = w_all
 
 
-@kernel
-def _add(tree: Array, rank: int, w: float, wy: float) -> None:
+@lean_kernel
+def _add(tree: Array, rank: Int, w: float, wy: float) -> None:
     i = rank + 1
     while i < tree.shape[0]:
         tree[i, 0] += w
@@ -129,7 +135,7 @@ def _add(tree: Array, rank: int, w: float, wy: float) -> None:
         i += i & -i
 
 
-@kernel
+@lean_kernel
 def _median(tree: Array, half: float, ordered: Array) -> tuple[float, float, float]:
     """Return a weighted median, and Σw and Σwy of what ranks below it."""
     n = tree.shape[0]

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.jit import kernel
-from ._sorting import order_of
+from ..core.jit import lean_kernel
+from ._sorting import Int, order_of
 from ._sweeps import add_row
 from .criteria import GRADIENT
 
@@ -22,10 +22,10 @@ Array = NDArray[np.float64]
 _STEPS = 200  # of the power iteration
 
 
-@kernel
+@lean_kernel
 def order_categories(
-    categories: Any, lam: float, rows: NDArray[np.int32], code: NDArray[np.uint32], missing: int
-) -> int:
+    categories: Any, lam: float, rows: NDArray[np.int32], code: NDArray[np.uint32], missing: Int
+) -> Int:
     """Replace the codes of categories by their position in order of mean target; return how many are here."""
     goal, profile, position = categories.goal, categories.profile[:missing], categories.position
     for c in range(missing):
@@ -35,14 +35,13 @@ def order_categories(
         if np.int64(code[i]) != missing:
             add_row(goal, rows[i], profile[code[i]])
     width = profile.shape[1] - 1
-    present = np.empty(missing, np.int64)
+    present, score = categories.present, categories.score
     m = 0
     for c in range(missing):
         position[c] = -1
         if profile[c, width] > 0.0:
             present[m] = c
             m += 1
-    score = np.empty(m)
     single = goal.n_classes.size == 1 and goal.n_classes[0] <= 2
     for k in range(m):
         row = profile[present[k]]
@@ -51,9 +50,9 @@ def order_categories(
         else:
             score[k] = row[1 if goal.n_classes[0] == 2 else 0] / row[width]
     if not single and m > 1:
-        principal_scores(profile, present[:m], score)
-    rank = np.empty(m, np.int64)
-    order_of(score, rank)
+        principal_scores(profile, present[:m], score, categories.moments)
+    rank = categories.rank
+    order_of(score[:m], rank, categories.spare)
     for k in range(m):
         position[present[rank[k]]] = k
     for i in range(rows.size):
@@ -62,29 +61,32 @@ def order_categories(
     return m
 
 
-@kernel
-def principal_scores(profile: Array, present: NDArray[np.int64], score: Array) -> None:
+@lean_kernel
+def principal_scores(profile: Array, present: NDArray[np.int64], score: Array, moments: Array) -> None:
     """Project the mean targets of the categories on their first principal component (power iteration)."""
     width = profile.shape[1] - 1
-    mean = np.zeros(width)
+    mean, v, new, spread = moments[0], moments[1], moments[2], moments[3:]
+    for a in range(width):
+        mean[a] = v[a] = 0.0
+        for b in range(width):
+            spread[a, b] = 0.0
     w_all = 0.0
-    for c in present:
+    for i in range(present.size):
+        c = present[i]
         w_all += profile[c, width]
         for k in range(width):
             mean[k] += profile[c, k]
-    spread = np.zeros((width, width))
-    for c in present:
+    for i in range(present.size):
+        c = present[i]
         w = profile[c, width]
         for a in range(width):
             da = profile[c, a] / w - mean[a] / w_all
             for b in range(width):
                 spread[a, b] += w * da * (profile[c, b] / w - mean[b] / w_all)
-    v = np.zeros(width)
     top = 0
     for a in range(width):
         top = a if spread[a, a] > spread[top, top] else top
     v[top] = 1.0
-    new = np.zeros(width)
     for _ in range(_STEPS):
         size = 0.0
         for a in range(width):
@@ -102,7 +104,7 @@ def principal_scores(profile: Array, present: NDArray[np.int64], score: Array) -
             score[k] += v[a] * profile[present[k], a] / profile[present[k], width]
 
 
-@kernel
+@lean_kernel
 def write_set(words: NDArray[np.uint32], position: NDArray[np.int64], cut: float, missing_left: float) -> None:
     """Set the bits of the categories up to the cut; those that are not in the node go where missing values go."""
     for k in range(words.size):

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.jit import kernel
-from ._sorting import load_codes
+from ..core.jit import lean_kernel
+from ._sorting import Int, load_codes
 from ._sweeps import add_row, score_of
 from .criteria import ABSOLUTE, ENTROPY, GRADIENT, POISSON
 
 Array = NDArray[np.float64]
 
 
-@kernel
+@lean_kernel
 def gather_payload(
     payload: NDArray[np.uint32], rows: NDArray[np.int32], begin: Any, end: Any, out: NDArray[np.uint32]
 ) -> None:
@@ -25,7 +25,7 @@ def gather_payload(
             out[i] = payload[rows[i]]
 
 
-@kernel
+@lean_kernel
 def gather_pairs(pair: Array, rows: NDArray[np.int32], begin: Any, end: Any, out: Array) -> None:
     """Bring (W, S) of the nodes' rows into the order of the rows."""
     for node in range(begin.size):
@@ -35,7 +35,16 @@ def gather_pairs(pair: Array, rows: NDArray[np.int32], begin: Any, end: Any, out
             out[i, 1] = pair[r, 1]
 
 
-@kernel
+@lean_kernel
+def take_rows(codes: NDArray[Any], rows: NDArray[np.int32], out: NDArray[Any]) -> None:
+    """Copy some rows of every column."""
+    for j in range(codes.shape[0]):
+        source, target = codes[j], out[j]
+        for i in range(rows.size):
+            target[i] = source[rows[i]]
+
+
+@lean_kernel
 def summarise(
     goal: Any, lam: float, rows: NDArray[np.int32], begin: Any, end: Any, centres: Array, totals: Array, value: Array,
     impurity: Array, pure: NDArray[np.bool_],
@@ -46,8 +55,18 @@ def summarise(
         own, total = rows[begin[node] : end[node]], totals[node]
         for k in range(total.size):
             total[k] = 0.0
-        for i in range(own.size):
-            add_row(goal, own[i], total)
+        if m > 1 or goal.kind == GRADIENT:
+            for i in range(own.size):
+                add_row(goal, own[i], total)
+        elif goal.n_classes[0] > 0:
+            for i in range(own.size):
+                total[goal.labels[own[i], 0]] += goal.weight[own[i]]
+            for k in range(total.size - 1):
+                total[total.size - 1] += total[k]
+        else:
+            for i in range(own.size):
+                total[0] += goal.weight[own[i]] * goal.y[own[i], 0]
+                total[1] += goal.weight[own[i]]
         w = total[total.size - 1]
         for k in range(value.shape[1]):
             value[node, k] = 0.0
@@ -67,7 +86,7 @@ def summarise(
             pure[node] &= equal
 
 
-@kernel
+@lean_kernel
 def _summarise_classes(goal: Any, total: Array, w: float, value: Array) -> tuple[float, bool]:
     m = goal.n_classes.size
     at, widest = np.int64(0), value.size // m
@@ -84,8 +103,8 @@ def _summarise_classes(goal: Any, total: Array, w: float, value: Array) -> tuple
     return 0.0 if pure else max(0.0, impurity / m), pure
 
 
-@kernel
-def _spread(goal: Any, own: NDArray[np.int32], o: int, centre: float) -> tuple[float, bool]:
+@lean_kernel
+def _spread(goal: Any, own: NDArray[np.int32], o: Int, centre: float) -> tuple[float, bool]:
     """Return the weighted deviation of the targets from their centre, and whether they are all equal."""
     spread, equal = 0.0, True
     first = goal.y[own[0], o]
@@ -101,9 +120,9 @@ def _spread(goal: Any, own: NDArray[np.int32], o: int, centre: float) -> tuple[f
     return spread, equal
 
 
-@kernel
+@lean_kernel
 def divide(
-    cols: Any, sparse: Any, categories: Any, rows: NDArray[np.int32], spare: NDArray[np.int32], code: NDArray[np.uint32],
+    cols: Any, sparse: Any, categories: Any, rows: NDArray[np.int32], spare: NDArray[np.int32], code: Any,
     begin: Any, end: Any, column: Any, cut: Any, missing_left: Any, sets: NDArray[np.uint32], middle: NDArray[np.int64],
 ) -> None:  # fmt: skip
     """Move the rows of each node that go left to the front, in order; write where the others begin."""
@@ -116,7 +135,7 @@ def divide(
         for i in range(n):  # without branches: write to both, advance one
             c = np.int64(code[i])
             to_left = c <= cut[node]
-            if categories is not None:
+            if categories is not None:  # noqa: SIM102  stands alone, so that the compiler can drop it
                 if c != missing and categories.column[j]:
                     to_left = (sets[node, c >> 5] >> np.uint32(c & 31)) & np.uint32(1) != 0
             to_left = missing_left[node] != 0 if c == missing else to_left
@@ -130,10 +149,9 @@ def divide(
         middle[node] = begin[node] + n_left
 
 
-@kernel
-def preorder(left: Any, right: Any, feature: Any, number: NDArray[np.int32]) -> None:
-    """Number the nodes depth first: a parent, then its left subtree, then the right one."""
-    stack = np.empty(feature.size + 1, np.int32)
+@lean_kernel
+def preorder(left: Any, right: Any, feature: Any, stack: NDArray[np.int32], number: NDArray[np.int32]) -> None:
+    """Write the numbers of the nodes, depth first: a parent, then its left subtree, then the right one."""
     stack[0] = 0
     size, count = 1, 0
     while size > 0:
@@ -147,7 +165,7 @@ def preorder(left: Any, right: Any, feature: Any, number: NDArray[np.int32]) -> 
             size += 2
 
 
-@kernel
+@lean_kernel
 def label_rows(leaf: Any, begin: Any, end: Any, rows: Any, out: NDArray[np.int32]) -> None:
     """Write the number of each leaf to its rows."""
     for i in range(leaf.size):

@@ -34,7 +34,7 @@ def pack(start: Any, feature: Any, threshold: Array, right: Any, missing_left: A
 
 
 @kernel
-def _step(nodes: Any, x: Any, i: int) -> int:
+def _step(nodes: Any, x: Any, i: Any) -> Any:
     """Return the node after node i for the row x."""
     node = nodes[np.uint64(i)]
     at = node.column & np.uint32(0x7FFFFFFF)
@@ -46,7 +46,7 @@ def _step(nodes: Any, x: Any, i: int) -> int:
 
 
 @kernel
-def _walk_one(nodes: Any, x: Any) -> int:
+def _walk_one(nodes: Any, x: Any) -> Any:
     i = np.int64(0)
     while True:
         after = _step(nodes, x, i)

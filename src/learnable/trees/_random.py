@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.jit import kernel
+from ..core.jit import lean_kernel
 
 
-@kernel
+@lean_kernel
 def mix(z: Any) -> Any:
     """Return 64 well-mixed bits (the finaliser of SplitMix64; Steele, Lea and Flood, OOPSLA 2014)."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -18,7 +18,7 @@ def mix(z: Any) -> Any:
     return z ^ (z >> np.uint64(31))
 
 
-@kernel
+@lean_kernel
 def next_random(state: Any) -> tuple[Any, float]:
     """Return the next state and a uniform number in [0, 1)."""
     state = state + np.uint64(0x9E3779B97F4A7C15)

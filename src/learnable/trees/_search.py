@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.jit import kernel
+from ..core.jit import lean_kernel
 from ._absolute import sweep_absolute
 from ._categories import order_categories, write_set
 from ._random import mix, next_random
-from ._sorting import load_codes, sort_keys
+from ._sorting import Int, load_codes, sort_keys
 from ._sweeps import (
     COLUMN,
     CUT,
@@ -35,10 +35,10 @@ from ._sweeps import (
 Array = NDArray[np.float64]
 
 
-@kernel
+@lean_kernel
 def search_columns(
     cols: Any, sparse: Any, categories: Any, limits: Any, level: Any, rows: Any, packed: Any, pair: Any, sums: Any,
-    absolute: Any, scratch: Any, first: int, last: int, found: Array, sets: NDArray[np.uint32], stop: Any,
+    absolute: Any, scratch: Any, first: Int, last: Int, found: Array, sets: NDArray[np.uint32], stop: Any,
 ) -> None:  # fmt: skip
     """Compare the candidates of columns first … last − 1 in every node: one thread's share of a tree."""
     for column in range(first, last):
@@ -52,10 +52,10 @@ def search_columns(
             )  # fmt: skip
 
 
-@kernel
+@lean_kernel
 def search_nodes(
     cols: Any, sparse: Any, categories: Any, limits: Any, level: Any, rows: Any, packed: Any, pair: Any, sums: Any,
-    absolute: Any, scratch: Any, first: int, last: int, found: Array, sets: NDArray[np.uint32], stop: Any,
+    absolute: Any, scratch: Any, first: Int, last: Int, found: Array, sets: NDArray[np.uint32], stop: Any,
 ) -> None:  # fmt: skip
     """Draw columns at nodes first … last − 1, until enough were looked at and one of them was not constant."""
     d = cols.n_codes.size
@@ -80,11 +80,11 @@ def search_nodes(
             order[v], order[picks[v]] = order[picks[v]], order[v]
 
 
-@kernel
+@lean_kernel
 def search_column(
     cols: Any, sparse: Any, categories: Any, limits: Any, level: Any, all_rows: Any, packed: Any, pair: Any, sums: Any,
-    absolute: Any, scratch: Any, node: int, column: int, u: float, found: Array, words: Any,
-) -> int:  # fmt: skip
+    absolute: Any, scratch: Any, node: Int, column: Int, u: float, found: Array, words: Any,
+) -> Int:  # fmt: skip
     """Compare the column's candidates with the best so far; return 0 if it is constant here, else 1."""
     begin, end = level.begin[node], level.end[node]
     n = end - begin
@@ -101,7 +101,9 @@ def search_column(
         category = categories.column[column]
         if category:
             low, high = 0, order_categories(categories, limits.reg_lambda, rows, code, missing) - 1
-    cut, after, threshold = np.int64(-1), np.int64(-1), np.nan
+    cut: Int = np.int64(-1)
+    after: Int = np.int64(-1)
+    threshold = np.nan
     if limits.random and high > low:
         if category:
             cut = low + np.int64(u * (high - low))
@@ -112,6 +114,7 @@ def search_column(
     before = found[SCORE]
     bounds, total = level.bounds[node], level.totals[node]
     bounds[2] = limits.sign[column] if limits.monotone else 0
+    keys, other, top = scratch.keys[:n], scratch.keys2[:n], missing if n_missing > 0 else high
     # Tests of arguments against None stand alone, so that the compiler can drop what they guard.
     if packed is not None:
         own = packed[begin:end]
@@ -120,7 +123,8 @@ def search_column(
             count_two(code, own, low, missing, scratch.cells[: high - low + 2], stat)
             sweep_groups(stat, low, missing, n, total[2], total[1], limits, bounds, found)
         else:
-            keys = sort_codes(code, own, scratch, low, missing if n_missing > 0 else high)
+            if sort_codes(code, own, keys, other, scratch.counts, low, top):
+                keys = other
             if limits.two:
                 sweep_two(keys, n_missing, np.int64(total[2]), np.int64(total[1]), limits, bounds, found)
             else:
@@ -133,14 +137,17 @@ def search_column(
             count_pairs(code, mine, low, missing, stat)
             sweep_groups(stat, low, missing, n, w_all, s_all, limits, bounds, found)
         else:
-            keys = sort_codes(code, scratch.places, scratch, low, missing if n_missing > 0 else high)
+            if sort_codes(code, scratch.places, keys, other, scratch.counts, low, top):
+                keys = other
             sweep_pairs(keys, mine, n_missing, w_all, s_all, limits, bounds, found)
     if absolute is not None:
-        keys = sort_codes(code, scratch.places, scratch, low, missing if n_missing > 0 else high)
+        if sort_codes(code, scratch.places, keys, other, scratch.counts, low, top):
+            keys = other
         ranks, ordered = absolute.rank[begin:end], absolute.ordered[begin:end]
         sweep_absolute(keys, rows, n_missing, absolute, ranks, ordered, limits, bounds, found)
     if sums is not None:
-        keys = sort_codes(code, scratch.places, scratch, low, missing if n_missing > 0 else high)
+        if sort_codes(code, scratch.places, keys, other, scratch.counts, low, top):
+            keys = other
         sweep_sums(keys, rows, n_missing, sums, total, scratch.sides, limits, bounds, found)
     if not found[SCORE] > before:
         return 1
@@ -152,30 +159,30 @@ def search_column(
             found[CUT] = missing - 1
     if n_missing == 0:
         found[MISSING_LEFT] = 1.0 if 2 * found[N_LEFT] > n else 0.0
-    if categories is not None:
+    if categories is not None:  # noqa: SIM102
         if category:
             write_set(words, categories.position[:missing], found[CUT], found[MISSING_LEFT])
     return 1
 
 
-@kernel
-def few(n: int, low: int, high: int, scratch: Any) -> bool:
+@lean_kernel
+def few(n: Int, low: Int, high: Int, scratch: Any) -> bool:
     """Tell whether summing by code beats sorting: there are few codes."""
-    return 2 * (high - low + 1) <= n and high - low + 2 <= scratch.stat.shape[0]
+    return high - low + 1 <= 2 * n and high - low + 2 <= scratch.stat.shape[0]
 
 
-@kernel
-def sort_codes(code: NDArray[np.uint32], payload: NDArray[np.uint32], scratch: Any, low: int, high: int) -> Any:
-    """Return code << 32 | payload in order of the codes."""
-    n = code.size
-    keys, other = scratch.keys[:n], scratch.keys2[:n]
-    for i in range(n):
+@lean_kernel
+def sort_codes(
+    code: NDArray[np.uint32], payload: NDArray[np.uint32], keys: Any, other: Any, counts: Any, low: Int, high: Int
+) -> bool:
+    """Write code << 32 | payload in order of the codes; return whether to `other`."""
+    for i in range(code.size):
         keys[i] = (np.uint64(code[i]) << np.uint64(32)) | np.uint64(payload[i])
-    return other if sort_keys(keys, other, scratch.counts, low, high) else keys
+    return sort_keys(keys, other, counts, low, high)
 
 
-@kernel
-def _present(code: NDArray[np.uint32], missing: int) -> tuple[int, int]:
+@lean_kernel
+def _present(code: NDArray[np.uint32], missing: Int) -> tuple[Int, Int]:
     """Return the largest code that is not missing (−1: none), and how many are."""
     high, n_missing = np.int64(-1), 0
     for i in range(code.size):
@@ -187,8 +194,8 @@ def _present(code: NDArray[np.uint32], missing: int) -> tuple[int, int]:
     return high, n_missing
 
 
-@kernel
-def draw_cut(cols: Any, column: int, low: int, high: int, u: float) -> tuple[int, float]:
+@lean_kernel
+def draw_cut(cols: Any, column: Int, low: Int, high: Int, u: float) -> tuple[int, float]:
     """Draw a threshold between the smallest and the largest value; return the last code below it, and it."""
     at = cols.offset[column]
     a, b = cols.low[at + low], cols.high[at + high]
@@ -205,8 +212,8 @@ def draw_cut(cols: Any, column: int, low: int, high: int, u: float) -> tuple[int
     return lo, max(threshold, cols.high[at + lo])
 
 
-@kernel
-def split_codes(code: NDArray[np.uint32], cut: int, missing: int) -> int:
+@lean_kernel
+def split_codes(code: NDArray[np.uint32], cut: Int, missing: Int) -> Int:
     """Replace the codes by 0 up to the cut and 1 beyond it; return the first code beyond."""
     after = np.int64(missing)
     for i in range(code.size):
@@ -217,9 +224,9 @@ def split_codes(code: NDArray[np.uint32], cut: int, missing: int) -> int:
     return after
 
 
-@kernel
+@lean_kernel
 def count_two(
-    code: NDArray[np.uint32], payload: NDArray[np.uint32], low: int, missing: int, cells: NDArray[np.int64], stat: Array
+    code: NDArray[np.uint32], payload: NDArray[np.uint32], low: Int, missing: Int, cells: NDArray[np.int64], stat: Array
 ) -> None:
     """Sum (rows, weight, weight of the second class) by code, in integers; the last line is for the missing."""
     size = cells.size - 1
@@ -238,8 +245,8 @@ def count_two(
         stat[g, 2] = np.float64(cells[g] & 0xFFFFFFFF)
 
 
-@kernel
-def count_pairs(code: NDArray[np.uint32], pair: Array, low: int, missing: int, stat: Array) -> None:
+@lean_kernel
+def count_pairs(code: NDArray[np.uint32], pair: Array, low: Int, missing: Int, stat: Array) -> None:
     """Sum (rows, W, S) by code; the last line is for the missing."""
     size = stat.shape[0] - 1
     for g in range(size + 1):

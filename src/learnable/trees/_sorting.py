@@ -1,8 +1,8 @@
 """Kernels of the grower: the codes of a node's rows, gathered and brought into order.
 
 A key is code << 32 | payload. The payload is what the sweep needs of the row: its class and weight, or its place in the
-node. Few rows are sorted by insertion; some by one pass into about as many buckets as rows, then insertion, because ranks
-are spread evenly; many by radix passes of at most ten bits, whose buckets stay in the fastest cache.
+node. Few rows are sorted by insertion; some by one pass into about as many buckets as rows, then insertion, because
+ranks are spread evenly; many by radix passes of at most ten bits, whose buckets stay in the fastest cache.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.jit import kernel
+from ..core.jit import lean_kernel
 
 Keys = NDArray[np.uint64]
+Int = Any  # int or np.int64, which the compiler does not tell apart
 
 _FEW, _SOME = 16, 2048
 _MOST_PER_BUCKET = 24  # more rows of different code in one bucket: radix passes instead
 COUNTS = 4096  # counters that `sort_keys` needs
 
 
-@kernel
-def sort_keys(keys: Keys, other: Keys, counts: NDArray[np.int64], low: int, high: int) -> bool:
+@lean_kernel
+def sort_keys(keys: Keys, other: Keys, counts: NDArray[np.int64], low: Int, high: Int) -> bool:
     """Sort keys by code, codes being low … high; return whether the result is in `other`."""
     n = keys.size
     if n <= _FEW:
@@ -44,7 +45,7 @@ def sort_keys(keys: Keys, other: Keys, counts: NDArray[np.int64], low: int, high
     return False
 
 
-@kernel
+@lean_kernel
 def insert(keys: Keys) -> None:
     """Sort by insertion."""
     for i in range(1, keys.size):
@@ -56,8 +57,8 @@ def insert(keys: Keys) -> None:
         keys[j] = key
 
 
-@kernel
-def _into_buckets(keys: Keys, other: Keys, counts: NDArray[np.int64], low: int, high: int) -> bool:
+@lean_kernel
+def _into_buckets(keys: Keys, other: Keys, counts: NDArray[np.int64], low: Int, high: Int) -> bool:
     """Distribute the keys over buckets in order of code; give up if one bucket gets too many."""
     n = keys.size
     n_buckets = 32
@@ -72,7 +73,7 @@ def _into_buckets(keys: Keys, other: Keys, counts: NDArray[np.int64], low: int, 
         counts[b] = 0
     for i in range(n):
         counts[np.int64((keys[i] - base) >> shift)] += 1
-    place, most = 0, 0
+    place, most = np.int64(0), np.int64(0)
     for b in range(n_buckets):
         here = counts[b]
         counts[b] = place
@@ -87,8 +88,8 @@ def _into_buckets(keys: Keys, other: Keys, counts: NDArray[np.int64], low: int, 
     return True
 
 
-@kernel
-def _radix_pass(source: Keys, target: Keys, counts: NDArray[np.int64], base: np.uint64, shift: int) -> None:
+@lean_kernel
+def _radix_pass(source: Keys, target: Keys, counts: NDArray[np.int64], base: np.uint64, shift: Int) -> None:
     """Sort stably by some bits of the code."""
     mask = np.uint64(counts.size - 1)
     by = np.uint64(shift)
@@ -96,7 +97,7 @@ def _radix_pass(source: Keys, target: Keys, counts: NDArray[np.int64], base: np.
         counts[b] = 0
     for i in range(source.size):
         counts[np.int64(((source[i] - base) >> by) & mask)] += 1
-    place = 0
+    place = np.int64(0)
     for b in range(counts.size):
         here = counts[b]
         counts[b] = place
@@ -107,8 +108,10 @@ def _radix_pass(source: Keys, target: Keys, counts: NDArray[np.int64], base: np.
         counts[b] += 1
 
 
-@kernel
-def load_codes(cols: Any, sparse: Any, column: int, rows: NDArray[np.int32], out: NDArray[np.uint32]) -> tuple[int, int]:
+@lean_kernel
+def load_codes(
+    cols: Any, sparse: Any, column: Int, rows: NDArray[np.int32], out: NDArray[np.uint32]
+) -> tuple[Int, Int]:
     """Gather the codes of one column for (ascending) rows; return the smallest and the largest."""
     low, high = np.uint32(0xFFFFFFFF), np.uint32(0)
     if sparse is None:
@@ -130,8 +133,8 @@ def load_codes(cols: Any, sparse: Any, column: int, rows: NDArray[np.int32], out
     return np.int64(low), np.int64(high)
 
 
-@kernel
-def _gallop(stored: NDArray[np.int32], at: int, end: int, row: int) -> int:
+@lean_kernel
+def _gallop(stored: NDArray[np.int32], at: Int, end: Int, row: Int) -> Int:
     """Return the first place from `at` on whose row is not below `row`, in the logarithm of the distance."""
     step = np.int64(1)
     while at + step < end and stored[at + step] < row:
@@ -144,11 +147,10 @@ def _gallop(stored: NDArray[np.int32], at: int, end: int, row: int) -> int:
     return at + 1 if at < end and stored[at] < row else at
 
 
-@kernel
-def order_of(values: NDArray[np.float64], order: NDArray[np.int64]) -> None:
+@lean_kernel
+def order_of(values: NDArray[np.float64], order: NDArray[np.int64], spare: NDArray[np.int64]) -> None:
     """Write the stable order of the values (none of them NaN), by merging runs of growing length."""
     n = values.size
-    spare = np.empty(n, np.int64)
     for i in range(n):
         order[i] = i
     width = 1

@@ -1,8 +1,8 @@
 """Kernels of the grower: the best cut of one column in one node.
 
-Rows come in the order of their codes, the missing ones last. A cut lies between two codes; with missing rows it is tried
-with them on either side, and all others against them. `found` holds the best split so far (positions below); a kernel
-overwrites it when it finds a better one, so that the first of equals stays.
+Rows come in the order of their codes, the missing ones last. A cut lies between two codes; with missing rows it is
+tried with them on either side, and all others against them. `found` holds the best split so far (positions below); a
+kernel overwrites it when it finds a better one, so that the first of equals stays.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.jit import kernel
+from ..core.jit import lean_kernel
+from ._sorting import Int
 from .criteria import ENTROPY, GINI, GRADIENT, MISCLASSIFICATION, POISSON
 
 Array = NDArray[np.float64]
 Keys = NDArray[np.uint64]
 
-#: Positions in `found`: score of both sides together; column; last code on the left; first code on the right (the code of
-#: missing values if only they are right); whether missing values go left; rows on the left; a random threshold, or NaN.
+#: Positions in `found`: score of both sides together; column; last code on the left; first code on the right (the code
+#: of missing values if only they are right); whether missing values go left; rows on the left; a random threshold, or
+#: NaN.
 SCORE, COLUMN, CUT, NEXT, MISSING_LEFT, N_LEFT, THRESHOLD = range(7)
 FOUND_SIZE = 7
 
@@ -29,8 +31,8 @@ _LOW = np.uint64(0xFFFFFFFF)
 _BYTE = np.uint64(0xFF)
 
 
-@kernel
-def record(found: Array, score: float, cut: int, after: int, to_left: int, n_left: int) -> None:
+@lean_kernel
+def record(found: Array, score: float, cut: Int, after: Int, to_left: Int, n_left: Int) -> None:
     """Write a split down; the caller knows the column."""
     found[0] = score
     found[2] = cut
@@ -40,15 +42,20 @@ def record(found: Array, score: float, cut: int, after: int, to_left: int, n_lef
     found[6] = np.nan
 
 
-@kernel
+@lean_kernel
 def allowed(left: float, right: float, bounds: Array) -> bool:
-    """Tell whether two values keep a monotone constraint: bounds are (lowest, highest, sign of the slope)."""
+    """Tell whether two values keep a monotone constraint: bounds are (lowest, highest, sign of the column's slope).
+
+    A split by a free column need not: values of leaves are clipped to their bounds.
+    """
+    if bounds[2] == 0.0:
+        return True
     inside = min(left, right) >= bounds[0] and max(left, right) <= bounds[1]
     return inside and (left - right) * bounds[2] <= 0.0
 
 
-@kernel
-def sweep_two(keys: Keys, n_missing: int, w_all: int, s_all: int, limits: Any, bounds: Array, found: Array) -> None:
+@lean_kernel
+def sweep_two(keys: Keys, n_missing: Int, w_all: Int, s_all: Int, limits: Any, bounds: Array, found: Array) -> None:
     """Two classes and Gini: maximise S²/W summed over both sides, W the weight and S that of the second class.
 
     The payload is class << 8 | weight: all sums are integers.
@@ -84,9 +91,9 @@ def sweep_two(keys: Keys, n_missing: int, w_all: int, s_all: int, limits: Any, b
         record(found, best, cut, after, best_side, rows)
 
 
-@kernel
+@lean_kernel
 def sweep_pairs(
-    keys: Keys, pair: Array, n_missing: int, w_all: float, s_all: float, limits: Any, bounds: Array, found: Array
+    keys: Keys, pair: Array, n_missing: Int, w_all: float, s_all: float, limits: Any, bounds: Array, found: Array
 ) -> None:
     """Maximise S²/(W + λ) summed over both sides; the payload is the row's place in `pair` = (W, S)."""
     n = keys.size
@@ -119,9 +126,9 @@ def sweep_pairs(
         record(found, best, cut, after, best_side, rows)
 
 
-@kernel
+@lean_kernel
 def sweep_groups(
-    stat: Array, low: int, n_codes: int, n: int, w_all: float, s_all: float, limits: Any, bounds: Array, found: Array
+    stat: Array, low: Int, n_codes: Int, n: Int, w_all: float, s_all: float, limits: Any, bounds: Array, found: Array
 ) -> None:
     """Do the same over sums by code: stat holds (rows, W, S) of code low + g, and in its last line of the missing."""
     lam = limits.reg_lambda
@@ -155,8 +162,8 @@ def sweep_groups(
                 record(found, score, g + low, n_codes if only_missing else -1, side, rows)
 
 
-@kernel
-def score_of(kind: int, counts: Array, w: float, n_classes: NDArray[np.int64], lam: float) -> float:
+@lean_kernel
+def score_of(kind: Int, counts: Array, w: float, n_classes: NDArray[np.int64], lam: float) -> float:
     """Return the score of a node from its sums; see the table of `criteria`."""
     score = 0.0
     m = n_classes.size
@@ -187,8 +194,8 @@ def score_of(kind: int, counts: Array, w: float, n_classes: NDArray[np.int64], l
     return score
 
 
-@kernel
-def add_row(goal: Any, r: int, sums: Array) -> None:
+@lean_kernel
+def add_row(goal: Any, r: Int, sums: Array) -> None:
     """Add row r to a node's sums; the last entry is the weight, before it come hessians if there are any."""
     m = goal.n_classes.size
     w = goal.weight[r]
@@ -206,9 +213,9 @@ def add_row(goal: Any, r: int, sums: Array) -> None:
                 sums[m + o] += w * goal.hessian[r, o]
 
 
-@kernel
+@lean_kernel
 def sweep_sums(
-    keys: Keys, rows: NDArray[np.int32], n_missing: int, goal: Any, total: Array, sides: Array, limits: Any,
+    keys: Keys, rows: NDArray[np.int32], n_missing: Int, goal: Any, total: Array, sides: Array, limits: Any,
     bounds: Array, found: Array,
 ) -> None:  # fmt: skip
     """Any criterion that is a function of sums; the payload is the row's place in the node."""
@@ -242,9 +249,9 @@ def sweep_sums(
                 record(found, score, np.int64(keys[p] >> _CODE), np.int64(keys[p + 1] >> _CODE), side, n_left)
 
 
-@kernel
+@lean_kernel
 def sweep_classes(
-    keys: Keys, n_missing: int, total: Array, counts: NDArray[np.int64], limits: Any, found: Array
+    keys: Keys, n_missing: Int, total: Array, counts: NDArray[np.int64], limits: Any, found: Array
 ) -> None:
     """Gini or entropy of any number of classes.
 
@@ -273,8 +280,8 @@ def sweep_classes(
                     record(found, score, np.int64(keys[p] >> _CODE), np.int64(keys[p + 1] >> _CODE), side, n_left)
 
 
-@kernel
-def mass(count: int, gini: bool) -> float:
+@lean_kernel
+def mass(count: Int, gini: bool) -> float:
     """Return c² or c log₂ c."""
     c = np.float64(count)
     if gini:
@@ -282,8 +289,10 @@ def mass(count: int, gini: bool) -> float:
     return c * math.log2(c) if count > 0 else 0.0
 
 
-@kernel
-def move(key: Any, left: Any, right: Any, gini: bool, g_left: float, g_right: float, w: int) -> tuple[float, float, int]:
+@lean_kernel
+def move(
+    key: Any, left: Any, right: Any, gini: bool, g_left: float, g_right: float, w: Int
+) -> tuple[float, float, Int]:
     """Move a row from the right to the left; return Σ g of both sides and the weight on the left."""
     weight = np.int64(key & _BYTE)
     k = np.int64((key & _LOW) >> np.uint64(8))

@@ -26,6 +26,7 @@ from ._column_kernels import bin_column, rank_sorted
 #: Rows from which the edges of bins are computed; more would not move them visibly.
 SAMPLE_ROWS = 200_000
 MOST_CATEGORIES = 65_536
+_MANY_CELLS = 1 << 24  # from here on one byte a cell is worth kernels of its own
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,8 @@ class Columns:
             entries = np.concatenate([c.codes for c in coded]).astype(np.uint32)
             rows, start = X.indices.astype(np.int32), X.indptr.astype(np.int64)
         else:
-            codes = np.empty((d, n), np.uint8 if n_codes.max() < 256 else np.uint32)
+            narrow = n_codes.max() < 256 and (max_bins is not None or n * d >= _MANY_CELLS)
+            codes = np.empty((d, n), np.uint8 if narrow else np.uint32)
             for j in range(d):
                 codes[j] = coded[j].codes
         zero = np.array([c.zero for c in coded], dtype=np.int64)
@@ -146,10 +148,7 @@ def _encode_numbers(values: NDArray[Any], n_rows: int, max_bins: int | None) -> 
     x = np.ascontiguousarray(values)
     if implicit:
         x = np.append(x, x.dtype.type(0))
-    if max_bins is None:
-        coded = _rank(x)
-    else:
-        coded = _bin(x, n_rows - len(values), max_bins)
+    coded = _rank(x) if max_bins is None else _bin(x, n_rows - len(x), max_bins)
     if implicit:
         return _Coded(coded.codes[:-1], coded.low, coded.high, int(coded.codes[-1]))
     return coded
@@ -164,17 +163,17 @@ def _rank(x: NDArray[Any]) -> _Coded:
     return _Coded(codes, low, low)
 
 
-def _bin(x: NDArray[Any], n_zeros: int, max_bins: int) -> _Coded:
-    """Cut one column into bins of about equal weight; few distinct values have a bin each."""
+def _bin(x: NDArray[Any], n_more_zeros: int, max_bins: int) -> _Coded:
+    """Cut one column into bins of about equal size; few distinct values have a bin each."""
     present = x[~np.isnan(x)].astype(np.float64)
-    step = -(-len(present) // SAMPLE_ROWS) or 1
+    step = -(-(len(present) + n_more_zeros) // SAMPLE_ROWS) or 1
     sample = np.sort(present[::step])
     distinct = sample[np.r_[True, sample[1:] != sample[:-1]]] if len(sample) else sample
     if len(distinct) <= max_bins:
         edges = _midpoints(distinct[:-1], distinct[1:])
     else:
-        if n_zeros > 1:  # the zeros that are not stored weigh as much as the others
-            sample = np.sort(np.r_[sample, np.zeros(n_zeros // step)])
+        if n_more_zeros:  # those that are not stored weigh as much as the others
+            sample = np.sort(np.r_[sample, np.zeros(n_more_zeros // step)])
         at = np.linspace(0, len(sample), max_bins + 1)[1:-1].astype(np.int64)
         above = sample[at]
         below = distinct[np.maximum(np.searchsorted(distinct, above) - 1, 0)]

@@ -1,7 +1,7 @@
 r"""What a split is judged by: statistics of the rows, and the score of a node that they give.
 
-Every criterion is a score s(node) that adds up over rows or sums, and the gain of a split is s(left) + s(right) − s(node).
-With W = Σw, cₖ = Σ w 1[y = k], S = Σ w y:
+Every criterion is a score s(node) that adds up over rows or sums, and the gain of a split is s(left) + s(right) −
+s(node). With W = Σw, cₖ = Σ w 1[y = k], S = Σ w y:
 
 | criterion                      | score of a node      | weighted impurity                        | value of a leaf  |
 |--------------------------------|----------------------|------------------------------------------|------------------|
@@ -14,8 +14,8 @@ With W = Σw, cₖ = Σ w 1[y = k], S = Σ w y:
 | `gradient`                     | G²/(H + λ)           | − s                                      | −G/(H + λ)       |
 
 G and H are the sums of gradients and hessians of any loss: a boosting tree minimises the second-order expansion of the
-loss (Chen and Guestrin, XGBoost, KDD 2016, eq. 6). Several outputs add up. `friedman_mse` ranks the splits of one output
-exactly as the squared error does; here the two are the same for several outputs as well.
+loss (Chen and Guestrin, XGBoost, KDD 2016, eq. 6). Several outputs add up. `friedman_mse` ranks the splits of one
+output exactly as the squared error does; here the two are the same for several outputs as well.
 
 Reference: L. Breiman, J. Friedman, R. Olshen, C. Stone, Classification and Regression Trees, 1984, chapters 4 and 8.
 """
@@ -29,7 +29,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import ParameterError
+from ..core.errors import DataError, ParameterError
 
 Array = NDArray[np.float64]
 
@@ -43,6 +43,10 @@ NUMBER_CRITERIA: Final = {
     "poisson": POISSON,
     "absolute_error": ABSOLUTE,
 }
+
+
+#: The squares of what is larger than this overflow.
+LARGEST_SPREAD: Final = 1e150
 
 
 @dataclass(frozen=True)
@@ -171,9 +175,12 @@ class Target:
         scaled = given / scale
         if kind != POISSON:  # squares of a large mean would drown the differences
             middle = np.median(scaled, axis=0) if kind == ABSOLUTE else np.average(scaled, axis=0, weights=w)
+            spread = _power_of_two(np.abs(scaled - middle).max(initial=0.0))
+            middle = np.rint(middle / spread * 2.0**20) / 2.0**20 * spread  # few digits: whole targets stay exact
             shift, scaled = middle * scale, scaled - middle
-            spread = _power_of_two(np.abs(scaled).max(initial=0.0))
             scale, scaled = scale * spread, scaled / spread
+            if kind == SQUARED and scale > LARGEST_SPREAD:
+                raise DataError(f"y spreads over {scale:.3g}, and its squares overflow; divide it by a constant.")
         y_used = np.ascontiguousarray(scaled)
         none = np.zeros(given.shape[1], np.int64)
         empty = np.zeros((0, 1), np.int32)

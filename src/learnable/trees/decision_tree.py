@@ -1,7 +1,7 @@
 r"""Classification and regression trees (CART).
 
-A tree divides the rows by one question after another, x_j ≤ t, or x_j ∈ S for categories. At each node it takes the question
-whose two answers have the smallest impurity together,
+A tree divides the rows by one question after another, x_j ≤ t, or x_j ∈ S for categories. At each node it takes the
+question whose two answers have the smallest impurity together,
 
     max over j, t of   W·I(node) − W_left·I(left) − W_right·I(right),
 
@@ -32,10 +32,10 @@ from .tree_model import Array, TreeModel
 class DecisionTreeClassifier(NamedScore, ClassifierMixin, TreeModel):
     """Classification tree: each split lowers the impurity of the classes most; a leaf predicts their shares.
 
-    Exact unless `max_bins` is set: a split may lie between any two values of a column that are neighbours in the node, and
-    its threshold is their midpoint. Of equal splits the first column and the smallest threshold win. Time O(nd log n)
-    a level; memory of a fit: 4 bytes for each cell of X and about 80 bytes a row. Missing values (NaN) go to the side
-    where they help more; where none were seen, to the larger one.
+    Exact unless `max_bins` is set: a split may lie between any two values of a column that are neighbours in the node,
+    and its threshold is their midpoint. Of equal splits the first column and the smallest threshold win. Time O(nd log
+    n) a level; memory of a fit: 4 bytes for each cell of X and about 80 bytes a row. Missing values (NaN) go to the
+    side where they help more; where none were seen, to the larger one.
 
     Parameters
     ----------
@@ -58,10 +58,11 @@ class DecisionTreeClassifier(NamedScore, ClassifierMixin, TreeModel):
     min_impurity_decrease : float, default=0.0
         Fall of the impurity, times the node's share of the weight, that a split needs.
     class_weight : dict, list of dict, "balanced" or None, default=None
-        Weights of the classes, multiplied onto the sample weights.
+        Weights of the classes, multiplied onto the sample weights. "balanced": all classes get the same total weight
+        (scikit-learn's trees count rows here, even if they are weighed).
     ccp_alpha : float, "cv" or "cv-1se", default=0.0
-        λ of weakest-link pruning: the tree is the smallest minimiser of cost + λ · leaves. "cv": the λ with the smallest
-        error over folds; "cv-1se": the smallest tree within one standard error of it.
+        λ of weakest-link pruning: the tree is the smallest minimiser of cost + λ · leaves. "cv": the λ with the
+        smallest error over folds; "cv-1se": the smallest tree within one standard error of it.
     monotonic_cst : array of shape (n_features,) or None, default=None
         1, −1 or 0: the probability of the second of two classes rises with the column, falls, or is free.
     prune_criterion : {"impurity", "misclassification"}, default="impurity"
@@ -203,7 +204,7 @@ class DecisionTreeClassifier(NamedScore, ClassifierMixin, TreeModel):
 
     def _check_loaded(self) -> None:
         classes = getattr(self, "classes_", None)
-        several = classes if isinstance(classes, list) else [classes]
+        several: list[Any] = classes if isinstance(classes, list) else [classes]
         if hasattr(self, "trees_"):
             if any(not isinstance(own, np.ndarray) or own.ndim != 1 or len(own) < 1 for own in several):
                 raise ModelFileError("load: classes_ must hold labels.")
@@ -218,8 +219,8 @@ class DecisionTreeClassifier(NamedScore, ClassifierMixin, TreeModel):
 class DecisionTreeRegressor(NamedScore, RegressorMixin, TreeModel):
     """Regression tree: each split lowers the squared (absolute, Poisson) error most; a leaf predicts the mean (median).
 
-    Everything else is as in `DecisionTreeClassifier`: exact cuts at midpoints unless `max_bins` is set, ties to the first
-    column, learned directions of missing values.
+    Everything else is as in `DecisionTreeClassifier`: exact cuts at midpoints unless `max_bins` is set, ties to the
+    first column, learned directions of missing values.
 
     Parameters
     ----------

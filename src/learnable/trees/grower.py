@@ -4,10 +4,11 @@
     choose what to divide      depth first has no order here: all that may be split; best first: the largest gains
     divide their rows          and the children are the next batch
 
-CART, forests, AdaBoost and boosting are calls of it with other statistics (`criteria`) and other rules. A batch is a whole
-level of the tree, so that the interpreter is rarely in the way, and one tree can use several threads: each searches some of
-the columns. The tree is the same for any number of threads: of equal gains the first column wins, and random numbers depend
-on the seed and the path from the root alone. Memory besides the table: about 60 bytes a row, 20 more for each thread.
+CART, forests, AdaBoost and boosting are calls of it with other statistics (`criteria`) and other rules. A batch is a
+whole level of the tree, so that the interpreter is rarely in the way, and one tree can use several threads: each
+searches some of the columns. The tree is the same for any number of threads: of equal gains the first column wins, and
+random numbers depend on the seed and the path from the root alone. Memory besides the table: about 60 bytes a row, 20
+more for each thread.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class GrowthRule:
     splitter : {"best", "random"}
         All cuts of a column, or one threshold drawn uniformly between its ends.
     monotonic : (d,) int8 or None
-        1: the prediction (of two classes: the probability of the second) may only rise with the column; −1: fall; 0: free.
+        1: the prediction (of two classes: the probability of the second) may only rise with the column; −1: fall; 0:
+        free.
 
     Examples
     --------
@@ -132,6 +134,7 @@ def grow(
     batch = nodes.add_root(len(used), seed)
     whole = float(target.weight[used].sum())
     while len(batch):
+        space.bring_together(len(batch))
         _open(nodes, batch, space, columns, target, rule, whole)
         if flag[0] != 0:
             raise GrowthStopped
@@ -256,12 +259,13 @@ def _bound_children(nodes: NodeStore, chosen: Any, space: Workspace, target: Tar
 
 
 def _finish(nodes: NodeStore, space: Workspace, target: Target, rule: GrowthRule, n_rows: int) -> Grown:
-    """Number the nodes as scikit-learn does, drop what the order by gain did not reach, undo shift and scale."""
+    """Return the tree with scikit-learn's numbers of nodes, without what was not reached, shift and scale undone."""
     if rule.max_leaf_nodes is not None:
         old = best_first_order(nodes, rule.max_leaf_nodes)
     else:
         number = np.empty(nodes.n, np.int32)
-        preorder(nodes.left[: nodes.n], nodes.right[: nodes.n], nodes.feature[: nodes.n], number)
+        stack = np.empty(nodes.n + 1, np.int32)
+        preorder(nodes.left[: nodes.n], nodes.right[: nodes.n], nodes.feature[: nodes.n], stack, number)
         old = np.empty(nodes.n, np.int64)
         old[number] = np.arange(nodes.n)
     tree = nodes.as_tree(old)
@@ -270,5 +274,5 @@ def _finish(nodes: NodeStore, space: Workspace, target: Target, rule: GrowthRule
         tree.impurity[:] = tree.impurity * target.gain_scale
     leaf_of_row = np.full(n_rows, -1, np.int32)
     leaf = np.where(tree.feature < 0, np.arange(len(old), dtype=np.int32), -1).astype(np.int32)
-    label_rows(leaf, nodes.begin[old], nodes.end[old], space.rows, leaf_of_row)
+    label_rows(leaf, nodes.begin[old], nodes.end[old], space.final_rows(), leaf_of_row)
     return Grown(tree, leaf_of_row)

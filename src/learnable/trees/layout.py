@@ -1,8 +1,8 @@
 """Trees as flat arrays: one set of arrays for any number of trees.
 
 Node `start[t] + i` is node i of tree t, and node 0 is its root. A row goes left when x[feature] <= threshold; when x is
-missing, if `missing_left`; when the column is categorical, if the bit of its code is set. Children have larger numbers than
-their parents, so that a walk ends, and a loaded file is checked before any kernel reads it.
+missing, if `missing_left`; when the column is categorical, if the bit of its code is set. Children have larger numbers
+than their parents, so that a walk ends, and a loaded file is checked before any kernel reads it.
 """
 
 from __future__ import annotations
@@ -209,26 +209,28 @@ class Trees:
 
     def _over_packed(self, X: Any, n_jobs: int | None, function: Any, out: Any) -> None:
         nodes = pack(self.start, self.feature, self.threshold, self.right, self.missing_left)
+        # Long chunks: a tree that was fetched into the cache serves many rows.
+        size = min(4 * _CHUNK_ROWS, max(_CHUNK_ROWS // 4, -(-X.shape[0] // (4 * resolve_n_jobs(n_jobs)))))
 
         def chunk(first: int) -> None:
-            rows = slice(first, first + _CHUNK_ROWS)
+            rows = slice(first, first + size)
             function(np.ascontiguousarray(X[rows]), self.start, nodes, self.value, out[rows])
 
-        _run_chunks(chunk, X.shape[0], n_jobs)
+        _run_chunks(chunk, X.shape[0], n_jobs, size)
 
 
-def _run_chunks(chunk: Callable[[int], None], n_rows: int, n_jobs: int | None) -> None:
+def _run_chunks(chunk: Callable[[int], None], n_rows: int, n_jobs: int | None, size: int = _CHUNK_ROWS) -> None:
     """Call `chunk` with the first row of each chunk, on threads."""
     n_threads = resolve_n_jobs(n_jobs)
-    if n_threads == 1 or n_rows <= _CHUNK_ROWS:
-        for first in range(0, n_rows, _CHUNK_ROWS):
+    if n_threads == 1 or n_rows <= size:
+        for first in range(0, n_rows, size):
             chunk(first)
         return
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(n_threads) as pool:
         try:
-            list(pool.map(chunk, range(0, n_rows, _CHUNK_ROWS)))
+            list(pool.map(chunk, range(0, n_rows, size)))
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise

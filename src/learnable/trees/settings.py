@@ -15,13 +15,13 @@ from .grower import GrowthRule
 
 Array = NDArray[np.float64]
 
-_SHARE = Number(low=0.0, high=1.0, low_open=True)
+_SHARE = Matches(lambda v: isinstance(v, (float, np.floating)) and bool(0 < v <= 1), "a share > 0 and <= 1")
 
 #: Ranges of what all trees share.
 TREE_PARAMETERS: Final[dict[str, Rule]] = {
     "max_depth": optional(Number(low=1, integer=True)),
     "min_samples_split": Number(low=2, integer=True) | _SHARE,
-    "min_samples_leaf": Number(low=1, integer=True) | Number(low=0.0, high=1.0, low_open=True, high_open=True),
+    "min_samples_leaf": Number(low=1, integer=True) | _SHARE,
     "min_weight_fraction_leaf": Number(low=0.0, high=0.5),
     "max_features": optional(Number(low=1, integer=True) | _SHARE | Options("sqrt", "log2", "third")),
     "max_leaf_nodes": optional(Number(low=2, integer=True)),

@@ -131,7 +131,7 @@ class Scores:
     def _sums(self, rows: Ids, own: Ids, count: int, k: int) -> Array:
         classes = self.n_classes[k]
         cell = own * classes + self.y[rows, k].astype(np.int64)
-        return np.bincount(cell, self.w[rows], count * classes).reshape(count, classes)
+        return np.bincount(cell, self.w[rows], count * classes).reshape(count, classes).astype(np.float64)
 
 
 def scores_for(criterion: str, y: NDArray[Any], n_classes: list[int], w: Array) -> Scores:
@@ -155,8 +155,9 @@ def prefix_gains(
 ) -> Array:
     """Return the largest gain of each node among the cuts of one column; −∞ where it has none.
 
-    Missing values go right or left, whichever is better; with `u`, the one cut is drawn between the ends; with `bounds`,
-    the lowest and highest value of each node, (count, 2), and the sign of the column's slope, only what they allow counts.
+    Missing values go right or left, whichever is better; with `u`, the one cut is drawn between the ends; with
+    `bounds`, the lowest and highest value of each node, (count, 2), and the sign of the column's slope, only what they
+    allow counts.
     """
     present = ~np.isnan(x)
     if categorical:
@@ -205,7 +206,7 @@ def prefix_gains(
             gain += scores.score(left, k) + scores.score(right, k) - scores.score(left + right, k)
         small = (n_left < rule.min_samples_leaf) | (n_rows[node] - n_left < rule.min_samples_leaf)
         small |= (w_left < rule.min_weight_leaf) | (w_right < rule.min_weight_leaf)
-        if bounds is not None:
+        if bounds is not None and bounds[1] != 0:
             small |= ~_keeps_order(scores, rows, own, left, right, node, count, *bounds)
         np.maximum.at(best, node, np.where(small, -np.inf, gain))
     return best

@@ -1,13 +1,14 @@
 """Independent check of grown trees: a tree is walked again from its root, in plain NumPy, all nodes of a level at once.
 
-The rows of every node are found from the tree's own questions; counts, weights, impurities and values are recomputed; the
-gain of every split is compared with the best among its candidates. What was drawn (columns, thresholds) is drawn again from
-the seed. The certificate's value is the largest shortfall, as a share of the node's weighted impurity. A leaf that the rules
-would have split has its whole best gain as shortfall; in best-first trees, only if it exceeds a gain that was taken later.
+The rows of every node are found from the tree's own questions; counts, weights, impurities and values are recomputed;
+the gain of every split is compared with the best among its candidates. What was drawn (columns, thresholds) is drawn
+again from the seed. The certificate's value is the largest shortfall, as a share of the node's weighted impurity. A
+leaf that the rules would have split has its whole best gain as shortfall; in best-first trees, only if it exceeds a
+gain that was taken later.
 
-Cost: O(depth · m · n log n) for m candidate columns a node, some ten times that of the fit. Not compared with the best, only
-recomputed: columns of categories with more than two classes or several targets, and constraints with the absolute error. Of
-a pruned tree the leaves are not asked. Criterion "absolute_error" takes O(n²) a node and column.
+Cost: O(depth · m · n log n) for m candidate columns a node, some ten times that of the fit. Not compared with the best,
+only recomputed: columns of categories with more than two classes or several targets, and constraints with the absolute
+error. Of a pruned tree the leaves are not asked. Criterion "absolute_error" takes O(n²) a node and column.
 """
 
 from __future__ import annotations
@@ -101,6 +102,7 @@ class TreeWalk:
     def __init__(self, tree: Trees, X: Any, values: Any, w: Array, scores: Scores, rules: Rules, seed: int) -> None:
         self.tree, self.w, self.scores, self.rules = tree, w, scores, rules
         self.X, self.values = _columns_of(X), _columns_of(values)
+        self.exact = values is X
         self.rows = np.flatnonzero(w > 0)
         self.node = np.zeros(len(w), dtype=np.int64)
         self.leaf = np.full(len(w), -1, dtype=np.int64)  #: where each row ended
@@ -116,7 +118,7 @@ class TreeWalk:
         worst = 0.0
         while len(self.rows):
             nodes, own = np.unique(self.node[self.rows], return_inverse=True)
-            if not self._numbers_agree(nodes, own):
+            if not self._numbers_agree(nodes, own) or not self._thresholds_agree(nodes, own):
                 return np.inf
             worst = max(worst, self._compare(nodes, own))
             self._descend(nodes, own)
@@ -126,7 +128,7 @@ class TreeWalk:
 
     def _numbers_agree(self, nodes: Ids, own: Ids) -> bool:
         tree, rows, size = self.tree, self.rows, self.scores.size
-        weight = np.bincount(own, self.w[rows], len(nodes))
+        weight = np.bincount(own, self.w[rows], len(nodes)).astype(np.float64)
         value, impurity = self.scores.describe(rows, own, weight)
         if self.rules.rule.is_monotone:
             at = 1 if self.scores.n_classes else 0
@@ -137,17 +139,40 @@ class TreeWalk:
         agree &= np.allclose(tree.impurity[nodes], impurity, rtol=1e-7, atol=AGREE * size**self.scores.power)
         return bool(agree and np.allclose(tree.value[nodes], value, rtol=0.0, atol=AGREE * size))
 
+    def _thresholds_agree(self, nodes: Ids, own: Ids) -> bool:
+        """Tell whether thresholds are the middle between both sides, or drawn again; of bins only the sides count."""
+        tree, random = self.tree, self.rules.rule.splitter == "random"
+        if not self.exact or not (tree.feature[nodes] >= 0).any():
+            return True
+        low, below, above, high = (np.full(len(nodes), end) for end in (np.inf, -np.inf, np.inf, -np.inf))
+        for j in np.unique(tree.feature[nodes][tree.feature[nodes] >= 0]):
+            here = tree.feature[nodes][own] == j
+            x, at = self.X(int(j), self.rows[here]), own[here]
+            left, right = x <= tree.threshold[nodes][at], x > tree.threshold[nodes][at]
+            np.minimum.at(low, at[left], x[left])
+            np.maximum.at(below, at[left], x[left])
+            np.minimum.at(above, at[right], x[right])
+            np.maximum.at(high, at[right], x[right])
+        asked = (tree.feature[nodes] >= 0) & (tree.category[nodes] < 0) & np.isfinite(below) & np.isfinite(above)
+        with np.errstate(invalid="ignore"):
+            wanted = below / 2 + above / 2
+            if random:
+                u = self._candidates(nodes, own)[1][np.arange(len(nodes)), np.maximum(tree.feature[nodes], 0)]
+                wanted = np.maximum(low * (1.0 - u) + high * u, below)
+            slack = 1e-6 * (above - below) + 4 * np.spacing(np.maximum(np.abs(below), np.abs(above)))
+            return bool((np.abs(tree.threshold[nodes] - wanted) <= slack)[asked].all())
+
     def _compare(self, nodes: Ids, own: Ids) -> float:
         """Return the largest shortfall of the nodes of one level."""
         tree, rule, scores = self.tree, self.rules.rule, self.scores
         mass = tree.weight[nodes] * tree.impurity[nodes] * scores.n_outputs
         inner = tree.feature[nodes] >= 0
-        may = mass > AGREE * tree.weight[nodes] * scores.size**scores.power
+        may = (tree.n_rows[nodes] >= rule.min_samples_split) & (tree.n_rows[nodes] >= 2 * rule.min_samples_leaf)
         if rule.max_depth is not None:
             may &= self.depth < rule.max_depth
-        may &= (tree.n_rows[nodes] >= rule.min_samples_split) & (tree.n_rows[nodes] >= 2 * rule.min_samples_leaf)
-        if (inner & ~may & (mass > 0)).any():
+        if (inner & ~may).any():
             return np.inf  # a split that the rules forbid
+        may &= mass > AGREE * tree.weight[nodes] * scores.size**scores.power  # rounding may call the rest pure
         taken = np.where(inner, self._taken(nodes, own), 0.0) if inner.any() else np.zeros(len(nodes))
         needed = rule.min_impurity_decrease * self.whole * scores.n_outputs
         if (inner & (taken < needed * (1.0 - AGREE) - AGREE * mass)).any():
@@ -277,7 +302,8 @@ class TreeWalk:
         tree, at = self.tree, 1 if self.scores.n_classes else 0
         nodes, own = np.unique(self.node[self.rows], return_inverse=True)
         value = np.zeros(tree.n_nodes)
-        value[nodes] = self.scores.describe(self.rows, own, np.bincount(own, self.w[self.rows]))[0][:, at]
+        weight = np.bincount(own, self.w[self.rows]).astype(np.float64)
+        value[nodes] = self.scores.describe(self.rows, own, weight)[0][:, at]
         left, right = tree.left[inner], tree.right[inner]
         middle = (value[left] + value[right]) / 2
         up, down = sign > 0, sign < 0

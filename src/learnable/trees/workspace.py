@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._absolute import medians, rank_level
-from ._nodes import gather_pairs, gather_payload, summarise
+from ._nodes import gather_pairs, gather_payload, summarise, take_rows
 from ._search import search_columns, search_nodes
 from ._sorting import COUNTS
 from ._sweeps import FOUND_SIZE, SCORE
@@ -23,6 +23,7 @@ Array = NDArray[np.float64]
 
 _FEW_CODES = 4096  # columns with up to so many codes may be summed by code
 _WORTH_A_THREAD = 1 << 18  # rows times columns
+_SMALL_NODE, _SMALL_TABLE, _LARGE_COPY = 1024, 1 << 14, 1 << 28  # rows, rows, bytes
 
 
 class CodeTable(NamedTuple):
@@ -59,9 +60,14 @@ class Categories(NamedTuple):
     """What categorical columns need."""
 
     column: NDArray[np.bool_]
-    position: NDArray[np.int64]
-    profile: Array
     goal: Goal
+    position: NDArray[np.int64]  #: of each category in the order of their means
+    profile: Array  #: sums of each category
+    present: NDArray[np.int64]
+    rank: NDArray[np.int64]
+    spare: NDArray[np.int64]
+    score: Array
+    moments: Array  #: (3 + n_channels, n_channels)
 
 
 class Absolute(NamedTuple):
@@ -140,6 +146,7 @@ class Workspace:
         self.n_words = (int(c.n_codes[c.categorical].max(initial=0)) + 31) // 32
         self.rows, self.spare, self.stop = used, np.empty(n, np.int32), stop
         self.n_threads = max(1, n_threads)
+        self.origin: NDArray[np.int32] | None = None
         self.payload, self.pair = target.payload(), target.pairs()
         self.packed = np.empty(n, np.uint32) if target.family in (TWO, CLASSES) else None
         self.pairs = np.empty((n, 2)) if target.family == PAIRS else None
@@ -170,13 +177,38 @@ class Workspace:
     def _new_categories(self, columns: Columns) -> Categories | None:
         if not columns.categorical.any():
             return None
-        most = int(columns.n_codes[columns.categorical].max())
+        most, k = int(columns.n_codes[columns.categorical].max()), self.n_channels
+        position, present, rank, spare = np.empty((4, most), np.int64)
+        profile, moments = np.empty((most, k)), np.empty((3 + k, k))
         return Categories(
-            columns.categorical, np.empty(most, np.int64), np.empty((most, self.n_channels)), self.goal
+            columns.categorical, self.goal, position, profile, present, rank, spare, np.empty(most), moments
         )
 
     def _new_absolute(self, n: int) -> Absolute:
         return Absolute(self.goal.weight, self.rank, self.ordered, np.empty((n + 1, 2)), np.empty((n + 1, 6)))
+
+    def bring_together(self, n_nodes: int) -> None:
+        """Once nodes are small, copy the table in the order of the nodes: then a node's codes lie side by side."""
+        n, d = len(self.rows), len(self.columns.n_codes)
+        codes = self.columns.codes
+        scattered = self.origin is None and self.sparse is None and n < _SMALL_NODE * n_nodes
+        if not scattered or n < _SMALL_TABLE or n * d * codes.itemsize > _LARGE_COPY:
+            return
+        together = np.empty((d, n), codes.dtype)
+        take_rows(codes, self.rows, together)
+        self.columns = self.columns._replace(codes=together)
+        self.origin = self.rows.copy()
+        rowwise = {name: getattr(self.goal, name) for name in ("labels", "y", "hessian", "weight")}
+        self.goal = self.goal._replace(**{name: a[self.origin] if len(a) else a for name, a in rowwise.items()})
+        self.payload = self.payload[self.origin] if len(self.payload) else self.payload
+        self.pair = self.pair[self.origin] if len(self.pair) else self.pair
+        self.categories = [own and own._replace(goal=self.goal) for own in self.categories]
+        self.absolute = [own and own._replace(weight=self.goal.weight) for own in self.absolute]
+        self.rows[:] = np.arange(n, dtype=np.int32)
+
+    def final_rows(self) -> NDArray[np.int32]:
+        """Return the rows of the table in the order of the nodes."""
+        return self.rows if self.origin is None else self.origin[self.rows]
 
     def summarise(self, begin: Any, end: Any, width: int) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
         """Return sums, values and impurities of nodes, and whether they are pure."""
@@ -185,8 +217,10 @@ class Workspace:
         impurity, pure = np.empty(m), np.empty(m, bool)
         centres = np.empty((m, self.rank.shape[1]))
         if self.rank.size:
-            rank_level(self.goal.y, self.rows, begin, end, self.rank, self.ordered)
-            medians(self.goal.weight, self.rows, begin, end, self.rank, self.ordered, centres)
+            n = len(self.rows)
+            order, spare, mass = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
+            rank_level(self.goal.y, self.rows, begin, end, self.rank, self.ordered, order, spare)
+            medians(self.goal.weight, self.rows, begin, end, self.rank, self.ordered, mass, centres)
         lam = self.limits.reg_lambda
         summarise(self.goal, lam, self.rows, begin, end, centres, totals, value, impurity, pure)
         return totals, value, impurity, pure
