@@ -1,7 +1,15 @@
 """Ours against the peers: `python -m benchmarks [row ...]`."""
 
-from . import glm, linear, sparse, svm, tool
+from . import adaboost, forests, glm, linear, sparse, svm, tool
 
 #: The rows of every family; the saved results of a family are `results/<family>.json` and `.md`.
-FAMILIES = {"glm": glm.ROWS, "linear": linear.ROWS, "sparse": sparse.ROWS, "svm": svm.ROWS, "tool": tool.ROWS}
+FAMILIES = {
+    "adaboost": adaboost.ROWS,
+    "forests": forests.ROWS,
+    "glm": glm.ROWS,
+    "linear": linear.ROWS,
+    "sparse": sparse.ROWS,
+    "svm": svm.ROWS,
+    "tool": tool.ROWS,
+}
 ROWS = {row.name: row for rows in FAMILIES.values() for row in rows}

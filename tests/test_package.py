@@ -19,7 +19,19 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "learnable"
 TESTS = ROOT / "tests"
 HEAVY = ("sklearn", "numba", "torch", "pandas", "matplotlib", "polars", "scipy")
-PACKAGES = ("core", "data", "evaluation", "linear", "meta", "plots", "probability", "report", "risk", "solvers")
+PACKAGES = (
+    "core",
+    "data",
+    "evaluation",
+    "linear",
+    "meta",
+    "plots",
+    "probability",
+    "report",
+    "risk",
+    "solvers",
+    "trees",
+)
 #: What models are written with, explained in docs/architecture.md.
 FIT_PROTOCOL = {"Estimator", "Run"}
 #: Tests about a package as a whole, which mirror no single file.
@@ -39,9 +51,11 @@ PAGES = (
     "docs/certificates.md",
     "docs/model_files.md",
     "docs/guide/data.md",
+    "docs/guide/ensembles.md",
     "docs/guide/evaluation.md",
     "docs/guide/linear.md",
     "docs/guide/optimisation.md",
+    "docs/guide/trees.md",
 )
 
 

@@ -28,7 +28,7 @@ class Scan(NamedTuple):
     bad_rows: int  #: rows of X that are not finite
 
 
-def scan(blocks: Blocks, n_jobs: int | None = None, classes: NDArray[Any] | None = None) -> Scan:
+def scan(blocks: Blocks, n_jobs: int | None = None, classes: Any = None) -> Scan:
     """Return the checksum of a table and how many of its rows are not finite.
 
     Parameters
@@ -37,7 +37,7 @@ def scan(blocks: Blocks, n_jobs: int | None = None, classes: NDArray[Any] | None
         The rows.
     n_jobs : int or None
         Threads.
-    classes : array, optional
+    classes : array or list of arrays, optional
         The labels that the targets number, so that renamed classes are other data.
 
     Examples
@@ -72,7 +72,7 @@ def merge_scans(a: Scan, b: Scan) -> Scan:
     return Scan((a.checksum + b.checksum) % 2**64, a.bad_rows + b.bad_rows)
 
 
-def whole_checksum(rows: Scan, shape: tuple[int, int, int], classes: NDArray[Any] | None) -> int:
+def whole_checksum(rows: Scan, shape: tuple[int, int, int], classes: Any) -> int:
     """Return the checksum of a table from that of its rows, its (n, d, k) and its labels.
 
     The shape tells a table from the same table with a row, a column or a target of zeros more.
@@ -102,11 +102,15 @@ def _sum_targets_and_weight(block: Block) -> Bits:
     return tail
 
 
-def _checksum_of_labels(classes: NDArray[Any] | None) -> int:
+def _checksum_of_labels(classes: Any) -> int:
     """Return a checksum of the labels; 1, 1.0 and True are one label, "1" is another."""
     if classes is None:
         return 0
-    labels = [str(label) if isinstance(label, str) else int(label) for label in classes.tolist()]
+    columns = classes if isinstance(classes, list) else [classes]
+    labels: list[Any] = [
+        [str(label) if isinstance(label, str) else int(label) for label in column.tolist()] for column in columns
+    ]
+    labels = labels if isinstance(classes, list) else labels[0]
     return int.from_bytes(hashlib.blake2b(json.dumps(labels).encode(), digest_size=8).digest(), "little")
 
 
