@@ -25,6 +25,8 @@ from ._sweeps import (
     NEXT,
     SCORE,
     THRESHOLD,
+    allowed,
+    record,
     sweep_classes,
     sweep_groups,
     sweep_pairs,
@@ -33,6 +35,8 @@ from ._sweeps import (
 )
 
 Array = NDArray[np.float64]
+
+SMALL = 64  # rows up to which a node's own codes are searched
 
 
 @lean_kernel
@@ -101,6 +105,9 @@ def search_column(
         category = categories.column[column]
         if category:
             low, high = 0, order_categories(categories, limits.reg_lambda, rows, code, missing) - 1
+    before = found[SCORE]
+    bounds, total = level.bounds[node], level.totals[node]
+    bounds[2] = limits.sign[column] if limits.monotone else 0
     cut: Int = np.int64(-1)
     after: Int = np.int64(-1)
     threshold = np.nan
@@ -108,12 +115,22 @@ def search_column(
         if category:
             cut = low + np.int64(u * (high - low))
         else:
-            cut, threshold = draw_cut(cols, column, low, high, u)
+            cut, threshold = draw_cut(cols, column, code, low, high, u)
+            if n_missing == 0:
+                done = False
+                if packed is not None:  # noqa: SIM102
+                    if limits.two:
+                        done = try_two(code, packed[begin:end], cut, total[2], total[1], limits, bounds, found)
+                if pair is not None:
+                    w_all, s_all = (total[2], total[1]) if limits.two else (total[1], total[0])
+                    done = try_pairs(code, pair[begin:end], cut, w_all, s_all, limits, bounds, found)
+                if done:
+                    if found[SCORE] > before:
+                        found[COLUMN], found[THRESHOLD] = column, threshold
+                        found[MISSING_LEFT] = 1.0 if 2 * found[N_LEFT] > n else 0.0
+                    return 1
         after = split_codes(code, cut, missing)
         low, high = 0, 1
-    before = found[SCORE]
-    bounds, total = level.bounds[node], level.totals[node]
-    bounds[2] = limits.sign[column] if limits.monotone else 0
     keys, other, top = scratch.keys[:n], scratch.keys2[:n], missing if n_missing > 0 else high
     # Tests of arguments against None stand alone, so that the compiler can drop what they guard.
     if packed is not None:
@@ -195,14 +212,26 @@ def _present(code: NDArray[np.uint32], missing: Int) -> tuple[Int, Int]:
 
 
 @lean_kernel
-def draw_cut(cols: Any, column: Int, low: Int, high: Int, u: float) -> tuple[int, float]:
-    """Draw a threshold between the smallest and the largest value; return the last code below it, and it."""
+def draw_cut(cols: Any, column: Int, code: NDArray[np.uint32], low: Int, high: Int, u: float) -> tuple[int, float]:
+    """Draw a threshold between the smallest and the largest value; return the last code below it, and it.
+
+    In a small node only the codes that are there are looked up: the search through all values misses the cache.
+    """
     at = cols.offset[column]
     a, b = cols.low[at + low], cols.high[at + high]
     threshold = a * (1.0 - u) + b * u
     if threshold >= b or threshold < a:
         threshold = a
     lo, hi = low, high  # the last code whose values are all <= threshold; at least `low`, below `high`
+    if code.size <= SMALL:
+        for i in range(code.size):
+            c = np.int64(code[i])
+            if lo < c < hi:
+                if cols.high[at + c] <= threshold:
+                    lo = c
+                else:
+                    hi = c
+        return lo, max(threshold, cols.high[at + lo])
     while hi - lo > 1:
         middle = (lo + hi) >> 1
         if cols.high[at + middle] <= threshold:
@@ -210,6 +239,60 @@ def draw_cut(cols: Any, column: Int, low: Int, high: Int, u: float) -> tuple[int
         else:
             hi = middle
     return lo, max(threshold, cols.high[at + lo])
+
+
+@lean_kernel
+def try_two(
+    code: NDArray[np.uint32], payload: NDArray[np.uint32], cut: Int, w_all: float, s_all: float, limits: Any,
+    bounds: Array, found: Array,
+) -> bool:  # fmt: skip
+    """Judge one cut of two classes in one pass; the payload is that of `sweep_two`."""
+    rows, w, s, after = np.int64(0), np.int64(0), np.int64(0), np.int64(0xFFFFFFFF)
+    for i in range(code.size):
+        c = np.int64(code[i])
+        p = np.int64(payload[i])
+        left = np.int64(c <= cut)
+        weight = left * (p & 0xFF)
+        rows += left
+        w += weight
+        s += weight * (p >> 8)
+        after = min(after, c + (left << 32))
+    judge_cut(code.size, cut, after, rows, np.float64(w), np.float64(s), w_all, s_all, limits, bounds, found)
+    return True
+
+
+@lean_kernel
+def try_pairs(
+    code: NDArray[np.uint32], pair: Array, cut: Int, w_all: float, s_all: float, limits: Any, bounds: Array,
+    found: Array,
+) -> bool:  # fmt: skip
+    """Judge one cut in one pass; pair holds (W, S) of each row."""
+    rows, w, s, after = np.int64(0), 0.0, 0.0, np.int64(0xFFFFFFFF)
+    for i in range(code.size):
+        c = np.int64(code[i])
+        if c <= cut:
+            rows += 1
+            w += pair[i, 0]
+            s += pair[i, 1]
+        else:
+            after = min(after, c)
+    judge_cut(code.size, cut, after, rows, w, s, w_all, s_all, limits, bounds, found)
+    return True
+
+
+@lean_kernel
+def judge_cut(
+    n: Int, cut: Int, after: Int, rows: Int, w: float, s: float, w_all: float, s_all: float, limits: Any, bounds: Array,
+    found: Array,
+) -> None:  # fmt: skip
+    """Write the cut down if S²/(W + λ), summed over both sides, beats the best so far."""
+    lam = limits.reg_lambda
+    wr, sr = w_all - w, s_all - s
+    if min(rows, n - rows) < limits.min_leaf or min(w, wr) < limits.min_weight:
+        return
+    score = s * s / (w + lam) + sr * sr / (wr + lam)
+    if score > found[SCORE] and (not limits.monotone or allowed(s / (w + lam), sr / (wr + lam), bounds)):
+        record(found, score, cut, after, 0, rows)
 
 
 @lean_kernel
