@@ -1,6 +1,6 @@
 """Ours against the peers: `python -m benchmarks [row ...]`."""
 
-from . import adaboost, forests, glm, linear, sparse, svm, tool
+from . import adaboost, forests, glm, linear, sparse, svm, tool, trees
 
 #: The rows of every family; the saved results of a family are `results/<family>.json` and `.md`.
 FAMILIES = {
@@ -11,5 +11,6 @@ FAMILIES = {
     "sparse": sparse.ROWS,
     "svm": svm.ROWS,
     "tool": tool.ROWS,
+    "trees": trees.ROWS,
 }
 ROWS = {row.name: row for rows in FAMILIES.values() for row in rows}

@@ -37,12 +37,39 @@ def sort_keys(keys: Keys, other: Keys, counts: NDArray[np.int64], low: Int, high
         bits += 1
     n_passes = (bits + 9) // 10
     digit = (bits + n_passes - 1) // n_passes
+    base = np.uint64(low) << np.uint64(32)
+    _count_digits(keys, counts, base, n_passes, digit)
     for p in range(0, n_passes, 2):
-        _radix_pass(keys, other, counts[: 1 << digit], np.uint64(low) << np.uint64(32), 32 + p * digit)
+        _radix_pass(keys, other, counts[p << digit : (p + 1) << digit], base, 32 + p * digit)
         if p + 1 == n_passes:
             return True
-        _radix_pass(other, keys, counts[: 1 << digit], np.uint64(low) << np.uint64(32), 32 + (p + 1) * digit)
+        _radix_pass(other, keys, counts[(p + 1) << digit : (p + 2) << digit], base, 32 + (p + 1) * digit)
     return False
+
+
+@lean_kernel
+def _count_digits(keys: Keys, counts: NDArray[np.int64], base: np.uint64, n_passes: Int, digit: Int) -> None:
+    """Write where the keys of each digit begin, for all passes at once: which keys have a digit does not change."""
+    mask = np.uint64((1 << digit) - 1)
+    for b in range(n_passes << digit):
+        counts[b] = 0
+    if n_passes == 2:
+        low, high = counts[: 1 << digit], counts[1 << digit :]
+        for i in range(keys.size):
+            code = (keys[i] - base) >> np.uint64(32)
+            low[np.int64(code & mask)] += 1
+            high[np.int64(code >> np.uint64(digit))] += 1
+    else:
+        for i in range(keys.size):
+            code = (keys[i] - base) >> np.uint64(32)
+            for p in range(n_passes):
+                counts[(p << digit) + np.int64(code >> np.uint64(p * digit) & mask)] += 1
+    for p in range(n_passes):
+        place: Int = 0
+        for b in range(p << digit, (p + 1) << digit):
+            here = counts[b]
+            counts[b] = place
+            place += here
 
 
 @lean_kernel
@@ -73,7 +100,8 @@ def _into_buckets(keys: Keys, other: Keys, counts: NDArray[np.int64], low: Int, 
         counts[b] = 0
     for i in range(n):
         counts[np.int64((keys[i] - base) >> shift)] += 1
-    place, most = np.int64(0), np.int64(0)
+    place: Int = 0
+    most: Int = 0
     for b in range(n_buckets):
         here = counts[b]
         counts[b] = place
@@ -82,30 +110,21 @@ def _into_buckets(keys: Keys, other: Keys, counts: NDArray[np.int64], low: Int, 
     if most > _MOST_PER_BUCKET and shift > np.uint64(32):
         return False
     for i in range(n):
-        b = np.int64((keys[i] - base) >> shift)
-        other[counts[b]] = keys[i]
-        counts[b] += 1
+        bucket = np.int64((keys[i] - base) >> shift)
+        other[counts[bucket]] = keys[i]
+        counts[bucket] += 1
     return True
 
 
 @lean_kernel
 def _radix_pass(source: Keys, target: Keys, counts: NDArray[np.int64], base: np.uint64, shift: Int) -> None:
-    """Sort stably by some bits of the code."""
+    """Sort stably by some bits of the code; counts holds where the keys of each digit begin."""
     mask = np.uint64(counts.size - 1)
     by = np.uint64(shift)
-    for b in range(counts.size):
-        counts[b] = 0
     for i in range(source.size):
-        counts[np.int64(((source[i] - base) >> by) & mask)] += 1
-    place = np.int64(0)
-    for b in range(counts.size):
-        here = counts[b]
-        counts[b] = place
-        place += here
-    for i in range(source.size):
-        b = np.int64(((source[i] - base) >> by) & mask)
-        target[counts[b]] = source[i]
-        counts[b] += 1
+        bucket = np.int64(((source[i] - base) >> by) & mask)
+        target[counts[bucket]] = source[i]
+        counts[bucket] += 1
 
 
 @lean_kernel

@@ -6,7 +6,8 @@ ranks both ends are the value itself. The cut between two codes that are neighbo
 high[left] and low[right]: scikit-learn's threshold, and the edge of a bin. Missing values have the code n_codes, above
 all others; categories are their own codes.
 
-Memory: one or four bytes a cell; of sparse tables, eight bytes for each stored entry.
+Memory: one or four bytes a cell, or eight bytes for each stored entry of a sparse table; and eight bytes for each
+distinct value, which are as many as cells where all values differ.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -102,33 +103,41 @@ class Columns:
         sparse = sp.issparse(X)
         X = X.tocsc() if sparse else X
 
+        codes = np.empty((0, 0) if sparse else (d, n), np.uint32 if max_bins is None or is_category.any() else np.uint8)
+
         def encode(j: int) -> _Coded:
             values = X.data[X.indptr[j] : X.indptr[j + 1]] if sparse else X[:, j]
             has_zero = sparse and len(values) < n
             if is_category[j]:
-                return _encode_categories(values, has_zero, f"{owner}: column {j}")
-            return _encode_numbers(values, n if has_zero else len(values), max_bins)
+                coded = _encode_categories(values, has_zero, f"{owner}: column {j}")
+            else:
+                coded = _encode_numbers(values, n if has_zero else len(values), max_bins)
+            if sparse:
+                return coded
+            codes[j] = coded.codes
+            return coded._replace(codes=codes[j])
 
         coded = _map(encode, d, n_threads)
         n_codes = np.array([len(c.low) for c in coded], dtype=np.int64)
         offset = np.r_[0, np.cumsum(n_codes)].astype(np.int64)
-        low, high = (np.concatenate([getattr(c, end) for c in coded]) for end in ("low", "high"))
-        codes = np.zeros((0, 0), np.uint32)
+        low = np.empty(offset[-1])
+        high = low if max_bins is None else np.empty(offset[-1])
+
+        def store(j: int) -> None:
+            low[offset[j] : offset[j + 1]], high[offset[j] : offset[j + 1]] = coded[j].low, coded[j].high
+
+        _map(store, d, n_threads)
         entries, rows, start = np.zeros(0, np.uint32), np.zeros(0, np.int32), np.zeros(d + 1, np.int64)
         if sparse:
             entries = np.concatenate([c.codes for c in coded]).astype(np.uint32)
             rows, start = X.indices.astype(np.int32), X.indptr.astype(np.int64)
-        else:
-            narrow = n_codes.max() < 256 and (max_bins is not None or n * d >= _MANY_CELLS)
-            codes = np.empty((d, n), np.uint8 if narrow else np.uint32)
-            for j in range(d):
-                codes[j] = coded[j].codes
+        elif n_codes.max() < 256 and (max_bins is not None or n * d >= _MANY_CELLS):
+            codes = codes.astype(np.uint8, copy=False)
         zero = np.array([c.zero for c in coded], dtype=np.int64)
         return Columns(codes, entries, rows, start, zero, n_codes, is_category, offset, low, high, n)
 
 
-@dataclass(frozen=True)
-class _Coded:
+class _Coded(NamedTuple):
     codes: NDArray[Any]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
@@ -158,8 +167,7 @@ def _rank(x: NDArray[Any]) -> _Coded:
     order = np.argsort(x)
     codes = np.empty(len(x), np.uint32)
     distinct = np.empty(len(x), np.float64)
-    n_distinct = rank_sorted(x, order, codes, distinct)
-    low = distinct[:n_distinct].copy()
+    low = distinct[: rank_sorted(x, order, codes, distinct)]
     return _Coded(codes, low, low)
 
 

@@ -99,7 +99,7 @@ class DecisionTreeClassifier(NamedScore, ClassifierMixin, TreeModel):
     >>> from learnable import DecisionTreeClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> model = DecisionTreeClassifier(max_depth=2).fit(X, y)
-    >>> model.tree_.feature[0], model.tree_.threshold[0], model.score(X, y).__round__(2)
+    >>> int(model.tree_.feature[0]), float(model.tree_.threshold[0]), round(model.score(X, y), 2)
     (2, 2.45, 0.96)
     """
 

@@ -60,7 +60,7 @@ class Trees:
     >>> import numpy as np
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> tree = grow(Columns.build(X), Target.numbers([0.0, 0.0, 1.0, 1.0]), GrowthRule()).tree
-    >>> tree.threshold[0], tree.mean(X)[:, 0].tolist()
+    >>> float(tree.threshold[0]), tree.mean(X)[:, 0].tolist()
     (1.5, [0.0, 0.0, 1.0, 1.0])
     """
 
@@ -96,7 +96,7 @@ class Trees:
         """Return the depth of every node; roots have 0."""
         depth = np.zeros(self.n_nodes, np.int32)
         for t in range(self.n_trees):
-            first, stop = int(self.start[t]), int(self.start[t + 1])
+            first = int(self.start[t])
             here = np.array([first])
             level = 0
             while here.size:
@@ -104,7 +104,6 @@ class Trees:
                 inner = here[self.feature[here] >= 0]
                 here = first + np.r_[self.left[inner], self.right[inner]].astype(np.int64)
                 level += 1
-            del stop
         return depth
 
     @property

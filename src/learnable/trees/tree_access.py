@@ -45,7 +45,7 @@ class TreeAccess:
     --------
     >>> from learnable import DecisionTreeRegressor
     >>> tree = DecisionTreeRegressor().fit([[0.0], [1.0]], [2.0, 4.0]).tree_
-    >>> tree.node_count, tree.threshold[0], tree.children_left.tolist()
+    >>> tree.node_count, float(tree.threshold[0]), tree.children_left.tolist()
     (3, 0.5, [1, -1, -1])
     """
 

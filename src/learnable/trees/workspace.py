@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ Array = NDArray[np.float64]
 
 _FEW_CODES = 4096  # columns with up to so many codes may be summed by code
 _WORTH_A_THREAD = 1 << 18  # rows times columns
+_LONG = 1 << 23  # rows times columns: a tenth of a second
 _SMALL_NODE, _SMALL_TABLE, _LARGE_COPY = 1024, 1 << 14, 1 << 28  # rows, rows, bytes
 
 
@@ -250,7 +252,7 @@ class Workspace:
                 cuts[k + 1], found, sets, self.stop,
             )  # fmt: skip
 
-        run_parts(part, n_parts, self.stop)
+        run_parts(part, n_parts, self.stop, work >= _LONG)
         best, best_sets = results[0]
         for found, sets in results[1:]:  # in the order of the columns: of equals the first wins
             better = found[:, SCORE] > best[:, SCORE]
@@ -265,9 +267,13 @@ class Workspace:
             gather_pairs(self.pair, self.rows, level.begin, level.end, self.pairs)
 
 
-def run_parts(part: Any, n_parts: int, stop: Any) -> None:
-    """Run part(0) … part(n_parts − 1), each on a thread of its own; Ctrl-C raises the stop flag and waits."""
-    if n_parts == 1:
+def run_parts(part: Callable[[int], None], n_parts: int, stop: NDArray[np.int64], is_long: bool) -> None:
+    """Run part(0) … part(n_parts − 1), each on a thread of its own; Ctrl-C raises the stop flag and waits for them.
+
+    The first runs on the caller's thread, unless that is the one that signals reach and the work is long.
+    """
+    watching = is_long and threading.current_thread() is threading.main_thread()
+    if n_parts == 1 and not watching:
         part(0)
         return
     errors: list[BaseException] = []
@@ -278,17 +284,20 @@ def run_parts(part: Any, n_parts: int, stop: Any) -> None:
         except BaseException as error:  # raised again below
             errors.append(error)
 
-    threads = [threading.Thread(target=guarded, args=(k,)) for k in range(1, n_parts)]
-    for thread in threads:
-        thread.start()
+    threads = [threading.Thread(target=guarded, args=(k,)) for k in range(0 if watching else 1, n_parts)]
     try:
-        guarded(0)
         for thread in threads:
-            thread.join()
+            thread.start()
+        if not watching:
+            guarded(0)
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(0.1)
     except BaseException:
         stop[0] = 1
         for thread in threads:
-            thread.join()
+            if thread.ident is not None:
+                thread.join()
         raise
     if errors:
         raise errors[0]
