@@ -6,6 +6,7 @@ Fortran order, which is what the peers want.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from importlib import import_module
 from types import SimpleNamespace
@@ -91,11 +92,22 @@ def lasso(library: str, **parameters: Any) -> Callable[[Data], Any]:
     return fit
 
 
+def load_adelie() -> Any:
+    """Import adelie, which binds the process to one CPU and tells OpenMP to do the same; the others get theirs back."""
+    settings, cpus = dict(os.environ), os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    module = import_module("adelie")
+    for name in set(os.environ) - set(settings):
+        del os.environ[name]
+    if cpus is not None:
+        os.sched_setaffinity(0, cpus)
+    return module
+
+
 def adelie_path(alphas: Callable[[Data], Any], **parameters: Any) -> Callable[[Data], Any]:
     """Return the function that fits adelie's path; its λ is our α."""
 
     def fit(data: Data) -> Any:
-        ad = import_module("adelie")
+        ad = load_adelie()
         state = ad.grpnet(
             X=data.X, glm=ad.glm.gaussian(y=data.y), lmda_path=alphas(data), early_exit=False, progress_bar=False,
             n_threads=2, **parameters,

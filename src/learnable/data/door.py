@@ -121,7 +121,7 @@ def door(
                 return _read_external(estimator, X, y, sample_weight, target)
             X = read_files(owner, X)
         X, y, sample_weight = take_named_columns(owner, X, y, sample_weight)
-        X = read_features(estimator, X, sparse=sparse, reset=True, check_finite=False)
+        given, X = X, read_features(estimator, X, sparse=sparse, reset=True, check_finite=False)
         y, classes = read_target(owner, y, target, multi_output)
         weight = read_weight(owner, sample_weight, X.shape[0])
         if y is not None and len(y) != X.shape[0]:
@@ -139,6 +139,8 @@ def door(
         for labels in classes if isinstance(classes, list) else [classes] if classes is not None else []:
             check_two_classes(owner, labels)
         blocks = Blocks([Part(X, y, weight)])
+        if kept is None and getattr(given, "format", "") == "csc" and given.nnz == X.nnz:  # without duplicates
+            blocks.by_columns = sp.csc_array(given)
         checksum, bad_rows = scan(blocks, getattr(run, "n_jobs", None), classes)
         if bad_rows:
             _require_allowed(estimator, X, missing)

@@ -125,15 +125,31 @@ class Files:
             raise DataTypeError(f"The files do not fit together: {_first_line(error)}") from error
 
     def batches(
-        self, columns: Sequence[str] | None = None, rows: int = 2**16, labels: str | None = None
+        self,
+        columns: Sequence[str] | None = None,
+        rows: int = 2**16,
+        labels: str | None = None,
+        *,
+        lane: Sequence[str] | None = None,
     ) -> Iterator[Batch]:
-        """Yield the rows in order, at most about `rows` at a time; whole numbers stay whole in the column `labels`."""
+        """Yield the rows in order, at most about `rows` at a time; whole numbers stay whole in the column `labels`.
+
+        A `lane` is those of the columns to read, by the caller's thread alone: others may read the rest meanwhile.
+        """
         for path in self.paths:
             start = 0
             with _reading(path):
-                for batch in self._batches_of(path, self._columns_of(path, columns), rows, labels):
+                names = self._columns_of(path, columns)
+                for batch in self._batches_of(path, list(lane or names), rows, labels, threads=lane is None):
                     yield Batch(batch, path, start)
                     start += batch.num_rows
+
+    def lanes(self, columns: Sequence[str], number: int) -> list[list[str]]:
+        """Return the columns in at most `number` groups that can be read side by side: one, unless all is Parquet."""
+        if any(_kind(path)[0] != "parquet" for path in self.paths):
+            return [list(columns)]
+        number = min(number, len(columns))
+        return [list(columns[lane::number]) for lane in range(number)]
 
     def _columns_of(self, path: Path, columns: Sequence[str] | None) -> list[str]:
         """Return the columns to read, all of which the file must have."""
@@ -178,15 +194,17 @@ class Files:
             with _parquet(path, whole=True) as file:
                 return file.read(columns)
         return pa.Table.from_batches(
-            list(self._batches_of(path, columns, 2**16, None)),
+            list(self._batches_of(path, columns, 2**16)),
             pa.schema([self._schema(path).field(c) for c in columns]),
         )
 
-    def _batches_of(self, path: Path, columns: list[str], rows: int, labels: str | None) -> Iterator[Any]:
+    def _batches_of(
+        self, path: Path, columns: list[str], rows: int, labels: str | None = None, threads: bool = True
+    ) -> Iterator[Any]:
         kind, _ = _kind(path)
         if kind == "parquet":
             with _parquet(path) as file:
-                yield from file.iter_batches(batch_size=rows, columns=columns)
+                yield from file.iter_batches(batch_size=rows, columns=columns, use_threads=threads)
         elif kind == "arrow":
             import pyarrow as pa
 

@@ -5,10 +5,11 @@ The rows are cut on the same grid as in memory, so that a sum over a file is, to
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
-from itertools import repeat
+from itertools import accumulate, count, pairwise, repeat
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from ..core.errors import DataError, DataTypeError
 from ..core.run import StopFlag
 from ..core.threads import resolve_n_jobs
+from ._kernels import rows_of_columns
 from .blocks import Block, reduce_loads
 from .external import BadCellError, ExternalBlocks, bad_cell
 from .files import Batch, Encode, Files, release_unused
@@ -70,9 +72,13 @@ class FileBlocks(ExternalBlocks):
 
     def _run(self, statistic: Any, merge: Any, n_jobs: int | None, flag: StopFlag | None) -> Any:
         work, join = partial(_sum_block, statistic, self._starts), partial(_merge_found, merge)
+        threads = resolve_n_jobs(n_jobs)
+        lanes = self._lanes(threads)
         try:
-            heights, found = reduce_loads(self._loads(), work, join, threads=resolve_n_jobs(n_jobs), flag=flag)
+            heights, found = reduce_loads(self._loads(lanes), work, join, threads=threads, flag=flag)
         finally:
+            for lane in lanes:
+                lane.close()
             release_unused()
         if not found:
             raise DataError(f"{self.owner}: the table has no rows of positive weight. Pass at least one.")
@@ -81,36 +87,42 @@ class FileBlocks(ExternalBlocks):
         return found[0]
 
     def _first_block(self) -> Block:
-        loads = self._loads()
+        lanes = self._lanes(1)
         try:
-            for load in loads:
+            for load in self._loads(lanes):
                 block = load()
                 if len(block.X):
                     return block
             raise DataError(f"{self.owner}: the table has no rows of positive weight. Pass at least one.")
         finally:
-            loads.close()  # type: ignore[attr-defined]
+            lanes[0].close()
+            release_unused()
 
-    def _loads(self) -> Iterator[Callable[[], Block]]:
-        """Yield functions that give one block each; reading happens here, converting there."""
+    def _lanes(self, threads: int) -> list[_Lane]:
+        """Return the columns in lanes, each read by a thread of its own if there are to be several threads."""
         self._places = {}
-        pieces: list[Any] = []
-        held = start = total = 0
-        for batch in batches_for(self.owner, self.files, self.columns, self.rows, self.labels):
-            self._places[total] = batch._replace(rows=None)
-            total += batch.rows.num_rows
-            offset = 0
-            while offset < batch.rows.num_rows:
-                take = min(self.rows - held, batch.rows.num_rows - offset)
-                pieces.append(batch.rows.slice(offset, take))
-                held, offset = held + take, offset + take
-                if held == self.rows:
-                    yield partial(self.convert, pieces, start)
-                    pieces, held, start = [], 0, start + self.rows
-        if held:
-            yield partial(self.convert, pieces, start)
-        elif start == 0:
+        kind = _Lane if threads == 1 else _LaneAhead
+        # Decoding takes about as long as the sums: one lane for two threads. Every lane costs memory.
+        return [kind(self._cuts(columns)) for columns in self.files.lanes(self.columns, max(1, threads // 2))]
+
+    def _cuts(self, columns: list[str]) -> Generator[list[Any]]:
+        batches = batches_for(self.owner, self.files, self.columns, self.rows, self.labels, columns)
+        return _cut(batches, self.rows, self._places)
+
+    def _loads(self, lanes: list[_Lane]) -> Iterator[Callable[[], Block]]:
+        """Yield functions that give one block each: reading happens in the lanes, converting there."""
+        for number in count():
+            pieces = lanes[0].take(number)
+            if pieces is None:
+                break
+            yield partial(self._block, pieces, lanes[1:], number)
+        if number == 0:
             raise DataError(f"{self.owner}: {self.files!r} holds no rows. Pass at least one.")
+
+    def _block(self, pieces: list[Any], others: list[_Lane], number: int) -> Block:
+        if others:
+            pieces = _side_by_side(self.owner, [pieces, *(lane.take(number) for lane in others)])
+        return self.convert(pieces, number * self.rows)
 
     def _where(self, place: int, row: int) -> str:
         number = place + row
@@ -118,6 +130,128 @@ class FileBlocks(ExternalBlocks):
         first = starts[bisect_right(starts, number) - 1]
         batch = self._places[first]
         return f"row {batch.start + number - first} of {batch.path.name}"
+
+
+class _Lane:
+    """Some columns of all rows, in pieces on the grid, read when they are asked for."""
+
+    def __init__(self, cuts: Generator[list[Any]]) -> None:
+        self.cuts = cuts
+
+    def take(self, number: int) -> list[Any] | None:
+        """Return the record batches of a block; None after the last."""
+        return next(self.cuts, None)
+
+    def close(self) -> None:
+        """Close the files."""
+        self.cuts.close()
+
+
+class _LaneAhead(_Lane):
+    """A lane with a thread of its own, a block ahead; others take the blocks in whatever order.
+
+    All that Arrow needs to decode is allocated and freed by that one thread: between threads it would leave holes.
+    """
+
+    def __init__(self, cuts: Generator[list[Any]]) -> None:
+        super().__init__(cuts)
+        self.changed = threading.Condition()
+        self.ready: dict[int, list[Any] | None] = {}
+        self.closed = False
+        self.error: BaseException | None = None
+        self.reader = threading.Thread(target=self._read, name="learnable-reader")
+        self.reader.start()
+
+    def take(self, number: int) -> list[Any] | None:
+        """Return the record batches of a block, once; None for the one after the last."""
+        with self.changed:
+            while number not in self.ready and self.error is None:
+                self.changed.wait(0.1)
+            if number not in self.ready and self.error is not None:
+                raise self.error
+            self.changed.notify_all()
+            return self.ready.pop(number)
+
+    def close(self) -> None:
+        """End the thread; it closes the files."""
+        with self.changed:
+            self.closed = True
+            self.changed.notify_all()
+        self.reader.join()
+
+    def _read(self) -> None:
+        try:
+            for number in count():
+                with self.changed:
+                    while self.ready and not self.closed:  # the next is not even begun: every block costs memory
+                        self.changed.wait(0.1)
+                if self.closed:
+                    break
+                pieces = next(self.cuts, None)
+                with self.changed:
+                    self.ready[number] = pieces
+                    self.changed.notify_all()
+                if pieces is None:
+                    break
+                del pieces
+        except BaseException as error:  # raised again where the block is asked for
+            with self.changed:
+                self.error = error
+                self.changed.notify_all()
+        finally:
+            self.cuts.close()
+            release_unused()
+
+
+def _cut(batches: Iterator[Batch], rows: int, places: dict[int, Batch]) -> Generator[list[Any]]:
+    """Yield lists of record batches of `rows` rows together, the last of fewer; note where each batch came from."""
+    pieces: list[Any] = []
+    held = total = 0
+    for batch in batches:
+        places[total] = batch._replace(rows=None)
+        total += batch.rows.num_rows
+        offset = 0
+        while offset < batch.rows.num_rows:
+            take = min(rows - held, batch.rows.num_rows - offset)
+            pieces.append(batch.rows.slice(offset, take))
+            held, offset = held + take, offset + take
+            if held == rows:
+                yield pieces
+                pieces, held = [], 0
+    if held:
+        yield pieces
+
+
+class _Wide:
+    """Record batches of the same rows, as one of all their columns."""
+
+    def __init__(self, parts: list[Any]) -> None:
+        self.num_rows = parts[0].num_rows
+        self._columns = {
+            name: column for part in parts for name, column in zip(part.schema.names, part.columns, strict=True)
+        }
+
+    def column(self, name: str) -> Any:
+        """Return a column as a pyarrow.Array."""
+        return self._columns[name]
+
+
+def _side_by_side(owner: str, lanes: list[list[Any] | None]) -> list[Any]:
+    """Return the record batches of several lanes as wider ones; empties the lists."""
+    if len({sum(piece.num_rows for piece in lane or ()) for lane in lanes}) > 1:
+        raise DataError(f"{owner}: the files changed while they were read. Fit again.")
+    ends = {end for lane in lanes for end in accumulate(piece.num_rows for piece in lane or ())}
+    cuts = pairwise([0, *sorted(ends)])  # where a file ends; the same in all lanes, unless Arrow cuts long texts
+    return [_Wide([_take(lane, stop - start) for lane in lanes]) for start, stop in cuts]
+
+
+def _take(pieces: Any, rows: int) -> Any:
+    """Remove the first rows from a list of record batches, the first of which has at least that many."""
+    first = pieces.pop(0)
+    if first.num_rows == rows:
+        return first
+    pieces.insert(0, first.slice(rows))
+    return first.slice(0, rows)
 
 
 def _sum_block(statistic: Any, starts: dict[int, int], block: Block) -> tuple[list[tuple[int, int]], list[Any]]:
@@ -132,11 +266,16 @@ def _merge_found(merge: Any, a: tuple[list[Any], list[Any]], b: tuple[list[Any],
 
 
 def batches_for(
-    owner: str, files: Files, columns: list[str] | None, rows: int = 2**16, labels: str | None = None
+    owner: str,
+    files: Files,
+    columns: list[str] | None,
+    rows: int = 2**16,
+    labels: str | None = None,
+    lane: list[str] | None = None,
 ) -> Iterator[Batch]:
     """Yield batches of files; what is wrong with them is said in the estimator's name."""
     try:
-        yield from files.batches(columns, rows, labels)
+        yield from files.batches(columns, rows, labels, lane=lane)
     except DataError as error:
         raise type(error)(f"{owner}: {error}") from error
 
@@ -196,16 +335,17 @@ class ArrowRows:
         X = np.empty((sum(piece.num_rows for piece in pieces), len(self.names)))
         first = 0
         for piece in pieces:
-            rows = X[first : first + piece.num_rows]
-            for position, name in enumerate(self.names):
-                rows[:, position] = numbers_of(self.owner, piece, name)
+            copies: list[NDArray[np.float64]] = []  # must live until they are read
+            addresses = [_address_of(self.owner, piece, name, copies) for name in self.names]
+            rows_of_columns(np.array(addresses, np.uint64), X[first : first + piece.num_rows])
             first += piece.num_rows
         return X
 
     def _encoded(self, pieces: list[Any], start: int) -> NDArray[np.float64]:
         import pyarrow as pa
 
-        X = self.encode(pa.Table.from_batches(pieces).select(self.names), start)  # type: ignore[misc]
+        tables = [pa.table([piece.column(name) for name in self.names], self.names) for piece in pieces]
+        X = self.encode(pa.concat_tables(tables), start)  # type: ignore[misc]
         return np.ascontiguousarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
 
     def _targets(self, piece: Any) -> NDArray[Any]:
@@ -234,6 +374,17 @@ def reweighted_block(block: Block, of_class: NDArray[np.float64]) -> Block:
     """Return a block with its weights times the weight of each row's class."""
     weight = of_class[block.y]
     return block._replace(weight=weight if block.weight is None else weight * block.weight)
+
+
+def _address_of(owner: str, piece: Any, name: str, copies: list[NDArray[np.float64]]) -> int:
+    """Return where the numbers of a column begin: in Arrow's memory, or in a copy that is added to the list."""
+    import pyarrow as pa
+
+    column = piece.column(name)
+    if column.type == pa.float64() and column.null_count == 0:
+        return column.buffers()[1].address + 8 * column.offset  # type: ignore[no-any-return]
+    copies.append(np.ascontiguousarray(numbers_of(owner, piece, name), dtype=np.float64))
+    return int(copies[-1].__array_interface__["data"][0])
 
 
 def numbers_of(owner: str, piece: Any, name: str) -> NDArray[Any]:

@@ -206,9 +206,9 @@ class LogisticRegression(LinearClassifierModel):
             solution = polish_intercept(problem, solution)
         theta = solution.x.reshape(problem.shape).copy()
         if problem.n_scores > 1:
-            theta[:, 0] -= theta[:, 0].mean()  # the softmax does not see a common shift of all scores
-            if np.isinf(self.C):
-                theta[:, 1:] -= theta[:, 1:].mean(axis=0)
+            # The softmax does not see a common shift of all scores. At the optimum the penalty makes that of the
+            # coefficients zero; the large gradient of the likelihood would leave its rounding there instead.
+            theta -= theta.mean(axis=0)
         self._set_scores(theta, sums.centre)
         self.n_iter_ = np.array([solution.n_iter], dtype=np.int32)
         if np.isinf(self.C):

@@ -39,8 +39,9 @@ from ..data.door import Table, door, read_features
 from ..solvers.stochastic import generator_of
 from ._base import CLASS_WEIGHT, LinearClassifierModel, class_weights, refuse_extreme_sizes, weighted_blocks
 from .crammer_singer import fit_crammer_singer
+from .l1_margin import fit_l1
 from .squared_margin import Target
-from .svm_solvers import SOLVERS, MarginFit, Settings, fit_l1, fit_margin
+from .svm_solvers import SOLVERS, MarginFit, Settings, fit_margin
 
 Array = NDArray[np.float64]
 
@@ -106,7 +107,8 @@ class LinearSVC(LinearClassifierModel):
     max_iter : int, default=1000
         Most Newton steps, interior-point steps or passes over the rows.
     solver : {"auto", "newton", "interior-point", "dual", "subgradient"}, default="auto"
-        "newton" is for the squared hinge, "interior-point" and "subgradient" (Pegasos) for the hinge.
+        "newton" is for the squared hinge, "interior-point" and "subgradient" (Pegasos) for the hinge; Crammer–Singer
+        knows "interior-point" and "dual".
     warm_start : bool, default=False
         Start from the last fit, where the method can.
     n_jobs : int or None, default=None
@@ -217,8 +219,10 @@ class LinearSVC(LinearClassifierModel):
             )
         if self.solver == "newton" and not smooth:
             raise ParameterError("LinearSVC: solver='newton' needs a smooth loss; got the hinge. Use solver='auto'.")
-        if joint and self.solver not in ("auto", "dual"):
-            raise ParameterError(f"LinearSVC: Crammer–Singer is solved by solver='dual'; got {self.solver!r}.")
+        if joint and self.solver == "subgradient":
+            raise ParameterError(
+                "LinearSVC: solver must be 'auto', 'interior-point' or 'dual' with Crammer–Singer; got 'subgradient'."
+            )
 
     def _fit_one(self, blocks: Any, positive: int, run: Run) -> MarginFit:
         """Fit one class against the rest."""
@@ -236,16 +240,8 @@ class LinearSVC(LinearClassifierModel):
     def _fit_jointly(self, blocks: Any, run: Run) -> list[MarginFit]:
         if not blocks.in_memory:
             raise DataError("LinearSVC: Crammer–Singer keeps numbers for every row, which have to fit into memory.")
-        return fit_crammer_singer(
-            blocks,
-            len(self.classes_),
-            C=self.C,
-            bias=bias_of(self),
-            rng=random_order_of(self),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            progress=run.progress,
-        )
+        settings = settings_of(self, Target(1), squared=False)
+        return fit_crammer_singer(blocks, len(self.classes_), settings, run.progress)
 
     def kkt_report(self, X: Any, y: Any, sample_weight: Any = None) -> list[KKTReport]:
         """Return how the training rows stand to the margin, for every score of a one-vs-rest hinge fit.
