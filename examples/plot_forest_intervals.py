@@ -22,9 +22,9 @@ def draw(n):
 
 
 X, y = draw(2000)
-forest = ln.RandomForestRegressor(
-    200, min_samples_leaf=10, max_features="third", oob_score=True, random_state=0
-).fit(X, y)
+forest = ln.RandomForestRegressor(200, min_samples_leaf=10, max_features="third", oob_score=True, random_state=0).fit(
+    X, y
+)
 print("forest", forest.certificate_)
 X_new, y_new = draw(2000)
 print(f"out-of-bag R² {forest.oob_score_:.3f}, on new rows {forest.score(X_new, y_new):.3f}")
