@@ -38,6 +38,16 @@ FIGURES = {
     "plot_losses.py": {"surrogate_losses", "regression_losses", "lp_balls", "balls_and_errors"},
     "plot_optimisers.py": {"valley", "valley_convergence", "saddle", "cliff", "closed_form"},
     "plot_paths.py": {"paths"},
+    "plot_trees.py": {"tree", "pruning_path"},
+    "plot_adaboost.py": {
+        "adaboost_round_1",
+        "adaboost_round_2",
+        "adaboost_round_3",
+        "adaboost_vote",
+        "adaboost_errors",
+    },
+    "plot_margins.py": {"margins"},
+    "plot_forest_intervals.py": {"forest_intervals"},
 }
 
 

@@ -40,7 +40,7 @@ def test_many_rows_are_added_up_in_tiles(monkeypatch, order, weight, targets):
     model = design.model(np.array([4, 1, 9]), W, first)
     assert not hasattr(model, "A")
     S = A[:, [4, 1, 9]]
-    np.testing.assert_allclose(model.G, S.T @ S, atol=1e-12)
+    np.testing.assert_allclose(model.G[:3, :3], S.T @ S, atol=1e-12)
     np.testing.assert_allclose(model.gradient(), S.T @ (B - S @ W), atol=1e-12)
     gradient, square = design.residual(model, np.array([4, 1, 9]))
     np.testing.assert_allclose(gradient, A.T @ (B - S @ W), atol=1e-12)
@@ -77,3 +77,30 @@ def test_the_kind_of_model_follows_the_shape():
     assert isinstance(DenseDesign(X, Y[:, :1], None).model(np.arange(15), np.zeros((15, 1)), None), GramQuadratic)
     wide = DenseDesign(RNG.standard_normal((3, 600)), Y[:3, :1], None)
     assert isinstance(wide.model(np.arange(600), np.zeros((600, 1)), None), ColumnQuadratic)
+
+
+@pytest.mark.parametrize("targets", [1, 2])
+def test_a_set_that_grows_one_by_one_is_the_set_at_once(targets):
+    """Past the number of rows, where columns as rows are square for a moment."""
+    T = RNG.standard_normal((12, 40))
+    design = DenseDesign(T, Y[:12, :targets], None)
+    A, B = centred(T, Y[:12, :targets])
+    model, W = None, RNG.standard_normal((30, targets))
+    for k in range(1, 31):
+        model = design.model(np.arange(k), W[:k], model)
+        S = A[:, :k]
+        np.testing.assert_allclose(model.gradient(), S.T @ (B - S @ W[:k]), atol=1e-11)
+        np.testing.assert_allclose(design.residual(model, np.arange(k))[0], A.T @ (B - S @ W[:k]), atol=1e-11)
+
+
+def test_columns_follow_a_gram_matrix_when_they_become_too_many():
+    T = RNG.standard_normal((5, 700))
+    design = DenseDesign(T, Y[:5, :1], None)
+    A, b = centred(T, Y[:5, :1])
+    W = RNG.standard_normal((700, 1))
+    model = None
+    for k in (3, 400, 520, 700):
+        model = design.model(np.arange(k), W[:k], model)
+        np.testing.assert_allclose(model.gradient(), A[:, :k].T @ (b - A[:, :k] @ W[:k]), atol=1e-9)
+    assert isinstance(model, ColumnQuadratic)
+    np.testing.assert_allclose(model.norm, (A * A).sum(axis=0), atol=1e-12)

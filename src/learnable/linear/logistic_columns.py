@@ -112,7 +112,9 @@ class Model(Protocol):
         """Return the loss alone."""
         ...
 
-    def minimise(self, W: Array, l1: float, l2: float, least: float) -> tuple[Array, Array]:
+    def minimise(
+        self, W: Array, l1: float, l2: float, least: float, *, extrapolate: bool = True
+    ) -> tuple[Array, Array]:
         """Return the W (n_scores, k) and the change of the intercepts that about minimise the penalised model."""
         ...
 
@@ -132,7 +134,9 @@ class BinaryModel:
         """Return the loss alone."""
         return logistic_loss(z, self.y, self.weight)
 
-    def minimise(self, W: Array, l1: float, l2: float, least: float) -> tuple[Array, Array]:
+    def minimise(
+        self, W: Array, l1: float, l2: float, least: float, *, extrapolate: bool = True
+    ) -> tuple[Array, Array]:
         """Run epochs until no slope changes by more than `least`."""
         moments, rho, w = np.empty((2, W.shape[1])), self.slope.copy(), W[0].copy()
         curved_moments(*self.columns.entries, self.D, moments)
@@ -148,7 +152,7 @@ class BinaryModel:
             visited = every if full else every[w != 0]
             return curved_epoch(*self.columns.entries, self.D, l1, l2, moments, visited, w, rho, total)
 
-        _run_epochs(epoch, least, (w, rho, total))
+        _run_epochs(epoch, least, (w, rho, total), extrapolate)
         return w[None], np.array([total[0] * total[1]])
 
 
@@ -170,7 +174,9 @@ class SoftmaxModel:
         """Return the loss alone."""
         return softmax_rows(z.copy(), self.y, self.weight, np.empty_like(self.P))
 
-    def minimise(self, W: Array, l1: float, l2: float, least: float) -> tuple[Array, Array]:
+    def minimise(
+        self, W: Array, l1: float, l2: float, least: float, *, extrapolate: bool = True
+    ) -> tuple[Array, Array]:
         """Run epochs, each after a step of the intercepts, until no slope changes by more than `least`."""
         R, w = self.slope.copy(), W.T.copy()
         curvature, change = np.empty_like(w), np.zeros(W.shape[0])
@@ -185,11 +191,11 @@ class SoftmaxModel:
                 change[:] += step
             return softmax_epoch(*self.columns.entries, self.P, self.weight, l1, l2, curvature, w, R)
 
-        _run_epochs(epoch, least, (w, R, change))
+        _run_epochs(epoch, least, (w, R, change), extrapolate)
         return np.ascontiguousarray(w.T), change
 
 
-def _run_epochs(epoch: Callable[[bool], float], least: float, state: tuple[Array, ...]) -> None:
+def _run_epochs(epoch: Callable[[bool], float], least: float, state: tuple[Array, ...], extrapolate: bool) -> None:
     """Run epochs until one over all columns changes no slope by more than `least`.
 
     Most of the work is on the support, so that the other columns are visited every few epochs only. The state is affine
@@ -202,13 +208,15 @@ def _run_epochs(epoch: Callable[[bool], float], least: float, state: tuple[Array
     for number in range(_EPOCHS):
         full = number % _BATCH == 0 or settled
         before, largest = largest, epoch(full)
-        if kept is not None and largest > before:
+        if kept is not None and not largest <= before:
             _restore(state, kept)
             largest = before
         kept = None
         if full and largest <= least:
             return
         settled = largest <= least
+        if not extrapolate:
+            continue
         iterates.append(tuple(part.copy() for part in state))
         if len(iterates) > _BATCH:
             weights = anderson_weights(np.stack([iterate[0].ravel() for iterate in iterates]))
@@ -266,12 +274,17 @@ def column_newton(
         best, least_value = min(best, gap), min(least_value, reached)
         if value <= tol or n_iter >= max_iter or stopped or stuck >= _STUCK:
             return ColumnFit(here, n_iter, stopped)
-        new, change = model.minimise(W, l1, l2, _SLACK * _violation(W, slopes[:, 1:], l1, l2))
-        move = columns.X @ (new - W).T + change
-        move = move[:, 0] if len(W) == 1 else move
-        slope = -float((model.slope * move).sum())
-        length = _line_search(model, z, move, loss, slope, W, new - W, (l1, l2))
-        W, b, z = W + length * (new - W) if length < 1 else new, b + length * change, z + length * move
+        least = _SLACK * _violation(W, slopes[:, 1:], l1, l2)
+        for extrapolate in (True, False):  # epochs alone always descend
+            new, change = model.minimise(W, l1, l2, least, extrapolate=extrapolate)
+            move = columns.X @ (new - W).T + change
+            move = move[:, 0] if len(W) == 1 else move
+            slope = -float((model.slope * move).sum())
+            length = _line_search(model, z, move, loss, slope, W, new - W, (l1, l2))
+            if length > 0:
+                break
+        if length > 0:
+            W, b, z = W + length * (new - W) if length < 1 else new, b + length * change, z + length * move
         n_iter += 1
         stopped = progress(n_iter, value)
 
@@ -286,15 +299,20 @@ def _violation(W: Array, slopes: Array, l1: float, l2: float) -> float:
 def _line_search(
     model: Model, z: Array, move: Array, loss: float, slope: float, W: Array, step: Array, penalty: tuple[float, float]
 ) -> float:
-    """Return the first of 1, ½, ¼ … with enough descent; 1 where the descent that is left drowns in rounding."""
+    """Return the first of 1, ½, ¼ … with enough descent, 0 where there is none.
+
+    Where the descent that is left drowns in rounding it is 1.
+    """
     of = Penalties(1.0, *penalty).of
     start = loss + of(W)
     promised = slope + of(W + step) - of(W)
+    if not promised <= _ROUNDING * start:
+        return 0.0
     if promised > -_ROUNDING * start:
         return 1.0
     length = 1.0
     for _ in range(_HALVINGS):
         if model.loss(z + length * move) + of(W + length * step) <= start + 0.01 * length * promised:
-            break
+            return length
         length /= 2
-    return length
+    return 0.0

@@ -122,7 +122,7 @@ class Quadratic(Protocol):
 
 
 class GramQuadratic:
-    """The quadratic by G = AᵀA and C = Aᵀb: no rows are needed any more."""
+    """The quadratic by G = AᵀA and C = Aᵀb: no rows are needed any more. G may have room for more columns."""
 
     def __init__(self, gram: Array, cross: Array, square: float, W: Array | None = None) -> None:
         self.G, self.C, self.square = gram, cross, square

@@ -131,20 +131,18 @@ class DenseDesign:
         if n > _MOST_STORED:
             return self._tiled_model(columns, W, last)
         known = 0 if last is None else len(last.W)
-        A = np.empty((k, n))
-        if known:
-            A[:known] = last.A
-        A[known:] = self.columns(columns[known:])
+        A = _with_room(None if last is None else last.A, known, k, n)
+        A[known:k] = self.columns(columns[known:])
         if self.shape[1] == 1 and (k > 2 * n + 500 or k > MOST_GRAM):
             return ColumnQuadratic(A, self.b, W)
         known = known if isinstance(last, GramQuadratic) else 0
-        G = np.empty((k, k))
+        G = _with_room(last.G if known else None, known, k)
 
         def stripe(part: slice) -> None:
-            np.matmul(A[known:], A[part].T, out=G[known:, part])
+            np.matmul(A[known:k], A[part].T, out=G[known:k, part])
 
         run_on(slices(k, _STRIPE), stripe, self.n_jobs)
-        model = self._grown(G, self.cross[columns], W, last, known)
+        model = self._completed(G, columns, W, known)
         model.A = A  # type: ignore[attr-defined]  # kept for the next, larger set
         return model
 
@@ -156,17 +154,16 @@ class DenseDesign:
             A = self.columns(columns, rows)
             return A[known:] @ A.T
 
-        G = np.empty((k, k))
+        G = _with_room(last.G if known else None, known, k)
         if k > known:
-            G[known:] = map_reduce(slices(self.X.shape[0], _TILE), products, _add, n_jobs=self.n_jobs)
-        return self._grown(G, self.cross[columns], W, last, known)
+            G[known:k, :k] = map_reduce(slices(self.X.shape[0], _TILE), products, _add, n_jobs=self.n_jobs)
+        return self._completed(G, columns, W, known)
 
-    def _grown(self, G: Array, cross: Array, W: Array, last: Any, known: int) -> GramQuadratic:
-        """Return the model whose Gram matrix has its last rows, and the others from the last model."""
-        if known:
-            G[:known, :known] = last.G
-            G[:known, known:] = G[known:, :known].T
-        return GramQuadratic(G, np.ascontiguousarray(cross), self.square, W)
+    def _completed(self, G: Array, columns: Rows, W: Array, known: int) -> GramQuadratic:
+        """Return the model of a Gram matrix whose new rows are there, but not its new columns."""
+        k = len(columns)
+        G[:known, known:k] = G[known:k, :known].T
+        return GramQuadratic(G, np.ascontiguousarray(self.cross[columns]), self.square, W)
 
     def residual(self, model: Any, columns: Rows) -> tuple[Array, float]:
         """Return Aᵀr of all columns and ‖r‖², from the residual r of the working columns."""
@@ -189,9 +186,9 @@ class ColumnQuadratic:
     """The quadratic by its columns: for more columns than rows."""
 
     def __init__(self, A: Array, b: Array, W: Array) -> None:
-        self.A, self.b, self.W = A, b[:, 0], W.copy()
+        self.A, self.b, self.W = A[: len(W)], b[:, 0], W.copy()
         self.square = float(self.b @ self.b)
-        self.norm = np.einsum("ij,ij->i", A, A)
+        self.norm = np.einsum("ij,ij->i", self.A, self.A)
         self.r = self.held = np.empty_like(self.b)
         self.move(W)
 
@@ -220,6 +217,21 @@ class ColumnQuadratic:
             return None
         A = self.A[rows]
         return np.asarray(A @ A.T)
+
+
+def _with_room(last: Array | None, known: int, rows: int, width: int | None = None) -> Array:
+    """Return an array with at least so many rows that begins with those known: the last one, while it has room.
+
+    A working set grows in many small steps. Without a width the array is square, and grows in both directions.
+    """
+    if last is not None and len(last) >= rows:
+        return last
+    room = rows if last is None else rows + rows // 2
+    grown = np.empty((room, room if width is None else width))
+    if last is not None:
+        used = known if width is None else width
+        grown[:known, :used] = last[:known, :used]
+    return grown
 
 
 def _add(a: Array, b: Array) -> Array:
