@@ -1,9 +1,11 @@
 """Ours against the peers: `python -m benchmarks [row ...]`."""
 
-from . import glm, linear, neighbors, probability, sparse, svm, tool
+from . import adaboost, forests, glm, linear, neighbors, probability, sparse, svm, tool, trees
 
 #: The rows of every family; the saved results of a family are `results/<family>.json` and `.md`.
 FAMILIES = {
+    "adaboost": adaboost.ROWS,
+    "forests": forests.ROWS,
     "glm": glm.ROWS,
     "linear": linear.ROWS,
     "neighbors": neighbors.ROWS,
@@ -11,5 +13,6 @@ FAMILIES = {
     "sparse": sparse.ROWS,
     "svm": svm.ROWS,
     "tool": tool.ROWS,
+    "trees": trees.ROWS,
 }
 ROWS = {row.name: row for rows in FAMILIES.values() for row in rows}

@@ -57,6 +57,14 @@ def _comparison_cells(result: Result, comparison: Comparison) -> list[str]:
     ]
 
 
+def _proof(certificate: dict[str, Any] | None) -> str:
+    """Return what a certificate claims; one without a finite number, or without a claim, has only its kind."""
+    if certificate is None:
+        return "–"
+    kind, value = certificate["kind"], certificate["value"]
+    return kind if kind == "none" or value is None else f"{kind} {value:.1e}"
+
+
 def _contender_line(result: Result, timing: Timing) -> list[str]:
     name = f"`{result.row}`"
     if not timing.installed:
@@ -64,8 +72,6 @@ def _contender_line(result: Result, timing: Timing) -> list[str]:
     excess = "–" if timing.excess is None else f"{timing.excess:.1e}"
     if not timing.reached:
         excess += " (does not count)"
-    certificate = timing.certificate
-    proof = "–" if certificate is None else f"{certificate['kind']} {certificate['value']:.1e}"
     return [
         name,
         timing.contender,
@@ -73,7 +79,7 @@ def _contender_line(result: Result, timing: Timing) -> list[str]:
         _seconds(warm_up(timing)),
         "–" if timing.peak_megabytes is None else f"{timing.peak_megabytes:.0f} MB",
         excess,
-        proof,
+        _proof(timing.certificate),
         ", ".join(f"{key} {value:.8g}" for key, value in timing.quality.items()) or "–",
     ]
 

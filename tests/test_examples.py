@@ -12,6 +12,15 @@ from tests.plots.svg import parse
 ROOT = Path(__file__).parents[1]
 EXPECTED = {
     "demo.py": ["closed-form: ", "gap: ", "verified: ", "NOT verified: ", "load: "],
+    "plot_trees.py": ["full tree greedy: ", "one standard error: ", "path: ", "mean over ten orders, mdl: "],
+    "plot_adaboost.py": [
+        "weighted error 0.14, vote 0.92",
+        "errs on 0.50 of the weight",
+        "the vote errs on 0%",
+        "greedy: ",
+    ],
+    "plot_margins.py": ["boosting  60 trees: training error 0.000", "largest margin of any vote of stumps: 0.3333"],
+    "plot_forest_intervals.py": ["forest greedy: ", "90% intervals hold", "shuffling x0 adds", "figure: "],
     "plot_paths.py": ["LassoCV gap: ", "largest duality gap along the path", "ridge path: "],
     "plot_optimisers.py": ["the step is too long", "leaves the pass", "Closed form against gradient descent", "gap: "],
     "plot_losses.py": ["never below the 0/1 loss", "not convex", "p = 1 (lasso) is at (0.00, 1.00)"],
@@ -31,6 +40,16 @@ FIGURES = {
     "plot_optimisers.py": {"valley", "valley_convergence", "saddle", "cliff", "closed_form"},
     "plot_paths.py": {"paths"},
     "plot_stein.py": {"stein"},
+    "plot_trees.py": {"tree", "pruning_path"},
+    "plot_adaboost.py": {
+        "adaboost_round_1",
+        "adaboost_round_2",
+        "adaboost_round_3",
+        "adaboost_vote",
+        "adaboost_errors",
+    },
+    "plot_margins.py": {"margins"},
+    "plot_forest_intervals.py": {"forest_intervals"},
 }
 
 

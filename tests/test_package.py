@@ -31,6 +31,7 @@ PACKAGES = (
     "report",
     "risk",
     "solvers",
+    "trees",
 )
 #: What models are written with, explained in docs/architecture.md.
 FIT_PROTOCOL = {"Estimator", "Run"}
@@ -52,10 +53,12 @@ PAGES = (
     "docs/certificates.md",
     "docs/model_files.md",
     "docs/guide/data.md",
+    "docs/guide/ensembles.md",
     "docs/guide/evaluation.md",
     "docs/guide/linear.md",
     "docs/guide/neighbors.md",
     "docs/guide/optimisation.md",
+    "docs/guide/trees.md",
 )
 
 

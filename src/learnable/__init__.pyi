@@ -1,5 +1,6 @@
 from . import core as core
 from . import data as data
+from . import ensembles as ensembles
 from . import evaluation as evaluation
 from . import linear as linear
 from . import meta as meta
@@ -9,11 +10,20 @@ from . import probability as probability
 from . import report as report
 from . import risk as risk
 from . import solvers as solvers
+from . import trees as trees
 from .core import load as load
 from .core import save as save
 from .core import verify as verify
 from .data import TableEncoder as TableEncoder
 from .data import read_table as read_table
+from .ensembles import AdaBoostClassifier as AdaBoostClassifier
+from .ensembles import AdaBoostRegressor as AdaBoostRegressor
+from .ensembles import BaggingClassifier as BaggingClassifier
+from .ensembles import BaggingRegressor as BaggingRegressor
+from .ensembles import ExtraTreesClassifier as ExtraTreesClassifier
+from .ensembles import ExtraTreesRegressor as ExtraTreesRegressor
+from .ensembles import RandomForestClassifier as RandomForestClassifier
+from .ensembles import RandomForestRegressor as RandomForestRegressor
 from .evaluation import CalibratedClassifier as CalibratedClassifier
 from .evaluation import ConformalClassifier as ConformalClassifier
 from .evaluation import ConformalRegressor as ConformalRegressor
@@ -45,5 +55,8 @@ from .meta import select as select
 from .neighbors import KNeighborsClassifier as KNeighborsClassifier
 from .neighbors import KNeighborsRegressor as KNeighborsRegressor
 from .neighbors import NearestNeighbors as NearestNeighbors
+from .trees import DecisionTreeClassifier as DecisionTreeClassifier
+from .trees import DecisionTreeRegressor as DecisionTreeRegressor
+from .trees import ID3Classifier as ID3Classifier
 
 __version__: str

@@ -193,3 +193,20 @@ def test_rows_that_are_not_finite_are_counted(part, value, data):
     for container in (X, np.asfortranarray(X), sp.csr_array(X)):
         assert scan(Blocks([Part(container)], rows=3), 2).bad_rows == len(bad)
     assert scan(Blocks([Part(np.full((2, 2), np.finfo(float).max))])).bad_rows == 0
+
+
+@given(tables(min_rows=2, min_columns=2))
+@no_deadline
+def test_the_memory_order_does_not_matter(part):
+    """Rows that lie by columns are scanned without becoming rows."""
+    by_columns = part._replace(X=np.asfortranarray(part.X))
+    assert by_columns.X.flags.f_contiguous and not by_columns.X.flags.c_contiguous
+    assert scan(Blocks([by_columns])) == scan(Blocks([part]))
+
+
+def test_many_rows_by_columns_are_scanned_in_runs():
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.standard_normal((9001, 3)), rng.standard_normal((9001, 2)), rng.random(9001)
+    X[[5, 5, 8999], [0, 1, 2]] = np.nan
+    one, two = (scan(Blocks([Part(table, y, weight)]), 2) for table in (X, np.asfortranarray(X)))
+    assert one == two and two.bad_rows == 2

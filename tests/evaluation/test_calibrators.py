@@ -142,7 +142,11 @@ def test_temperature_minimises_the_log_loss(weighted):
 
 def test_temperature_undoes_the_heat():
     logits, codes, _ = draw_logits(20_000, heat=5.0)
-    assert fit_temperature(logits, codes)[0].beta == pytest.approx(1 / 5, rel=0.03)
+    p = softmax(logits / 5.0, axis=1)
+    information = ((p * logits**2).sum(axis=1) - (p * logits).sum(axis=1) ** 2).sum()  # Fisher's, of β = 1/5
+    error = 1.0 / np.sqrt(information)
+    assert error < 0.02 / 5
+    assert fit_temperature(logits, codes)[0].beta == pytest.approx(1 / 5, abs=4 * error)
 
 
 def test_temperature_keeps_the_order_of_the_classes():

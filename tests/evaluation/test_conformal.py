@@ -64,7 +64,9 @@ def test_split_covers_exactly_as_often_as_it_says(draw):
     assert level <= expected <= level + 1 / (n_calibration + 1)
     mean, error = simulate(lambda seed: ConformalRegressor(share=0.4, random_state=seed), draw, 250, n, level=level)
     assert abs(mean - expected) < 4 * error
-    assert error < 0.008
+    # A repeat's coverage given its calibration rows is Beta(20, 5), seen through 40 new rows: its variance is
+    # 0.00615 + (0.16 - 0.00615)/40 = 0.0100, the standard error of 250 repeats 0.0063, itself known to 5 %.
+    assert 0.005 < error < 0.008
 
 
 def test_split_with_a_model_of_the_spread_covers_as_often():
@@ -78,8 +80,10 @@ def test_split_with_a_model_of_the_spread_covers_as_often():
 @pytest.mark.parametrize("draw", [linear, skewed])
 def test_plus_methods_cover_typically_as_often_as_they_say(method, draw):
     mean, error = simulate(lambda seed: ConformalRegressor(method=method, cv=4, random_state=seed), draw, 120, 50)
+    # No theorem gives 0.9 (only 0.8 is proven for all models); for a fit as stable as this one it is 46/51 = 0.902 and
+    # the little more that averaging the folds' models adds, which with 4 folds of 50 rows stays below 0.02.
     assert mean > 0.9 - 4 * error
-    assert mean < 0.9 + 0.03 + 4 * error
+    assert mean < 46 / 51 + 0.02 + 4 * error
 
 
 def test_jackknife_plus_keeps_its_bound_where_the_fit_is_unstable():
@@ -416,5 +420,13 @@ def test_coverage_on_california_housing(reference_data, method, inner):
     n_calibration = len(model.scores_)
     error = np.sqrt(0.9 * 0.1 * (1 / 2000 + 1 / n_calibration))
     assert covered > 0.9 - 4 * error
-    # CV+ averages over its folds' models: where these differ as much as trees do, it covers more than it has to.
-    assert covered < (0.97 if (method, inner) == ("cv+", "tree") else 0.9 + 4 * error)
+    if (method, inner) != ("cv+", "tree"):
+        assert covered < 0.9 + 4 * error
+        return
+    # CV+ averages over its folds' models: where these differ as much as trees do, it covers more than it has to, and no
+    # theorem says how much. What holds for every row: the interval lies within the residuals' quantile of their range.
+    each = np.array([fold.predict(X[4000:]) for fold in model.estimators_])
+    quantile = np.sort(model.scores_)[oracle.rank(0.9, n_calibration) - 1]
+    slack = 1e-9 * np.abs(y).max()
+    assert (lower >= each.min(axis=0) - quantile - slack).all()
+    assert (upper <= each.max(axis=0) + quantile + slack).all()

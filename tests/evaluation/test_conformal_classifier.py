@@ -54,7 +54,8 @@ def test_split_covers_exactly_as_often_as_it_says(score, randomized):
 
     mean, error = simulate(make, 250, 60)
     assert abs(mean - oracle.rank(0.8, 24) / 25) < 4 * error
-    assert error < 0.008
+    # Beta(20, 5) seen through 60 new rows: variance 0.00615 + (0.16 - 0.00615)/60 = 0.0087, so 0.0059 for 250 repeats.
+    assert 0.0045 < error < 0.0075
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -68,7 +69,9 @@ def test_coverage_is_at_least_the_level(method, score):
         60,
     )
     assert mean > 0.8 - 4 * error
-    assert mean < 0.95
+    # From above there is no theorem: an empty set is given the likeliest label, and the folds of CV+ vote. One label
+    # alone is right about as often as the best rule is (0.6 here), so what is added stays below 0.8 + 0.2 * 0.6.
+    assert mean < 0.8 + 0.2 * 0.6 + 4 * error
 
 
 @pytest.mark.long

@@ -135,6 +135,21 @@ def test_dask_gives_the_fit_of_memory(name, partitions, weight):
     assert_same_fit(clone(model).fit(source, "target", weight), clone(model).fit(table, "target", weight))
 
 
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_many_rows_leave_no_common_shift_of_the_classes(C):
+    """The penalty alone decides it, against a likelihood whose gradients round at C·n times the penalty's size."""
+    rng = np.random.default_rng(0)
+    X = rng.normal([3.0, 0.0, -1.0], size=(20_000, 3))
+    codes = (0.3 * X @ rng.normal(size=(3, 4)) + rng.gumbel(size=(20_000, 4))).argmax(axis=1)
+    table = pd.DataFrame(X, columns=["x0", "x1", "x2"]).assign(target=codes)
+    found = LogisticRegression(C=C).fit(dd.from_pandas(table, npartitions=7), "target")
+    expected = LogisticRegression(C=C).fit(table, "target")
+    assert_same_fit(found, expected, law=1e-12)
+    size = np.abs(expected.coef_).max()
+    for model in (found, expected):
+        assert np.abs(model.coef_.sum(axis=0)).max() <= 1e-15 * size and ln.verify(model, table, "target")
+
+
 @settings(deadline=None, max_examples=25)
 @given(
     n=st.integers(12, 120),

@@ -16,9 +16,9 @@ from learnable.core.errors import DataError, LearnableError
 from learnable.core.run import no_progress
 from learnable.data import Files
 from learnable.data.blocks import Blocks, Part
-from learnable.linear.descent import LeastSquares, Likelihood
+from learnable.linear.descent import LeastSquares, Likelihood, run_descent
 from learnable.linear.likelihood import LogisticProblem, class_sums
-from learnable.solvers import check_gradient
+from learnable.solvers import Batches, InverseDecay, check_gradient, minimize
 
 
 def table(seed=0, n=150, d=4, k=None):
@@ -35,6 +35,10 @@ def classes(seed=0, n=150, n_classes=2):
     flipped = np.random.default_rng(seed).random(n) < 0.1
     codes = np.digitize(score, edges)
     return X, np.where(flipped, (codes + 1) % n_classes, codes)
+
+
+def descend_in_batches(problem, u0, batch_size, epochs):
+    return run_descent(problem, u0, "sgd", 0.0, epochs, batch_size, 0, no_progress)
 
 
 def quietly(model, *data, **options):
@@ -183,6 +187,61 @@ def test_gradients_of_the_scaled_problems_are_right():
         rows = np.arange(len(X)).reshape(5, -1)
         mean = np.mean([scaled.gradient(u, part) for part in rows], axis=0)
         np.testing.assert_allclose(mean, scaled.evaluate(u).gradient, rtol=1e-9, atol=1e-9)
+
+
+def scaled_problem(n_classes, sparse, intercept):
+    X, y = table(k=2) if n_classes is None else classes(n_classes=n_classes)
+    X = sp.csr_array(X * (np.random.default_rng(2).random(X.shape) < 0.5)) if sparse else X
+    blocks = Blocks([Part(X, y, np.linspace(0.5, 2, X.shape[0]))])
+    if n_classes is None:
+        return LeastSquares(blocks, 0.7, intercept=intercept, tol=1e-8, n_jobs=1), 8
+    sums = class_sums(blocks, n_classes, intercept=intercept, n_jobs=1)
+    problem = Likelihood(LogisticProblem(blocks, sums, 0.3, intercept=intercept, n_jobs=1))
+    return problem, len(problem.scale)
+
+
+@pytest.mark.parametrize("n_classes", [None, 2, 4])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_an_epoch_is_one_gradient_step_a_batch(n_classes, sparse, intercept):
+    problem, size = scaled_problem(n_classes, sparse, intercept)
+    batches = Batches(problem.n_rows, 11).row_numbers(np.random.default_rng(0))
+    assert batches.shape == (150 // 11, 11)
+    rates = 1e-3 / (1.0 + np.arange(len(batches)))
+    u = np.random.default_rng(1).normal(size=size)
+    if not intercept and n_classes is not None:
+        u.reshape(problem.problem.shape)[:, 0] = 0.0
+    found, mean = problem.epoch(u, batches, rates)
+    visited = []
+    for rows, rate in zip(batches, rates, strict=True):
+        visited.append(u)
+        u = u - rate * problem.gradient(u, rows)
+    np.testing.assert_allclose(found, u, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(mean, np.mean(visited, axis=0), rtol=1e-10, atol=1e-12)
+
+
+def test_pieces_of_an_epoch_are_the_epoch(monkeypatch):
+    problem, size = scaled_problem(None, False, True)
+    batches = Batches(problem.n_rows, 11).row_numbers(np.random.default_rng(0))
+    whole = problem.epoch(np.ones(size), batches, np.full(len(batches), 1e-3))
+    monkeypatch.setattr("learnable.linear.descent._CHUNK_ENTRIES", 1)
+    cut = problem.epoch(np.ones(size), batches, np.full(len(batches), 1e-3))
+    assert np.array_equal(whole[0], cut[0]) and np.array_equal(whole[1], cut[1])
+
+
+@pytest.mark.parametrize("n_classes", [None, 2, 4])
+def test_one_batch_of_all_rows_is_gradient_descent_bit_for_bit(n_classes):
+    """Ten epochs of one batch are five plain steps η, then five steps η/(1 + t)."""
+    problem, size = scaled_problem(n_classes, False, True)
+    L, _ = problem.smoothness()
+    found = descend_in_batches(problem, np.zeros(size), problem.n_rows, 10)
+    largest = problem.smoothness()[1]
+    rate = 0.5 / (L + (largest - L) / problem.n_rows)
+    plain = minimize(problem, np.zeros(size), method="gd", step=rate, max_iter=5, tol=0.0)
+    last = minimize(problem, plain.x, method="gd", step=InverseDecay(rate, 1.0), max_iter=5, tol=0.0)
+    mean = np.mean(last.trace.path[:-1], axis=0)
+    values = [problem.evaluate(point).value for point in (plain.x, mean)]
+    assert np.array_equal(found.x, (plain.x, mean)[int(np.argmin(values))])
 
 
 @pytest.mark.parametrize("n_classes", [None, 2, 4])

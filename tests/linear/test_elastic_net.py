@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.linear_model as sk
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
+from tests.linear.sparse_tables import sparse_tables
 from tests.oracles.sparse import best_dual, centred, lasso_homotopy
 
 from learnable import ElasticNet, Lasso, load, save, verify
@@ -18,8 +19,8 @@ Y = X[:, :6] @ RNG.standard_normal(6) + RNG.standard_normal(80) + 3.0
 WEIGHT = RNG.integers(0, 3, 80).astype(float)
 
 
-def largest_alpha(X, y, weight=None):
-    A, b = centred(X, y, weight)
+def largest_alpha(X, y, weight=None, intercept=True):
+    A, b = centred(X, y, weight, intercept)
     return np.abs(A.T @ b).max() / (len(y) if weight is None else weight.sum())
 
 
@@ -151,44 +152,24 @@ def test_bad_parameters_are_named():
         Lasso().fit(X, np.full(80, np.nan))
 
 
-@given(
-    seed=st.integers(0, 10_000),
-    n=st.integers(2, 25),
-    d=st.integers(1, 40),
-    x_scale=st.sampled_from([1e-8, 1.0, 1e8]),
-    y_scale=st.sampled_from([1e-8, 1.0, 1e8]),
-    share=st.floats(0.01, 1.1),
-    l1_ratio=st.sampled_from([1.0, 0.5]),
-    sparse=st.booleans(),
-    changes=st.sets(st.sampled_from(["constant", "duplicate", "zero weights", "shifted", "scaled"])),
-)
-@settings(max_examples=60, deadline=None)
-def test_nothing_breaks_and_every_certificate_is_verified(
-    seed, n, d, x_scale, y_scale, share, l1_ratio, sparse, changes
-):
-    rng = np.random.default_rng(seed)
-    T = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.7 if sparse else 1.0)
-    y = rng.standard_normal(n) + T[:, 0]
-    weight = None
-    if "constant" in changes:
-        T[:, d // 2] = 3.0
-    if "duplicate" in changes and d > 1:
-        T[:, -1] = T[:, 0]
-    if "scaled" in changes:
-        T *= 10.0 ** rng.integers(-4, 5, d)
-    if "zero weights" in changes:
-        weight = (rng.random(n) < 0.6).astype(float) * rng.random(n)
-        weight[0] = 1.0
-    if "shifted" in changes and not sparse:
-        T += 1e3
-    T, y = T * x_scale, y * y_scale
-    top = largest_alpha(T, y, weight)
-    assume(top > 1e-9 * x_scale * y_scale)  # some column varies
-    alpha = share * top / l1_ratio
-    table = sp.csr_array(T) if sparse else T
-    model = ElasticNet(alpha=alpha, l1_ratio=l1_ratio, max_iter=100_000).fit(table, y, weight)
+@given(sparse_tables(), st.floats(0.01, 1.1), st.sampled_from([1.0, 0.5]), st.booleans(), st.booleans())
+@settings(max_examples=80, deadline=None)
+def test_nothing_breaks_and_every_certificate_is_verified(table, share, l1_ratio, positive, intercept):
+    T, y, weight, dense = table
+    alpha = share * largest_alpha(dense, y, weight, intercept) / l1_ratio
+    model = ElasticNet(alpha=alpha, l1_ratio=l1_ratio, positive=positive, fit_intercept=intercept, max_iter=100_000)
+    model.fit(T, y, weight)
     assert model.certificate_.holds
-    assert verify(model, table, y, weight), str(verify(model, table, y, weight))
+    assert verify(model, T, y, weight), str(verify(model, T, y, weight))
+
+
+@given(sparse_tables())
+@settings(max_examples=40, deadline=None)
+def test_the_largest_penalty_is_where_coefficients_begin(table):
+    T, y, weight, dense = table
+    top = largest_alpha(dense, y, weight)
+    assert not Lasso(alpha=top * (1 + 1e-6)).fit(T, y, weight).coef_.any()
+    assert Lasso(alpha=top * (1 - 1e-3), tol=1e-14).fit(T, y, weight).coef_.any()
 
 
 def test_the_prostate_lasso_of_the_book(reference_data):

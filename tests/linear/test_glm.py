@@ -78,17 +78,22 @@ def test_the_named_models_are_tweedie_models(cls):
 
 
 def test_dobsons_trial_has_the_published_coefficients():
-    """Dobson (1990), An Introduction to Generalized Linear Models, p. 93, as printed in the help of R's glm."""
+    """A. Dobson, An Introduction to Generalized Linear Models, 1990, p. 93: the example in the help of R's glm.
+
+    The design is balanced, so that the means are products of the margins: outcome totals 63, 40, 47, and 50 for every
+    treatment. The coefficients are log(63/3), log(40/63), log(47/63), 0, 0. The deviances are those of statsmodels
+    0.15.0, GLM(counts, X, family=Poisson()).fit(): 5.129141077001144, and 10.581445863750867 without features.
+    """
     counts = np.array([18, 17, 15, 20, 10, 20, 25, 13, 12])
     outcome, treatment = np.tile([0, 1, 2], 3), np.repeat([0, 1, 2], 3)
     X = np.column_stack([outcome == 1, outcome == 2, treatment == 1, treatment == 2]).astype(float)
     model = PoissonRegressor(alpha=0, tol=1e-14).fit(X, counts)
-    np.testing.assert_allclose(model.intercept_, 3.045, atol=5e-4)
-    np.testing.assert_allclose(model.coef_, [-0.4543, -0.2930, 0.0, 0.0], atol=5e-5)
+    assert model.intercept_ == pytest.approx(np.log(21), rel=1e-12)
+    np.testing.assert_allclose(model.coef_, [np.log(40 / 63), np.log(47 / 63), 0.0, 0.0], rtol=1e-11, atol=1e-12)
     mu = model.predict(X)
     deviance = 2 * np.sum(counts * np.log(counts / mu) - counts + mu)
-    assert deviance == pytest.approx(5.1291, abs=5e-5)
-    assert pytest.approx(model.score(X, counts), abs=1e-5) == 1 - 5.1291 / 10.5814
+    assert deviance == pytest.approx(5.129141077001144, rel=1e-12)
+    assert model.score(X, counts) == pytest.approx(1 - 5.129141077001144 / 10.581445863750867, rel=1e-12)
 
 
 @family

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.linear_model as sk
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.model_selection import KFold
+from tests.linear.sparse_tables import sparse_tables
 
 from learnable import ElasticNetCV, Lasso, LassoCV, verify
 from learnable.core.errors import DataError, ParameterError
@@ -15,8 +18,8 @@ Y = X[:, :5] @ [1.0, -2.0, 0.5, 3.0, 1.0] + 2 * RNG.standard_normal(90) + 1.0
 
 
 def test_folds_errors_and_choice_are_scikit_learns():
-    ours = LassoCV(alphas=30, tol=1e-12).fit(X, Y)
-    theirs = sk.LassoCV(alphas=30, tol=1e-12, max_iter=100_000).fit(X, Y)
+    ours = LassoCV(alphas=20, eps=1e-2, tol=1e-12).fit(X, Y)
+    theirs = sk.LassoCV(alphas=20, eps=1e-2, tol=1e-10, max_iter=100_000).fit(X, Y)
     np.testing.assert_allclose(ours.alphas_, theirs.alphas_, rtol=1e-12)
     np.testing.assert_allclose(ours.mse_path_, theirs.mse_path_, rtol=1e-6)
     assert ours.alpha_ == theirs.alpha_ or ours.alpha_ == pytest.approx(theirs.alpha_, rel=1e-12)
@@ -52,6 +55,16 @@ def test_the_fit_is_that_of_the_lasso_at_the_chosen_penalty():
 def test_the_number_of_threads_does_not_change_a_bit():
     one, two = (LassoCV(n_jobs=n, alphas=10).fit(X, Y) for n in (1, 2))
     assert (one.mse_path_ == two.mse_path_).all() and (one.coef_ == two.coef_).all()
+
+
+@given(sparse_tables(most_columns=15), st.sampled_from([1.0, 0.5]), st.sampled_from(["min", "1se"]))
+@settings(max_examples=40, deadline=None)
+def test_nothing_breaks_and_every_certificate_is_verified(table, l1_ratio, rule):
+    T, y, weight, _ = table
+    weight = None if weight is None else np.maximum(weight, 1e-3)  # every fold needs some weight
+    model = ElasticNetCV(l1_ratio=l1_ratio, cv=3, alphas=6, eps=0.02, rule=rule, max_iter=100_000).fit(T, y, weight)
+    assert np.isfinite(model.mse_path_).all() and model.certificate_.holds
+    assert verify(model, T, y, weight), str(verify(model, T, y, weight))
 
 
 def test_what_cannot_be_is_refused():

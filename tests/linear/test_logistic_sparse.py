@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.linear_model as sk
-from tests.oracles.sparse import logistic_optimum
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.linear.sparse_tables import sparse_tables
+from tests.oracles.sparse import centred, logistic_optimum
 
 from learnable import LogisticRegression, verify
 from learnable.core.errors import ParameterError
@@ -100,3 +103,61 @@ def test_any_scale_of_the_columns(scale):
     assert model.certificate_.holds and verify(model, X * scale, TWO)
     if scale == 1.0:
         np.testing.assert_allclose(model.coef_, expected)
+
+
+@given(
+    sparse_tables(n_classes=2),
+    sparse_tables(n_classes=3),
+    st.floats(1.0, 1e3),
+    st.sampled_from([1.0, 0.5]),
+    st.booleans(),
+)
+@settings(max_examples=40, deadline=None)
+def test_nothing_breaks_and_every_certificate_is_verified(two, three, factor, l1_ratio, intercept):
+    """C is a multiple of the smallest at which a coefficient may differ from zero."""
+    for n_classes, (T, y, weight, dense) in ((2, two), (3, three)):
+        A, R = centred(dense, np.eye(n_classes)[y] - 1 / n_classes, weight, intercept)
+        C = factor * l1_ratio / np.abs(A.T @ R).max()
+        model = LogisticRegression(C=C, l1_ratio=l1_ratio, fit_intercept=intercept, max_iter=1000).fit(T, y, weight)
+        assert model.certificate_.holds
+        assert verify(model, T, y, weight), str(verify(model, T, y, weight))
+
+
+def hard_tables():
+    rng = np.random.default_rng(2)
+    T = rng.standard_normal((600, 30))
+    for j in range(1, 30):
+        T[:, j] = 0.9 * T[:, j - 1] + np.sqrt(0.19) * T[:, j]
+    z = T[:, :5] @ rng.standard_normal((5, 3))
+    two, three = (z[:, 0] + rng.logistic(size=600) > 0).astype(int), (z + rng.gumbel(size=(600, 3))).argmax(axis=1)
+    counts = sp.random_array((400, 900), density=0.02, rng=rng, format="csr")
+    signal = counts[:, :20].sum(axis=1) - counts[:, 20:40].sum(axis=1)
+    words, topics = (signal + 0.2 * rng.logistic(size=400) > 0).astype(int), np.digitize(signal, [-0.2, 0.2])
+    return {
+        "correlated": (T, two), "correlated, three classes": (T, three),
+        "unscaled": (T * 10.0 ** rng.uniform(-4, 4, 30), two), "unscaled, three classes": (T * 1e3, three),
+        "far from zero": (T + 1e3 * rng.standard_normal(30), two),
+        "sparse": (counts, words), "sparse, three classes": (counts, topics),
+        "separable": (T[:60], (T[:60, 0] > 0).astype(int)),
+        "duplicated": (np.hstack([T[:, :4], T[:, :4], np.ones((600, 1))]), three),
+    }  # fmt: skip
+
+
+HARD = hard_tables()
+
+
+@pytest.mark.parametrize("name", HARD)
+@pytest.mark.parametrize("C", [0.1, 10.0, 1e3])
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.5, 0.01])
+def test_hard_problems_reach_the_tolerance_within_the_default_iterations(name, C, l1_ratio):
+    T, y = HARD[name]
+    model = LogisticRegression(C=C, l1_ratio=l1_ratio).fit(T, y)
+    assert model.certificate_.holds, str(model.certificate_)
+    assert verify(model, T, y), str(verify(model, T, y))
+
+
+def test_the_number_of_threads_does_not_change_a_bit():
+    for name in ("sparse", "sparse, three classes", "correlated"):
+        T, y = HARD[name]
+        one, two = (LogisticRegression(C=5.0, l1_ratio=1.0, n_jobs=n).fit(T, y) for n in (1, 2))
+        assert (one.coef_ == two.coef_).all() and (one.intercept_ == two.intercept_).all()

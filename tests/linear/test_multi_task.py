@@ -4,6 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.linear_model as sk
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.linear.sparse_tables import sparse_tables
+from tests.oracles.sparse import centred
 
 from learnable import Lasso, MultiTaskElasticNet, MultiTaskLasso, verify
 from learnable.core.errors import DataError
@@ -41,6 +45,32 @@ def test_one_task_is_the_lasso():
     np.testing.assert_allclose(
         one.coef_[0], Lasso(alpha=0.2, tol=1e-12, fit_intercept=False).fit(X, Y[:, 0]).coef_, atol=1e-6
     )
+
+
+def largest_alpha(X, Y, weight, intercept=True):
+    A, B = centred(X, Y, weight, intercept)
+    return np.linalg.norm(A.T @ B, axis=1).max() / (len(Y) if weight is None else weight.sum())
+
+
+@given(sparse_tables(n_targets=3), st.floats(0.01, 1.1), st.sampled_from([1.0, 0.5]), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_nothing_breaks_and_every_certificate_is_verified(table, share, l1_ratio, intercept):
+    T, targets, weight, dense = table
+    alpha = share * largest_alpha(dense, targets, weight, intercept) / l1_ratio
+    model = MultiTaskElasticNet(alpha=alpha, l1_ratio=l1_ratio, fit_intercept=intercept, max_iter=100_000)
+    model.fit(T, targets, weight)
+    assert model.certificate_.holds
+    assert verify(model, T, targets, weight), str(verify(model, T, targets, weight))
+
+
+@given(sparse_tables(n_targets=2))
+@settings(max_examples=30, deadline=None)
+def test_the_largest_penalty_is_where_rows_begin(table):
+    T, targets, weight, dense = table
+    top = largest_alpha(dense, targets, weight)
+    assert not MultiTaskLasso(alpha=top * (1 + 1e-6)).fit(T, targets, weight).coef_.any()
+    below = MultiTaskLasso(alpha=top * (1 - 1e-3), tol=1e-14, max_iter=100_000).fit(T, targets, weight).coef_
+    assert below.any() and (below.any(axis=0) == below.all(axis=0)).all()
 
 
 def test_a_flat_target_is_sent_to_the_lasso():

@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 import sklearn.linear_model as sk
-from tests.oracles.sparse import lasso_homotopy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.linear.sparse_tables import sparse_tables
+from tests.oracles.sparse import centred, lasso_homotopy
 
 from learnable import enet_path, lasso_path
 from learnable.core.errors import DataError, ParameterError
@@ -51,6 +54,29 @@ def test_a_start_and_a_constant_target():
     again = lasso_path(X, Y, alphas=[0.1], coef_init=coefs[:, 0], return_n_iter=True)
     assert again[3] == [1]
     assert not lasso_path(X, np.zeros(50), alphas=4)[1].any()
+
+
+@given(sparse_tables(), st.sampled_from([1.0, 0.5]), st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_every_point_of_a_path_has_a_gap_within_the_tolerance(table, l1_ratio, intercept):
+    """P from its definition; the gap that is returned bounds what a smaller α's solution could still gain."""
+    T, y, weight, dense = table
+    alphas, coefs, gaps = enet_path(
+        T, y, l1_ratio=l1_ratio, alphas=8, eps=0.01, fit_intercept=intercept, sample_weight=weight, max_iter=100_000
+    )
+    A, b = centred(dense, y, weight, intercept)
+    total = len(y) if weight is None else weight.sum()
+
+    def objective(w, alpha):
+        return 0.5 * np.sum((b - A @ w) ** 2) / total + alpha * (
+            l1_ratio * np.abs(w).sum() + (1 - l1_ratio) / 2 * w @ w
+        )
+
+    for k, alpha in enumerate(alphas):
+        values = np.array([objective(w, alpha) for w in coefs.T])
+        assert 0 <= gaps[k] <= 1.001e-6 * max(values[k], 1e-8 * objective(np.zeros(len(coefs)), alpha))
+        assert values[k] <= values.min() + gaps[k] + 1e-9 * values[k]  # no other point of the path is better here
+    assert not coefs[:, 0].any() or np.abs(A @ coefs[:, 0]).max() <= 1e-6 * np.abs(b).max()
 
 
 def test_bad_arguments_are_refused():

@@ -34,6 +34,9 @@ def test_mistakes_obey_novikoffs_bound(seed, n, d, scale, intercept):
     gamma, R = (y * (X @ u)).min(), np.linalg.norm(augmented, axis=1).max()
     assert model.n_mistakes_[0] <= (R / gamma) ** 2
     assert model.n_mistakes_[0] <= model.mistake_bound_[0] * (1 + 1e-9)
+    if model.n_iter_ == 100_000:  # tiny columns beside the intercept: the bound allows a mistake in every pass
+        assert (R / gamma) ** 2 > 100_000
+        return
     assert (y * model.decision_function(X) > 0).all()
     assert model.certificate_.holds and model.certificate_.kind == "stationarity" and verify(model, X, y)
     w = np.r_[model.coef_[0], model.intercept_]

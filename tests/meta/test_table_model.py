@@ -20,7 +20,7 @@ from tests.data.messy import messy_columns, messy_frame
 
 from learnable import LinearRegression, LogisticRegression, Ridge, RidgeCV, load, save, verify
 from learnable.core import DataError, ModelFileError, ParameterError
-from learnable.data import TableEncoder
+from learnable.data import Files, TableEncoder
 from learnable.meta import TableModel
 
 FRAME, TARGET = messy_frame()
@@ -96,6 +96,30 @@ def test_files_and_dask(tmp_path):
         assert model.score(source, "price") == pytest.approx(expected.score(table, "price"))
         assert verify(model, source, "price")
     assert hasattr(model.predict(lazy), "compute")
+
+
+@pytest.mark.parametrize("name", ["ridge", "logistic", "softmax"])
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_scores_and_checks_of_files_are_those_of_memory(name, weight, tmp_path, monkeypatch):
+    model, y = MODELS[name]
+    table = FRAME.assign(y=y, w=np.where(np.arange(len(y)) % 5 == 0, 0.0, 1.5))
+    table = table if weight else table.drop(columns="w")
+    for number in range(3):
+        part = pa.Table.from_pandas(table.iloc[70 * number : 70 * (number + 1)], preserve_index=False)
+        pq.write_table(part, tmp_path / f"{number}.parquet", row_group_size=30)
+    source = Files(tmp_path, in_memory_bytes=0)
+    read, asked = Files.read, []
+    monkeypatch.setattr(Files, "read", lambda self, columns=None: asked.append(columns) or read(self, columns))
+    found = TableModel(clone(model)).fit(source, "y", weight)
+    verdict = verify(found, source, "y", weight)
+    assert verdict, str(verdict)
+    score = found.score(source, "y", weight)
+    assert None not in asked  # single columns only, never the table
+    assert score == pytest.approx(found.score(table, "y", weight), rel=1e-12)
+    other = table.assign(**{FRAME.columns[0]: table[FRAME.columns[0]].to_numpy()[::-1]})
+    assert not verify(found, other, "y", weight)
+    pq.write_table(pa.Table.from_pandas(other.iloc[:70], preserve_index=False), tmp_path / "0.parquet")
+    assert not verify(found, source, "y", weight)
 
 
 def test_it_uses_the_encoder_it_is_given():

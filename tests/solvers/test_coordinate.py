@@ -9,7 +9,7 @@ from tests.oracles.sparse import best_dual, lasso_homotopy
 from learnable.core.errors import DataError, ParameterError
 from learnable.solvers import coordinate_descent
 from learnable.solvers.coordinate import GramQuadratic, Penalty, descend, duality_gap
-from learnable.solvers.coordinate_designs import ColumnQuadratic
+from learnable.solvers.coordinate_dense import ColumnQuadratic
 
 
 def problem(seed, n=30, d=12, t=1):

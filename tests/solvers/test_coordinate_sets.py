@@ -8,7 +8,8 @@ from tests.oracles.sparse import centred
 from learnable.data.blocks import Blocks, Part
 from learnable.solvers import coordinate_descent
 from learnable.solvers.coordinate import Penalty
-from learnable.solvers.coordinate_designs import DenseDesign, MomentDesign, SparseDesign
+from learnable.solvers.coordinate_dense import DenseDesign
+from learnable.solvers.coordinate_designs import MomentDesign, SparseDesign
 from learnable.solvers.coordinate_sets import WorkingSet, design_of
 
 RNG = np.random.default_rng(1)

@@ -162,7 +162,9 @@ def _preparing(on_event: Any, no_report: bool) -> Any:
     def tell(event: dict[str, Any]) -> None:
         on_event(event)
         if event["kind"] == "stage" and event["text"].startswith("encoding") and not no_report:
-            from ..report import render  # noqa: F401
+            from ..report.render import template
+
+            template()
 
     return tell
 

@@ -53,7 +53,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         check_parameters(type(self).__name__, self.get_params(deep=False), self._parameters)
         draft = self._draft()
         # How many iterations an iterative model will take is not known (None); a closed form has no subtasks.
-        context = self._init_callback_context(max_subtasks=None if hasattr(self, "max_iter") else 0)
+        iterates = hasattr(self, "max_iter") or hasattr(self, "n_estimators")
+        context = self._init_callback_context(max_subtasks=None if iterates else 0)
         context.call_on_fit_task_begin(estimator=self)
         run = Run(self, context, getattr(self, "max_seconds", None), getattr(self, "n_jobs", None))
         table = type(self)._door(draft, X, y, sample_weight, run)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
 
@@ -34,6 +34,19 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     >>> total(np.ones(4))
     4.0
     """
+    return cast(Callable[P, R], numba.njit(**_options(function))(function))
+
+
+def lean_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a kernel that allocates nothing, and calls none that does, without counting references to arrays.
+
+    Counting costs two atomic operations each time an array is passed or sliced: half a microsecond in a kernel that
+    takes bundles of arrays, and two thirds of its compile time. Such a kernel is for small calls in great number.
+    """
+    options = _options(function) | {"_nrt": False}
+    return cast(Callable[P, R], numba.njit(**options)(function))
+
+
+def _options(function: Callable[..., Any]) -> dict[str, Any]:
     cacheable = os.path.isfile(function.__code__.co_filename)  # doctests and notebooks have no file to cache beside
-    decorate = numba.njit(nogil=True, cache=cacheable, fastmath={"reassoc", "contract", "nsz", "arcp"})
-    return cast(Callable[P, R], decorate(function))
+    return {"nogil": True, "cache": cacheable, "fastmath": {"reassoc", "contract", "nsz", "arcp"}}

@@ -132,6 +132,23 @@ REGISTRY: Final[dict[str, Entry]] = {
         "learnable.linear.verify_svm:perceptron",
         traits=Traits("linear", _CLASSES, False, True, "that the rows are separated, where they can be"),
     ),
+    "DecisionTreeClassifier": Entry(
+        "learnable.trees.decision_tree:DecisionTreeClassifier",
+        "learnable.trees.verify:decision_tree",
+        traits=Traits("trees", _CLASSES, False, False, "that every split is the best of its candidates"),
+        variants=({"ccp_alpha": "cv-1se"}, {"max_depth": 6}),
+    ),
+    "DecisionTreeRegressor": Entry(
+        "learnable.trees.decision_tree:DecisionTreeRegressor",
+        "learnable.trees.verify:decision_tree",
+        traits=Traits("trees", _REGRESSION, False, False, "that every split is the best of its candidates"),
+        variants=({"ccp_alpha": "cv-1se"}, {"max_depth": 6}),
+    ),
+    "ID3Classifier": Entry(
+        "learnable.trees.id3:ID3Classifier",
+        "learnable.trees.verify_id3:id3",
+        traits=Traits("trees", _CLASSES, False, False, "that every split is the best of its candidates"),
+    ),
     "PolynomialFeatures": Entry("learnable.linear.features:PolynomialFeatures"),
     "BasisExpansion": Entry("learnable.linear.basis:BasisExpansion"),
     "ElasticNet": Entry(
@@ -188,6 +205,44 @@ REGISTRY: Final[dict[str, Entry]] = {
     "OneVsOneClassifier": Entry(
         "learnable.meta.one_vs_one:OneVsOneClassifier", "learnable.meta.verify_multiclass:one_vs_one"
     ),
+    "BaggingClassifier": Entry("learnable.ensembles.bagging:BaggingClassifier", "learnable.ensembles.verify:bagging"),
+    "BaggingRegressor": Entry("learnable.ensembles.bagging:BaggingRegressor", "learnable.ensembles.verify:bagging"),
+    "AdaBoostClassifier": Entry(
+        "learnable.ensembles.adaboost:AdaBoostClassifier",
+        "learnable.ensembles.verify_adaboost:adaboost_classifier",
+        traits=Traits("ensembles", _CLASSES, False, False, "that every stump is the best for its weights"),
+        variants=({"n_estimators": 100},),
+    ),
+    "AdaBoostRegressor": Entry(
+        "learnable.ensembles.adaboost_regressor:AdaBoostRegressor",
+        "learnable.ensembles.verify_adaboost:adaboost_regressor",
+        traits=Traits("ensembles", _REGRESSION, False, False, "that errors and weights follow from the data"),
+        variants=({},),
+    ),
+    "RandomForestClassifier": Entry(
+        "learnable.ensembles.forest:RandomForestClassifier",
+        "learnable.ensembles.verify_forest:forest",
+        traits=Traits("ensembles", _CLASSES, False, False, "that every split is the best of its candidates"),
+        variants=({}, {"min_samples_leaf": 5}),
+    ),
+    "RandomForestRegressor": Entry(
+        "learnable.ensembles.forest:RandomForestRegressor",
+        "learnable.ensembles.verify_forest:forest",
+        traits=Traits("ensembles", _REGRESSION, False, False, "that every split is the best of its candidates"),
+        variants=({"max_features": "third"}, {"max_features": "third", "min_samples_leaf": 5}),
+    ),
+    "ExtraTreesClassifier": Entry(
+        "learnable.ensembles.extra_trees:ExtraTreesClassifier",
+        "learnable.ensembles.verify_forest:forest",
+        traits=Traits("ensembles", _CLASSES, False, False, "that every split is the best of its candidates"),
+        variants=({},),
+    ),
+    "ExtraTreesRegressor": Entry(
+        "learnable.ensembles.extra_trees:ExtraTreesRegressor",
+        "learnable.ensembles.verify_forest:forest",
+        traits=Traits("ensembles", _REGRESSION, False, False, "that every split is the best of its candidates"),
+        variants=({},),
+    ),
     "CalibratedClassifier": Entry(
         "learnable.evaluation.calibration:CalibratedClassifier", "learnable.evaluation.verify:calibrated_classifier"
     ),
@@ -198,6 +253,11 @@ REGISTRY: Final[dict[str, Entry]] = {
         "learnable.evaluation.conformal_classifier:ConformalClassifier",
         "learnable.evaluation.verify:conformal_classifier",
     ),
+    "CategoryTree": Entry("learnable.trees.category_tree:CategoryTree", estimator=False),
+    "Stumps": Entry("learnable.ensembles.stumps:Stumps", estimator=False),
+    "LeafTargets": Entry("learnable.ensembles.quantiles:LeafTargets", estimator=False),
+    "AlphaChoice": Entry("learnable.trees.ccp:AlphaChoice", estimator=False),
+    "Trees": Entry("learnable.trees.layout:Trees", estimator=False),
     "BSplines": Entry("learnable.linear.basis:BSplines", estimator=False),
     "Sigmoid": Entry("learnable.evaluation.calibrators:Sigmoid", estimator=False),
     "Isotonic": Entry("learnable.evaluation.calibrators:Isotonic", estimator=False),

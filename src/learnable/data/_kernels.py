@@ -1,4 +1,4 @@
-"""One pass over the rows: which are finite, and what is their checksum.
+"""One pass over the rows: which are finite, and what is their checksum; and rows made of columns.
 
 The checksum of the rows is Σᵢ mix(Σⱼ fold(bits xᵢⱼ)·mⱼ + tailᵢ) mod 2⁶⁴, with odd mⱼ from a counter-based
 generator. It does not depend on the order of the rows, on how they are cut into blocks, on the container,
@@ -11,6 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba import carray, types  # type: ignore[attr-defined]
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from ..core.jit import kernel
@@ -24,6 +26,8 @@ _ONE = np.uint64(1)
 _S16, _S32 = np.uint64(16), np.uint64(32)
 _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 _M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_WIDTH = np.uint64(8)  # bytes of a float64
+_TILE_ROWS = 256  # of the rows that are written at a time: they stay in the cache until all columns have come
 
 
 @kernel
@@ -70,6 +74,28 @@ def scan_dense(bits: Bits, multipliers: Bits, tail: Bits) -> tuple[np.uint64, np
 
 
 @kernel
+def scan_columns(bits: Bits, start: int, multipliers: Bits, sums: Bits) -> tuple[np.uint64, np.int64]:
+    """Return what `scan_dense` returns, for some rows of a table that lies by columns.
+
+    IN bits (d, n): the columns; start: the first of the rows. IN/OUT sums (m,): the rest of a row's sum, then all.
+    """
+    bad = np.zeros(sums.size, dtype=np.uint64)
+    for j in range(bits.shape[0]):
+        column, multiplier = bits[j, start : start + sums.size], multipliers[j]
+        for i in range(sums.size):
+            b = column[i]
+            b = b if b != _SIGN_BIT else _ZERO
+            sums[i] += fold(b) * multiplier
+            bad[i] |= _ONE if (b & _EXPONENT) == _EXPONENT else _ZERO
+    total = _ZERO
+    n_bad = np.int64(0)
+    for i in range(sums.size):
+        total += mix(sums[i])
+        n_bad += np.int64(bad[i])
+    return total, n_bad
+
+
+@kernel
 def scan_sparse(
     bits: Bits, indices: NDArray[Any], indptr: NDArray[Any], multipliers: Bits, tail: Bits
 ) -> tuple[np.uint64, np.int64]:
@@ -87,3 +113,27 @@ def scan_sparse(
         n_bad += np.int64(bad)
         total += mix(h + tail[i])
     return total, n_bad
+
+
+@intrinsic
+def _numbers_at(_: Any, address: Any) -> Any:
+    """Return a pointer to the float64 at an address."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+    return types.CPointer(types.float64)(types.uint64), build  # type: ignore[no-untyped-call]
+
+
+@kernel
+def rows_of_columns(addresses: Bits, out: NDArray[np.float64]) -> None:
+    """OUT out (m, d): the rows of a table whose columns are runs of m float64 numbers at the addresses (d,)."""
+    m, d = out.shape
+    for start in range(0, m, _TILE_ROWS):
+        height = min(_TILE_ROWS, m - start)
+        rows = out[start : start + height]
+        for j in range(d):
+            begin = addresses[j] + _WIDTH * np.uint64(start)
+            column = carray(_numbers_at(begin), height)  # type: ignore[call-arg]
+            for i in range(height):
+                rows[i, j] = column[i]

@@ -132,13 +132,18 @@ def refuse_type(owner: str, name: str, what: str) -> NoReturn:
     )
 
 
-def require_finite(owner: str, values: Any, name: str, columns: Sequence[str] | None = None) -> None:
-    """Raise DataError if an array or a CSR array holds NaN or infinity; `columns` are its columns' names."""
+def require_finite(
+    owner: str, values: Any, name: str, columns: Sequence[str] | None = None, *, missing: bool = False
+) -> None:
+    """Raise DataError if an array or a CSR array holds infinity or, unless it may be `missing`, NaN.
+
+    `columns` are the names of its columns.
+    """
     numbers = values.data if sp.issparse(values) else values
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(numbers.sum()):  # a sum over NaN or infinity is never finite
             return
-    found = _first_not_finite(values)
+    found = _first_not_finite(values, missing)
     if found is None:
         return
     place, value = found
@@ -193,21 +198,26 @@ def _objects_as_numbers(owner: str, objects: NDArray[Any], name: str) -> NDArray
         raise DataError(f"{owner}: {name} holds an integer that is too large for float64. Scale it down.") from error
 
 
-def _first_not_finite(values: Any) -> tuple[tuple[int, ...], float] | None:
-    """Return the place and the value of the first number that is NaN or infinite."""
+def _first_not_finite(values: Any, missing: bool = False) -> tuple[tuple[int, ...], float] | None:
+    """Return the place and the value of the first number that is infinite or, unless it may be missing, NaN."""
+    is_bad = np.isinf if missing else _is_not_finite
     if sp.issparse(values):
-        bad = np.flatnonzero(~np.isfinite(values.data))
-        if not bad.size:
+        entries = np.flatnonzero(is_bad(values.data))
+        if not entries.size:
             return None
-        row = int(np.searchsorted(values.indptr, bad[0], side="right")) - 1
-        return (row, int(values.indices[bad[0]])), float(values.data[bad[0]])
+        row = int(np.searchsorted(values.indptr, entries[0], side="right")) - 1
+        return (row, int(values.indices[entries[0]])), float(values.data[entries[0]])
     for start in range(0, len(values), _CHUNK_ROWS):
-        bad = ~np.isfinite(values[start : start + _CHUNK_ROWS])
+        bad = is_bad(values[start : start + _CHUNK_ROWS])
         if bad.any():
             place = np.argwhere(bad)[0]
             place[0] += start
             return tuple(place.tolist()), float(values[tuple(place)])
     return None
+
+
+def _is_not_finite(values: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(~np.isfinite(values))
 
 
 def _why_unreadable(values: Any, name: str, error: Exception) -> str:

@@ -67,6 +67,8 @@ class Blocks:
     ----------
     in_memory : bool
         True; sources of blocks that lie elsewhere say False.
+    by_columns : CSC array or None
+        All rows as they came, where they came by columns.
 
     Examples
     --------
@@ -78,6 +80,7 @@ class Blocks:
     """
 
     in_memory = True
+    by_columns: Any = None
 
     def __init__(self, parts: Sequence[Part], rows: int | None = None) -> None:
         _check_alike(parts)

@@ -25,7 +25,7 @@ from .files import Files
 from .fingerprint import scan
 from .frames import is_frame, open_frame, read_frame, take_named_columns
 from .sources import is_external, open_files, open_source, read_files
-from .targets import Target, check_two_classes, drop_absent_classes, read_target, read_weight
+from .targets import Target, check_two_classes, drop_absent_labels, read_target, read_weight
 
 __all__ = ["Table", "door", "read_features", "take_named_columns"]
 
@@ -38,8 +38,8 @@ class Table:
     ----------
     blocks : Blocks, or another source of blocks
         The rows on the fixed grid. Fits that are sums over rows need nothing else.
-    classes : array or None
-        The labels, sorted; `y` holds positions in it.
+    classes : array, list of arrays, or None
+        The labels, sorted; `y` holds positions in it. A list if `y` has several columns of labels.
     X : (n, d) float64 or float32 array, or CSR array; None if the rows are not in memory
         As it came where possible: a float array is not copied. CSR indices are sorted, without duplicates.
     y : (n,) or (n, k) float64, or (n,) int64 class codes, or None
@@ -53,7 +53,7 @@ class Table:
     """
 
     blocks: Any
-    classes: NDArray[Any] | None = None
+    classes: Any = None
     X: Any = None
     y: Any = None
     weight: NDArray[np.float64] | None = None
@@ -96,7 +96,9 @@ class Table:
         return float(self.n_rows if self.weight is None else self.weight.sum())
 
 
-def door(*, target: Target = "numeric", sparse: bool = True, multi_output: bool = False) -> Callable[..., Table]:
+def door(
+    *, target: Target = "numeric", sparse: bool = True, multi_output: bool = False, missing: bool = False
+) -> Callable[..., Table]:
     """Return the door of one kind of estimator: a function of (estimator, X, y, sample_weight, run).
 
     Parameters
@@ -106,7 +108,9 @@ def door(*, target: Target = "numeric", sparse: bool = True, multi_output: bool 
     sparse : bool
         Whether sparse input stays sparse, as CSR; otherwise it is refused.
     multi_output : bool
-        Whether `y` may have several columns.
+        Whether `y` may have several columns; of several columns of labels, `classes` is a list of their labels.
+    missing : bool
+        Whether X may hold NaN; infinity is refused in any case.
     """
 
     def read(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, run: Any = None) -> Table:
@@ -117,7 +121,7 @@ def door(*, target: Target = "numeric", sparse: bool = True, multi_output: bool 
                 return _read_external(estimator, X, y, sample_weight, target)
             X = read_files(owner, X)
         X, y, sample_weight = take_named_columns(owner, X, y, sample_weight)
-        X = read_features(estimator, X, sparse=sparse, reset=True, check_finite=False)
+        given, X = X, read_features(estimator, X, sparse=sparse, reset=True, check_finite=False)
         y, classes = read_target(owner, y, target, multi_output)
         weight = read_weight(owner, sample_weight, X.shape[0])
         if y is not None and len(y) != X.shape[0]:
@@ -127,17 +131,19 @@ def door(*, target: Target = "numeric", sparse: bool = True, multi_output: bool 
             )
         kept = None
         if weight is not None and not weight.all():
-            require_finite(owner, X, "X", _feature_names(estimator))  # the rows that are left out, too
+            _require_allowed(estimator, X, missing)  # the rows that are left out, too
             kept = weight > 0  # a row without weight is no row: ranks and degrees of freedom ignore it
             X, weight, y = X[kept], weight[kept], None if y is None else y[kept]
             if classes is not None:
-                y, classes = drop_absent_classes(y, classes)
-        if classes is not None:
-            check_two_classes(owner, classes)
+                y, classes = drop_absent_labels(y, classes)
+        for labels in classes if isinstance(classes, list) else [classes] if classes is not None else []:
+            check_two_classes(owner, labels)
         blocks = Blocks([Part(X, y, weight)])
+        if kept is None and getattr(given, "format", "") == "csc" and given.nnz == X.nnz:  # without duplicates
+            blocks.by_columns = sp.csc_array(given)
         checksum, bad_rows = scan(blocks, getattr(run, "n_jobs", None), classes)
         if bad_rows:
-            require_finite(owner, X, "X", _feature_names(estimator))
+            _require_allowed(estimator, X, missing)
         return Table(blocks, classes, X, y, weight, kept, checksum=checksum)
 
     return read
@@ -156,7 +162,13 @@ def _read_external(estimator: Any, X: Any, y: Any, sample_weight: Any, target: T
 
 
 def read_features(
-    estimator: Any, X: Any, *, sparse: bool = True, reset: bool = False, check_finite: bool = True
+    estimator: Any,
+    X: Any,
+    *,
+    sparse: bool = True,
+    reset: bool = False,
+    check_finite: bool = True,
+    missing: bool = False,
 ) -> Any:
     """Return X as a float array or CSR array whose columns are those of the fit.
 
@@ -172,6 +184,8 @@ def read_features(
         Whether this is a fit, which sets those attributes instead.
     check_finite : bool
         Whether NaN and infinity are looked for here; a fit finds them in its scan.
+    missing : bool
+        Whether NaN is allowed; infinity is not.
     """
     owner = type(estimator).__name__
     if is_frame(X):
@@ -192,8 +206,12 @@ def read_features(
     if not is_frame(X):
         match_columns(estimator, table, reset)
     if check_finite and not get_config()["assume_finite"]:
-        require_finite(owner, table, "X", _feature_names(estimator))
+        _require_allowed(estimator, table, missing)
     return table
+
+
+def _require_allowed(estimator: Any, X: Any, missing: bool) -> None:
+    require_finite(type(estimator).__name__, X, "X", _feature_names(estimator), missing=missing)
 
 
 def match_columns(estimator: Any, X: Any, reset: bool) -> None:

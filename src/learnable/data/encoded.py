@@ -18,6 +18,7 @@ from .arrays import kind_of
 from .dask_blocks import Reader, is_dask, is_dask_frame, run_on_partitions
 from .encoder import TableEncoder
 from .encoder_input import open_table
+from .files import Files
 from .frames import open_frame, read_series
 from .sources import labels_of_files, labels_on_dask, open_files
 
@@ -60,6 +61,11 @@ def encode_external(
         _update(fitted, pa.Table.from_batches([batch.rows]), names, y, sample_weight, labels, first=number == 0)
     fitted._finish()
     return fitted, files.encoded(partial(_encode, fitted), names, len(fitted.sources_)), y, sample_weight
+
+
+def encoded_by(encoder: TableEncoder, files: Files) -> Files:
+    """Return encoded files with the features of another fitted encoder of the same columns."""
+    return files.encoded(partial(_encode, encoder), files.features or files.columns, len(encoder.sources_))
 
 
 def _encode(encoder: TableEncoder, frame: Any, first_row: int) -> Any:

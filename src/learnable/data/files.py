@@ -6,12 +6,14 @@ by batch in the order of the file names and the rows, in memory that does not gr
 
 from __future__ import annotations
 
+import ctypes
 import glob
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +30,7 @@ _ARROW = (".arrow", ".feather", ".ipc")
 _TEXT = (".csv", ".tsv", ".tab", ".txt", ".data")
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 _BUFFER = 2**14  # bytes of a Parquet column that are read at a time; without it whole row groups are held
+_RUN_ROWS = 2**18  # of row groups after which all that Arrow has allocated for them is given back
 _CSV_BLOCK = 2**22  # bytes that are parsed at a time
 #: Tables whose numbers take less than this are read whole: every method then works on them.
 IN_MEMORY_BYTES = 2**27
@@ -125,15 +128,31 @@ class Files:
             raise DataTypeError(f"The files do not fit together: {_first_line(error)}") from error
 
     def batches(
-        self, columns: Sequence[str] | None = None, rows: int = 2**16, labels: str | None = None
+        self,
+        columns: Sequence[str] | None = None,
+        rows: int = 2**16,
+        labels: str | None = None,
+        *,
+        lane: Sequence[str] | None = None,
     ) -> Iterator[Batch]:
-        """Yield the rows in order, at most about `rows` at a time; whole numbers stay whole in the column `labels`."""
+        """Yield the rows in order, at most about `rows` at a time; whole numbers stay whole in the column `labels`.
+
+        A `lane` is those of the columns to read, by the caller's thread alone: others may read the rest meanwhile.
+        """
         for path in self.paths:
             start = 0
             with _reading(path):
-                for batch in self._batches_of(path, self._columns_of(path, columns), rows, labels):
+                names = self._columns_of(path, columns)
+                for batch in self._batches_of(path, list(lane or names), rows, labels, threads=lane is None):
                     yield Batch(batch, path, start)
                     start += batch.num_rows
+
+    def lanes(self, columns: Sequence[str], number: int) -> list[list[str]]:
+        """Return the columns in at most `number` groups that can be read side by side: one, unless all is Parquet."""
+        if any(_kind(path)[0] != "parquet" for path in self.paths):
+            return [list(columns)]
+        number = min(number, len(columns))
+        return [list(columns[lane::number]) for lane in range(number)]
 
     def _columns_of(self, path: Path, columns: Sequence[str] | None) -> list[str]:
         """Return the columns to read, all of which the file must have."""
@@ -178,15 +197,19 @@ class Files:
             with _parquet(path, whole=True) as file:
                 return file.read(columns)
         return pa.Table.from_batches(
-            list(self._batches_of(path, columns, 2**16, None)),
+            list(self._batches_of(path, columns, 2**16)),
             pa.schema([self._schema(path).field(c) for c in columns]),
         )
 
-    def _batches_of(self, path: Path, columns: list[str], rows: int, labels: str | None) -> Iterator[Any]:
+    def _batches_of(
+        self, path: Path, columns: list[str], rows: int, labels: str | None = None, threads: bool = True
+    ) -> Iterator[Any]:
         kind, _ = _kind(path)
         if kind == "parquet":
             with _parquet(path) as file:
-                yield from file.iter_batches(batch_size=rows, columns=columns)
+                for run in _runs(file.metadata):
+                    yield from file.iter_batches(batch_size=rows, row_groups=run, columns=columns, use_threads=threads)
+                    release_unused()
         elif kind == "arrow":
             import pyarrow as pa
 
@@ -296,11 +319,36 @@ def _parquet(path: Path, whole: bool = False) -> Any:
     return pq.ParquetFile(path) if whole else pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER)
 
 
+def _runs(metadata: Any) -> Iterator[list[int]]:
+    """Yield the row groups of a Parquet file in runs that are large enough to be read on their own."""
+    run, n_rows = [], 0
+    for number in range(metadata.num_row_groups):
+        run.append(number)
+        n_rows += metadata.row_group(number).num_rows
+        if n_rows >= _RUN_ROWS:
+            yield run
+            run, n_rows = [], 0
+    if run:
+        yield run
+
+
 def release_unused() -> None:
-    """Let Arrow give back the memory of what was read: the next sweep may leave other holes."""
+    """Give back the memory of what was read, Arrow's and that of our own blocks: the next sweep leaves other holes."""
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()
+    trim = _trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _trim() -> Any:
+    """Return glibc's `malloc_trim`, which empties what its arenas keep for every thread; None in other C libraries."""
+    try:
+        return ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):  # musl and macOS have none; Windows has no library without a name
+        return None
 
 
 def _widest(type_: Any) -> Any:

@@ -247,7 +247,10 @@ def _of_part(function: Callable[[Any], Any], part: Any, nothing: NDArray[Any]) -
 
 
 def pieces_of(owner: str, X: Any, names: list[str]) -> Iterator[Any]:
-    """Yield the features of an external table, some rows at a time: frames from files, what Dask holds from Dask."""
+    """Yield the features of an external table, some rows at a time: frames from files, what Dask holds from Dask.
+
+    Of files that are encoded these are the encoded numbers.
+    """
     if is_dask(X):
         table = X[names] if is_dask_frame(X) and names else X
         parts = table.to_delayed() if is_dask_frame(X) else _whole_rows(owner, X).to_delayed().ravel().tolist()
@@ -256,9 +259,13 @@ def pieces_of(owner: str, X: Any, names: list[str]) -> Iterator[Any]:
     import pyarrow as pa
 
     files = open_files(owner, X)
-    _check_names(owner, files.columns, *names)
-    for batch in batches_for(owner, files, names or None):
-        yield pa.Table.from_batches([batch.rows])
+    wanted = names if files.encode is None else files.features
+    _check_names(owner, files.columns, *(wanted or []))
+    n_rows = 0
+    for batch in batches_for(owner, files, wanted or None):
+        table = pa.Table.from_batches([batch.rows])
+        yield table if files.encode is None else files.encode(table, n_rows)
+        n_rows += table.num_rows
 
 
 def _as_it_is(part: Any, number: int) -> Any:

@@ -1,4 +1,4 @@
-"""Blocks from files: read in order by whoever has time, converted and summed by all threads.
+"""Blocks from files: read ahead in lanes, converted and summed by all threads.
 
 The rows are cut on the same grid as in memory, so that a sum over a file is, to the bit, the sum over the table.
 """
@@ -6,9 +6,9 @@ The rows are cut on the same grid as in memory, so that a sum over a file is, to
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
-from itertools import repeat
+from itertools import count, repeat
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from ..core.errors import DataError, DataTypeError
 from ..core.run import StopFlag
 from ..core.threads import resolve_n_jobs
+from ._kernels import rows_of_columns
 from .blocks import Block, reduce_loads
 from .external import BadCellError, ExternalBlocks, bad_cell
 from .files import Batch, Encode, Files, release_unused
+from .lanes import Lane, LaneAhead, cut, side_by_side
 from .targets import LARGEST_TARGET, LARGEST_WEIGHT
 
 #: Turns consecutive record batches (and the number of their first row) into a block.
@@ -70,9 +72,13 @@ class FileBlocks(ExternalBlocks):
 
     def _run(self, statistic: Any, merge: Any, n_jobs: int | None, flag: StopFlag | None) -> Any:
         work, join = partial(_sum_block, statistic, self._starts), partial(_merge_found, merge)
+        threads = resolve_n_jobs(n_jobs)
+        lanes = self._lanes(threads)
         try:
-            heights, found = reduce_loads(self._loads(), work, join, threads=resolve_n_jobs(n_jobs), flag=flag)
+            heights, found = reduce_loads(self._loads(lanes), work, join, threads=threads, flag=flag)
         finally:
+            for lane in lanes:
+                lane.close()
             release_unused()
         if not found:
             raise DataError(f"{self.owner}: the table has no rows of positive weight. Pass at least one.")
@@ -81,36 +87,42 @@ class FileBlocks(ExternalBlocks):
         return found[0]
 
     def _first_block(self) -> Block:
-        loads = self._loads()
+        lanes = self._lanes(1)
         try:
-            for load in loads:
+            for load in self._loads(lanes):
                 block = load()
                 if len(block.X):
                     return block
             raise DataError(f"{self.owner}: the table has no rows of positive weight. Pass at least one.")
         finally:
-            loads.close()  # type: ignore[attr-defined]
+            lanes[0].close()
+            release_unused()
 
-    def _loads(self) -> Iterator[Callable[[], Block]]:
-        """Yield functions that give one block each; reading happens here, converting there."""
+    def _lanes(self, threads: int) -> list[Lane]:
+        """Return the columns in lanes, each read by a thread of its own if there are to be several threads."""
         self._places = {}
-        pieces: list[Any] = []
-        held = start = total = 0
-        for batch in batches_for(self.owner, self.files, self.columns, self.rows, self.labels):
-            self._places[total] = batch._replace(rows=None)
-            total += batch.rows.num_rows
-            offset = 0
-            while offset < batch.rows.num_rows:
-                take = min(self.rows - held, batch.rows.num_rows - offset)
-                pieces.append(batch.rows.slice(offset, take))
-                held, offset = held + take, offset + take
-                if held == self.rows:
-                    yield partial(self.convert, pieces, start)
-                    pieces, held, start = [], 0, start + self.rows
-        if held:
-            yield partial(self.convert, pieces, start)
-        elif start == 0:
+        kind = Lane if threads == 1 else LaneAhead
+        # Decoding takes about as long as the sums: one lane for two threads. Every lane costs memory.
+        return [kind(self._cuts(columns)) for columns in self.files.lanes(self.columns, max(1, threads // 2))]
+
+    def _cuts(self, columns: list[str]) -> Generator[list[Any]]:
+        batches = batches_for(self.owner, self.files, self.columns, self.rows, self.labels, columns)
+        return cut(batches, self.rows, self._places)
+
+    def _loads(self, lanes: list[Lane]) -> Iterator[Callable[[], Block]]:
+        """Yield functions that give one block each: reading happens in the lanes, converting there."""
+        for number in count():
+            pieces = lanes[0].take(number)
+            if pieces is None:
+                break
+            yield partial(self._block, pieces, lanes[1:], number)
+        if number == 0:
             raise DataError(f"{self.owner}: {self.files!r} holds no rows. Pass at least one.")
+
+    def _block(self, pieces: list[Any], others: list[Lane], number: int) -> Block:
+        if others:
+            pieces = side_by_side(self.owner, [pieces, *(lane.take(number) for lane in others)])
+        return self.convert(pieces, number * self.rows)
 
     def _where(self, place: int, row: int) -> str:
         number = place + row
@@ -132,11 +144,16 @@ def _merge_found(merge: Any, a: tuple[list[Any], list[Any]], b: tuple[list[Any],
 
 
 def batches_for(
-    owner: str, files: Files, columns: list[str] | None, rows: int = 2**16, labels: str | None = None
+    owner: str,
+    files: Files,
+    columns: list[str] | None,
+    rows: int = 2**16,
+    labels: str | None = None,
+    lane: list[str] | None = None,
 ) -> Iterator[Batch]:
     """Yield batches of files; what is wrong with them is said in the estimator's name."""
     try:
-        yield from files.batches(columns, rows, labels)
+        yield from files.batches(columns, rows, labels, lane=lane)
     except DataError as error:
         raise type(error)(f"{owner}: {error}") from error
 
@@ -196,16 +213,17 @@ class ArrowRows:
         X = np.empty((sum(piece.num_rows for piece in pieces), len(self.names)))
         first = 0
         for piece in pieces:
-            rows = X[first : first + piece.num_rows]
-            for position, name in enumerate(self.names):
-                rows[:, position] = numbers_of(self.owner, piece, name)
+            copies: list[NDArray[np.float64]] = []  # must live until they are read
+            addresses = [_address_of(self.owner, piece, name, copies) for name in self.names]
+            rows_of_columns(np.array(addresses, np.uint64), X[first : first + piece.num_rows])
             first += piece.num_rows
         return X
 
     def _encoded(self, pieces: list[Any], start: int) -> NDArray[np.float64]:
         import pyarrow as pa
 
-        X = self.encode(pa.Table.from_batches(pieces).select(self.names), start)  # type: ignore[misc]
+        tables = [pa.table([piece.column(name) for name in self.names], self.names) for piece in pieces]
+        X = self.encode(pa.concat_tables(tables), start)  # type: ignore[misc]
         return np.ascontiguousarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
 
     def _targets(self, piece: Any) -> NDArray[Any]:
@@ -234,6 +252,17 @@ def reweighted_block(block: Block, of_class: NDArray[np.float64]) -> Block:
     """Return a block with its weights times the weight of each row's class."""
     weight = of_class[block.y]
     return block._replace(weight=weight if block.weight is None else weight * block.weight)
+
+
+def _address_of(owner: str, piece: Any, name: str, copies: list[NDArray[np.float64]]) -> int:
+    """Return where the numbers of a column begin: in Arrow's memory, or in a copy that is added to the list."""
+    import pyarrow as pa
+
+    column = piece.column(name)
+    if column.type == pa.float64() and column.null_count == 0:
+        return column.buffers()[1].address + 8 * column.offset  # type: ignore[no-any-return]
+    copies.append(np.ascontiguousarray(numbers_of(owner, piece, name), dtype=np.float64))
+    return int(copies[-1].__array_interface__["data"][0])
 
 
 def numbers_of(owner: str, piece: Any, name: str) -> NDArray[Any]:

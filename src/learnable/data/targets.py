@@ -20,14 +20,20 @@ _EXACT = 2**53  # every integer below it is a float64
 _COUNTABLE = 2**16  # integers that spread no further than this are counted rather than sorted
 
 
-def read_target(owner: str, y: Any, target: Target, multi_output: bool) -> tuple[Any, NDArray[Any] | None]:
-    """Return the targets (float64, or class codes) and the labels (None unless `target` is "classes")."""
+def read_target(owner: str, y: Any, target: Target, multi_output: bool) -> tuple[Any, Any]:
+    """Return the targets (float64, or class codes) and the labels (None unless `target` is "classes").
+
+    Of several columns of labels, the labels are a list, one array for each column.
+    """
     if target == "none":
         return None, None
     if y is None:
         raise DataError(f"{owner}: requires y to be passed, but the target y is None. Pass one target a row.")
     has_dtype = hasattr(y, "dtype")
     values = as_array(owner, read_values(owner, y), "y")
+    if target == "classes" and multi_output and values.ndim == 2 and values.shape[1] > 1:
+        encoded = [encode_classes(owner, values[:, k]) for k in range(values.shape[1])]
+        return np.column_stack([codes for codes, _ in encoded]), [classes for _, classes in encoded]
     if target == "classes":
         codes, classes = encode_classes(owner, _as_one_column(owner, values))
         # A list of strings gets NumPy's own string type, as np.asarray would give it.
@@ -93,6 +99,14 @@ def drop_absent_classes(codes: NDArray[np.int64], classes: NDArray[Any]) -> tupl
     """Renumber the codes without the classes that no row has."""
     present = np.bincount(codes, minlength=len(classes)) > 0
     return (np.cumsum(present) - 1)[codes], classes[present]
+
+
+def drop_absent_labels(codes: NDArray[np.int64], classes: Any) -> tuple[NDArray[np.int64], Any]:
+    """Do the same for one column of codes, or for several with a list of their labels."""
+    if not isinstance(classes, list):
+        return drop_absent_classes(codes, classes)
+    found = [drop_absent_classes(codes[:, k], labels) for k, labels in enumerate(classes)]
+    return np.column_stack([column for column, _ in found]), [labels for _, labels in found]
 
 
 def check_two_classes(owner: str, classes: NDArray[Any]) -> None:

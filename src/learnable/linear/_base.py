@@ -6,19 +6,28 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.errors import DataError, ModelFileError
+from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator
+from ..core.parameters import ArrayLike, Matches, Nothing, Number, Options
 from ..core.run import Run
-from ..data.blocks import Blocks
-from ..data.door import read_features
-from ..data.sources import rowwise
+from ..data.blocks import Blocks, Part
+from ..data.door import Table, read_features
+from ..data.sources import NamedScore, rowwise
 from ..solvers.normal_equations import iterative_fit
 from ..solvers.orthogonal import LinearFit
 from . import descent
 
 Array = NDArray[np.float64]
+
+CLASS_WEIGHT = Nothing() | Options("balanced") | Matches(lambda v: isinstance(v, dict), "a dict of weights")
+LARGEST_ENTRY = 1e100  # whose squares can still be summed
+TOO_LARGE = (
+    f"{{owner}}: {{what}} reaches {{size:.3g}}, beyond {LARGEST_ENTRY:g}, so that sums of squares would "
+    "overflow; rescale it, for example by StandardScaler."
+)
 
 
 class LinearModel(Estimator):
@@ -56,6 +65,37 @@ class LinearModel(Estimator):
         names = getattr(self, "feature_names_in_", None)
         if names is not None and np.shape(names) != (columns,):
             raise ModelFileError("load: feature_names_in_ does not have one name a feature.")
+
+
+class LinearClassifierModel(NamedScore, ClassifierMixin, LinearModel):
+    """A classifier by the sign of one linear score, or by the largest of several."""
+
+    classes_: NDArray[Any]
+
+    @rowwise
+    def decision_function(self, X: Any) -> Array:
+        """Return the scores b + Wx: of shape (n_samples,) for two classes, else (n_samples, n_classes)."""
+        scores = self._score_rows(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    @rowwise
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label of each row: that of a positive score, or of the largest."""
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if not hasattr(self, "coef_"):
+            return
+        classes = getattr(self, "classes_", None)
+        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
+            raise ModelFileError("load: classes_ must hold at least two labels.")
+        if self.coef_.ndim != 2 or len(self.coef_) != (1 if len(classes) == 2 else len(classes)):
+            raise ModelFileError(f"load: coef_ of shape {self.coef_.shape} does not fit {len(classes)} classes.")
+        if np.shape(self.intercept_) not in ((), (len(self.coef_),)):
+            raise ModelFileError("load: intercept_ must have one number a row of coef_.")
 
 
 class LinearRegressorModel(LinearModel):
@@ -130,3 +170,39 @@ class LinearRegressorModel(LinearModel):
             raise DataError(
                 f"{type(self).__name__}: the coefficient of column {column} is beyond the range of float64; rescale it."
             )
+
+
+def class_weights(table: Table, class_weight: Any, owner: str) -> Array | None:
+    """Return the weight of each class, or None if all are one."""
+    if class_weight is None:
+        return None
+    classes = np.asarray(table.classes)
+    n_classes = len(classes)
+    if isinstance(class_weight, str):  # "balanced": every class gets the same total
+        in_memory = table.class_weight is None
+        totals = np.bincount(table.y, table.weight, n_classes) if in_memory else np.asarray(table.class_weight)
+        return np.asarray(totals.sum() / (n_classes * totals))
+    values = [class_weight.get(label, 1.0) for label in classes.tolist()]
+    if not ArrayLike(Number(low=0.0, low_open=True)).allows(values):
+        raise ParameterError(f"{owner}: class_weight must be positive numbers; got {class_weight!r}.")
+    return np.array(values, dtype=np.float64)
+
+
+def weighted_blocks(table: Table, of_class: Array | None) -> Any:
+    """Return the rows with their weights times the weight of their class."""
+    if of_class is None:
+        return table.blocks
+    if not table.in_memory:
+        return table.blocks.reweighted(of_class)
+    weight = of_class[table.y] if table.weight is None else table.weight * of_class[table.y]
+    return Blocks([Part(table.X, table.y, weight)])
+
+
+def refuse_extreme_sizes(X: Any, weight: Array | None, owner: str) -> None:
+    """Raise where sums of squares over the rows would overflow."""
+    data = X.data if hasattr(X, "indptr") else X
+    largest = max(float(data.max(initial=0.0)), -float(data.min(initial=0.0)))
+    heaviest = 1.0 if weight is None else float(weight.max())
+    if largest > LARGEST_ENTRY or heaviest > LARGEST_ENTRY:
+        what, size = ("X", largest) if largest > LARGEST_ENTRY else ("sample_weight", heaviest)
+        raise DataError(TOO_LARGE.format(owner=owner, what=what, size=size))

@@ -95,20 +95,58 @@ def squared_sparse(
 
 
 @kernel
-def curvature_sparse(
-    data: Array, indices: Index, indptr: Index, weight: Array, v: Array, level: float, out: Array
-) -> float:
-    """Return Σ hz of z = level + xᵀv. OUT out (d,) += Σ hz·x; rows of curvature h = 0 are skipped."""
-    total = 0.0
+def row_squares(data: Array, indptr: Index, out: Array) -> None:
+    """OUT out (n,) = ‖x‖² for CSR rows."""
     for i in range(indptr.size - 1):
+        s = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            s += data[k] * data[k]
+        out[i] = s
+
+
+@kernel
+def project_rows(data: Array, indices: Index, indptr: Index, v: Array, level: float, z: Array) -> None:
+    """OUT z (n,) = level + xᵀv for CSR rows."""
+    for i in range(indptr.size - 1):
+        s = level
+        for k in range(indptr[i], indptr[i + 1]):
+            s += data[k] * v[indices[k]]
+        z[i] = s
+
+
+@kernel
+def back_project_rows(data: Array, indices: Index, indptr: Index, r: Array, out: Array) -> None:
+    """OUT out (d,) += Σ rx for CSR rows; rows with r = 0 are skipped."""
+    for i in range(indptr.size - 1):
+        s = r[i]
+        if s != 0.0:
+            for k in range(indptr[i], indptr[i + 1]):
+                out[indices[k]] += s * data[k]
+
+
+@kernel
+def curvature_sparse(
+    data: Array, indices: Index, indptr: Index, weight: Array, v: Array, level: float, z: Array, out: Array
+) -> float:
+    """Return Σ hz of z = level + xᵀv. OUT z (n,): hz; out (d,) += Σ hz·x; rows of curvature h = 0 are skipped.
+
+    Two loops instead of one: v and out, each as long as a row is wide, take turns in the cache.
+    """
+    n = indptr.size - 1
+    total = 0.0
+    for i in range(n):
+        z[i] = 0.0
         if weight[i] != 0.0:
-            z = level
+            s = level
             for k in range(indptr[i], indptr[i + 1]):
-                z += data[k] * v[indices[k]]
-            z *= weight[i]
+                s += data[k] * v[indices[k]]
+            z[i] = weight[i] * s
+            total += z[i]
+    for i in range(n):
+        if z[i] != 0.0:
+            s = z[i]
             for k in range(indptr[i], indptr[i + 1]):
-                out[indices[k]] += z * data[k]
-            total += z
+                out[indices[k]] += s * data[k]
     return total
 
 

@@ -1,151 +1,84 @@
-r"""The joint support vector machine of all classes, after Crammer and Singer.
+r"""The joint support vector machine of all classes, after Crammer and Singer: which method for which table.
 
     min_W  ½ Σₖ ‖wₖ‖² + C Σᵢ sᵢ max_k (1[k ≠ yᵢ] + wₖᵀxᵢ − w_{yᵢ}ᵀxᵢ)
 
 with x = (intercept_scaling, x), so that intercepts are penalised too. In the form n⁻¹ΣV + λΩ with Ω = ½‖W‖², λ =
-1/(nC). The dual
+1/(nC).
 
-    D(α) = −½ Σₖ ‖Σᵢ αᵢₖxᵢ‖² − Σᵢ Σ_{k≠yᵢ} αᵢₖ,     Σₖ αᵢₖ = 0,   αᵢₖ ≤ C sᵢ 1[k = yᵢ],
+- Two classes: Σₖ wₖ = 0, so that v = w₁ − w₀ is all, and half of ½‖v‖² + 2C Σ s max(0, 1 ∓ vᵀx) is the objective: the
+  hinge problem of one score.
+- Few columns and classes: the interior-point method, in whatever units. Fewer rows than columns: the same in the space
+  of the rows.
+- Else, and where rounding stops that: coordinate descent on the dual, with conjugate gradients on the faces.
 
-has one simplex for every row. Coordinate descent takes one row's αᵢ at a time to its optimum: a projection onto that
-simplex, by sorting.
-
-References: K. Crammer and Y. Singer, JMLR 2, 2001; S. Keerthi et al., A sequential dual method for large
-scale multi-class linear SVMs, KDD 2008.
+References: K. Crammer and Y. Singer, JMLR 2, 2001; S. Keerthi et al., A sequential dual method for large scale
+multi-class linear SVMs, KDD 2008.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.jit import kernel
 from ..core.run import Progress
-from .dual_descent import as_rows, pieces
-from .margin import relative_gap
-from .svm_solvers import MarginFit
+from ..core.threads import interruptible
+from ..data.blocks import Blocks, Part
+from .joint_descent import joint_descent
+from .joint_interior_point import joint_interior_point
+from .joint_margin import JointTask, joint_task
+from .margin import DualPair, better
+from .svm_solvers import MarginFit, Settings, fit_margin
 
 Array = NDArray[np.float64]
 
+_MOST_INTERIOR = 1500  # unknowns, K(1 + d), for which the interior-point method forms its matrix
+_MOST_STEPS = 200  # of it
+_MOST_ENTRIES = 4e7  # of X that is decomposed into an orthonormal basis and coordinates
 
-def fit_crammer_singer(
-    blocks: Any,
-    n_classes: int,
-    *,
-    C: float,
-    bias: float,
-    rng: np.random.Generator,
-    tol: float,
-    max_iter: int,
-    progress: Progress,
-) -> list[MarginFit]:
+
+def fit_crammer_singer(blocks: Blocks, n_classes: int, settings: Settings, progress: Progress) -> list[MarginFit]:
     """Return one fit a class, all with the gap of the joint problem; for two classes the one difference w₁ − w₀."""
-    X, y, weight = blocks.joined()
-    y = np.asarray(y, dtype=np.int64)
-    n = len(y)
-    cost = C * (np.ones(n) if weight is None else weight)
-    data, indices, indptr = as_rows(X)
-    norms = np.add.reduceat(np.r_[data * data, 0.0], np.minimum(indptr[:-1].astype(np.int64), len(data)))
-    norms[np.diff(indptr.astype(np.int64)) == 0] = 0.0
-    norms += bias**2
-    alpha, W = np.zeros((n, n_classes)), np.zeros((X.shape[1] + 1, n_classes))
-    best, primal, dual, gap, next_look, n_iter = W, np.inf, -np.inf, np.inf, 1, 0
-    best_alpha, width = alpha, len(data) // n
-    for n_iter in range(1, max_iter + 1):
-        cut = False
-        for part in pieces(rng.permutation(n), width * n_classes):
-            cut = cut or progress(n_iter, gap)
-            if not cut:
-                joint_pass(data, indices, indptr, part, y, cost, norms, bias, alpha, W)
-        if cut or n_iter >= next_look or n_iter == max_iter:
-            next_look = max(n_iter + 2, n_iter * 5 // 4)
-            W = _weights_of(X, alpha, bias)
-            p, d = _values(X, y, cost, alpha, W, bias)
-            if p < primal:
-                best, primal = W.copy(), p
-            if d > dual:
-                best_alpha, dual = alpha.copy(), d
-            gap = relative_gap(primal, dual, float(cost.sum()))
-            if cut or gap <= tol or progress(n_iter, gap):
-                break
-    if n_classes == 2:  # Σₖ wₖ = 0, so that the difference is all
-        return [MarginFit(best[:, 1] - best[:, 0], gap, n_iter, best_alpha[:, 1].copy())]
-    return [MarginFit(best[:, k].copy(), gap, n_iter, best_alpha[:, k].copy()) for k in range(n_classes)]
+    if n_classes == 2:
+        fit = fit_margin(blocks, settings._replace(C=2.0 * settings.C, squared=False), progress)
+        return [fit._replace(dual=None if fit.dual is None else 0.5 * fit.dual)]
+    task = joint_task(blocks, n_classes, settings.C, settings.bias, settings.n_jobs)
+    found: DualPair | None = None
+    limits = {"tol": settings.tol, "max_iter": min(settings.max_iter, _MOST_STEPS), "progress": progress}
+    if settings.solver != "dual":
+        if n_classes * task.width <= _MOST_INTERIOR or settings.solver == "interior-point":
+            found = joint_interior_point(task, **limits)  # type: ignore[arg-type]
+        elif _prefers_row_space(task):
+            found = _solve_in_row_space(task, limits)
+    spent = 0 if found is None else found.n_iter
+    left = settings.max_iter - spent
+    wanted = found is None or (found.gap > settings.tol and not progress(spent, found.gap))
+    if left > 0 and wanted and settings.solver != "interior-point":
+        again = joint_descent(
+            task,
+            settings.rng,
+            start=None if found is None else found.alpha,
+            tol=settings.tol,
+            max_iter=left,
+            progress=lambda iteration, gap: progress(spent + iteration, gap),
+        )
+        again = again._replace(n_iter=spent + again.n_iter)
+        found = again if found is None else better(found, again, task.start_value)
+    assert found is not None
+    return [
+        MarginFit(found.w[:, k].copy(), found.gap, found.n_iter, found.alpha[:, k].copy()) for k in range(n_classes)
+    ]
 
 
-def _weights_of(X: Any, alpha: Array, bias: float) -> Array:
-    return np.ascontiguousarray(np.vstack([bias * alpha.sum(axis=0), X.T @ alpha]), dtype=np.float64)
+def _prefers_row_space(task: JointTask) -> bool:
+    n, p = task.blocks.n_rows, task.width
+    return not task.blocks.sparse and n < p and task.n_classes * (n + 1) <= _MOST_INTERIOR and n * p <= _MOST_ENTRIES
 
 
-def _values(X: Any, y: NDArray[np.int64], cost: Array, alpha: Array, W: Array, bias: float) -> tuple[float, float]:
-    """Return P(W) and D(α) for W = W(α)."""
-    rows = np.arange(len(y))
-    scores = X @ W[1:] + bias * W[0]
-    own = scores[rows, y]
-    scores = scores + 1.0
-    scores[rows, y] = own
-    square = 0.5 * float((W * W).sum())
-    others = alpha.sum() - alpha[rows, y].sum()
-    return square + float(cost @ (scores.max(axis=1) - own)), -square - float(others)
-
-
-@kernel
-def solve_simplex(slope: Array, size: float, y: int, cost: float, alpha: Array, ordered: Array) -> None:
-    """OUT alpha minimises ½·size·‖α‖² + slopeᵀα over Σα = 0, αₖ ≤ cost·1[k = y]; `ordered` is scratch."""
-    n_classes = slope.size
-    ordered[:] = slope
-    ordered[y] += size * cost
-    ordered[:] = np.sort(ordered)[::-1]
-    level = ordered[0] - size * cost
-    r = 1
-    while r < n_classes and level < r * ordered[r]:
-        level += ordered[r]
-        r += 1
-    level /= r
-    for k in range(n_classes):
-        alpha[k] = min(cost if k == y else 0.0, (level - slope[k]) / size)
-
-
-@kernel
-def joint_pass(
-    data: Array,
-    indices: NDArray[Any],
-    indptr: NDArray[Any],
-    order: NDArray[np.int64],
-    y: NDArray[np.int64],
-    cost: Array,
-    norms: Array,
-    bias: float,
-    alpha: Array,
-    W: Array,
-) -> None:
-    """One pass over the rows (CSR), each αᵢ to its optimum. IN/OUT alpha (n, K), W (1 + d, K) = (bias·Σα, Σ α⊗x)."""
-    n_classes = alpha.shape[1]
-    slope, new, ordered = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
-    for i in order:
-        if norms[i] == 0.0:  # the row has no say in the scores: its loss is one
-            alpha[i, y[i]] = cost[i]
-            alpha[i, 1 if y[i] == 0 else 0] = -cost[i]
-            continue
-        for k in range(n_classes):
-            slope[k] = bias * W[0, k] + (0.0 if k == y[i] else 1.0) - norms[i] * alpha[i, k]
-        for e in range(indptr[i], indptr[i + 1]):
-            row = W[1 + indices[e]]
-            for k in range(n_classes):
-                slope[k] += data[e] * row[k]
-        solve_simplex(slope, norms[i], y[i], cost[i], new, ordered)
-        changed = False
-        for k in range(n_classes):
-            old = alpha[i, k]
-            alpha[i, k] = new[k]
-            new[k] -= old
-            changed = changed or new[k] != 0.0
-        if changed:
-            for e in range(indptr[i], indptr[i + 1]):
-                row = W[1 + indices[e]]
-                for k in range(n_classes):
-                    row[k] += data[e] * new[k]
-            for k in range(n_classes):
-                W[0, k] += bias * new[k]
+def _solve_in_row_space(task: JointTask, limits: dict[str, object]) -> DualPair:
+    """Solve for V in W = QV, where the rows (bias, X) = RᵀQᵀ and Q has orthonormal columns."""
+    X = task.blocks.joined().X
+    rows = np.column_stack([np.full(len(X), task.bias), X]).astype(np.float64)
+    Q, R = interruptible(np.linalg.qr, rows.T)
+    inner = JointTask(Blocks([Part(np.ascontiguousarray(R.T))]), task.y, task.n_classes, task.cost, 0.0, task.n_jobs)
+    found = joint_interior_point(inner, **{**limits, "tol": limits["tol"] / 4})  # type: ignore[arg-type,operator]
+    return task.pair(found.alpha, Q @ found.w[1:], found.n_iter)

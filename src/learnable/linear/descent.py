@@ -27,7 +27,7 @@ from scipy.special import expit, softmax
 from ..core.errors import DataError
 from ..core.run import Progress
 from ..core.threads import one_thread_blas
-from ..data.blocks import Block, Blocks
+from ..data.blocks import Block, Blocks, unsigned
 from ..solvers.conditioning import largest_eigenvalue
 from ..solvers.first_order import GradientDescent, descend
 from ..solvers.normal_equations import column_sums, normal_product, optimality
@@ -35,8 +35,9 @@ from ..solvers.objective import Objective, Recorder
 from ..solvers.orthogonal import LinearFit
 from ..solvers.problem import Evaluation, Moment, Solution
 from ..solvers.residuals import Residuals, block_residuals, residual_sums
-from ..solvers.steps import Backtracking, Constant, InverseDecay, StepRule
+from ..solvers.steps import Backtracking, Constant, InverseDecay
 from ..solvers.stochastic import Batches, generator_of
+from ._descent_kernels import LOGISTIC, SOFTMAX, SQUARES, epoch_dense, epoch_sparse
 from .likelihood import LogisticProblem
 
 Array = NDArray[np.float64]
@@ -46,6 +47,7 @@ BATCH_SIZE = 32
 _MOST_STEPS = 10_000
 _MOST_EPOCHS = 100
 _CHUNK = 2**14  # rows that are copied at a time
+_CHUNK_ENTRIES = 2**24  # of X between two looks for Ctrl-C
 
 
 class _Scaled(Protocol):
@@ -63,6 +65,10 @@ class _Scaled(Protocol):
 
     def smoothness(self) -> tuple[float, float]:
         """Return L of the whole function and L_max of the worst single row, both on the scale of the whole."""
+        ...
+
+    def epoch(self, u: Array, batches: NDArray[np.int64], rates: Array) -> tuple[Array, Array]:
+        """Return u after one gradient step a batch, (m, b) row numbers, and the mean of the points before each step."""
         ...
 
 
@@ -116,6 +122,16 @@ class LeastSquares:
         largest = self.n_rows * float((weight * _row_squares(X, self.sums.x_mean, self.scale)).max())
         return L, max(L, largest + float(penalty.max(initial=0.0)))
 
+    def epoch(self, u: Array, batches: NDArray[np.int64], rates: Array) -> tuple[Array, Array]:
+        """Make the steps of `gradient` over all batches in one kernel."""
+        X, y, weight = self._in_memory()
+        theta, scale = np.zeros((self.shape[1], 1 + self.shape[0])), np.r_[0.0, self.scale]
+        theta[:, 1:] = self.coef(u).T
+        form = SQUARES, self.n_rows / batches.shape[1], float(self.alpha)
+        square = np.tile(scale**2, (len(theta), 1))
+        mean = _step_through(X, self.sums.x_mean, y - self.sums.y_mean, weight, batches, rates, form, square, theta)
+        return tuple((part[:, 1:].T / self.scale[:, None]).ravel() for part in (theta, mean))  # type: ignore[return-value]
+
     def _in_memory(self) -> tuple[Any, Array, Array]:
         if self._rows is None:
             self._rows = _plain_rows("Ridge" if self.alpha else "LinearRegression", self.blocks)
@@ -166,6 +182,17 @@ class Likelihood:
         curvature = 0.25 if problem.n_scores == 1 else 0.5
         return L, max(L, problem.cost * self.n_rows * curvature * float((weight * squares).max()) + 1.0)
 
+    def epoch(self, u: Array, batches: NDArray[np.int64], rates: Array) -> tuple[Array, Array]:
+        """Make the steps of `gradient` over all batches in one kernel."""
+        problem, (X, y, weight) = self.problem, self._in_memory()
+        theta, scale = (self.scale * u).reshape(problem.shape), self.scale.reshape(problem.shape)
+        square = scale**2
+        square[:, 0] *= problem.intercept
+        kind = LOGISTIC if problem.n_scores == 1 else SOFTMAX
+        form = kind, problem.cost * self.n_rows / batches.shape[1], float(problem.penalty)
+        mean = _step_through(X, problem.sums.centre, y[:, None], weight, batches, rates, form, square, theta)
+        return (theta / scale).ravel(), (mean / scale).ravel()
+
     def _in_memory(self) -> tuple[Any, Array, Array]:
         if self._rows is None:
             X, y, weight = _plain_rows("LogisticRegression", self.problem.blocks)
@@ -190,7 +217,7 @@ def descend_least_squares(
     """Solve (ridge) least squares; `LinearFit.value` is the gap (α > 0) or the relative residual."""
     problem = LeastSquares(blocks, alpha, intercept=intercept, tol=tol, n_jobs=n_jobs)
     start = np.zeros(problem.shape).ravel()
-    found = _run(problem, start, solver, tol, max_iter, batch_size, random_state, progress)
+    found = run_descent(problem, start, solver, tol, max_iter, batch_size, random_state, progress)
     coef, sums = problem.coef(found.x), problem.sums
     problem.evaluate(found.x)
     square = np.zeros(problem.shape[1]) if problem.last is None else problem.last.square
@@ -213,11 +240,11 @@ def descend_likelihood(
 ) -> Solution:
     """Minimise the penalised likelihood by first-order steps."""
     scaled = Likelihood(problem)
-    found = _run(scaled, x0 / scaled.scale, solver, tol, max_iter, BATCH_SIZE, random_state, progress)
+    found = run_descent(scaled, x0 / scaled.scale, solver, tol, max_iter, BATCH_SIZE, random_state, progress)
     return found._replace(x=scaled.scale * found.x, gradient=found.gradient / scaled.scale)
 
 
-def _run(
+def run_descent(
     problem: _Scaled,
     u0: Array,
     solver: str,
@@ -227,6 +254,7 @@ def _run(
     random_state: Any,
     progress: Progress,
 ) -> Solution:
+    """Minimise a sum over rows in scaled coordinates by "gd" or "sgd"."""
     objective, done = Objective(problem), 0
 
     def watch(moment: Moment) -> bool:
@@ -249,10 +277,18 @@ def _run(
     smoothness = L + (largest - L) / batches.batch_size
     rate = 0.5 / smoothness if smoothness > 0 else 1.0  # no column varies: there is nothing to learn
 
-    def phase(start: Array, step: StepRule, most: int, average: bool) -> Solution:
+    def phase(start: Array, step: Constant | InverseDecay, most: int, average: bool) -> Solution:
+        decay = step.decay if isinstance(step, InverseDecay) else 0.0
+
+        def leap(u: Array, t: int, generator: np.random.Generator) -> tuple[Array, Array, float]:
+            rates = rate / (1.0 + decay * np.arange(t, t + batches.per_epoch, dtype=np.float64))
+            objective.evaluations += batches.per_epoch * batches.batch_size / batches.n_rows
+            return *problem.epoch(u, batches.row_numbers(generator), rates), float(rates[-1])
+
         return descend(
             objective, start, GradientDescent(), step, recorder=Recorder(objective, watch, keep_path=False),
             batches=batches, generator=random, average=average, tol=tol, max_iter=most,
+            leap=leap if batches.batch_size < batches.n_rows else None,  # one batch of all rows is gradient descent
         )  # fmt: skip
 
     first = phase(u0, Constant(rate), max(1, epochs // 2), average=False)
@@ -275,6 +311,32 @@ def _plain_rows(owner: str, blocks: Blocks) -> tuple[Any, Array, Array]:
     X = sp.csr_array(X, dtype=np.float64) if blocks.sparse else np.ascontiguousarray(X, dtype=np.float64)
     y = np.asarray(y, dtype=np.float64).reshape(X.shape[0], -1)
     return X, y, np.ones(X.shape[0]) if weight is None else np.asarray(weight)
+
+
+def _step_through(
+    X: Any,
+    centre: Array,
+    target: Array,
+    weight: Array,
+    batches: NDArray[np.int64],
+    rates: Array,
+    form: tuple[int, float, float],
+    square: Array,
+    theta: Array,
+) -> Array:
+    """Change θ by a step for each batch, some at a time, so that Ctrl-C is heard; return the mean of the θ before."""
+    total = np.zeros_like(theta)
+    entries = len(X.data) / max(1, X.shape[0]) if sp.issparse(X) else X.shape[1]
+    most = max(1, int(_CHUNK_ENTRIES / ((1 + entries) * batches.shape[1] * len(theta))))
+    target = np.ascontiguousarray(target)
+    for start in range(0, len(batches), most):
+        part = slice(start, start + most)
+        rest = centre, target, weight, batches[part], rates[part], form, square, theta, total
+        if sp.issparse(X):
+            epoch_sparse(X.data, unsigned(X.indices), unsigned(X.indptr), *rest)
+        else:
+            epoch_dense(X, *rest)
+    return total / len(batches)
 
 
 def _row_squares(X: Any, centre: Array, scale: Array) -> Array:

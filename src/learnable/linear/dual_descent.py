@@ -1,8 +1,9 @@
 r"""Coordinate descent on the dual of the linear support vector machines, and the primal subgradient method.
 
 Dual coordinate descent takes one α at a time to its optimum, in random order, and keeps w = u(α): a step costs one
-row. Variables that stay at a bound are set aside until the others have settled. Every pass ends at a feasible α and so
-at a proven gap.
+row. Variables that stay at a bound are set aside until the others have settled. Between passes, conjugate gradients
+solve for the variables that are at no bound (`dual_subspace.py`). Every pass ends at a feasible α and so at a proven
+gap.
 
 The subgradient method (Pegasos) walks w ← (1 − 1/t)w + (n c/t)·yx over the rows that fall short. Taken in whole
 passes, its w is u(α) of the feasible α = c · (share of visits that fell short): it certifies itself, too.
@@ -21,8 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.run import Progress, no_progress
+from ..core.threads import one_thread_blas
 from ..data.blocks import unsigned
 from ._svm_kernels import dual_pass_dense, dual_pass_sparse, subgradient_pass
+from .dual_subspace import free_step
 from .margin import DualPair, MarginTask, better
 
 Array = NDArray[np.float64]
@@ -30,8 +33,11 @@ Array = NDArray[np.float64]
 _CHUNK_ENTRIES = 2**23  # entries of X between two looks at the clock
 _FIRST_SPREAD = 0.1  # of the projected slopes, in units of the targets, at which the set-aside come back
 _FINER = 0.25
+_FIRST_PASSES = 10  # before anybody knows which variables will be at a bound
+_PASSES = 3  # between two rounds of conjugate gradients, and twice as many after each that was in vain
 
 
+@one_thread_blas()  # sums of products and short vectors: BLAS's own threads would only wait
 def dual_descent(
     task: MarginTask,
     rng: np.random.Generator,
@@ -40,7 +46,6 @@ def dual_descent(
     tol: float = 1e-6,
     max_iter: int = 1000,
     progress: Progress = no_progress,
-    spread: float | None = None,
 ) -> DualPair:
     """Maximise the dual of a task in memory, one variable at a time.
 
@@ -54,8 +59,6 @@ def dual_descent(
         A dual point to start from; it is clipped into the box.
     tol, max_iter, progress
         Relative gap; most passes; called after every pass whose gap is known.
-    spread : float, optional
-        Stop as soon as the projected slopes of all variables are this close together, whatever the gap.
     """
     walk = _row_walk(task)
     alpha = np.zeros_like(task.sign) if start is None else np.clip(start, 0.0, task.upper)
@@ -64,6 +67,7 @@ def dual_descent(
     active, bounds = everybody, (-np.inf, np.inf)
     unit = max(float(np.abs(task.offset).max()), 1e-300)
     accuracy, next_look, best = _FIRST_SPREAD * unit, 1, None
+    next_round, patience = _FIRST_PASSES, _PASSES
     for n_iter in range(1, max_iter + 1):
         order = rng.permutation(active)
         asked = partial(progress, n_iter, _gap_of(best))
@@ -76,13 +80,16 @@ def dual_descent(
             accuracy *= _FINER if complete else 1.0
         else:
             bounds = (least if least < 0 else -np.inf, most if most > 0 else np.inf)
+        if n_iter == next_round and not cut:
+            better_point = free_step(task, alpha, w, asked)
+            patience = 2 * patience if better_point is None else _PASSES
+            next_round, next_look = n_iter + patience, n_iter
+            alpha, w = better_point or (alpha, w)
         if complete or cut or n_iter >= next_look or n_iter == max_iter:
             next_look = max(n_iter + 2, n_iter * 5 // 4)
             now = task.pair(alpha, n_iter=n_iter)
             w, best = now.w.copy(), better(best, now, task.start_value)
             if best.gap <= tol or cut or progress(n_iter, best.gap):
-                break
-            if complete and spread is not None and most - least <= spread * unit:
                 break
     if best is None:
         return task.pair(alpha)

@@ -49,7 +49,7 @@ Array = NDArray[np.float64]
 PRECOMPUTE = Boolean() | Options("auto") | Matches(lambda v: hasattr(v, "__array__"), "a Gram matrix")
 _POLISH = 100  # epochs
 _NEAR, _STEP, _LOOSE = 100.0, 3.0, 1e-3  # λ_max/λ from which larger penalties come first, their ratio, their gap
-_CHEAP = 2**18  # elements of a Gram matrix
+_CHEAP, _CHEAP_LOOK = 2**18, 2**22  # elements of a Gram matrix, and of X
 _ROUNDING = 1e-14
 SPARSE_PARAMETERS: dict[str, Rule] = {
     "fit_intercept": Boolean(),
@@ -296,7 +296,8 @@ def penalised_fit(solver: WorkingSet, model: Any, alpha: float, l1_ratio: float,
     fit = solver.solve(penalty, tol=model.tol, max_iter=model.max_iter - spent, progress=run.progress)
     fit = fit._replace(n_iter=spent + fit.n_iter)
     left = min(_POLISH, model.max_iter - fit.n_iter)
-    if not fit.converged or left <= 0 or len(solver.columns) ** 2 > _CHEAP:
+    dear = len(solver.columns) ** 2 > _CHEAP or solver.design.work > _CHEAP_LOOK
+    if not fit.converged or left <= 0 or dear:
         return fit
     # A small problem is solved to rounding: coefficients move by about the root of the gap.
     polished = solver.solve(penalty, tol=_ROUNDING, max_iter=left, progress=run.progress)

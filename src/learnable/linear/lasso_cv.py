@@ -34,6 +34,7 @@ Array = NDArray[np.float64]
 
 _STRIDE = 10  # every tenth α of the grid leads the last fit to the chosen one
 _FOLD = 1e-3  # share of the tolerance on the folds: errors of neighbouring α differ by little
+_FINEST = 1e-13  # tolerance below which nothing but rounding is gained
 
 
 class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
@@ -206,8 +207,9 @@ class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
         weight = table.weight
         part = Part(table.X[train], table.y[train], None if weight is None else weight[train])
         design: Any = design_of(Blocks([part]), intercept=self.fit_intercept, n_jobs=1)
+        tol = max(_FOLD * self.tol, min(self.tol, _FINEST))
         fits = follow_path(
-            design, alphas, l1_ratio, positive=self.positive, tol=_FOLD * self.tol, max_iter=self.max_iter,
+            design, alphas, l1_ratio, positive=self.positive, tol=tol, max_iter=self.max_iter,
             progress=lambda iteration, value: run.out_of_time,
         )  # fmt: skip
         W = np.column_stack([fit.W[:, 0] for fit in fits])

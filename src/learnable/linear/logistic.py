@@ -20,20 +20,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_softmax, softmax
-from sklearn.base import ClassifierMixin
 
 from ..core.certificate import Certificate
-from ..core.errors import DataError, ModelFileError, ParameterError, SeparableDataError
+from ..core.errors import DataError, ParameterError, SeparableDataError
 from ..core.parameters import (
     MAX_ITER,
     MAX_SECONDS,
     N_JOBS,
     RANDOM_STATE,
     TOLERANCE,
-    ArrayLike,
     Boolean,
     Matches,
-    Nothing,
     Number,
     Options,
     Rule,
@@ -41,9 +38,17 @@ from ..core.parameters import (
 from ..core.run import Run
 from ..data.blocks import Blocks, Part
 from ..data.door import Table, door
-from ..data.sources import NamedScore, rowwise
+from ..data.sources import rowwise
 from ..solvers.problem import Solution
-from ._base import LinearModel
+from ._base import (
+    CLASS_WEIGHT,
+    LARGEST_ENTRY,
+    TOO_LARGE,
+    LinearClassifierModel,
+    class_weights,
+    refuse_extreme_sizes,
+    weighted_blocks,
+)
 from .likelihood import ClassSums, LogisticProblem, class_sums
 from .logistic_solvers import SOLVERS, polish_intercept, solve
 from .logistic_sparse import Composite, solve_sparse
@@ -51,14 +56,8 @@ from .separation import is_separable
 
 Array = NDArray[np.float64]
 
-_LARGEST_ENTRY = 1e100
-_TOO_LARGE = (
-    f"{{owner}}: {{what}} reaches {{size:.3g}}, beyond {_LARGEST_ENTRY:g}, so that sums of squares would "
-    "overflow; rescale it, for example by StandardScaler."
-)
 
-
-class LogisticRegression(NamedScore, ClassifierMixin, LinearModel):
+class LogisticRegression(LinearClassifierModel):
     r"""Logistic regression: minimise C Σᵢ sᵢ ℓ(yᵢ, b + Wxᵢ) + ½‖W‖², ℓ the (softmax) cross-entropy.
 
     In the form n⁻¹ΣV + λΩ with Ω = ½‖W‖², λ = 1/(nC). Time O(nd² + iterations·nd) for n ≫ d; memory O(nK + (Kd)²)
@@ -130,7 +129,7 @@ class LogisticRegression(NamedScore, ClassifierMixin, LinearModel):
         "tol": TOLERANCE,
         "fit_intercept": Boolean(),
         "intercept_scaling": Number(low=0.0, low_open=True),
-        "class_weight": Nothing() | Options("balanced") | Matches(lambda v: isinstance(v, dict), "a dict of weights"),
+        "class_weight": CLASS_WEIGHT,
         "random_state": RANDOM_STATE,
         "solver": Options(*SOLVERS, "liblinear"),
         "max_iter": MAX_ITER,
@@ -141,8 +140,6 @@ class LogisticRegression(NamedScore, ClassifierMixin, LinearModel):
     }
     _door = staticmethod(door(target="classes"))
     _remedy = "raise max_iter or max_seconds, or standardise the columns of X"
-
-    classes_: NDArray[Any]
 
     def __init__(
         self,
@@ -179,16 +176,16 @@ class LogisticRegression(NamedScore, ClassifierMixin, LinearModel):
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         self.classes_ = np.asarray(table.classes)
-        blocks = weighted_blocks(table, class_weights(table, self.class_weight))
+        blocks = weighted_blocks(table, class_weights(table, self.class_weight, "LogisticRegression"))
         if table.in_memory:
-            refuse_extreme_sizes(table.X, blocks.parts[0].weight)
+            refuse_extreme_sizes(table.X, blocks.parts[0].weight, "LogisticRegression")
         if self.solver == "liblinear":
             blocks = self._with_constant_column(blocks)
         free = self.fit_intercept and self.solver != "liblinear"
         sums = class_sums(blocks, len(self.classes_), intercept=free, n_jobs=self.n_jobs)
-        if not (sums.square < _LARGEST_ENTRY**2).all():
+        if not (sums.square < LARGEST_ENTRY**2).all():
             size = float(np.sqrt(sums.square.max()))
-            raise DataError(_TOO_LARGE.format(owner="LogisticRegression", what="X", size=size))
+            raise DataError(TOO_LARGE.format(owner="LogisticRegression", what="X", size=size))
         if self.l1_ratio > 0 and np.isfinite(self.C):
             return self._fit_sparse(blocks, sums, free, run)
         problem = LogisticProblem(blocks, sums, self.C, intercept=free, n_jobs=self.n_jobs)
@@ -209,9 +206,9 @@ class LogisticRegression(NamedScore, ClassifierMixin, LinearModel):
             solution = polish_intercept(problem, solution)
         theta = solution.x.reshape(problem.shape).copy()
         if problem.n_scores > 1:
-            theta[:, 0] -= theta[:, 0].mean()  # the softmax does not see a common shift of all scores
-            if np.isinf(self.C):
-                theta[:, 1:] -= theta[:, 1:].mean(axis=0)
+            # The softmax does not see a common shift of all scores. At the optimum the penalty makes that of the
+            # coefficients zero; the large gradient of the likelihood would leave its rounding there instead.
+            theta -= theta.mean(axis=0)
         self._set_scores(theta, sums.centre)
         self.n_iter_ = np.array([solution.n_iter], dtype=np.int32)
         if np.isinf(self.C):
@@ -274,19 +271,6 @@ class LogisticRegression(NamedScore, ClassifierMixin, LinearModel):
         return np.column_stack([intercept if self.fit_intercept else 0 * intercept, previous.coef_]).ravel()
 
     @rowwise
-    def decision_function(self, X: Any) -> Array:
-        """Return the scores b + Wx: of shape (n_samples,) for two classes, else (n_samples, n_classes)."""
-        scores = self._score_rows(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    @rowwise
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable label of each row."""
-        scores = self.decision_function(X)
-        codes = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[codes]
-
-    @rowwise
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class, in the order of `classes_`."""
         scores = self.decision_function(X)
@@ -301,54 +285,6 @@ class LogisticRegression(NamedScore, ClassifierMixin, LinearModel):
         if scores.ndim == 1:
             return np.column_stack([log_expit(-scores), log_expit(scores)])
         return np.asarray(log_softmax(scores, axis=1))
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "coef_"):
-            return
-        classes = getattr(self, "classes_", None)
-        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
-            raise ModelFileError("load: classes_ must hold at least two labels.")
-        if self.coef_.ndim != 2 or len(self.coef_) != (1 if len(classes) == 2 else len(classes)):
-            raise ModelFileError(f"load: coef_ of shape {self.coef_.shape} does not fit {len(classes)} classes.")
-        if np.shape(self.intercept_) != (len(self.coef_),):
-            raise ModelFileError("load: intercept_ must have one number a row of coef_.")
-
-
-def class_weights(table: Table, class_weight: Any, owner: str = "LogisticRegression") -> Array | None:
-    """Return the weight of each class, or None if all are one."""
-    if class_weight is None:
-        return None
-    classes = np.asarray(table.classes)
-    n_classes = len(classes)
-    if isinstance(class_weight, str):  # "balanced": every class gets the same total
-        in_memory = table.class_weight is None
-        totals = np.bincount(table.y, table.weight, n_classes) if in_memory else np.asarray(table.class_weight)
-        return np.asarray(totals.sum() / (n_classes * totals))
-    values = [class_weight.get(label, 1.0) for label in classes.tolist()]
-    if not ArrayLike(Number(low=0.0, low_open=True)).allows(values):
-        raise ParameterError(f"{owner}: class_weight must be positive numbers; got {class_weight!r}.")
-    return np.array(values, dtype=np.float64)
-
-
-def weighted_blocks(table: Table, of_class: Array | None) -> Any:
-    """Return the rows with their weights times the weight of their class."""
-    if of_class is None:
-        return table.blocks
-    if not table.in_memory:
-        return table.blocks.reweighted(of_class)
-    weight = of_class[table.y] if table.weight is None else table.weight * of_class[table.y]
-    return Blocks([Part(table.X, table.y, weight)])
-
-
-def refuse_extreme_sizes(X: Any, weight: Array | None, owner: str = "LogisticRegression") -> None:
-    """Raise where sums of squares over the rows would overflow."""
-    data = X.data if hasattr(X, "indptr") else X
-    largest = max(float(data.max(initial=0.0)), -float(data.min(initial=0.0)))
-    heaviest = 1.0 if weight is None else float(weight.max())
-    if largest > _LARGEST_ENTRY or heaviest > _LARGEST_ENTRY:
-        what, size = ("X", largest) if largest > _LARGEST_ENTRY else ("sample_weight", heaviest)
-        raise DataError(_TOO_LARGE.format(owner=owner, what=what, size=size))
 
 
 def _refuse_separable(problem: LogisticProblem, solution: Solution) -> None:

@@ -64,7 +64,8 @@ def solve(
     if solver == "newton-cholesky":
         return newton(problem, x0, tol=tol, max_iter=max_iter, progress=progress)
     n, d = problem.blocks.n_rows, problem.blocks.n_columns
-    if n < d and n * problem.n_scores <= _MOST_DIRECT and n * d <= 4e7 and problem.penalty:
+    few = n < d and n * problem.n_scores <= _MOST_DIRECT and n * d <= 4e7
+    if few and problem.penalty and problem.blocks.in_memory:
         return _solve_in_row_space(problem, x0, tol=tol, max_iter=max_iter, progress=progress)
     if n_parameters > _MOST_DIRECT:
         return HessianFree(problem).minimise(x0, tol=tol, max_iter=max_iter, progress=progress, stop=stop)
@@ -135,27 +136,34 @@ def _solve_from_thinned(
     problem: ScoreProblem, stride: int, *, tol: float, max_iter: int, progress: Progress
 ) -> Solution:
     """Solve on a few rows, on more rows, and then on all of them with the Hessian of the last but one problem."""
+    rough, inverse = _rough_start(problem, stride)
+    if inverse is None:
+        return newton(problem, rough, tol=tol, max_iter=max_iter, progress=progress)
+    few = min(max_iter, 30)
+    first = lbfgs(problem, rough, inverse_hessian=inverse, tol=tol, max_iter=few, progress=progress)
+    if first.converged or first.n_iter < few or first.n_iter == max_iter:
+        return first
+    last = newton(
+        problem,
+        first.x,
+        tol=tol,
+        max_iter=max_iter - first.n_iter,
+        progress=lambda iteration, value: progress(first.n_iter + iteration, value),
+    )
+    return last._replace(n_iter=first.n_iter + last.n_iter)
+
+
+def _rough_start(problem: ScoreProblem, stride: int) -> tuple[Array, Callable[[Array], Array] | None]:
+    """Return a solution on few of the rows and its inverse Hessian; those rows are not needed any more then."""
     x0 = np.zeros(problem.n_scores * problem.width)
     thinned = problem.thinned(stride)
     coarse = None if thinned is None else thinned.thinned(_COARSER)
     if coarse is not None:
         x0 = newton(coarse, x0, tol=_ROUGH, max_iter=30, refresh_cost=_hessian_cost(problem)).x
-    if thinned is not None:
-        rough = newton(thinned, x0, tol=_ROUGH, max_iter=30, refresh_cost=_hessian_cost(problem))
-        inverse = factorised(thinned.hessian(rough.x))
-        few = min(max_iter, 30)
-        first = lbfgs(problem, rough.x, inverse_hessian=inverse, tol=tol, max_iter=few, progress=progress)
-        if first.converged or first.n_iter < few or first.n_iter == max_iter:
-            return first
-        last = newton(
-            problem,
-            first.x,
-            tol=tol,
-            max_iter=max_iter - first.n_iter,
-            progress=lambda iteration, value: progress(first.n_iter + iteration, value),
-        )
-        return last._replace(n_iter=first.n_iter + last.n_iter)
-    return newton(problem, x0, tol=tol, max_iter=max_iter, progress=progress)
+    if thinned is None:
+        return x0, None
+    rough = newton(thinned, x0, tol=_ROUGH, max_iter=30, refresh_cost=_hessian_cost(problem)).x
+    return rough, factorised(thinned.hessian(rough))
 
 
 def _solve_in_row_space(problem: ScoreProblem, x0: Array, *, tol: float, max_iter: int, progress: Progress) -> Solution:

@@ -19,24 +19,30 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core.run import Progress, no_progress
 from ..core.threads import one_thread_blas
-from ..data.blocks import Block, Blocks, Part
+from ..data.blocks import Blocks, Part
 from ..solvers.coordinate import GramQuadratic, Penalty, descend
-from ..solvers.moments import sparse_products
 from ..solvers.problem import Evaluation
+from ._logistic_kernels import recentre_rows
 from .likelihood import ClassSums, LogisticProblem
+from .logistic_columns import BinaryModel, Columns, Penalties, SoftmaxModel, column_newton, penalised_gap
 
 Array = NDArray[np.float64]
 
-_FIRST = 50  # columns of the first working set
+_FIRST, _FIRST_SHARE = 50, 50  # columns of the first working set, at least, and as a share of all
+_GROWTH = 2  # times the working set that may enter at once
 _MOST_THINNED = 1500  # coefficients for which a problem with few of the rows gives the start
 _THIN = 16  # rows a coefficient of a thinned problem
 _FEWEST_THINNED = 4096
 _ROUGH = 0.01
+_EARLY = 0.05  # share of the gap to which a working problem is solved while columns enter
 _MOST_ROUNDS = 60
+_MOST_GRAM = 2000  # coefficients for which a Hessian is formed
+_NEAR, _STEP, _LOOSE = 100.0, 10.0, 0.1  # C/C_min from which smaller C come first, their ratio, their gap
 
 
 class SparseSolution(NamedTuple):
@@ -52,46 +58,24 @@ class Composite:
 
     def __init__(self, likelihood: LogisticProblem, C: float, l1: float, l2: float) -> None:
         self.likelihood, self.C, self.l1, self.l2 = likelihood, C, l1, l2
+        self.penalty = Penalties(C, l1, l2)
 
     def value(self, theta: Array, at: Evaluation) -> float:
         """Return P."""
-        w = theta[:, 1:]
-        return self.C * at.value + self.l1 * float(np.abs(w).sum()) + 0.5 * self.l2 * float((w * w).sum())
+        return self.C * at.value + self.penalty.of(theta[:, 1:])
 
     def gap(self, theta: Array, at: Evaluation) -> tuple[float, float]:
         """Return P − D and its relative size, (P − D)/max(D, 1e-8·P₀)."""
-        problem, C = self.likelihood, self.C
-        sums = problem.sums
+        problem = self.likelihood
         slopes = at.gradient.reshape(problem.shape)
-        total = float(sums.weight.sum())
-        V, members = slopes[:, 1:], sums.x[1:] if problem.n_scores == 1 else sums.x
-        entropy = at.value - float((slopes * theta).sum())
-        if problem.intercept:
-            excess = np.array([-slopes[0, 0], slopes[0, 0]]) if problem.n_scores == 1 else slopes[:, 0]
-            share = excess / np.maximum(sums.weight + excess, 1e-300)
-            mix = min(1.0, float(share.max(initial=0.0)) * (1 + 1e-9))
-            if mix > 0:
-                v = np.maximum(mix * (sums.weight + excess) - excess, 0.0)
-                v /= v.sum()
-                own = -total * float(np.sum(v * np.log(np.maximum(v, 1e-300))))
-                entropy, V = (1 - mix) * entropy + mix * own, (1 - mix) * V - mix * members
-        V = C * np.abs(V)
-        most = min(1.0, self.l1 / max(float(V.max(initial=0.0)), 1e-300))
-        dual = most * C * entropy
-        if self.l2 > 0:
-            free = C * entropy - 0.5 * float((np.maximum(V - self.l1, 0.0) ** 2).sum()) / self.l2
-            dual = max(dual, free)
-        gap = max(0.0, self.value(theta, at) - dual)
-        return gap, gap / max(dual, 1e-8 * C * total * float(np.log(problem.n_classes)))
+        return penalised_gap(theta, at.value, slopes, problem.sums, self.penalty, intercept=problem.intercept)
 
     def restricted(self, columns: NDArray[np.intp]) -> Composite:
         """Return the problem in some columns."""
         problem = self.likelihood
         parts = [Part(_take(part.X, columns), part.y, part.weight) for part in problem.blocks.parts]
-        sums = problem.sums
-        some = ClassSums(sums.weight, sums.x[:, columns], sums.square[columns], sums.centre[columns])
-        blocks = Blocks(parts)
-        inner = _WorkingLikelihood(blocks, some, np.inf, intercept=problem.intercept, n_jobs=problem.n_jobs)
+        some = _some_sums(problem.sums, columns)
+        inner = LogisticProblem(Blocks(parts), some, np.inf, intercept=problem.intercept, n_jobs=problem.n_jobs)
         return Composite(inner, self.C, self.l1, self.l2)
 
     def thinned(self, stride: int) -> Composite | None:
@@ -100,23 +84,8 @@ class Composite:
         return None if inner is None else Composite(inner, self.C, self.l1, self.l2)
 
 
-class _WorkingLikelihood(LogisticProblem):
-    """The likelihood in working columns, of which there may be thousands: its Hessian is centred in O(k²)."""
-
-    def _second_moment(self, block: Block, weight: Array) -> Array:
-        if not self.sparse:
-            return super()._second_moment(block, weight)
-        M = sparse_products(Block(block.X, None, weight, block.start), self.centre, np.zeros(0))
-        if self.centre.any():
-            first = M[0].copy()
-            first[1:] -= self.centre * first[0]  # Σ s (1, x − c)
-            M[1:, 1:] -= np.outer(self.centre, M[0, 1:]) + np.outer(first[1:], self.centre)
-            M[0], M[:, 0] = first, first
-        return M
-
-
 def _take(X: Any, columns: NDArray[np.intp]) -> Any:
-    return X[:, columns] if hasattr(X, "indptr") else np.ascontiguousarray(X[:, columns])
+    return X[:, columns] if hasattr(X, "indptr") else np.take(X, columns, axis=1)
 
 
 @one_thread_blas()
@@ -134,41 +103,126 @@ def solve_sparse(
     d = problem.width - 1
     if start is None and problem.n_scores * d <= _MOST_THINNED:
         theta = _rough_start(composite, theta)
-    if d <= _FIRST or not problem.blocks.in_memory:
+    if (d <= _FIRST and not problem.sparse) or not problem.blocks.in_memory:
         theta, at, n_iter, _ = proximal_newton(composite, theta, tol=tol, max_iter=max_iter, progress=progress)
         return SparseSolution(theta, composite.gap(theta, at)[1], n_iter)
-    at = problem.evaluate(theta.ravel())
-    n_iter, columns, stopped = 0, np.zeros(0, dtype=np.intp), False
-    for _ in range(_MOST_ROUNDS):
-        value = composite.gap(theta, at)[1]
-        if value <= tol or n_iter >= max_iter or stopped:
-            break
-        columns = _grown(composite, theta, at, columns)
-        small = composite.restricted(columns)
-        inner = np.column_stack([theta[:, :1], theta[:, 1 + columns]])
-        # The working problem need not be solved far beyond what the columns outside allow.
-        goal = max(0.2 * tol, 0.02 * value)
-        inner, _, spent, stopped = proximal_newton(
-            small, inner, tol=goal, max_iter=max_iter - n_iter,
-            progress=lambda step, reached, done=n_iter: progress(done + step, reached),  # type: ignore[misc]
-        )  # fmt: skip
-        n_iter += spent
-        theta = np.zeros(problem.shape)
-        theta[:, 0], theta[:, 1 + columns] = inner[:, 0], inner[:, 1:]
-        at = problem.evaluate(theta.ravel())
-    return SparseSolution(theta, composite.gap(theta, at)[1], n_iter)
+    rounds = _Rounds(composite, theta, max_iter, progress)
+    for C in rounds.approach():
+        rounds.solve(Composite(problem, C, composite.l1, composite.l2), _LOOSE)
+    value = rounds.solve(composite, tol)
+    return SparseSolution(rounds.theta, value, rounds.n_iter)
+
+
+class _Rounds:
+    """Rounds on working sets: solve in few columns, look at all of them, add the steepest."""
+
+    def __init__(self, composite: Composite, theta: Array, max_iter: int, progress: Progress) -> None:
+        self.composite, self.problem = composite, composite.likelihood
+        self.theta, self.at = theta, self.problem.evaluate(theta.ravel())
+        self.max_iter, self.progress = max_iter, progress
+        self.columns, self.n_iter, self.stopped = np.zeros(0, dtype=np.intp), 0, False
+        self.working: Any = None  # the rows in the working columns, as the solver wants them
+        self.by_columns = _by_columns(self.problem.blocks) if self.problem.sparse else None
+
+    def approach(self) -> list[float]:
+        """Return smaller values of C to begin with: far from zero the support is hard to find at once."""
+        composite = self.composite
+        slopes = self.at.gradient.reshape(self.theta.shape)[:, 1:]
+        ratio = composite.C * float(np.abs(slopes).max(initial=0.0)) / composite.l1
+        if self.theta[:, 1:].any() or ratio <= _NEAR:
+            return []
+        number = 1 + int(np.log(ratio) / np.log(_STEP))
+        return (composite.C * np.geomspace(_STEP / ratio, 1.0, number)[:-1]).tolist()
+
+    def solve(self, composite: Composite, tol: float) -> float:
+        """Go on until the relative gap is at most `tol`; return it."""
+        idle = 0
+        for _ in range(_MOST_ROUNDS):
+            value = composite.gap(self.theta, self.at)[1]
+            if value <= tol or self.n_iter >= self.max_iter or self.stopped or idle > 1:
+                break
+            columns = _grown(composite, self.theta, self.at, self.columns)
+            same = len(columns) == len(self.columns)
+            if not same:
+                self.columns, self.working = columns, None
+            # The working problem need not be solved far beyond what the columns outside allow.
+            spent = self._solve_working(composite, 0.2 * tol if same else max(0.2 * tol, _EARLY * value))
+            idle = idle + 1 if same and spent == 0 else 0
+            self.n_iter += spent
+            self.at = self.problem.evaluate(self.theta.ravel())
+        return value
+
+    def _solve_working(self, composite: Composite, goal: float) -> int:
+        """Solve in the working columns; return the steps taken."""
+        columns, done = self.columns, self.n_iter
+        inner = np.column_stack([self.theta[:, :1], self.theta[:, 1 + columns]])
+
+        def progress(step: int, reached: float) -> bool:
+            return self.progress(done + step, reached)
+
+        most = self.max_iter - done
+        if self.by_columns is None and inner.size <= _MOST_GRAM:
+            if self.working is None:
+                self.working = composite.restricted(columns).likelihood
+            small = Composite(self.working, composite.C, composite.l1, composite.l2)
+            inner, _, spent, self.stopped = proximal_newton(small, inner, tol=goal, max_iter=most, progress=progress)
+        else:
+            inner, spent, self.stopped = self._by_columns(composite, inner, goal, most, progress)
+        self.theta = np.zeros(self.problem.shape)
+        self.theta[:, 0], self.theta[:, 1 + columns] = inner[:, 0], inner[:, 1:]
+        return spent
+
+    def _by_columns(
+        self, composite: Composite, inner: Array, goal: float, most: int, progress: Progress
+    ) -> tuple[Array, int, bool]:
+        """Solve without a Hessian matrix; dense columns are centred first."""
+        problem, columns = self.problem, self.columns
+        sums = _some_sums(problem.sums, columns)
+        X, y, _ = problem.blocks.joined()
+        if self.working is None and self.by_columns is not None:
+            self.working = Columns(self.by_columns[:, columns])
+        elif self.working is None:
+            self.working = Columns(sp.csc_array(X[:, columns] - sums.centre))
+        if self.by_columns is None:
+            sums = sums._replace(centre=np.zeros(len(columns)))
+        chosen = self.working
+        weight, free = np.asarray(problem.weight), problem.intercept
+        model: BinaryModel | SoftmaxModel
+        if problem.n_scores == 1:
+            model = BinaryModel(chosen, np.asarray(y), weight, free)
+        else:
+            model = SoftmaxModel(chosen, np.asarray(y), weight, problem.n_classes, free)
+        found = column_newton(
+            model, chosen, inner, sums, composite.penalty, intercept=free, tol=goal, max_iter=most, progress=progress
+        )
+        return found.theta, found.n_iter, found.stopped
+
+
+def _by_columns(blocks: Blocks) -> Any:
+    """Return sparse rows as float64 columns."""
+    X = blocks.joined().X if blocks.by_columns is None else blocks.by_columns
+    return sp.csc_array(X, dtype=np.float64)
+
+
+def _some_sums(sums: ClassSums, columns: NDArray[np.intp]) -> ClassSums:
+    return ClassSums(sums.weight, sums.x[:, columns], sums.square[columns], sums.centre[columns])
 
 
 def _grown(composite: Composite, theta: Array, at: Evaluation, columns: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the columns in use and the steepest others, twice as many as there are coefficients."""
+    """Return the working columns and the steepest others: those that are too steep, up to a multiple of the set."""
     slopes = at.gradient.reshape(theta.shape)[:, 1:]
     steepness = np.abs(composite.C * slopes + composite.l2 * theta[:, 1:]).max(axis=0)
-    support = np.flatnonzero(theta[:, 1:].any(axis=0))
-    steepness[support] = np.inf
+    d = len(steepness)
+    inside = np.asarray(theta[:, 1:].any(axis=0))
+    inside[columns] = True
+    steepness[inside] = -np.inf
+    present = int(np.count_nonzero(inside))
     wrong = int(np.count_nonzero(steepness > composite.l1))
-    number = min(len(steepness), max(_FIRST, 2 * len(support), min(wrong, 2 * len(columns))))
-    chosen = np.argpartition(-steepness, number - 1)[:number]
-    return np.unique(np.concatenate([chosen, support]))
+    first = max(_FIRST, d // _FIRST_SHARE)
+    number = min(d - present, max(first - present, min(wrong, max(first, _GROWTH * present))))
+    if number > 0:
+        inside[np.argpartition(-steepness, number - 1)[:number]] = True
+    return np.flatnonzero(inside)
 
 
 def _rough_start(composite: Composite, theta: Array) -> Array:
@@ -218,7 +272,10 @@ def _model_minimum(composite: Composite, theta: Array, at: Evaluation, gap: floa
     c = product - slope
     # ½‖b − Aw‖² = C·loss at w: the model's own dual then measures the gap in the units of P.
     square = float(w @ (c + c - product)) + 2.0 * C * at.value
-    model = GramQuadratic(np.ascontiguousarray(reduced), c[:, None], square, w[:, None])
+    kind = GramQuadratic if problem.n_scores == 1 else _SoftmaxQuadratic
+    model = kind(np.ascontiguousarray(reduced), c[:, None], square, w[:, None])
+    if isinstance(model, _SoftmaxQuadratic):
+        model.n_classes = problem.n_scores
     penalty = Penalty(np.full(len(w), composite.l1), np.full(len(w), composite.l2))
     # The model's gap falls with the square of what is left to do, that of the likelihood in proportion to it.
     goal = 0.01 * gap * min(1.0, gap / max(C * at.value, 1e-300))
@@ -227,6 +284,20 @@ def _model_minimum(composite: Composite, theta: Array, at: Evaluation, gap: floa
     new[bound] = model.W[:, 0]
     new[free] -= inverse @ g[free] + cross @ (model.W[:, 0] - w)
     return new.reshape(theta.shape)
+
+
+class _SoftmaxQuadratic(GramQuadratic):
+    """The model of a softmax: a common shift of a feature's coefficients changes its penalty alone."""
+
+    n_classes: int
+
+    def epochs(self, penalty: Penalty, n_epochs: int, floor: float) -> float:
+        """Visit every coordinate, then shift."""
+        largest = super().epochs(penalty, n_epochs, floor)
+        rows = np.ascontiguousarray(self.W.reshape(self.n_classes, -1).T)
+        recentre_rows(rows, float(penalty.l1[0]), float(penalty.l2[0]))
+        self.W[:, 0] = rows.T.ravel()
+        return largest
 
 
 def _line_search(

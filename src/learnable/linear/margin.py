@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.blocks import Block, Blocks, map_reduce
+from ..data.blocks import Block, Blocks, map_reduce, unsigned
 from ..solvers.moments import add_in_place
+from ._svm_kernels import back_project_rows, project_rows, row_squares
 
 Array = NDArray[np.float64]
 
@@ -97,9 +98,11 @@ class MarginTask:
         out = np.empty(self.blocks.n_rows)
 
         def statistic(block: Block) -> int:
-            X = block.X
-            squares = X.multiply(X).sum(axis=1) if self.blocks.sparse else np.einsum("ij,ij->i", X, X)
-            out[block.start : block.start + X.shape[0]] = np.ravel(squares)
+            X, place = block.X, out[block.start : block.start + block.X.shape[0]]
+            if self.blocks.sparse:
+                row_squares(X.data, unsigned(X.indptr), place)
+            else:
+                np.einsum("ij,ij->i", X, X, out=place)
             return 0
 
         map_reduce(self.blocks, statistic, _first, n_jobs=self.n_jobs)
@@ -107,10 +110,14 @@ class MarginTask:
 
     def scores(self, w: Array) -> Array:
         """Return z of every row."""
-        out = np.empty(self.blocks.n_rows)
+        out, weights = np.empty(self.blocks.n_rows), np.ascontiguousarray(w[1:])
 
         def statistic(block: Block) -> int:
-            out[block.start : block.start + block.X.shape[0]] = block.X @ w[1:]
+            X, z = block.X, out[block.start : block.start + block.X.shape[0]]
+            if self.blocks.sparse:
+                project_rows(X.data, unsigned(X.indices), unsigned(X.indptr), weights, 0.0, z)
+            else:
+                np.matmul(X, weights, out=z)
             return 0
 
         map_reduce(self.blocks, statistic, _first, n_jobs=self.n_jobs)
@@ -120,8 +127,14 @@ class MarginTask:
         """Return Σ rᵢ(bias, xᵢ)."""
 
         def statistic(block: Block) -> Array:
-            part = r[block.start : block.start + block.X.shape[0]]
-            return np.r_[self.bias * part.sum(), block.X.T @ part]
+            X, part = block.X, r[block.start : block.start + block.X.shape[0]]
+            total = np.zeros(self.width)
+            total[0] = self.bias * part.sum()
+            if self.blocks.sparse:  # SciPy's transpose would copy the block
+                back_project_rows(X.data, unsigned(X.indices), unsigned(X.indptr), part, total[1:])
+            else:
+                total[1:] = X.T @ part
+            return total
 
         return map_reduce(self.blocks, statistic, add_in_place, n_jobs=self.n_jobs)
 

@@ -164,7 +164,7 @@ def alpha_grid(owner: str, design: Any, l1_ratio: float, eps: float, alphas: Any
 
 def largest_alpha(design: Any, positive: bool = False) -> float:
     """Return the smallest α at which the lasso's coefficients are all zero: max ‖Aⱼᵀb‖/W."""
-    cross = WorkingSet(design).gradient
+    cross = design.cross
     size = cross if positive else np.sqrt((cross * cross).sum(axis=1))
     return max(0.0, float(size.max(initial=0.0))) / float(design.weight)
 

@@ -29,9 +29,9 @@ from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Matche
 from ..core.run import Run
 from ..data.blocks import Block, map_reduce, unsigned
 from ..data.door import Table, door
+from ._base import CLASS_WEIGHT, LinearClassifierModel, class_weights, refuse_extreme_sizes
 from .dual_descent import pieces
-from .logistic import class_weights, refuse_extreme_sizes
-from .svm import CLASS_WEIGHT, LinearClassifierModel, generator_of
+from .svm import random_order_of
 
 Array = NDArray[np.float64]
 
@@ -213,7 +213,7 @@ class Perceptron(LinearClassifierModel):
 
     def _walk(self, rows: tuple[Any, ...], table: Table, weight: Array, k: int, run: Run) -> Walk:
         """Make passes over the rows for one score until one makes no mistake, or nothing improves."""
-        rng, n = generator_of(self.random_state), table.n_rows
+        rng, n = random_order_of(self), table.n_rows
         label = np.where(table.y == k, 1.0, -1.0)
         step = self.eta0 * weight
         w = self._start(run, k, table.n_columns)

@@ -81,8 +81,7 @@ class SquaredMarginProblem:
 
     def evaluate(self, x: Array) -> Evaluation:
         """Return P, its gradient and the relative duality gap ½‖∇P‖²/max(P − ½‖∇P‖², 1e-8·P₀)."""
-        loss, slope = map_reduce(self.blocks, partial(self._sweep, x=x), _add, n_jobs=self.n_jobs)
-        self.at = x.copy()
+        loss, slope = self.losses(x)
         gradient = x + slope
         if self.bias == 0.0:
             gradient[0] = 0.0
@@ -90,22 +89,31 @@ class SquaredMarginProblem:
         excess = 0.5 * float(gradient @ gradient)
         return Evaluation(value, gradient, relative_gap(value, value - excess, self.start_value))
 
+    def losses(self, x: Array) -> tuple[float, Array]:
+        """Return Σ c v² and its gradient, without the penalty."""
+        loss, slope = map_reduce(self.blocks, partial(self._sweep, x=x), _add, n_jobs=self.n_jobs)
+        self.at = x.copy()
+        return loss, slope
+
     def hessian(self, x: Array) -> Array:
-        """Return the Hessian; in memory, only rows that fell short or ceased to since the last one are summed."""
-        self._ensure_active(x)
-        if not self.blocks.in_memory:
-            H = map_reduce(self.blocks, partial(self._curvature, x=x), np.add, n_jobs=self.n_jobs)
-        else:
-            counted = np.zeros_like(self.active) if self._counted is None else self._counted
-            changed = self.active.astype(np.int8) - counted
-            if self._sum is not None and np.count_nonzero(changed) < 0.5 * np.count_nonzero(self.active):
-                self._sum = self._sum + self._gram_of(changed > 0) - self._gram_of(changed < 0)
-            else:
-                self._sum = self._gram_of(self.active > 0)
-            self._counted = self.active.copy()
-            H = self._sum.copy()
+        """Return the Hessian of P."""
+        H = self.curvature(x)
         H.flat[:: len(H) + 1] += 1.0
         return H
+
+    def curvature(self, x: Array) -> Array:
+        """Return the Hessian of the losses; in memory, only rows that began or ceased to fall short are summed."""
+        self._ensure_active(x)
+        if not self.blocks.in_memory:
+            return map_reduce(self.blocks, partial(self._curvature, x=x), np.add, n_jobs=self.n_jobs)
+        counted = np.zeros_like(self.active) if self._counted is None else self._counted
+        changed = self.active.astype(np.int8) - counted
+        if self._sum is not None and np.count_nonzero(changed) < 0.5 * np.count_nonzero(self.active):
+            self._sum = self._sum + self._gram_of(changed > 0) - self._gram_of(changed < 0)
+        else:
+            self._sum = self._gram_of(self.active > 0)
+        self._counted = self.active.copy()
+        return self._sum.copy()
 
     def hessian_product(self, x: Array) -> Callable[[Array], Array]:
         """Return v ↦ Hv."""
@@ -180,9 +188,8 @@ class SquaredMarginProblem:
         out, level = np.zeros(self.width), self.bias * v[0]
         if self.sparse:
             X = block.X
-            out[0] = curvature_sparse(
-                X.data, unsigned(X.indices), unsigned(X.indptr), h, np.ascontiguousarray(v[1:]), level, out[1:]
-            )
+            rows = X.data, unsigned(X.indices), unsigned(X.indptr)
+            out[0] = curvature_sparse(*rows, h, np.ascontiguousarray(v[1:]), level, np.empty(len(h)), out[1:])
         else:
             hz = h * (block.X @ v[1:] + level)
             out[0], out[1:] = hz.sum(), block.X.T @ hz

@@ -20,7 +20,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
 
 from ..core.certificate import Certificate
 from ..core.errors import DataError, ModelFileError, ParameterError
@@ -31,24 +30,21 @@ from ..core.parameters import (
     RANDOM_STATE,
     TOLERANCE,
     Boolean,
-    Matches,
-    Nothing,
     Number,
     Options,
     Rule,
 )
 from ..core.run import Run
 from ..data.door import Table, door, read_features
-from ..data.sources import NamedScore, rowwise
-from ._base import LinearModel
+from ..solvers.stochastic import generator_of
+from ._base import CLASS_WEIGHT, LinearClassifierModel, class_weights, refuse_extreme_sizes, weighted_blocks
 from .crammer_singer import fit_crammer_singer
-from .logistic import class_weights, refuse_extreme_sizes, weighted_blocks
+from .l1_margin import fit_l1
 from .squared_margin import Target
-from .svm_solvers import SOLVERS, MarginFit, Settings, fit_l1, fit_margin
+from .svm_solvers import SOLVERS, MarginFit, Settings, fit_margin
 
 Array = NDArray[np.float64]
 
-CLASS_WEIGHT = Nothing() | Options("balanced") | Matches(lambda v: isinstance(v, dict), "a dict of weights")
 #: What the support vector machines and the perceptron declare alike.
 SVM_PARAMETERS: dict[str, Rule] = {
     "tol": TOLERANCE,
@@ -76,43 +72,12 @@ class KKTReport(NamedTuple):
     complementarity: float  #: largest α/(C s) outside, or 1 − α/(C s) inside
 
 
-class LinearClassifierModel(NamedScore, ClassifierMixin, LinearModel):
-    """A classifier by the sign of one linear score, or by the largest of several."""
-
-    classes_: NDArray[Any]
-
-    @rowwise
-    def decision_function(self, X: Any) -> Array:
-        """Return the scores: of shape (n_samples,) for two classes, else (n_samples, n_classes)."""
-        scores = self._score_rows(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    @rowwise
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the label of each row."""
-        scores = self.decision_function(X)
-        codes = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[codes]
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "coef_"):
-            return
-        classes = getattr(self, "classes_", None)
-        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
-            raise ModelFileError("load: classes_ must hold at least two labels.")
-        if self.coef_.ndim != 2 or len(self.coef_) != (1 if len(classes) == 2 else len(classes)):
-            raise ModelFileError(f"load: coef_ of shape {self.coef_.shape} does not fit {len(classes)} classes.")
-        if np.shape(self.intercept_) not in ((), (len(self.coef_),)):
-            raise ModelFileError("load: intercept_ must have one number a row of coef_.")
-
-
 class LinearSVC(LinearClassifierModel):
     r"""Linear support vector machine: minimise ½(‖w‖² + b²/B²) + C Σᵢ sᵢ V(yᵢ(wᵀxᵢ + b)).
 
     V is the squared hinge max(0, 1 − m)² or the hinge max(0, 1 − m); B = `intercept_scaling`. In the form n⁻¹ΣV + λΩ
     with Ω = ½‖·‖², λ = 1/(nC). Time O(nd²) a step for few columns, O(nd) a pass for many; memory O(n + d²) besides the
-    data.
+    data, and in dual methods a copy of the rows on or inside the margin.
 
     Parameters
     ----------
@@ -142,7 +107,8 @@ class LinearSVC(LinearClassifierModel):
     max_iter : int, default=1000
         Most Newton steps, interior-point steps or passes over the rows.
     solver : {"auto", "newton", "interior-point", "dual", "subgradient"}, default="auto"
-        "newton" is for the squared hinge, "interior-point" and "subgradient" (Pegasos) for the hinge.
+        "newton" is for the squared hinge, "interior-point" and "subgradient" (Pegasos) for the hinge; Crammer–Singer
+        knows "interior-point" and "dual".
     warm_start : bool, default=False
         Start from the last fit, where the method can.
     n_jobs : int or None, default=None
@@ -253,8 +219,10 @@ class LinearSVC(LinearClassifierModel):
             )
         if self.solver == "newton" and not smooth:
             raise ParameterError("LinearSVC: solver='newton' needs a smooth loss; got the hinge. Use solver='auto'.")
-        if joint and self.solver not in ("auto", "dual"):
-            raise ParameterError(f"LinearSVC: Crammer–Singer is solved by solver='dual'; got {self.solver!r}.")
+        if joint and self.solver == "subgradient":
+            raise ParameterError(
+                "LinearSVC: solver must be 'auto', 'interior-point' or 'dual' with Crammer–Singer; got 'subgradient'."
+            )
 
     def _fit_one(self, blocks: Any, positive: int, run: Run) -> MarginFit:
         """Fit one class against the rest."""
@@ -272,16 +240,8 @@ class LinearSVC(LinearClassifierModel):
     def _fit_jointly(self, blocks: Any, run: Run) -> list[MarginFit]:
         if not blocks.in_memory:
             raise DataError("LinearSVC: Crammer–Singer keeps numbers for every row, which have to fit into memory.")
-        return fit_crammer_singer(
-            blocks,
-            len(self.classes_),
-            C=self.C,
-            bias=bias_of(self),
-            rng=generator_of(self.random_state),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            progress=run.progress,
-        )
+        settings = settings_of(self, Target(1), squared=False)
+        return fit_crammer_singer(blocks, len(self.classes_), settings, run.progress)
 
     def kkt_report(self, X: Any, y: Any, sample_weight: Any = None) -> list[KKTReport]:
         """Return how the training rows stand to the margin, for every score of a one-vs-rest hinge fit.
@@ -329,7 +289,7 @@ def settings_of(model: Any, target: Target, squared: bool) -> Settings:
         model.tol,
         model.max_iter,
         model.n_jobs,
-        generator_of(model.random_state),
+        random_order_of(model),
     )
 
 
@@ -338,11 +298,9 @@ def bias_of(model: Any) -> float:
     return float(model.intercept_scaling) if model.fit_intercept else 0.0
 
 
-def generator_of(random_state: Any) -> np.random.Generator:
-    """Return a Generator for what scikit-learn calls a random state; None is 0."""
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31))
-    return np.random.default_rng(0 if random_state is None else random_state)
+def random_order_of(model: Any) -> np.random.Generator:
+    """Return the generator that orders the rows; None is 0: the optimum does not depend on it, the last bits do."""
+    return generator_of(type(model).__name__, 0 if model.random_state is None else model.random_state)
 
 
 def previous_weights(model: Any, run: Run, row: int, n_classes: int, blocks: Any) -> tuple[Array | None, Array | None]:

@@ -1,12 +1,13 @@
 r"""Which method for which linear support vector machine.
 
-- Squared shortfalls are smooth: Newton's method on sums over rows, wherever the rows are. Many sparse columns: some
-  passes of dual coordinate descent first, whose active set Newton's method with conjugate gradients then finishes.
+- Squared shortfalls are smooth: Newton's method on sums over rows, wherever the rows are. Many sparse columns: dual
+  coordinate descent, with conjugate gradients among the free variables, until the weights' own gap is small; what is
+  left, Newton's method does.
 - Hinge losses: few columns are best served by the interior-point method, in whatever units; many by dual coordinate
   descent.
 - Fewer rows than columns: w is a combination of the rows, so that the same problem in n dimensions has the same
   optimum.
-- The L1 penalty (squared hinge only): coordinate descent on the columns.
+- The L1 penalty (squared hinge only) is in `l1_margin.py`.
 """
 
 from __future__ import annotations
@@ -14,17 +15,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core.errors import DataError
 from ..core.run import Progress, no_progress
 from ..core.threads import interruptible
-from ..data.blocks import Blocks, Part, unsigned
-from ._svm_kernels import lasso_hinge_pass
+from ..data.blocks import Blocks, Part
 from .dual_descent import dual_descent, subgradient_descent
 from .interior_point import interior_point
-from .margin import DualPair, MarginTask, better, relative_gap
+from .margin import DualPair, MarginTask, better
 from .squared_margin import MOST_DIRECT, SquaredMarginProblem, Target, minimise_squared
 
 Array = NDArray[np.float64]
@@ -34,7 +33,8 @@ _MOST_INTERIOR = 500  # columns for which the interior-point method forms its ma
 _MOST_STEPS = 100  # of the interior-point method; it takes thirty or it cycles
 _RESCUE_ENTRIES = 2**30  # of X that the passes of a rescue may visit
 _ROUGH_ROWS = 4096  # on which an interior point's start is found
-_ROUGH_SPREAD = 0.3  # of the slopes, at which Newton's method takes over from the dual passes
+_MOST_PASSES = 100  # of coordinate descent before Newton's method takes over
+_FINER = 1e-3  # times the tolerance: the gap that the dual variables prove is that much smaller than the weights' own
 
 
 class Settings(NamedTuple):
@@ -135,14 +135,12 @@ def _rescued(blocks: Blocks, settings: Settings, progress: Progress, fit: Margin
 
 
 def _fit_smooth(blocks: Any, settings: Settings, progress: Progress, start: Array | None) -> MarginFit:
-    """Run Newton's method, after some dual passes where the columns are many and sparse."""
+    """Run Newton's method, after dual passes where the columns are many and sparse."""
     spent = 0
     if start is None and blocks.in_memory and blocks.sparse and blocks.n_columns >= MOST_DIRECT:
         task = margin_task(blocks, settings)
-        passes = min(settings.max_iter, 50)
-        rough = dual_descent(
-            task, settings.rng, tol=settings.tol, max_iter=passes, progress=progress, spread=_ROUGH_SPREAD
-        )
+        passes = min(settings.max_iter, _MOST_PASSES)
+        rough = dual_descent(task, settings.rng, tol=_FINER * settings.tol, max_iter=passes, progress=progress)
         start, spent = rough.w, rough.n_iter
     problem = _squared_problem(blocks, settings)
     found = minimise_squared(
@@ -189,38 +187,3 @@ def _fit_in_row_space(blocks: Blocks, settings: Settings, progress: Progress, st
     pair = interior_point(margin_task(small, inner), **limits)  # type: ignore[arg-type]
     task = margin_task(blocks, settings)
     return _finished(task, task.pair(pair.alpha, Q @ pair.w[1:], pair.n_iter))
-
-
-def fit_l1(blocks: Any, settings: Settings, progress: Progress, start: Array | None = None) -> MarginFit:
-    r"""Minimise ‖w‖₁ + Σ c max(0, 1 − yz)² by coordinate descent on the columns of (bias, X).
-
-    The dual is max Σα − Σα²/(4c) over α ≥ 0 with ‖u(α)‖∞ ≤ 1; 2c·shortfall, scaled down until that holds, certifies.
-    """
-    X, y, weight = blocks.joined()
-    cost = settings.C * (np.ones(blocks.n_rows) if weight is None else weight)
-    sign = settings.target.of(y)
-    first = sp.csc_array(np.full((blocks.n_rows, 1 if settings.bias else 0), settings.bias))
-    columns = sp.csc_array(sp.hstack([first, sp.csc_array(X)], format="csc"), dtype=np.float64)
-    data, indices, indptr = columns.data, unsigned(columns.indices), unsigned(columns.indptr)
-    skip = 0 if settings.bias else 1
-    w = np.zeros(columns.shape[1]) if start is None else start[skip:].copy()
-    gap, next_look, n_iter = np.inf, 1, 0
-    for n_iter in range(1, settings.max_iter + 1):
-        if n_iter == 1 or n_iter == next_look:
-            short = 1.0 - sign * (columns @ w)  # afresh: the updates of many passes drift
-        lasso_hinge_pass(data, indices, indptr, settings.rng.permutation(len(w)), sign, cost, w, short)
-        if n_iter >= next_look or n_iter == settings.max_iter:
-            next_look = max(n_iter + 2, n_iter * 5 // 4)
-            gap = _l1_gap(columns, sign, cost, w)
-        if gap <= settings.tol or progress(n_iter, gap):
-            break
-    return MarginFit(np.r_[np.zeros(skip), w], _l1_gap(columns, sign, cost, w), n_iter)
-
-
-def _l1_gap(columns: Any, sign: Array, cost: Array, w: Array) -> float:
-    short = np.maximum(1.0 - sign * (columns @ w), 0.0)
-    loss, alpha = float(cost @ (short * short)), 2.0 * cost * short
-    largest = float(np.abs(columns.T @ (sign * alpha)).max(initial=0.0))
-    scale = min(1.0 / max(largest, 1e-300), float(alpha.sum()) / max(2.0 * loss, 1e-300))
-    dual = scale * float(alpha.sum()) - scale**2 * loss
-    return relative_gap(float(np.abs(w).sum()) + loss, dual, float(cost.sum()))

@@ -21,8 +21,7 @@ from ..core.parameters import Number, Options, Rule
 from ..core.run import Run
 from ..data.door import Table, door
 from ..data.sources import NamedScore
-from ._base import LinearRegressorModel
-from .logistic import refuse_extreme_sizes
+from ._base import LinearRegressorModel, refuse_extreme_sizes
 from .squared_margin import Target
 from .svm import SVM_PARAMETERS, check_loaded_dual, previous_weights, settings_of, store_fits
 from .svm_solvers import fit_margin

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..core.verification import Recheck
 from ..data.sources import named_columns
-from .verify import Rows, _fingerprint, _numbers, _plain_rows
+from .verify_rows import Rows, fingerprint_of, numbers_of, plain_rows
 
 Array = NDArray[Any]
 
@@ -26,8 +26,8 @@ _DIGITS = 2e-16
 def glm(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a PoissonRegressor, GammaRegressor or TweedieRegressor."""
     X, y, sample_weight = named_columns("verify", X, y, sample_weight)
-    rows = _plain_rows(model, X, _numbers(y).ravel(), sample_weight)
-    fingerprint = _fingerprint(rows)
+    rows = plain_rows(model, X, numbers_of(y).ravel(), sample_weight)
+    fingerprint = fingerprint_of(rows)
     power, log_link = _family_of(model)
     alpha, w = np.longdouble(model.alpha), np.asarray(model.coef_, dtype=np.longdouble)
     b = np.longdouble(model.intercept_)

@@ -14,9 +14,12 @@ from ..core.errors import VerificationError
 from ..core.verification import Recheck
 from ..data.sources import named_columns
 from . import verify
-from .verify import Array, _check_quadratic, _fingerprint, _numbers, _plain_rows
+from .verify_rows import Array, class_weights_of, codes_of, fingerprint_of, numbers_of, plain_rows
 
 _ROUNDING = 1e-13
+_EPSILON = 2.0**-52
+_FAR = 1e4
+_BLUR = 8.0  # times the standard deviation of a sum of rounding errors
 
 
 class _Sums(NamedTuple):
@@ -25,6 +28,7 @@ class _Sums(NamedTuple):
     total: Array  #: (t,), Σ s r
     r_square: Array  #: (t,), Σ s r²
     y_square: Array  #: (t,), Σ s (y − ȳ)²
+    far: float  #: largest mean of a column against its spread: digits that centring costs
     fingerprint: str
 
 
@@ -35,7 +39,7 @@ def elastic_net(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     ratio = float(getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 1.0)))
     if model.certificate_.kind != "gap":
         weight = _weight_sum(X, y, sample_weight)
-        return _check_quadratic(model, X, y, sample_weight, alpha=np.array([weight * alpha * (1 - ratio)]))
+        return verify.check_quadratic(model, X, y, sample_weight, alpha=np.array([weight * alpha * (1 - ratio)]))
     B = np.atleast_2d(model.coef_).T.astype(np.longdouble)
     sums = _residual_sums(model, B, X, y, sample_weight)
     if sums is None:
@@ -65,7 +69,7 @@ def _weight_sum(X: Any, y: Any, sample_weight: Any) -> float:
 def _residual_sums(model: Any, B: Array, X: Any, y: Any, sample_weight: Any) -> _Sums | None:
     """Return the sums over the rows, in two passes; None if the intercept is not what the model says."""
     X, y, sample_weight = named_columns("verify", X, y, sample_weight)
-    rows = _plain_rows(model, X, _numbers(y), sample_weight)
+    rows = plain_rows(model, X, numbers_of(y), sample_weight)
     d, t = B.shape
     b = np.atleast_1d(np.asarray(model.intercept_, dtype=np.longdouble))
     if rows.y.shape[1] != t:
@@ -76,15 +80,18 @@ def _residual_sums(model: Any, B: Array, X: Any, y: Any, sample_weight: Any) -> 
     for Z, target, s in rows.chunks():
         W, x_sum, y_sum = W + s.sum(), x_sum + Z.T @ s, y_sum + s @ target
     x_mean, y_mean = (x_sum / W, y_sum / W) if model.fit_intercept else (0 * x_sum, 0 * y_sum)
-    cross, r_square, y_square = (np.zeros(shape, dtype=np.longdouble) for shape in ((d, t), t, t))
+    cross, r_square, y_square, spread = (np.zeros(shape, dtype=np.longdouble) for shape in ((d, t), t, t, d))
     for Z, target, s in rows.chunks():
         r = target - b - Z @ B
         weighted = s[:, None] * r
         cross, total = cross + Z.T @ weighted, total + weighted.sum(axis=0)
         r_square, y_square = r_square + (weighted * r).sum(axis=0), y_square + s @ (target - y_mean) ** 2
+        spread = spread + (Z * Z).T @ s
     if not model.fit_intercept:
         total = 0 * total
-    return _Sums(W, cross - np.outer(x_mean, total), total, r_square, y_square, _fingerprint(rows))
+    # Columns further off than this are centred before anything else is computed; constant ones do not count.
+    far = min(_FAR, float(np.sqrt((W * x_mean**2 / np.maximum(spread - W * x_mean**2, 1e-30 * spread)).max(initial=0))))
+    return _Sums(W, cross - np.outer(x_mean, total), total, r_square, y_square, far, fingerprint_of(rows))
 
 
 def _target(sums: _Sums, k: int) -> _Sums:
@@ -121,39 +128,54 @@ def _gap(model: Any, B: Array, sums: _Sums, alpha: float, ratio: float) -> tuple
     size = max(dual, 1e-8 * start)
     if start == 0 and primal == 0:
         return 0.0, _ROUNDING
-    return float((primal - dual) / size), _ROUNDING + float(_ROUNDING * start / size)
+    return float((primal - dual) / size), float(_ROUNDING * (1 + sums.far) * (1 + start / size))
 
 
 @np.errstate(all="ignore")
 def logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a LogisticRegression, with whatever penalty."""
-    ratio, constant = float(model.l1_ratio), model.solver == "liblinear"
-    if np.isinf(model.C) or (ratio == 0 and not constant):
+    if np.isinf(model.C) or (model.l1_ratio == 0 and model.solver != "liblinear"):
         return verify.logistic(model, X, y, sample_weight)
     X, y, sample_weight = named_columns("verify", X, y, sample_weight)
-    rows = verify._plain_rows(model, X, np.asarray([] if y is None else y).ravel(), sample_weight)
-    rows = rows._replace(y=verify._codes(model.classes_, rows.y))
-    K, fingerprint = len(model.classes_), verify._fingerprint(rows, model.classes_)
-    rows = rows._replace(weight=rows.weight * verify._class_weights(model.class_weight, model.classes_, rows)[rows.y])
-    W, b = np.asarray(model.coef_, dtype=np.longdouble), np.asarray(model.intercept_, dtype=np.longdouble)
-    if not model.fit_intercept and b.any():
+    rows = plain_rows(model, X, np.asarray([] if y is None else y).ravel(), sample_weight)
+    rows = rows._replace(y=codes_of(model.classes_, rows.y))
+    fingerprint = fingerprint_of(rows, model.classes_)
+    rows = rows._replace(weight=rows.weight * class_weights_of(model.class_weight, model.classes_, rows)[rows.y])
+    if not model.fit_intercept and np.any(model.intercept_):
         return Recheck(np.inf, 0.0, fingerprint)
-    free = model.fit_intercept and not constant
-    scores = np.concatenate([Z @ W.T for Z, _, _ in rows.chunks()]) + b
+    W, b = np.asarray(model.coef_, dtype=np.longdouble), np.asarray(model.intercept_, dtype=np.longdouble)
+    scores = np.concatenate([Z @ W.T for Z, _, _ in rows.chunks()])
+    value, rounding, far = _logistic_gap(model, rows, scores + b, W, b)
+    if model.fit_intercept:
+        # The intercept is stored to 53 digits: what its last one does to the value is rounding.
+        last = _EPSILON * (np.abs(b) + far)
+        rounding += abs(_logistic_gap(model, rows, scores + (b + last), W, b + last)[0] - value)
+    return Recheck(value, rounding, fingerprint)
+
+
+def _logistic_gap(model: Any, rows: Any, scores: Array, W: Array, b: Array) -> tuple[float, float, Array]:
+    """Return (P − D)/max(D, 1e-8·P₀), its rounding in a computation with 53 digits, and Σⱼ|x̄ⱼWⱼ| of each score."""
+    ratio, constant, K = float(model.l1_ratio), model.solver == "liblinear", len(model.classes_)
+    C, l2 = np.longdouble(model.C), 1 - ratio
     if K == 2:
         scores = np.column_stack([0 * scores[:, 0], scores[:, 0]])
-    loss, p = verify._loss(scores, rows), verify._probabilities(scores)
+    loss, p = verify.cross_entropy(scores, rows), verify.probabilities(scores)
     N = np.bincount(rows.y, rows.weight, K).astype(np.longdouble)
-    slopes, members = (np.zeros((K, W.shape[1]), dtype=np.longdouble) for _ in range(2))
+    slopes, members, noise = (np.zeros((K, W.shape[1]), dtype=np.longdouble) for _ in range(3))
     start, slope_sum = 0, rows.weight @ p - N
     for Z, t, s in rows.chunks():
         own = s[:, None] * np.eye(K)[t.astype(int)]
-        r = s[:, None] * p[start : start + len(s)] - own
+        part = slice(start, start + len(s))
+        r = s[:, None] * p[part] - own
+        # A score is off by its last digit; so then is the slope, in proportion to the curvature.
+        terms = (abs(Z) @ np.abs(W).T + np.abs(b)).max(axis=1, keepdims=True)
+        blur = np.abs(r) + s[:, None] * p[part] * (1 - p[part]) * terms
         start += len(s)
         slopes, members = slopes + (Z.T @ r).T, members + (Z.T @ own).T
+        noise = noise + ((Z * Z).T @ (blur * blur)).T
     entropy = loss - (rows.weight[:, None] * (p - np.eye(K)[rows.y]) * scores).sum()
-    if free:
-        centre = members.sum(axis=0) / N.sum()
+    centre = members.sum(axis=0) / N.sum()
+    if model.fit_intercept and not constant:
         slopes, members = slopes - np.outer(slope_sum, centre), members - np.outer(N, centre)
         mix = min(1, (slope_sum / (N + slope_sum)).max() * (1 + 1e-9))
         if mix > 0:  # with a constant distribution v, until the class sums are right
@@ -161,15 +183,17 @@ def logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
             v = v / v.sum()
             entropy = (1 - mix) * entropy - mix * N.sum() * (v * np.log(np.where(v > 0, v, 1))).sum()
             slopes = (1 - mix) * slopes - mix * members
+    far = np.abs(W * centre).sum(axis=1)
     if constant and model.fit_intercept:
         scaling = np.longdouble(model.intercept_scaling)
         slopes, W = np.column_stack([slopes, scaling * slope_sum]), np.column_stack([W, b / scaling])
-    steep = np.longdouble(model.C) * abs(slopes[1:] if K == 2 else slopes)
-    C, l2 = np.longdouble(model.C), 1 - ratio
+    steep = C * abs(slopes[1:] if K == 2 else slopes)
     primal = C * loss + ratio * abs(W).sum() + l2 * (W**2).sum() / 2
     dual = min(1, ratio / steep.max()) * C * entropy if steep.max() > 0 else C * entropy
     if l2 > 0:
         dual = max(dual, C * entropy - (np.maximum(steep - ratio, 0) ** 2).sum() / (2 * l2))
     size = max(dual, 1e-8 * C * N.sum() * np.log(K))
     rounding = 1e-13 + float(3e-13 * C * N.sum() * np.log(K) / size)
-    return Recheck(float((primal - dual) / size), rounding, fingerprint)
+    if ratio > 0:  # the multiple of the slopes that is feasible is known no better than the slopes
+        rounding += float(_BLUR * _EPSILON * C * np.sqrt(noise.max(initial=0)) / ratio * min(1, dual / size))
+    return float((primal - dual) / size), rounding, far

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..core.errors import VerificationError
 from ..core.verification import Recheck
 from ..data.sources import named_columns
-from .verify import Rows, _class_weights, _codes, _fingerprint, _numbers, _plain_rows
+from .verify_rows import Rows, class_weights_of, codes_of, fingerprint_of, numbers_of, plain_rows
 
 Array = NDArray[Any]
 
@@ -54,7 +54,7 @@ def linear_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 def linear_svr(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a LinearSVR."""
     X, y, sample_weight = named_columns("verify", X, y, sample_weight)
-    rows = _plain_rows(model, X, _numbers(y), sample_weight)
+    rows = plain_rows(model, X, numbers_of(y), sample_weight)
     cost = np.longdouble(model.C) * rows.weight.astype(np.longdouble)
     W, bias = _weights(model)
     t, epsilon = rows.y[:, 0].astype(np.longdouble), np.longdouble(model.epsilon)
@@ -69,7 +69,7 @@ def linear_svr(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     start_value = (cost * (at_zero * at_zero if squared else at_zero)).sum()
     linear = (t * beta - epsilon * abs(beta)).sum()
     value, rounding = _gap(rows, W[0], bias, loss, linear, beta, cost, edge, squared, True, start_value)
-    return Recheck(float(value), float(rounding), _fingerprint(rows))
+    return Recheck(float(value), float(rounding), fingerprint_of(rows))
 
 
 @np.errstate(all="ignore")
@@ -88,11 +88,11 @@ def perceptron(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 def _labelled_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Array, str, Array | None]:
     """Return the rows with their costs, the class codes, the checksum of the data, and which rows have weight."""
     X, y, sample_weight = named_columns("verify", X, y, sample_weight)
-    rows = _plain_rows(model, X, np.asarray([] if y is None else y).ravel(), sample_weight)
-    codes = _codes(model.classes_, rows.y)
+    rows = plain_rows(model, X, np.asarray([] if y is None else y).ravel(), sample_weight)
+    codes = codes_of(model.classes_, rows.y)
     rows = rows._replace(y=codes)
-    fingerprint = _fingerprint(rows, model.classes_)
-    weight = rows.weight * _class_weights(model.class_weight, model.classes_, rows)[codes]
+    fingerprint = fingerprint_of(rows, model.classes_)
+    weight = rows.weight * class_weights_of(model.class_weight, model.classes_, rows)[codes]
     return rows._replace(weight=weight), codes, fingerprint, _kept(sample_weight)
 
 

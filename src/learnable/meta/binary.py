@@ -120,21 +120,7 @@ class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def certificate_(self) -> Certificate:
         """The certificate of the binary model that is furthest from its tolerance; its fingerprint covers them all."""
         check_is_fitted(self, "estimators_")
-        own = [getattr(model, "certificate_", None) for model in self.estimators_]
-        certificates = [found for found in own if isinstance(found, Certificate) and found.kind != "none"]
-        if len(certificates) < len(own):
-            return Certificate("none", np.nan, 0.0)
-        worst = max(certificates, key=_distance)
-        bounds = [found.bound for found in certificates if found.bound is not None]
-        return Certificate(
-            worst.kind,
-            worst.value,
-            worst.tolerance,
-            max(bounds) if len(bounds) == len(certificates) else None,
-            sum(found.n_iter for found in certificates),
-            sum(found.seconds for found in certificates),
-            combined_fingerprint([found.fingerprint for found in certificates], self.classes_),
-        )
+        return combined_certificate(self.estimators_, self.classes_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimators_")
@@ -188,6 +174,25 @@ def confidence(model: Any, X: Any) -> Array:
     if hasattr(model, "predict_proba"):
         return np.asarray(model.predict_proba(X), dtype=np.float64)[:, 1] - 0.5
     return np.asarray(model.predict(X), dtype=np.float64).ravel() - 0.5
+
+
+def combined_certificate(models: Sequence[Any], classes: NDArray[Any]) -> Certificate:
+    """Return what models prove together: the certificate furthest from its tolerance; `none` if one has none."""
+    own = [getattr(model, "certificate_", None) for model in models]
+    certificates = [found for found in own if isinstance(found, Certificate) and found.kind != "none"]
+    if len(certificates) < len(own):
+        return Certificate("none", np.nan, 0.0)
+    worst = max(certificates, key=_distance)
+    bounds = [found.bound for found in certificates if found.bound is not None]
+    return Certificate(
+        worst.kind,
+        worst.value,
+        worst.tolerance,
+        max(bounds) if len(bounds) == len(certificates) else None,
+        sum(found.n_iter for found in certificates),
+        sum(found.seconds for found in certificates),
+        combined_fingerprint([found.fingerprint for found in certificates], classes),
+    )
 
 
 def combined_fingerprint(fingerprints: Sequence[str], classes: NDArray[Any]) -> str:

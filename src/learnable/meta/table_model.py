@@ -25,7 +25,7 @@ from ..data.encoded import encode_external
 from ..data.encoder import TableEncoder
 from ..data.encoder_input import read_whole
 from ..data.frames import take_named_columns
-from ..data.sources import is_external, open_files, rowwise
+from ..data.sources import NamedScore, is_external, open_files, rowwise
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -188,13 +188,16 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`.
+            As in `fit`. Large files are read piece by piece where the score is R² or the accuracy.
 
         Returns
         -------
         float
             The score.
         """
+        check_is_fitted(self)
+        if self._stays_outside(X) and type(self.model_).score is NamedScore.score:
+            return NamedScore.score(self, X, y, sample_weight)  # type: ignore[arg-type]  # piece by piece
         owner = type(self).__name__
         X, y, sample_weight = take_named_columns(owner, *read_whole(owner, X, y, sample_weight))
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}

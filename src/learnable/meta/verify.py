@@ -8,52 +8,88 @@ a model with such columns is verified on the rows in their order.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 
 from ..core.errors import DataError, VerificationError
 from ..core.registry import REGISTRY, registered_name, resolve
 from ..core.verification import Recheck
+from ..data.dask_blocks import is_dask
+from ..data.encoded import encode_external, encoded_by
 from ..data.encoder_input import read_whole
 from ..data.frames import take_named_columns
+from ..data.sources import pieces_of
 
 #: Two features agree when they differ by no more than this share of the larger: sums in another order do.
 _ROUNDING = 1e-9
 
 
 def table_model(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
-    """Recompute the certificate of a TableModel."""
+    """Recompute the certificate of a TableModel; large files are read piece by piece."""
     name = registered_name(type(model.model_))
     checker = REGISTRY[name].checker if name else None
     if checker is None:
         raise VerificationError(f"verify: {type(model.model_).__name__} is not a model of this library.")
-    X, y, sample_weight = take_named_columns("verify", *read_whole("verify", X, y, sample_weight))
-    encoder, fresh = model.encoder_, clone(model.encoder_)
+    outside = not is_dask(X) and model._stays_outside(X)
+    encode = _encode_files if outside else _encode_table
     try:
-        table = encoder._open(X)
-        stored = encoder._encode(table, first_row=0)
-        again = fresh._fit_table(table, y, sample_weight)._encode(table, first_row=0)
+        fresh, stored, again, y, sample_weight = encode(model, X, y, sample_weight)
+        names, names_again = (e.get_feature_names_out() for e in (model.encoder_, fresh))
+        where = _differing_names(names, names_again)
+        if where is None:
+            where = _differing_numbers(names, *((_pieces(s) if outside else [s]) for s in (stored, again)))
     except DataError as error:
         raise VerificationError(f"verify: the data are not the table of the fit: {error}") from error
     found: Recheck = resolve(checker)(model.model_, stored, y, sample_weight)
-    names, names_again = (e.get_feature_names_out() for e in (encoder, fresh))
-    where = _difference(names, names_again, stored, again)
     if where is None:
         return found
     return found._replace(fingerprint=f"{found.fingerprint}, but these rows give another encoder: {where}")
 
 
-def _difference(names: NDArray[Any], names_again: NDArray[Any], stored: Any, again: Any) -> str | None:
-    """Say where two encodings of the same rows differ; None if nowhere."""
-    if not np.array_equal(names, names_again):
-        odd = sorted(set(names.tolist()) ^ set(names_again.tolist()))
-        return f"the feature {odd[0]!r} is in one of them" if odd else "the features are in another order"
-    size = np.asarray(abs(stored).max(axis=0).todense() if sp.issparse(stored) else abs(stored).max(axis=0)).ravel()
-    gap = abs(stored - again).max(axis=0)
-    gap = np.asarray(gap.todense() if sp.issparse(gap) else gap).ravel()
+def _encode_table(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, ...]:
+    """Return an encoder fitted again, the features of the stored one and of it, y and the weights."""
+    X, y, sample_weight = take_named_columns("verify", *read_whole("verify", X, y, sample_weight))
+    table, fresh = model.encoder_._open(X), clone(model.encoder_)
+    stored = model.encoder_._encode(table, first_row=0)
+    again = fresh._fit_table(table, y, sample_weight)._encode(table, first_row=0)
+    return fresh, stored, again, y, sample_weight
+
+
+def _encode_files(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, ...]:
+    """Return the same for files, which stay where they are: the features are computed whenever they are read."""
+    fresh, again, y, sample_weight = encode_external(
+        "verify", model.encoder_, X, y, sample_weight, classes=is_classifier(model.model_)
+    )
+    return fresh, encoded_by(model.encoder_, again), again, y, sample_weight
+
+
+def _pieces(files: Any) -> Iterator[Any]:
+    return pieces_of("verify", files, [])
+
+
+def _differing_names(names: NDArray[Any], names_again: NDArray[Any]) -> str | None:
+    """Say where the features of two encoders differ; None if nowhere."""
+    if np.array_equal(names, names_again):
+        return None
+    odd = sorted(set(names.tolist()) ^ set(names_again.tolist()))
+    return f"the feature {odd[0]!r} is in one of them" if odd else "the features are in another order"
+
+
+def _differing_numbers(names: NDArray[Any], stored: Iterable[Any], again: Iterable[Any]) -> str | None:
+    """Say where two encodings of the same rows, given in pieces, differ; None if nowhere."""
+    size = gap = np.zeros(len(names))
+    for one, other in zip(stored, again, strict=True):
+        size, gap = np.maximum(size, _largest(one)), np.maximum(gap, _largest(one - other))
     wrong = ~(gap <= _ROUNDING * size)
     return f"the feature {names[int(np.argmax(wrong))]!r} differs by {gap[wrong][0]:.2g}" if wrong.any() else None
+
+
+def _largest(X: Any) -> NDArray[np.float64]:
+    """Return the largest absolute value of every column."""
+    largest = abs(X).max(axis=0)
+    return np.asarray(largest.todense() if sp.issparse(largest) else largest, dtype=np.float64).ravel()

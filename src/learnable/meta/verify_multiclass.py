@@ -6,6 +6,7 @@ checker of the binary model, which shares no code with its fit, recomputes its c
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
 
@@ -53,23 +54,32 @@ def _check_all(
     weight: Any,
     problems: list[tuple[str, NDArray[np.bool_], NDArray[np.bool_]]],
 ) -> Recheck:
-    recorded: Certificate = model.certificate_
     if len(problems) != len(model.estimators_):
         raise VerificationError(f"verify: {len(problems)} models are needed; this one has {len(model.estimators_)}.")
-    verdicts: list[Verdict] = []
-    fingerprints, wrong = [], []
+    members = []
     for inner, (which, rows, positive) in zip(model.estimators_, problems, strict=True):
         if not (positive.any() and not positive.all()):
             raise VerificationError(f"verify: the data lack a class of the model {which}.")
         part = np.flatnonzero(rows)
-        verdict = verify(inner, take_rows(X, part), positive.astype(np.int64), None if weight is None else weight[part])
+        table = take_rows(X, part), positive.astype(np.int64), None if weight is None else weight[part]
+        members.append((which, inner, *table))
+    found = sorted(set(labels.tolist())) if labels.size else []
+    wrong = [] if found == sorted(model.classes_.tolist()) else [f"the data have the labels {found[:10]}"]
+    return check_members(model.certificate_, members, model.classes_, wrong)
+
+
+def check_members(
+    recorded: Certificate, members: Iterable[tuple[str, Any, Any, Any, Any]], classes: NDArray[Any], wrong: list[str]
+) -> Recheck:
+    """Have each member (its name, model, X, y and weights) checked, and compare with the certificate of them all."""
+    verdicts: list[Verdict] = []
+    fingerprints, wrong = [], list(wrong)
+    for which, inner, X, y, weight in members:
+        verdict = verify(inner, X, y, weight)
         verdicts.append(verdict)
         fingerprints.append(inner.certificate_.fingerprint)
         wrong += [f"the model {which}: {reason}" for reason in verdict.reasons]
-    found = sorted(set(labels.tolist())) if labels.size else []
-    if found != sorted(model.classes_.tolist()):
-        wrong.append(f"the data have the labels {found[:10]}")
-    fingerprint = combined_fingerprint(fingerprints, model.classes_)
+    fingerprint = combined_fingerprint(fingerprints, classes)
     if wrong:
         return Recheck(np.inf, 0.0, f"{fingerprint}, but {wrong[0]}")
     # Each value agrees with its own record; the one that the record of all of them shows is the one to compare.

@@ -65,10 +65,10 @@ def render(record: dict[str, Any]) -> str:
     """
     _check(record)
     tidy = _tidy(record)
-    template = _template()
+    page_template = template()
     page = ""
     for limits in _LIMITS:
-        page = template.render(_view(tidy, limits))
+        page = page_template.render(_view(tidy, limits))
         if len(page.encode()) <= MOST_BYTES:
             break
     return page
@@ -100,7 +100,8 @@ def _tidy(value: Any) -> Any:
 
 
 @cache
-def _template() -> Template:
+def template() -> Template:
+    """Return the page's template, compiled once; who calls it before there is anything to show has it ready then."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError as error:

@@ -19,7 +19,7 @@ _CLAIMS: Final = {
     "gap": ("The objective is at most ", " (relative) above the best value possible."),
     "stationarity": ("The gradient at the solution vanishes up to ", " (relative)."),
     "ascent": ("One more step would raise the objective by ", " (relative): a local optimum."),
-    "greedy": ("The share of splits that are not the best of their candidates is ", "."),
+    "greedy": ("No split falls short of the best of its candidates by more than ", "."),
     "chain": ("R-hat, which compares the chains with each other, exceeds one by ", "."),
     "bellman": ("One more backup would change the values by ", "."),
 }

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..core.jit import kernel
 
 Array = NDArray[np.float64]
+_TILE = 4096
 Index = NDArray[np.uint32] | NDArray[np.uint64]  # unsigned: no test for negative indices in the loop
 
 
@@ -182,32 +183,86 @@ def sparse_products_with(data: Array, indices: Index, indptr: Index, v: Array, o
 
 
 @kernel
-def column_moments(X: Array, weight: Array, mean: Array, square: Array) -> None:
-    """OUT mean (d,) and Σ s(x − mean)² (d,) of columns that lie as rows (d, n)."""
-    d, n = X.shape
-    total = 0.0
-    for i in range(n):
-        total += weight[i]
-    for j in range(d):
-        column = X[j]
-        first = column[0]
-        s = 0.0
-        for i in range(n):
-            s += weight[i] * (column[i] - first)
-        m = first + s / total
-        q = 0.0
-        for i in range(n):
-            q += weight[i] * (column[i] - m) ** 2
-        mean[j], square[j] = m, q
+def sparse_column_sums(data: Array, indices: Index, indptr: Index, v: Array, out: Array) -> None:
+    """OUT out (2, d) = Xᵀv and the sums of squares of CSC columns."""
+    for j in range(out.shape[1]):
+        total = 0.0
+        square = 0.0
+        for p in range(indptr[j], indptr[j + 1]):
+            total += data[p] * v[indices[p]]
+            square += data[p] * data[p]
+        out[0, j], out[1, j] = total, square
 
 
 @kernel
-def row_moments(X: Array, weight: Array, shift: Array, first: Array, second: Array) -> None:
-    """OUT first (d,) += Σ s(x − shift), second (d,) += Σ s(x − shift)², over C-contiguous rows."""
+def column_sums(X: Array, weight: Array, targets: Array, shift: Array, sums: Array) -> None:
+    """OUT sums (k, 2 + t) += Σ s(x − shift), Σ s(x − shift)² and Σ (x − shift)v of columns that lie as rows (k, n).
+
+    In tiles of rows, so that weights (n,) and targets v (t, n) stay in the cache.
+    """
+    k, n = X.shape
+    for start in range(0, n, _TILE):
+        stop = min(n, start + _TILE)
+        s = weight[start:stop]
+        for j in range(k):
+            x = X[j, start:stop]
+            c = shift[j]
+            first = 0.0
+            second = 0.0
+            for i in range(x.size):
+                moved = x[i] - c
+                first += s[i] * moved
+                second += s[i] * moved * moved
+            sums[j, 0] += first
+            sums[j, 1] += second
+            for t in range(targets.shape[0]):
+                v = targets[t, start:stop]
+                total = 0.0
+                for i in range(x.size):
+                    total += (x[i] - c) * v[i]
+                sums[j, 2 + t] += total
+
+
+@kernel
+def row_sums(X: Array, weight: Array, targets: Array, shift: Array, sums: Array) -> None:
+    """OUT sums (2 + t, d) +=: the same of C-contiguous rows (n, d)."""
     n, d = X.shape
     for i in range(n):
         row, s = X[i], weight[i]
+        first, second = sums[0], sums[1]
         for j in range(d):
-            x = row[j] - shift[j]
-            first[j] += s * x
-            second[j] += s * x * x
+            moved = row[j] - shift[j]
+            first[j] += s * moved
+            second[j] += s * moved * moved
+        for t in range(targets.shape[0]):
+            v, out = targets[t, i], sums[2 + t]
+            for j in range(d):
+                out[j] += (row[j] - shift[j]) * v
+
+
+@kernel
+def column_dots(X: Array, vectors: Array, out: Array) -> None:
+    """OUT out (k, t) += Xv of columns that lie as rows (k, n), for vectors (t, n), in tiles of rows."""
+    k, n = X.shape
+    for start in range(0, n, _TILE):
+        stop = min(n, start + _TILE)
+        for t in range(vectors.shape[0]):
+            v = vectors[t, start:stop]
+            for j in range(k):
+                x = X[j, start:stop]
+                total = 0.0
+                for i in range(x.size):
+                    total += x[i] * v[i]
+                out[j, t] += total
+
+
+@kernel
+def row_dots(X: Array, vectors: Array, out: Array) -> None:
+    """OUT out (t, d) += Xᵀv of C-contiguous rows (n, d)."""
+    n, d = X.shape
+    for i in range(n):
+        row = X[i]
+        for t in range(vectors.shape[0]):
+            v, total = vectors[t, i], out[t]
+            for j in range(d):
+                total[j] += v * row[j]

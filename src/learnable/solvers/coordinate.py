@@ -25,18 +25,18 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from ..core.errors import DataError, ParameterError
 from ..core.run import Progress, no_progress
 from ..core.threads import one_thread_blas
 from ._coordinate_kernels import gram_epochs, gram_row_epochs, gram_step
+from .coordinate_steps import extrapolate, row_norms
 from .problem import Solution
 
 Array = NDArray[np.float64]
 
 _BATCH = 5  # epochs between two looks at the gap; also the number of differences that are combined
-_MOST_NEWTON = 3000  # coefficients on the support for which a Newton step is tried
+_NOISE = 1e-13  # share of P below which a gap that does not fall is rounding
 FLOOR = 1e-8  # share of P₀ below which the optimum is not asked to be known relatively
 
 
@@ -77,7 +77,7 @@ def duality_gap(W: Array, gradient: Array, residual_square: float, penalty: Pena
     along = (W * gradient).sum(axis=1)  # Wⱼ·Aⱼᵀr
     square = norm * norm
     reduced = gradient - l2[:, None] * W
-    size = reduced[:, 0] if positive else _row_norms(reduced)
+    size = reduced[:, 0] if positive else row_norms(reduced)
     total = residual_square + float(l2 @ square)
     primal = 0.5 * total + float(l1 @ norm)
     fit = residual_square + float(along.sum())  # b·r
@@ -87,14 +87,10 @@ def duality_gap(W: Array, gradient: Array, residual_square: float, penalty: Pena
     slack = l1 * norm - tau * (along - l2 * square)
     gap = 0.5 * (1.0 - tau) ** 2 * total + float(np.maximum(slack, 0.0).sum())
     if l2.size and l2.min() > 0:
-        raw = gradient[:, 0] if positive else _row_norms(gradient)
+        raw = gradient[:, 0] if positive else row_norms(gradient)
         free = np.maximum(raw - l1, 0.0) ** 2 / (2.0 * l2) + l1 * norm + 0.5 * l2 * square - along
         gap = min(gap, float(np.maximum(free, 0.0).sum()))
     return Gap(primal, gap, tau, size)
-
-
-def _row_norms(rows: Array) -> Array:
-    return np.asarray(np.abs(rows[:, 0]) if rows.shape[1] == 1 else np.sqrt((rows * rows).sum(axis=1)))
 
 
 class Quadratic(Protocol):
@@ -126,7 +122,7 @@ class Quadratic(Protocol):
 
 
 class GramQuadratic:
-    """The quadratic by G = AᵀA and C = Aᵀb: no rows are needed any more."""
+    """The quadratic by G = AᵀA and C = Aᵀb: no rows are needed any more. G may have room for more columns."""
 
     def __init__(self, gram: Array, cross: Array, square: float, W: Array | None = None) -> None:
         self.G, self.C, self.square = gram, cross, square
@@ -192,7 +188,7 @@ def descend(
     progress : callable
         Called as `progress(epochs, relative gap)`; True stops.
     """
-    n_epochs, stuck = 0, 0
+    n_epochs, stuck, best = 0, 0, np.inf
     base = 0.5 * model.square
     while True:
         gap = duality_gap(model.W, model.gradient(), model.residual_square(), penalty)
@@ -208,71 +204,11 @@ def descend(
             if largest <= 1e-32 * base:
                 break
         n_epochs += len(iterates) - 1
-        stuck = stuck + 1 if largest <= 1e-30 * base else 0  # rounding: nothing moves any more
+        # Rounding: nothing moves any more, or the gap is that of rounding and does not fall.
+        still = largest <= 1e-30 * base or (gap.gap > 0.9 * best and gap.gap <= _NOISE * gap.primal)
+        stuck, best = stuck + 1 if still else 0, min(best, gap.gap)
         if len(iterates) == _BATCH + 1:
-            _extrapolate(model, penalty, iterates)
-
-
-def _objective(model: Quadratic, penalty: Penalty) -> float:
-    norm = _row_norms(model.W)
-    return 0.5 * (model.residual_square() + float(penalty.l2 @ (norm * norm))) + float(penalty.l1 @ norm)
-
-
-def _extrapolate(model: Quadratic, penalty: Penalty, iterates: list[Array]) -> None:
-    """Move to a Newton or Anderson point if that lowers P."""
-    here = _objective(model, penalty)
-    kept = model.W.copy(), model.held.copy()
-    for candidate in (_newton_point, _anderson_point):
-        point = candidate(model, penalty, iterates)
-        if point is None or not np.isfinite(point).all():
-            continue
-        model.move(point)
-        if _objective(model, penalty) < here:
-            return
-        model.W[:], model.held[:] = kept
-
-
-def _newton_point(model: Quadratic, penalty: Penalty, iterates: list[Array]) -> Array | None:
-    """Return the minimiser of P over the support with its signs fixed; coefficients that would change sign become 0."""
-    W = iterates[-1]
-    support = np.flatnonzero(W.any(axis=1))
-    settled = len(support) and np.array_equal(iterates[-3] != 0, W != 0)
-    if W.shape[1] > 1 or not settled or len(support) > _MOST_NEWTON:
-        return None
-    H = model.curvature(support)
-    if H is None:
-        return None
-    l1, l2, _ = penalty.at(support)
-    w, sign = W[support, 0], np.sign(W[support, 0])
-    H.flat[:: len(H) + 1] += l2
-    scale = 1.0 / np.sqrt(np.maximum(H.diagonal(), 1e-300))
-    slope = model.gradient()[support, 0] - l2 * w - l1 * sign
-    _, step, info = lapack.dposv(H * np.outer(scale, scale), scale * slope, lower=1, overwrite_a=1)
-    if info != 0:
-        return None
-    new = w + scale * step
-    point = np.zeros_like(W)
-    point[support, 0] = np.where(new * sign > 0, new, 0.0)
-    return point
-
-
-def _anderson_point(model: Quadratic, penalty: Penalty, iterates: list[Array]) -> Array | None:
-    """Return the combination of iterates, with weights that sum to one, whose differences are shortest."""
-    points = np.stack([iterate.ravel() for iterate in iterates])
-    differences = np.diff(points, axis=0)
-    products = differences @ differences.T
-    trace = products.trace()
-    if not trace > 0:
-        return None
-    try:
-        weights = np.linalg.solve(products + 1e-12 * trace * np.eye(len(products)), np.ones(len(products)))
-    except np.linalg.LinAlgError:
-        return None
-    total = weights.sum()
-    if not np.isfinite(total) or total == 0:
-        return None
-    point = ((weights / total) @ points[1:]).reshape(model.W.shape)
-    return np.asarray(np.maximum(point, 0.0) if penalty.positive else point)
+            extrapolate(model, penalty, iterates)
 
 
 @one_thread_blas()

@@ -23,27 +23,33 @@ from ..core.run import Progress, no_progress
 from ..core.threads import one_thread_blas
 from ..data.blocks import Blocks
 from .coordinate import FLOOR, Gap, Penalty, Quadratic, descend, duality_gap
-from .coordinate_designs import DenseDesign, Design, MomentDesign, SparseDesign
+from .coordinate_dense import DenseDesign
+from .coordinate_designs import Design, MomentDesign, SparseDesign
 from .moments import centred_moments
 
 Array = NDArray[np.float64]
 
-_FIRST = 100  # columns of the first working set
+_FIRST, _FIRST_SHARE = 100, 100  # columns of the first working set, at least, and as a share of all
+_GROWTH = 0.5  # times the working set that may enter at once
+_SPARE = 1.25  # columns a coefficient that is not zero
 _INNER = 0.2  # share of the tolerance to which the working problem is solved in the end
-_EARLY = 0.02  # share of the gap to which it is solved before that
+_EARLY = 0.05  # share of the gap to which it is solved before that
 _MOST_ROUNDS = 200
-_TALL = 4  # rows a column from which one pass for all second moments is cheaper than passes for working sets
-_MOST_MOMENTS = 1500  # columns
+_MOST_MOMENTS = 32  # columns for which one pass for all second moments is cheaper than passes for working sets
+_ROUGH = 0.01  # gap to which a problem with few of the rows is solved
+_CLOSE = 0.8  # share of λ₁ from which its columns are taken over
 
 
 def design_of(blocks: Blocks, *, intercept: bool = True, n_jobs: int | None = None) -> Design:
     """Return the design that suits the shape: moments of tall tables and of those beyond memory, else the rows."""
     n, d = blocks.n_rows, blocks.n_columns
-    if not blocks.in_memory or (not blocks.sparse and n >= _TALL * d and d <= _MOST_MOMENTS):
+    if not blocks.in_memory or (not blocks.sparse and d <= min(n, _MOST_MOMENTS)):
         return MomentDesign(centred_moments(blocks, intercept=intercept, n_jobs=n_jobs))
     X, y, weight = blocks.joined()
-    of_rows = SparseDesign if blocks.sparse else DenseDesign
-    return of_rows(X, np.asarray(y), weight, intercept=intercept, n_jobs=n_jobs)
+    if blocks.sparse:
+        X = X if blocks.by_columns is None else blocks.by_columns
+        return SparseDesign(X, np.asarray(y), weight, intercept=intercept, n_jobs=n_jobs)
+    return DenseDesign(X, np.asarray(y), weight, intercept=intercept, n_jobs=n_jobs)
 
 
 class SparseFit(NamedTuple):
@@ -71,7 +77,10 @@ class WorkingSet:
         elif start is not None:
             first = np.flatnonzero(start.any(axis=1) & (design.norm > 0))
         self._add(first, None if start is None else start[first])
-        self.gradient, self.square = design.residual(self.model, self.columns)
+        if start is None:
+            self.gradient, self.square = design.cross.copy(), design.square
+        else:
+            self.gradient, self.square = design.residual(self.model, self.columns)
 
     def coefficients(self) -> Array:
         """Return W of all columns."""
@@ -89,6 +98,8 @@ class WorkingSet:
         norm = np.sqrt(design.norm + penalty.l2)
         alive = design.norm > 0
         strong = self._strong_columns(penalty)
+        if strong is None and not len(self.columns):
+            strong = self._rough_columns(penalty)
         n_epochs, stopped, stalled = 0, False, 0
         for _ in range(_MOST_ROUNDS):
             W = self.coefficients()
@@ -132,6 +143,17 @@ class WorkingSet:
         size = np.sqrt((reduced * reduced).sum(axis=1))
         return np.asarray(size >= 2.0 * penalty.l1 - self.last_l1)
 
+    def _rough_columns(self, penalty: Penalty) -> NDArray[np.bool_] | None:
+        """Return the columns that matter to the problem with few of the rows, where there are many."""
+        few = self.design.thinned()
+        if few is None:
+            return None
+        share = few.weight / self.design.weight
+        rough = Penalty(share * penalty.l1, share * penalty.l2, penalty.positive)
+        solver = WorkingSet(few)
+        found = solver.solve(rough, tol=_ROUGH)
+        return np.asarray(found.W.any(axis=1) | (found.gap.size >= _CLOSE * rough.l1))
+
     def _choose(
         self, gap: Gap, penalty: Penalty, norm: Array, alive: NDArray[np.bool_], strong: NDArray[np.bool_] | None
     ) -> NDArray[np.intp]:
@@ -142,8 +164,8 @@ class WorkingSet:
         support = int(np.count_nonzero(self.model.W.any(axis=1)))  # type: ignore[union-attr]
         size, l1 = gap.size[outside], penalty.l1[outside]
         wrong = int(np.count_nonzero(size > l1))
-        present = len(self.columns)
-        number = max(max(_FIRST, 2 * support) - present, min(wrong, max(_FIRST, present)))
+        present, first = len(self.columns), max(_FIRST, len(alive) // _FIRST_SHARE)
+        number = max(max(first, int(_SPARE * support)) - present, min(wrong, max(first, int(_GROWTH * present))))
         if number >= len(outside):
             return outside
         distance = (l1 - gap.tau * size) / norm[outside]

@@ -18,7 +18,7 @@ Reference: I. Goodfellow, Y. Bengio and A. Courville, Deep Learning, 2016, chapt
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -30,7 +30,7 @@ from .clipping import Clip
 from .objective import ALL_ROWS, Objective, Recorder, is_whole
 from .problem import Solution
 from .steps import FROM_ZERO, POSITIVE, Checked, Now, StepRule
-from .stochastic import Batches
+from .stochastic import Batches, Rows
 
 Array = NDArray[np.float64]
 
@@ -53,6 +53,10 @@ class Update(Protocol):
     def move(self, x: Array, state: State, g: Array, rate: float) -> tuple[Array, State]:
         """Return the next point and state."""
         ...
+
+
+#: (x, updates so far, generator) ↦ x after an epoch of mini-batches, the mean of its iterates, and the last step.
+Leap = Callable[[Array, int, np.random.Generator], tuple[Array, Array, float]]
 
 
 class _AtThePoint(Checked):
@@ -233,6 +237,7 @@ def descend(
     batches: Batches | None = None,
     generator: np.random.Generator | None = None,
     average: bool = False,
+    leap: Leap | None = None,
     tol: float = 1e-8,
     max_iter: int = 1000,
 ) -> Solution:
@@ -240,7 +245,7 @@ def descend(
 
     An iteration is one update, or with batches one epoch; after each the whole function is evaluated for the trace and
     the stop. The point returned is the last one if it reached `tol`, else the one with the lowest value or, with
-    `average`, the mean of all iterates.
+    `average`, the mean of all iterates. A problem that can make all updates of an epoch at once says so by `leap`.
     """
     x, now = x0, objective.evaluate(x0)
     best = reached = (x, now)
@@ -250,7 +255,11 @@ def descend(
     stop, n_iter, rate = recorder.add(x, now, 0.0), 0, 0.0
     while not stop and now.measure > tol and n_iter < max_iter:
         before = x
-        for rows in batches.epoch(random) if batches is not None else (ALL_ROWS,):
+        if leap is not None and batches is not None:
+            x, mean, rate = leap(x, state.t, random)
+            recorder.average(mean, batches.per_epoch)
+            state = state._replace(t=state.t + batches.per_epoch)
+        for rows in _steps(batches, random) if leap is None else ():
             at = update.look(x, state)
             g = now.gradient if at is x and is_whole(rows) else objective.gradient(at, rows)
             g = g if clip is None else clip(g)
@@ -274,6 +283,11 @@ def descend(
     if average and not arrived and n_iter and np.isfinite(mean := recorder.trace(x).mean).all():
         x, now = mean, objective.evaluate(mean)
     return Solution(x, now.value, now.gradient, now.measure, n_iter, now.measure <= tol)
+
+
+def _steps(batches: Batches | None, random: np.random.Generator) -> Iterator[Rows]:
+    """Yield the rows of every update of one iteration."""
+    return iter((ALL_ROWS,)) if batches is None else batches.epoch(random)
 
 
 def _along(objective: Objective, x: Array, g: Array) -> Callable[[float], float]:

@@ -63,10 +63,15 @@ class Batches:
         b = self.batch_size
         if b == self.n_rows:
             yield slice(None)
-            return
-        order = generator.permutation(self.n_rows) if self.shuffle else None
-        for start in range(0, b * self.per_epoch, b):
-            yield slice(start, start + b) if order is None else np.sort(order[start : start + b])
+        elif self.shuffle:
+            yield from self.row_numbers(generator)
+        else:
+            yield from (slice(start, start + b) for start in range(0, b * self.per_epoch, b))
+
+    def row_numbers(self, generator: np.random.Generator) -> NDArray[np.int64]:
+        """Return the same batches of one epoch as an array (⌊n/b⌋, b) of row numbers."""
+        order = generator.permutation(self.n_rows) if self.shuffle else np.arange(self.n_rows)
+        return np.sort(order[: self.batch_size * self.per_epoch].reshape(-1, self.batch_size), axis=1)
 
 
 def generator_of(owner: str, random_state: Any) -> np.random.Generator:

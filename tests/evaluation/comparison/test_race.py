@@ -58,8 +58,8 @@ def test_what_was_reported_before_a_failure_is_kept(server):
 
 
 def test_a_job_is_killed_at_its_limit(server):
-    outcome = server.run(job("sleep", seconds=600), seconds=0.5)
-    assert outcome.status == "timeout" and "0.5 s" in outcome.reason
+    outcome = server.run(job("sleep", seconds=600), seconds=5)
+    assert outcome.status == "timeout" and "5 s" in outcome.reason
     with pytest.raises(ProcessLookupError):
         os.kill(outcome.messages[0], 0)
 
@@ -69,8 +69,10 @@ def test_a_job_leads_its_own_session_and_ignores_ctrl_c(server):
 
 
 def test_an_interrupt_ends_the_job(server):
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
-    outcome = server.run(job("sleep", seconds=600))
+    def interrupt(_):  # only once the job runs, however slowly it came up
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    outcome = server.run(job("sleep", seconds=600), on_message=interrupt)
     assert outcome.status == "interrupted"
     with pytest.raises(ProcessLookupError):
         os.kill(outcome.messages[0], 0)

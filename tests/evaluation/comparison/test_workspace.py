@@ -9,7 +9,27 @@ from tests.evaluation.comparison.tables import numbers
 from learnable.core.errors import DataError
 from learnable.data.encoder import TableEncoder
 from learnable.evaluation.comparison.folder import remove_all, temporary_folder
-from learnable.evaluation.comparison.workspace import encode_splits, read_names, read_split, write_problem
+from learnable.evaluation.comparison.workspace import (
+    encode_splits,
+    keep_fitted,
+    read_names,
+    read_split,
+    take_fitted,
+    write_problem,
+)
+
+
+def test_a_fitted_model_is_left_for_a_later_job(tmp_path):
+    name = "Ridge (alpha=1) / ../odd"
+    assert take_fitted(tmp_path, name) is None
+    keep_fitted(tmp_path, name, {"coef": [1.0]})
+    assert take_fitted(tmp_path, name) == {"coef": [1.0]}
+    assert take_fitted(tmp_path, "another") is None
+    keep_fitted(tmp_path, "local", lambda: 0)  # cannot travel
+    assert take_fitted(tmp_path, "local") is None
+    for file in tmp_path.iterdir():
+        file.write_bytes(b"half")
+    assert take_fitted(tmp_path, name) is None
 
 
 def prepared(folder, table, y, split):

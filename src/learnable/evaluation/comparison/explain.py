@@ -14,7 +14,7 @@ from ..importance import permutation_importance
 from .candidates import Candidate
 from .measures import Measure, ranking_measure
 from .record import plain
-from .workspace import FINAL, Report, read_names, read_rows, read_split
+from .workspace import FINAL, Report, read_names, read_rows, read_split, take_fitted
 
 _MOST_ROWS: Final = 3000
 _MOST_TRAINING_ROWS: Final = 10_000
@@ -40,7 +40,9 @@ def explain_candidate(
     where = Path(folder)
     data, measure = read_split(where, FINAL), ranking_measure(task, metric)
     rng = np.random.default_rng(seed)
-    model = candidate.build(seed).fit(data.X_train, data.y_train)
+    model = take_fitted(where, candidate.name)
+    if model is None:
+        model = candidate.build(seed).fit(data.X_train, data.y_train)
     rows = _some(len(data.y_test), min(_MOST_ROWS, max(50, _MOST_NUMBERS // max(data.X_test.shape[1], 1))), rng)
     report(
         {

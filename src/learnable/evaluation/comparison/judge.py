@@ -25,7 +25,7 @@ from .candidates import Candidate
 from .measures import Measure, Prediction, measure_all, predict_rows, ranking_measure
 from .record import plain
 from .scoring import certificate_of
-from .workspace import FINAL, Report, read_names, read_split
+from .workspace import FINAL, Report, keep_fitted, read_names, read_split
 
 Array = NDArray[np.float64]
 
@@ -67,6 +67,8 @@ def judge_candidate(
     details["coefficients"] = coefficients(model, read_names(Path(folder), FINAL)[0], classes, level)
     details["certificate"] = certificate_of(model)
     report({"details": plain(details)})
+    if max_seconds is None:
+        keep_fitted(Path(folder), candidate.name, model)
 
 
 def holdout_interval(measure: Measure, y: NDArray[Any], prediction: Prediction, level: float, seed: int) -> Interval:

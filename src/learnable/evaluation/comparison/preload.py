@@ -29,7 +29,7 @@ def prepare() -> None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for _ in warm_models(sparse=False):
+        for _ in warm_models(sparse=False, single=False):  # encoded tables are float64
             pass
 
 

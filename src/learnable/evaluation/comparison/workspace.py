@@ -6,8 +6,11 @@ from 0; the split called "final" has all training rows on one side and the hold-
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import os
+import pickle
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -74,6 +77,25 @@ def read_names(folder: Path, split: str) -> tuple[list[str], list[str]]:
     """Return the names of the encoded columns of a split, and the input column that each comes from."""
     document = json.loads((folder / f"{split}.names.json").read_text(encoding="utf-8"))
     return document["names"], document["sources"]
+
+
+def keep_fitted(folder: Path, name: str, model: Any) -> None:
+    """Leave a fitted model for a later job, so that it need not be fitted again; one that cannot travel is dropped."""
+    path = _fitted_file(folder, name)
+    with contextlib.suppress(Exception):
+        path.with_suffix(".part").write_bytes(pickle.dumps(model))
+        path.with_suffix(".part").replace(path)  # a job may be killed while it writes
+
+
+def take_fitted(folder: Path, name: str) -> Any:
+    """Return the fitted model that an earlier job of this comparison left; None if there is none."""
+    with contextlib.suppress(Exception):
+        return pickle.loads(_fitted_file(folder, name).read_bytes())
+    return None
+
+
+def _fitted_file(folder: Path, name: str) -> Path:
+    return folder / f"{hashlib.blake2b(name.encode(), digest_size=8).hexdigest()}.fitted"
 
 
 def encode_splits(report: Report, folder: str, splits: list[str], task: str) -> None:

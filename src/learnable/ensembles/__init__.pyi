@@ -1,0 +1,12 @@
+from .adaboost import AdaBoostClassifier as AdaBoostClassifier
+from .adaboost_regressor import AdaBoostRegressor as AdaBoostRegressor
+from .bagging import BaggingClassifier as BaggingClassifier
+from .bagging import BaggingRegressor as BaggingRegressor
+from .extra_trees import ExtraTreesClassifier as ExtraTreesClassifier
+from .extra_trees import ExtraTreesRegressor as ExtraTreesRegressor
+from .forest import RandomForestClassifier as RandomForestClassifier
+from .forest import RandomForestRegressor as RandomForestRegressor
+from .margin import MarginOptimum as MarginOptimum
+from .margin import margin_optimum as margin_optimum
+from .margin import margins as margins
+from .margin import training_bound as training_bound

@@ -1,0 +1,316 @@
+"""What bagging classifiers and regressors share: reading the data, fitting members on their bags, out-of-bag rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, NamedTuple, Self
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.utils import get_tags
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.parameters import N_JOBS, RANDOM_STATE, Boolean, Number, Rule, check_parameters, optional
+from ..core.registry import registered_class
+from ..data.arrays import as_array, check_shape
+from ..data.door import match_columns
+from ..data.encoder_input import read_whole
+from ..data.frames import is_frame, open_frame, read_values, take_named_columns
+from ..data.targets import Target, read_target
+from ..meta.binary import MODEL, combined_certificate
+from ..meta.rows import read_rows, take_rows
+from .draws import MAX_SAMPLES, Draw, Rows, bag_size, draw_columns, draw_rows, new_seed, out_of_bag
+
+Array = NDArray[np.float64]
+
+
+class BagTable(NamedTuple):
+    """Training rows in their container."""
+
+    X: Any
+    y: NDArray[Any]  #: numbers, or class codes
+    weight: Array | None
+    classes: NDArray[Any] | None
+
+
+class Bagging(MetaEstimatorMixin, BaseEstimator):
+    """Base of `BaggingClassifier` and `BaggingRegressor`; not to be used directly."""
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "estimator": optional(MODEL),
+        "n_estimators": Number(low=1, integer=True),
+        "max_samples": MAX_SAMPLES,
+        "max_features": Number(low=1, integer=True) | Number(low=0.0, high=1.0, low_open=True),
+        "bootstrap": Boolean(),
+        "bootstrap_features": Boolean(),
+        "oob_score": Boolean(),
+        "warm_start": Boolean(),
+        "n_jobs": N_JOBS,
+        "random_state": RANDOM_STATE,
+        "verbose": Boolean() | Number(low=0, integer=True),
+    }
+    _target: ClassVar[Target]
+    _default: ClassVar[str]  #: name of the class that `estimator=None` stands for
+
+    n_features_in_: int
+    estimators_: list[Any]
+    estimators_features_: list[Rows]
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 10,
+        *,
+        max_samples: float | None = None,
+        max_features: float = 1.0,
+        bootstrap: bool = True,
+        bootstrap_features: bool = False,
+        oob_score: bool = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.max_samples = max_samples
+        self.max_features = max_features
+        self.bootstrap = bootstrap
+        self.bootstrap_features = bootstrap_features
+        self.oob_score = oob_score
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit every member on a bag of its own.
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe, list of rows or path, of shape (n_samples, n_features)
+            Training data, in any form that the estimator takes; files are read into memory.
+        y : array of shape (n_samples,) or (n_samples, n_targets), or str
+            Labels or targets; with a dataframe or a path, the name of a column.
+        sample_weight : array of shape (n_samples,) or str, optional
+            Non-negative weights: rows are drawn in proportion to them, so that a row of weight zero is never drawn.
+
+        Returns
+        -------
+        self
+            The fitted ensemble; as it was if a fit fails.
+        """
+        owner = type(self).__name__
+        check_parameters(owner, self.get_params(deep=False), self._parameters)
+        twin = clone(self)
+        table = twin._read(X, y, sample_weight)
+        old = self if self.warm_start and hasattr(self, "estimators_") else None
+        if old is not None:
+            self._check_warm_start(twin, table)
+        n_rows = len(table.y)
+        twin.seed_ = new_seed(self.random_state) if old is None else old.seed_
+        twin.n_samples_ = n_rows
+        twin.max_samples_ = bag_size(owner, self.max_samples, n_rows, self.bootstrap, table.weight)
+        twin.sample_weight_ = table.weight
+        if self.oob_score and not self.bootstrap and twin.max_samples_ == n_rows:
+            raise ParameterError(
+                f"{owner}: oob_score=True needs rows out of the bags, but bootstrap=False with max_samples="
+                f"{self.max_samples!r} takes all {n_rows} rows. Set bootstrap=True or lower max_samples."
+            )
+        done = 0 if old is None else len(old.estimators_)
+        drawn = [twin._draw_bag(member, table) for member in range(done, self.n_estimators)]
+        bags = [rows for rows, _ in drawn]
+        twin.attempts_ = np.array([*([] if old is None else old.attempts_), *(n for _, n in drawn)], dtype=np.int64)
+        columns = [twin._columns(member) for member in range(done, self.n_estimators)]
+        template = self._template()
+        weighs = takes_counts(template)
+        fitted = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit_member)(_seeded(template, twin.seed_, done + i), table, bags[i], columns[i], weighs)
+            for i in range(len(bags))
+        )
+        twin.estimators_ = ([] if old is None else old.estimators_) + list(fitted)
+        twin.estimators_features_ = ([] if old is None else old.estimators_features_) + columns
+        if self.oob_score:
+            twin._judge_out_of_bag(table)
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        self.__dict__.update({name: value for name, value in vars(twin).items() if name.endswith("_")})
+        return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> BagTable:
+        owner = type(self).__name__
+        X, y, sample_weight = take_named_columns(owner, *read_whole(owner, X, y, sample_weight))
+        y = y if y is None else as_array(owner, read_values(owner, y), "y")
+        several = self._target == "numeric" and y is not None and y.ndim == 2 and y.shape[1] > 1
+        found, classes = read_target(owner, y, self._target, several)
+        rows = read_rows(owner, X, None, sample_weight)
+        check_shape(owner, rows.X.shape, X)
+        match_columns(self, rows.X, reset=True)
+        if len(found) != rows.n_rows:
+            raise DataError(
+                f"{owner}: X and y have inconsistent numbers of samples: X has {rows.n_rows} rows, y has {len(found)}. "
+                "Pass one target a row."
+            )
+        return BagTable(rows.X, found, rows.weight, classes)
+
+    def _check_warm_start(self, twin: Any, table: BagTable) -> None:
+        owner = type(self).__name__
+        if twin.n_features_in_ != self.n_features_in_ or len(table.y) != self.n_samples_:
+            raise DataError(
+                f"{owner}: warm_start goes on with {self.n_samples_} rows and {self.n_features_in_} columns; "
+                f"got {len(table.y)} and {twin.n_features_in_}. Set warm_start=False for another table."
+            )
+        more = self.n_estimators - len(self.estimators_)
+        if more < 0:
+            raise ParameterError(
+                f"{owner}: n_estimators must be >= {len(self.estimators_)}, the number of members there are; got "
+                f"{self.n_estimators}. Set warm_start=False to begin anew."
+            )
+        if more == 0:
+            warnings.warn(
+                "Warm-start fitting without increasing n_estimators does not fit new trees.", UserWarning, stacklevel=3
+            )
+
+    def _draw(self) -> Draw:
+        return Draw(self.seed_, self.n_samples_, self.max_samples_, self.bootstrap, self.sample_weight_)
+
+    def _draw_bag(self, member: int, table: BagTable) -> tuple[Rows, int]:
+        """Return the rows of a new member's bag, and how many bags were drawn before it and refused."""
+        return draw_rows(self._draw(), member), 0
+
+    def _bag(self, member: int) -> Rows:
+        return draw_rows(self._draw(), member, int(self.attempts_[member]))
+
+    def _columns(self, member: int) -> Rows:
+        owner, d = type(self).__name__, self.n_features_in_
+        most = self.max_features
+        n_drawn = int(most) if isinstance(most, (int, np.integer)) else max(1, int(most * d))
+        if n_drawn > d:
+            raise ParameterError(f"{owner}: max_features must be <= {d}, the number of columns; got {most!r}.")
+        return draw_columns(self.seed_, member, d, n_drawn, self.bootstrap_features)
+
+    def _template(self) -> Any:
+        return registered_class(self._default)() if self.estimator is None else self.estimator
+
+    def _judge_out_of_bag(self, table: BagTable) -> None:
+        raise TypeError(f"{type(self).__name__} does not define _judge_out_of_bag")
+
+    def _out_of_bag(self, table: BagTable) -> Iterator[tuple[Any, Rows, Any]]:
+        """Yield each member, the rows that it has not seen, and these rows as it wants them."""
+        for member, model in enumerate(self.estimators_):
+            rows = out_of_bag(self._bag(member), self.n_samples_)
+            if len(rows):
+                yield model, rows, take_columns(take_rows(table.X, rows), self.estimators_features_[member])
+
+    def _mean(self, ask: Callable[[Any, Any], Array], X: Any) -> Array:
+        """Return the mean of what the members say, summed in their order."""
+        check_is_fitted(self, "estimators_")
+        answers = self._each(ask, X)
+        total = next(answers).copy()
+        for answer in answers:
+            total += answer
+        return total / len(self.estimators_)
+
+    def _each(self, ask: Callable[[Any, Any], Array], X: Any) -> Iterator[Array]:
+        """Yield what each member says of its columns of X, in the members' order whatever the number of threads."""
+        X = read_rows(type(self).__name__, X).X
+        check_shape(type(self).__name__, X.shape, X)
+        match_columns(self, X, reset=False)
+        jobs = (
+            delayed(ask)(model, take_columns(X, columns))
+            for model, columns in zip(self.estimators_, self.estimators_features_, strict=True)
+        )
+        yield from Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(jobs)
+
+    @property
+    def estimators_samples_(self) -> list[Rows]:
+        """The rows of each member's bag, drawn again from the seed."""
+        return [self._bag(member) for member in range(len(self.estimators_))]
+
+    @property
+    def estimator_(self) -> Any:
+        """The estimator that the members are copies of."""
+        return self._template()
+
+    @property
+    def certificate_(self) -> Certificate:
+        """The certificate of the member that is furthest from its tolerance; its fingerprint covers them all."""
+        check_is_fitted(self, "estimators_")
+        return combined_certificate(self.estimators_, getattr(self, "classes_", np.array([], dtype=np.int64)))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "estimators_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self._template())
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        return tags
+
+    def _check_loaded(self) -> None:
+        owner, d = type(self).__name__, getattr(self, "n_features_in_", 0)
+        models, columns = getattr(self, "estimators_", None), getattr(self, "estimators_features_", None)
+        if not isinstance(models, list) or not isinstance(columns, list) or len(models) != len(columns) or not models:
+            raise ModelFileError(f"load: {owner}: estimators_ and estimators_features_ must have the same length.")
+        if any(type(model) is not type(self._template()) for model in models):
+            raise ModelFileError(f"load: {owner}: estimators_ must be of the class of estimator.")
+        for model, own in zip(models, columns, strict=True):
+            if not (isinstance(own, np.ndarray) and own.dtype == np.int64 and own.ndim == 1 and own.size):
+                raise ModelFileError(f"load: {owner}: estimators_features_ must hold arrays of column numbers.")
+            if own.min() < 0 or own.max() >= d or getattr(model, "n_features_in_", None) != own.size:
+                raise ModelFileError(f"load: {owner}: the columns of a member do not fit the table or the member.")
+        sizes = [getattr(self, name, None) for name in ("seed_", "n_samples_", "max_samples_")]
+        if any(type(size) is not int or not 0 <= size < 2**63 for size in sizes):
+            raise ModelFileError(f"load: {owner}: seed_, n_samples_ and max_samples_ must be whole numbers.")
+        attempts = getattr(self, "attempts_", None)
+        if not (isinstance(attempts, np.ndarray) and attempts.dtype == np.int64 and attempts.shape == (len(models),)):
+            raise ModelFileError(f"load: {owner}: attempts_ must hold one whole number a member.")
+        weight = getattr(self, "sample_weight_", None)
+        if weight is not None and not (isinstance(weight, np.ndarray) and weight.shape == (self.n_samples_,)):
+            raise ModelFileError(f"load: {owner}: sample_weight_ must hold one weight a row.")
+
+
+def takes_counts(template: Any) -> bool:
+    """Tell whether a row drawn twice may enter as one row of weight two: not if a transformer would see it as one."""
+    parts = (value for value in template.get_params(deep=False).values() if not isinstance(value, type))
+    return has_fit_parameter(template, "sample_weight") and not any(hasattr(part, "fit") for part in parts)
+
+
+def bag_table(table: BagTable, rows: Rows, columns: Rows, weighs: bool) -> tuple[Any, NDArray[Any], Array | None]:
+    """Return X, y and weights of a bag: its distinct rows and their counts, or the rows as they were drawn."""
+    weight = None
+    if weighs:
+        rows, counts = np.unique(rows, return_counts=True)
+        weight = None if (counts == 1).all() else counts.astype(np.float64)
+    return take_columns(take_rows(table.X, rows), columns), table.y[rows], weight
+
+
+def take_columns(X: Any, columns: Rows) -> Any:
+    """Return some columns of X, in the container that X is; a column taken twice gets two names."""
+    if np.array_equal(columns, np.arange(X.shape[1])):
+        return X
+    if not is_frame(X):
+        return X[:, columns]
+    frame = open_frame("take_columns", X)
+    names = [frame.columns[column] for column in columns]
+    shown = [name if names.index(name) == i else f"{name} ({i})" for i, name in enumerate(names)]
+    return frame.select(*(nw.col(name).alias(new) for name, new in zip(names, shown, strict=True))).to_native()
+
+
+def _fit_member(model: Any, table: BagTable, rows: Rows, columns: Rows, weighs: bool) -> Any:
+    X, y, weight = bag_table(table, rows, columns, weighs)
+    return model.fit(X, y) if weight is None else model.fit(X, y, sample_weight=weight)
+
+
+def _seeded(template: Any, seed: int, member: int) -> Any:
+    """Return a copy of the template whose random states, its parts' too, are functions of the seed and the member."""
+    model = clone(template)
+    names = sorted(n for n in model.get_params(deep=True) if n == "random_state" or n.endswith("__random_state"))
+    seeds = np.random.default_rng([seed, member, 2**33]).integers(2**31 - 1, size=len(names))
+    return model.set_params(**{name: int(value) for name, value in zip(names, seeds, strict=True)})

@@ -1,0 +1,281 @@
+"""What forests share: bags, trees grown side by side, the invariants of a loaded forest.
+
+Tree t is a function of the forest's seed and of t alone. So the forest is the same for any number of threads, a warm
+start continues it, and a checker can grow it again.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.estimator import Estimator
+from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Matches, Number, Rule
+from ..core.run import Run
+from ..core.threads import resolve_n_jobs
+from ..data.door import Table, read_features
+from ..trees.columns import Columns
+from ..trees.criteria import Target
+from ..trees.grower import Grown, GrowthRule, grow
+from ..trees.layout import Trees, concatenate
+from ..trees.settings import TREE_PARAMETERS, categorical_mask, growth_rule
+from ..trees.tree_model import TOLERANCE
+from ._crew import run_crew
+from .draws import MAX_SAMPLES, Draw, Rows, bag_size, draw_rows, new_seed
+from .oob import sums_out_of_bag
+from .permutation import Importances, permutation_importances
+
+Array = NDArray[np.float64]
+
+
+class Plan(NamedTuple):
+    """All that a tree depends on besides its number."""
+
+    columns: Columns
+    target: Target
+    rule: GrowthRule
+    draw: Draw | None  #: None: every tree has all rows
+    reweigh: Callable[[Target, Rows], Target] | None = None  #: balanced_subsample
+
+
+class Forest(Estimator):
+    """Base of the four forests; not to be used directly."""
+
+    _parameters: ClassVar[dict[str, Rule]] = TREE_PARAMETERS | {
+        "n_estimators": Number(low=1, integer=True),
+        "bootstrap": Boolean(),
+        "oob_score": Boolean() | Matches(callable, "a function of (y, predictions)"),
+        "n_jobs": N_JOBS,
+        "random_state": RANDOM_STATE,
+        "verbose": Boolean() | Number(low=0, integer=True),
+        "warm_start": Boolean(),
+        "ccp_alpha": Number(low=0.0),
+        "max_samples": MAX_SAMPLES,
+        "max_seconds": MAX_SECONDS,
+    }
+    _splitter: ClassVar[str]
+    _remedy = "fit again"
+
+    trees_: Trees
+    n_features_in_: int
+    n_outputs_: int
+
+    # What a classifier and a regressor do differently
+
+    def _target(self, table: Table) -> Target:
+        raise TypeError(f"{type(self).__name__} does not define _target")
+
+    def _row_weight(self, table: Table) -> Array | None:
+        """Return the weights of the rows, those of their classes included."""
+        return table.weight
+
+    def _reweigher(self, table: Table) -> Callable[[Target, Rows], Target] | None:
+        return None
+
+    def _keep_leaves(self, table: Table, plan: Plan, grown: list[Any], previous: Any) -> None:
+        """Remember what the leaves hold, where it is needed."""
+
+    def _judge_out_of_bag(self, table: Table, total: Array, voters: NDArray[np.int64]) -> None:
+        raise TypeError(f"{type(self).__name__} does not define _judge_out_of_bag")
+
+    # The fit
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        owner = type(self).__name__
+        if not table.in_memory:
+            raise DataError(f"{owner}: a forest needs all rows in memory. Pass fewer rows, or X.compute() for Dask.")
+        old = run.previous if self.warm_start and hasattr(run.previous, "trees_") else None
+        self.n_outputs_ = int(np.prod(table.y_shape, initial=1))
+        self.seed_ = new_seed(self.random_state) if old is None else old.seed_
+        self.n_samples_ = table.n_rows
+        plan = self._plan(table, run)
+        done = self._count_old(old)
+        n_threads = resolve_n_jobs(run.n_jobs)
+        grown = run_crew(
+            lambda job: self._grow_one(plan, done + job, run), self.n_estimators - done, n_threads, run, at_least=1
+        )
+        if len(grown) < self.n_estimators - done:
+            warnings.warn(
+                f"{owner}: {done + len(grown)} of {self.n_estimators} trees were grown in time; raise max_seconds.",
+                UserWarning,
+                stacklevel=4,
+            )
+        parts = [tree for tree, _ in grown]
+        self.trees_ = concatenate(parts if old is None else [old.trees_, *parts])
+        self._keep_leaves(table, plan, grown, old)
+        if self.oob_score and plan.draw is not None:
+            self._judge_out_of_bag(table, *sums_out_of_bag(self.trees_, table.X, plan.draw, n_threads))
+        return Certificate("greedy", 0.0, TOLERANCE, n_iter=self.trees_.n_trees)
+
+    def _plan(self, table: Table, run: Run) -> Plan:
+        owner, n = type(self).__name__, table.n_rows
+        weight = self._row_weight(table)
+        if self.bootstrap:
+            self.max_samples_: int | None = bag_size(owner, self.max_samples, n, True, weight)
+        elif self.max_samples is not None:
+            raise ParameterError(
+                f"{owner}: max_samples must be None if bootstrap=False, where every tree has all rows; got "
+                f"{self.max_samples!r}. Set bootstrap=True."
+            )
+        elif self.oob_score:
+            raise ParameterError(
+                f"{owner}: oob_score needs rows out of the bags, and bootstrap=False leaves none. Set bootstrap=True."
+            )
+        else:
+            self.max_samples_ = None
+        self.sample_weight_ = weight
+        target = self._target(table)
+        if not self.bootstrap and weight is not None:
+            target = replace(target, weight=weight, unit=False)
+        columns = Columns.build(
+            table.X,
+            max_bins=self.max_bins,
+            categorical=categorical_mask(self, table.n_columns),
+            n_threads=resolve_n_jobs(run.n_jobs),
+            owner=owner,
+        )
+        return Plan(columns, target, self._rule(table, weight), self._draw(), self._reweigher(table))
+
+    def _grow_one(self, plan: Plan, number: int, run: Run) -> tuple[Trees, NDArray[np.int32] | None]:
+        rows, target = None, plan.target
+        if plan.draw is not None:
+            rows = draw_rows(plan.draw, number)
+            target = target if plan.reweigh is None else plan.reweigh(target, rows)
+        found = grow(
+            plan.columns, target, plan.rule, rows=rows, seed=tree_seed(self.seed_, number), stop=run.flag.array
+        )
+        return self._finish_tree(found, rows)
+
+    def _finish_tree(self, found: Grown, rows: Rows | None) -> tuple[Trees, NDArray[np.int32] | None]:
+        return found.tree, None
+
+    def _draw(self) -> Draw | None:
+        if self.max_samples_ is None:
+            return None
+        return Draw(self.seed_, self.n_samples_, self.max_samples_, True, self.sample_weight_)
+
+    def _count_old(self, old: Any) -> int:
+        """Return how many trees a warm start keeps."""
+        if old is None:
+            return 0
+        owner = type(self).__name__
+        if (old.n_samples_, old.n_features_in_, old.n_outputs_) != (
+            self.n_samples_,
+            self.n_features_in_,
+            self.n_outputs_,
+        ):
+            raise DataError(
+                f"{owner}: warm_start goes on with {old.n_samples_} rows and {old.n_features_in_} columns; got "
+                f"{self.n_samples_} and {self.n_features_in_}. Set warm_start=False for another table."
+            )
+        if self.n_estimators < old.trees_.n_trees:
+            raise ParameterError(
+                f"{owner}: n_estimators must be >= {old.trees_.n_trees}, the number of trees there are; got "
+                f"{self.n_estimators}. Set warm_start=False to begin anew."
+            )
+        if self.n_estimators == old.trees_.n_trees:
+            warnings.warn(
+                "Warm-start fitting without increasing n_estimators does not fit new trees.", UserWarning, stacklevel=5
+            )
+        return int(old.trees_.n_trees)
+
+    def _rule(self, table: Table, weight: Array | None) -> GrowthRule:
+        """Return what stops the trees; the whole of a bag weighs as much as it has draws."""
+        if self.max_samples_ is None:
+            return growth_rule(self, table, weight, self._splitter)
+        rule = growth_rule(self, table, None, self._splitter)
+        return replace(rule, min_weight_leaf=self.min_weight_fraction_leaf * self.max_samples_)
+
+    # What a fitted forest shows
+
+    @property
+    def estimators_samples_(self) -> list[Rows]:
+        """The rows of each tree's bag, drawn again from the seed."""
+        check_is_fitted(self, "trees_")
+        draw = self._draw()
+        if draw is None:
+            return [np.arange(self.n_samples_)] * self.trees_.n_trees
+        return [draw_rows(draw, number) for number in range(self.trees_.n_trees)]
+
+    @property
+    def feature_importances_(self) -> Array:
+        """Each column's share in the fall of impurity, averaged over the trees; it sums to one."""
+        check_is_fitted(self, "trees_")
+        return self.trees_.feature_importances(self.n_features_in_)
+
+    def oob_importances(self, X: Any, y: Any, sample_weight: Any = None) -> Importances:
+        """Return how much the out-of-bag error of the trees rises when a column is shuffled.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The training data, as they were passed to `fit`.
+
+        Returns
+        -------
+        Importances
+            The mean over the trees and its standard error, each of shape (n_features,).
+        """
+        check_is_fitted(self, "trees_")
+        owner, draw = type(self).__name__, self._draw()
+        if draw is None:
+            raise ParameterError(f"{owner}: oob_importances needs rows out of the bags. Fit with bootstrap=True.")
+        table = type(self)._door(self._draft(), X, y, sample_weight)
+        if table.fingerprint != self.certificate_.fingerprint:
+            raise DataError(f"{owner}: oob_importances needs the training data; these are others.")
+        return permutation_importances(
+            self.trees_, table.X, table.y, draw, classes=table.classes is not None, n_jobs=self.n_jobs
+        )
+
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Return the leaf of each row in each tree, (n_samples, n_estimators)."""
+        X = self._read(X)
+        return self.trees_.apply(X, self.n_jobs)
+
+    def decision_path(self, X: Any) -> tuple[Any, NDArray[np.int64]]:
+        """Return the nodes that each row passes, as a sparse indicator matrix, and the first node of each tree."""
+        X = self._read(X)
+        return self.trees_.decision_path(X)
+
+    def _read(self, X: Any) -> Any:
+        check_is_fitted(self, "trees_")
+        return read_features(self, X, missing=True)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "trees_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        return tags
+
+    def _check_loaded(self) -> None:
+        if not hasattr(self, "trees_"):
+            return
+        owner = type(self).__name__
+        if not isinstance(self.trees_, Trees):
+            raise ModelFileError(f"load: {owner}: trees_ must be trees.")
+        sizes = [getattr(self, name, None) for name in ("seed_", "n_samples_", "n_outputs_", "n_features_in_")]
+        if any(not isinstance(size, int) or not 0 <= size < 2**63 for size in sizes):
+            raise ModelFileError(f"load: {owner}: seed_, n_samples_, n_outputs_ must be whole numbers.")
+        drawn, weight = getattr(self, "max_samples_", None), getattr(self, "sample_weight_", None)
+        if not (drawn is None or (isinstance(drawn, int) and 1 <= drawn < 2**31)):
+            raise ModelFileError(f"load: {owner}: max_samples_ must be a number of rows.")
+        if not (weight is None or (isinstance(weight, np.ndarray) and weight.shape == (self.n_samples_,))):
+            raise ModelFileError(f"load: {owner}: sample_weight_ must hold one weight a row.")
+
+
+def tree_seed(seed: int, number: int) -> int:
+    """Return the seed of the columns and thresholds that one tree draws."""
+    return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])

@@ -1,0 +1,279 @@
+"""Forests of class shares and forests of numbers: targets, predictions, out-of-bag judgement, quantiles."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.exceptions import DataConversionWarning
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.parameters import Matches, Options, Rule, optional
+from ..data.door import Table, door
+from ..data.sources import rowwise
+from ..trees.ccp import prune_to
+from ..trees.criteria import CLASS_CRITERIA, NUMBER_CRITERIA, Target
+from ..trees.grower import Grown
+from ..trees.layout import Trees
+from ..trees.settings import class_factors
+from ._forest import Array, Forest, Plan
+from .draws import Rows
+from .quantiles import LeafTargets, forest_quantiles, rows_by_leaf
+
+
+class ForestClassifier(ClassifierMixin, Forest):
+    """Base of `RandomForestClassifier` and `ExtraTreesClassifier`; not to be used directly."""
+
+    _parameters: ClassVar[dict[str, Rule]] = Forest._parameters | {
+        "criterion": Options(*CLASS_CRITERIA),
+        "class_weight": optional(
+            Options("balanced", "balanced_subsample")
+            | Matches(lambda v: isinstance(v, (dict, list)), "a dict of weights, or a list of them for several targets")
+        ),
+    }
+    _door = staticmethod(door(target="classes", sparse=True, multi_output=True, missing=True))
+
+    classes_: Any
+    n_classes_: Any
+
+    def _target(self, table: Table) -> Target:
+        labels = table.classes if isinstance(table.classes, list) else [table.classes]
+        counts = [len(own) for own in labels]
+        self.classes_ = table.classes if isinstance(table.classes, list) else np.asarray(table.classes)
+        self.n_classes_ = counts if isinstance(table.classes, list) else counts[0]
+        return Target.classes(table.y, counts, criterion=self.criterion)
+
+    def _row_weight(self, table: Table) -> Array | None:
+        given = self.class_weight
+        if given is None or (given == "balanced_subsample" and self.bootstrap):
+            return table.weight
+        factor = class_factors(type(self).__name__, "balanced" if isinstance(given, str) else given, table)
+        return factor if table.weight is None or factor is None else factor * table.weight
+
+    def _reweigher(self, table: Table) -> Callable[[Target, Rows], Target] | None:
+        if self.class_weight != "balanced_subsample" or not self.bootstrap:
+            return None
+
+        def reweigh(target: Target, rows: Rows) -> Target:
+            return replace(target, weight=compute_sample_weight("balanced", table.y, indices=rows), unit=False)
+
+        return reweigh
+
+    def _finish_tree(self, found: Grown, rows: Rows | None) -> tuple[Trees, None]:
+        return (prune_to(found.tree, alpha=self.ccp_alpha) if self.ccp_alpha > 0 else found.tree), None
+
+    def _judge_out_of_bag(self, table: Table, total: Array, voters: NDArray[np.int64]) -> None:
+        several = isinstance(table.classes, list)
+        shares = _shares(total, voters).reshape(len(voters), self.n_outputs_, -1).transpose(0, 2, 1)
+        judged = _judged(voters)
+        codes = shares[judged].argmax(axis=1)
+        self.oob_decision_function_ = shares if several else np.ascontiguousarray(shares[:, :, 0])
+        if callable(self.oob_score):
+            y, found = table.y[judged], codes if several else codes[:, 0]
+            self.oob_score_ = float(self.oob_score(_labels(self.classes_, y), _labels(self.classes_, found)))
+        else:
+            self.oob_score_ = float(np.mean(codes == table.y.reshape(len(voters), -1)[judged]))
+
+    @rowwise
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label with the largest mean share in the leaves; of several, the first.
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe, path or Dask collection of shape (n_samples, n_features)
+            New rows; NaN is a missing value.
+        """
+        shares = self._mean_shares(X)
+        return _labels(self.classes_, shares.argmax(axis=2) if self.n_outputs_ > 1 else shares[:, 0].argmax(axis=1))
+
+    @rowwise
+    def predict_proba(self, X: Any) -> Any:
+        """Return the mean over the trees of the shares of the classes in the row's leaf; a list for several targets."""
+        shares = self._mean_shares(X)
+        if self.n_outputs_ == 1:
+            return np.ascontiguousarray(shares[:, 0])
+        return [np.ascontiguousarray(shares[:, k, : self.n_classes_[k]]) for k in range(self.n_outputs_)]
+
+    @rowwise
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            found = self.predict_proba(X)
+            return np.log(found) if self.n_outputs_ == 1 else [np.log(own) for own in found]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy; of several targets, the share of rows that are right in all of them."""
+        if getattr(self, "n_outputs_", 1) == 1:
+            return float(super().score(X, y, sample_weight))
+        right = (self.predict(X) == np.asarray(y)).all(axis=1)
+        return float(accuracy_score(np.ones(len(right), bool), right, sample_weight=sample_weight))
+
+    def _mean_shares(self, X: Any) -> Array:
+        X = self._read(X)
+        return self.trees_.mean(X, self.n_jobs).reshape(X.shape[0], self.n_outputs_, -1)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        classes: Any = getattr(self, "classes_", None)
+        several: list[Any] = classes if isinstance(classes, list) else [classes]
+        if any(not isinstance(own, np.ndarray) or own.ndim != 1 or len(own) < 1 for own in several):
+            raise ModelFileError("load: classes_ must hold labels.")
+        if len(several) != self.n_outputs_ or self.n_classes_ != (
+            [len(own) for own in several] if isinstance(classes, list) else len(several[0])
+        ):
+            raise ModelFileError("load: classes_, n_classes_ and n_outputs_ do not fit together.")
+        self.trees_.check(self.n_features_in_, self.n_outputs_ * max(len(own) for own in several))
+
+
+class ForestRegressor(RegressorMixin, Forest):
+    """Base of `RandomForestRegressor` and `ExtraTreesRegressor`; not to be used directly."""
+
+    _parameters: ClassVar[dict[str, Rule]] = Forest._parameters | {"criterion": Options(*NUMBER_CRITERIA)}
+    _door = staticmethod(door(target="numeric", sparse=True, multi_output=True, missing=True))
+
+    leaves_: LeafTargets
+
+    def _target(self, table: Table) -> Target:
+        y = table.y
+        if y.ndim == 2 and y.shape[1] == 1:
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected. Please change the shape of y to "
+                "(n_samples,), for example using ravel().",
+                DataConversionWarning,
+                stacklevel=6,
+            )
+        if self.criterion == "poisson" and ((y < 0).any() or not (y.sum(axis=0) > 0).all()):
+            raise DataError(
+                f"{type(self).__name__}: criterion='poisson' needs targets >= 0 with a positive sum; the smallest is "
+                f"{y.min():g}. Use criterion='squared_error'."
+            )
+        return Target.numbers(y, criterion=self.criterion)
+
+    def _finish_tree(self, found: Grown, rows: Rows | None) -> tuple[Trees, NDArray[np.int32]]:
+        tree, leaf_of_row = found.tree, found.leaf_of_row
+        if self.ccp_alpha > 0:
+            tree, leaf_of_row = _prune(found, self.ccp_alpha)
+        rows = np.flatnonzero(leaf_of_row >= 0) if rows is None else rows
+        return tree, rows_by_leaf(leaf_of_row, rows, tree.n_nodes)
+
+    def _keep_leaves(self, table: Table, plan: Plan, grown: list[Any], previous: Any) -> None:
+        orders = [order for _, order in grown]
+        sizes = np.array([len(order) for order in orders], dtype=np.int64)
+        if previous is not None:
+            orders, sizes = [previous.leaves_.rows, *orders], np.r_[previous.leaves_.sizes, sizes]
+        y = np.ascontiguousarray(table.y.reshape(table.n_rows, -1))
+        weight = None if self.bootstrap else self.sample_weight_
+        self.leaves_ = LeafTargets(np.concatenate(orders), sizes, y, weight)
+
+    def _judge_out_of_bag(self, table: Table, total: Array, voters: NDArray[np.int64]) -> None:
+        judged = _judged(voters)
+        found = _shares(total, voters)
+        self.oob_prediction_ = found[:, 0].copy() if self.n_outputs_ == 1 else found
+        score = self.oob_score if callable(self.oob_score) else r2_score
+        y = table.y.reshape(self.oob_prediction_.shape)
+        self.oob_score_ = float(score(y[judged], self.oob_prediction_[judged])) if judged.sum() > 1 else float("nan")
+
+    @rowwise
+    def predict(self, X: Any) -> Array:
+        """Return the mean over the trees of the values of the row's leaves.
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe, path or Dask collection of shape (n_samples, n_features)
+            New rows; NaN is a missing value.
+        """
+        X = self._read(X)
+        found = self.trees_.mean(X, self.n_jobs)
+        return found[:, 0].copy() if self.n_outputs_ == 1 else found
+
+    def predict_quantiles(self, X: Any, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> Array:
+        """Return quantiles of the training targets that share leaves with each row.
+
+        Parameters
+        ----------
+        X : array, sparse array or dataframe of shape (n_samples, n_features)
+            New rows. On training rows the quantiles are too close together: their own targets are in the leaves.
+        levels : sequence of float in [0, 1]
+            Levels of the quantiles.
+
+        Returns
+        -------
+        array of shape (n_samples, n_levels) or (n_samples, n_levels, n_targets)
+        """
+        X = self._read(X)
+        wanted = np.atleast_1d(np.asarray(levels, dtype=np.float64))
+        if wanted.ndim != 1 or not ((wanted >= 0) & (wanted <= 1)).all():
+            raise ParameterError(f"{type(self).__name__}: levels must lie between 0 and 1; got {levels!r}.")
+        ascending = np.argsort(wanted, kind="stable")
+        leaves = self.trees_.apply(X, self.n_jobs)
+        sorted_ = forest_quantiles(self.trees_, self.leaves_, leaves, wanted[ascending], self.max_samples_ is not None)
+        found = np.empty_like(sorted_)
+        found[:, ascending] = sorted_
+        return found[:, :, 0].copy() if self.n_outputs_ == 1 else found
+
+    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Array, Array]:
+        """Return lower and upper ends that are to hold a new target with probability `level`.
+
+        They are the quantiles (1 ∓ level)/2 of the leaves. Their coverage is approximate; `ConformalRegressor` around
+        the forest makes it exact.
+        """
+        if not 0 < level < 1:
+            raise ParameterError(f"{type(self).__name__}: level must be between 0 and 1; got {level!r}.")
+        found = self.predict_quantiles(X, [(1 - level) / 2, (1 + level) / 2])
+        return found[:, 0], found[:, 1]
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        check_is_fitted(self, "trees_")
+        self.trees_.check(self.n_features_in_, self.n_outputs_)
+        if not isinstance(getattr(self, "leaves_", None), LeafTargets):
+            raise ModelFileError("load: leaves_ must hold the targets in the leaves.")
+        self.leaves_.check(self.trees_, self.max_samples_ is not None, self.n_outputs_)
+
+
+def _shares(total: Array, voters: NDArray[np.int64]) -> Array:
+    """Return sums divided by the number of trees; NaN where there is none."""
+    return total / np.where(voters > 0, voters, np.nan)[:, None]
+
+
+def _judged(voters: NDArray[np.int64]) -> NDArray[np.bool_]:
+    judged = voters > 0
+    if not judged.all():
+        warnings.warn(
+            f"{int((~judged).sum())} of {len(judged)} inputs do not have OOB scores, because every tree has seen them. "
+            "Raise n_estimators.",
+            UserWarning,
+            stacklevel=6,
+        )
+    return judged
+
+
+def _labels(classes: Any, codes: NDArray[Any]) -> NDArray[Any]:
+    if not isinstance(classes, list):
+        return np.asarray(classes)[codes]
+    columns = [np.asarray(own)[codes[:, k]] for k, own in enumerate(classes)]
+    return np.column_stack(columns)
+
+
+def _prune(found: Grown, alpha: float) -> tuple[Trees, NDArray[np.int32]]:
+    """Return the pruned tree, and the leaf of every row in it."""
+    pruned = prune_to(found.tree, alpha=alpha)
+    number, stack = np.full(found.tree.n_nodes, -1, np.int32), [(0, 0)]
+    while stack:  # walk both trees side by side; what lies below a new leaf has its number
+        old, new = stack.pop()
+        number[old] = new
+        if found.tree.feature[old] >= 0:
+            is_leaf = pruned.feature[new] < 0
+            for side in ("left", "right"):
+                child = int(getattr(found.tree, side)[old])
+                stack.append((child, new if is_leaf else int(getattr(pruned, side)[new])))
+    used = found.leaf_of_row >= 0
+    return pruned, np.where(used, number[found.leaf_of_row], -1).astype(np.int32)

@@ -1,0 +1,386 @@
+r"""AdaBoost: a weighted vote of weak learners, each fitted to the rows that those before it got wrong.
+
+    D_i = 1/n;   for t = 1 … T:   h_t = learner for D,   ε_t = Σ D_i 1[h_t(x_i) ≠ y_i],
+    α_t = ½ log((1−ε_t)/ε_t),     D_i ∝ D_i e^{−α_t y_i h_t(x_i)};        f = Σ α_t h_t.
+
+This is forward stagewise (and coordinate-wise) minimisation of the exponential loss n⁻¹ Σ e^{−yf(x)}, without a penalty
+(λ = 0), whose population minimiser is half the log-odds: P(y = 1 | x) = 1/(1 + e^{−2f(x)}). The training error is at
+most Π 2√(ε_t(1−ε_t)) ≤ exp(−2Σγ_t²) with γ_t = ½ − ε_t. Two conventions for votes are in use: α_t and weights
+e^{−αyh}, or 2α_t and weights e^{2α·1[error]}; both give the same distributions (`vote`).
+
+References: Y. Freund and R. Schapire, A decision-theoretic generalization of on-line learning, JCSS 55 (1997); J.
+Friedman, T. Hastie and R. Tibshirani, Additive logistic regression, Annals of Statistics 28 (2000).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError, ModelFileError
+from ..core.estimator import Estimator
+from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options, Rule, optional
+from ..core.run import Run
+from ..data.door import Table, door, read_features
+from ..data.sources import rowwise
+from ..meta.binary import MODEL
+from .adaboost_rounds import Boosted, Held, Plan, boost, hold_out
+from .boosting import half_of_full
+from .draws import new_seed
+from .margin import label_codes, vote_margins
+from .stumps import DecisionStump, Stumps, weighted_scores
+from .weak_learners import ModelLearner, StumpLearner, WeakLearner, labels_of, learner_outputs
+
+Array = NDArray[np.float64]
+
+#: How far sums of weights may be from what the votes make of them.
+RESIDUAL = 1e-9
+
+
+class AdaBoostClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
+    r"""AdaBoost: f = Σ α_t h_t, minimising n⁻¹ Σ e^{−yf(x)} one weak learner at a time.
+
+    More than two classes: SAMME, with the same formulas for classes coded as 1 and −1/(K−1). Stumps take O(nd) a round
+    and O(nd + n_distinct·K) memory; `variant="float"` and `"totally-corrective"` one byte a row and learner besides.
+
+    Parameters
+    ----------
+    estimator : estimator or None, default=None
+        The weak learner; its `fit` must take `sample_weight`. None: the decision stump of least weighted error over all
+        columns, thresholds and classes of the two sides. (scikit-learn's stump minimises the Gini impurity: pass a
+        decision tree with max_depth=1 for it.)
+    n_estimators : int, default=50
+        Most learners; fewer if one has no error, or none is better than guessing.
+    learning_rate : float, default=1.0
+        Factor on every vote.
+    random_state : int, Generator, RandomState or None, default=None
+        Seeds the learners' `random_state` and the choice of validation rows.
+    variant : {"discrete", "real", "float", "totally-corrective"}, default="discrete"
+        "real": confidence-rated learners with scores in [−1, 1], from the weights of two classes on each side of a
+        stump (Schapire and Singer), or from `predict_proba` (SAMME.R for more classes). "float": after each round,
+        learners are removed as long as that gives the smallest loss for their number so far (FloatBoost; at most ten
+        rounds for each learner). "totally-corrective": after each round the votes of all learners minimise the loss
+        together, over α ≥ 0; two classes.
+    vote : {"full", "half"}, default="full"
+        Scale of `estimator_weights_`: log((1−ε)/ε) + log(K−1), as in scikit-learn, or (K−1)²/K times that: the votes α
+        of the loss, ½ log((1−ε)/ε) for two classes. Predictions are the same.
+    n_iter_no_change : int or None, default=None
+        If given, a share of the rows is held out, rounds end when its error has not fallen for so many of them, and the
+        ensemble is the one of the smallest error.
+    validation_fraction : float, default=0.1
+        That share, of each class.
+    tol : float, default=1e-8
+        Totally corrective: largest derivative of the loss by a (full) vote that may be left; no learner has loss 1.
+    n_jobs : int or None, default=None
+        Threads of the search for stumps; the result does not depend on it.
+    max_seconds : float or None, default=None
+        Time after which the rounds end.
+
+    Attributes
+    ----------
+    classes_, n_classes_ : array of shape (n_classes,), int
+        The labels.
+    estimator_ : estimator or None
+        The weak learner; None for stumps.
+    estimators_ : list
+        The learners: fitted clones, or `DecisionStump`s.
+    estimator_weights_, estimator_errors_ : arrays of shape (n_learners,)
+        Votes, and weighted errors under the distribution that each was fitted to.
+    feature_importances_ : array of shape (n_features,)
+        Mean of the learners' importances, weighted by their votes.
+    exponential_loss_, training_bound_ : arrays of shape (n_rounds,)
+        The loss after each round, and a bound on the training error, at most 1 − accuracy; for two classes the same.
+    validation_errors_ : array of shape (n_rounds,), or of shape (0,)
+        Errors on the rows held out.
+    stumps_ : Stumps or None
+        The stumps as arrays.
+    models_ : list or None
+        The fitted clones.
+    rounds_ : dict
+        Learners, votes and removals of all rounds: what the certificate is re-derived from.
+    validation_rows_ : int64 array
+        The rows held out, counted among those with positive weight.
+    certificate_ : Certificate
+        Stumps: `greedy`, the share of rounds whose stump is not the best for its distribution, or whose error or vote
+        is not what follows from the data. Other learners: `closed-form`, how far the distributions are from what the
+        votes make of them; their own fits are not judged. Totally corrective: `stationarity` of the votes.
+
+    Examples
+    --------
+    >>> from learnable import AdaBoostClassifier
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], list("aabbaa")
+    >>> model = AdaBoostClassifier(n_estimators=10).fit(X, y)
+    >>> model.score(X, y), model.certificate_.holds
+    (1.0, True)
+    >>> bool((model.training_bound_ >= [1 - s for s in model.staged_score(X, y)]).all())
+    True
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "estimator": optional(MODEL),
+        "n_estimators": Number(low=1, integer=True),
+        "learning_rate": Number(low=0.0, low_open=True, high=1e6),
+        "random_state": RANDOM_STATE,
+        "variant": Options("discrete", "real", "float", "totally-corrective"),
+        "vote": Options("full", "half"),
+        "n_iter_no_change": optional(Number(low=1, integer=True)),
+        "validation_fraction": Number(low=0.0, high=1.0, low_open=True, high_open=True),
+        "tol": TOLERANCE,
+        "n_jobs": N_JOBS,
+        "max_seconds": MAX_SECONDS,
+    }
+    _door = staticmethod(door(target="classes"))
+    _remedy = "raise max_seconds or tol"
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 50,
+        learning_rate: float = 1.0,
+        random_state: Any = None,
+        variant: str = "discrete",
+        vote: str = "full",
+        n_iter_no_change: int | None = None,
+        validation_fraction: float = 0.1,
+        tol: float = 1e-8,
+        n_jobs: int | None = None,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.random_state = random_state
+        self.variant = variant
+        self.vote = vote
+        self.n_iter_no_change = n_iter_no_change
+        self.validation_fraction = validation_fraction
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.max_seconds = max_seconds
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        if not table.in_memory:
+            raise DataError(
+                "AdaBoostClassifier: every round reads all rows again, so they have to fit into memory; read the table "
+                "into an array, or take a sample."
+            )
+        self.classes_ = np.asarray(table.classes)
+        self._refuse_many_classes()
+        K, seed = len(self.classes_), new_seed(self.random_state)
+        weight = np.ones(table.n_rows) if table.weight is None else table.weight
+        self.validation_rows_ = np.empty(0, dtype=np.int64)
+        if self.n_iter_no_change is not None:
+            self.validation_rows_ = hold_out(table.y, K, self.validation_fraction, seed)
+        fitted = np.setdiff1d(np.arange(table.n_rows), self.validation_rows_)
+        out = self.validation_rows_
+        X, y, w = (table.X, table.y, weight) if not len(out) else (table.X[fitted], table.y[fitted], weight[fitted])
+        self.n_rows_ = len(y)
+        self.estimator_ = None if self.estimator is None else clone(self.estimator)
+        held = Held(table.X[out], table.y[out], weight[out], self.classes_, self._least()) if len(out) else None
+        plan = Plan(self.variant, self.n_estimators, self.learning_rate, self.tol, self.n_iter_no_change)
+        return self._store(boost(self._weak_learner(X, y, seed), y, w, K, plan, run, held))
+
+    def _weak_learner(self, X: Any, y: NDArray[np.int64], seed: int) -> WeakLearner:
+        confident = self.variant == "real"
+        if self.estimator is None:
+            return StumpLearner(X, y, len(self.classes_), confident, self.n_jobs)
+        return ModelLearner(self.estimator, X, y, self.classes_, confident, seed)
+
+    def _refuse_many_classes(self) -> None:
+        """Raise where the K-class loss does not ask for the right class, but for a positive score of it."""
+        corrective = self.variant == "totally-corrective"
+        if len(self.classes_) > 2 and (corrective or (self.variant == "real" and self.estimator is None)):
+            raise DataError(
+                f"AdaBoostClassifier: variant={self.variant!r}{'' if corrective else ' with stumps'} is for two "
+                f"classes; got {len(self.classes_)}. Use variant='discrete', or "
+                f"OneVsRestClassifier(AdaBoostClassifier(variant={self.variant!r}))."
+            )
+
+    def _store(self, done: Boosted) -> Certificate:
+        members = np.flatnonzero(done.removed < 0)
+        stumps = self.estimator is None
+        scale = half_of_full(len(self.classes_)) if self.vote == "half" else 1.0
+        errors = np.array([trace.error for trace in done.traces])
+        learners = Stumps.pack(done.learners) if stumps else list(done.learners)
+        self.stumps_ = Stumps.pack([done.learners[t] for t in members]) if stumps else None
+        self.models_ = None if stumps else [done.learners[t] for t in members]
+        self.estimator_weights_, self.estimator_errors_ = scale * done.votes[members], errors[members]
+        self.exponential_loss_ = np.array([trace.loss for trace in done.traces])
+        self.training_bound_ = np.array([trace.bound for trace in done.traces])
+        self.validation_errors_ = done.validation
+        floats = self.variant == "float"
+        self.rounds_ = {
+            "learners": learners if floats else None,  # the others remove nobody
+            "votes": done.votes,
+            "errors": errors,
+            "removed": done.removed,
+        }
+        n_rounds = len(done.learners)
+        if done.gradient is not None:
+            return Certificate("stationarity", done.gradient, self.tol, None, n_rounds)
+        if stumps:
+            return Certificate("greedy", 0.0, 0.0, None, n_rounds)
+        return Certificate("closed-form", max(trace.residual for trace in done.traces), RESIDUAL, None, n_rounds)
+
+    @property
+    def n_classes_(self) -> int:
+        """The number of classes."""
+        return len(self.classes_)
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The learners."""
+        if self.stumps_ is None:
+            return list(self.models_ or [])
+        return [DecisionStump(stump, self.classes_, self.n_features_in_) for stump in self.stumps_]
+
+    @property
+    def feature_importances_(self) -> Array:
+        """The learners' importances, weighted by their votes."""
+        check_is_fitted(self)
+        votes = self.estimator_weights_
+        own = [getattr(learner, "feature_importances_", None) for learner in self.estimators_]
+        if any(importance is None for importance in own):
+            raise AttributeError(f"AdaBoostClassifier: {type(self.estimator).__name__} has no feature_importances_.")
+        return votes @ np.stack([np.asarray(importance) for importance in own]) / votes.sum()
+
+    @rowwise
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class with the most votes; of several, the first."""
+        codes = labels_of(self._scores(X))
+        return self.classes_[codes]
+
+    @rowwise
+    def raw_score(self, X: Any) -> Array:
+        """Return f(x) = Σ α_t h_t(x), whose exponential loss was minimised; (n_samples, n_classes) for K > 2."""
+        scores = self._scores(X)
+        return scores[:, 0] if self.n_classes_ == 2 else scores
+
+    @rowwise
+    def decision_function(self, X: Any) -> Array:
+        """Return f(x)/Σα_t; for two classes twice that, as in scikit-learn."""
+        scores = self._scores(X) / self._votes().sum()
+        return 2.0 * scores[:, 0] if self.n_classes_ == 2 else scores
+
+    @rowwise
+    def predict_proba(self, X: Any) -> Array:
+        """Return 1/(1 + e^{−2f}) for two classes, else softmax(f/(K−1)): the probabilities whose best f it is."""
+        return self._probabilities(self._scores(X))
+
+    @rowwise
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithm of `predict_proba`."""
+        return np.log(self.predict_proba(X))
+
+    def margins(self, X: Any, y: Any) -> Array:
+        """Return the votes' share for the own class minus the largest share of another, in [−1, 1].
+
+        Confidence-rated learners vote with their scores.
+        """
+        scores, K = self._scores(X) / self._votes().sum(), self.n_classes_
+        codes = label_codes(y, self.classes_, "AdaBoostClassifier")
+        if len(codes) != len(scores):
+            raise DataError(f"AdaBoostClassifier: X has {len(scores)} rows, but y has {len(codes)} labels.")
+        if K == 2:
+            return np.where(codes == 1, 1.0, -1.0) * scores[:, 0]
+        return vote_margins(scores, codes) * (K - 1) / K
+
+    def staged_raw_score(self, X: Any) -> Iterator[Array]:
+        """Yield f of the first learner, of the first two, and so on."""
+        for scores in self._staged(X):
+            yield scores[:, 0].copy() if self.n_classes_ == 2 else scores.copy()
+
+    def staged_decision_function(self, X: Any) -> Iterator[Array]:
+        """Yield the decision function of the first learner, of the first two, and so on."""
+        for scores, total in zip(self._staged(X), np.cumsum(self._votes()), strict=True):
+            yield 2.0 * scores[:, 0] / total if self.n_classes_ == 2 else scores / total
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Yield the predictions of the first learner, of the first two, and so on."""
+        for scores in self._staged(X):
+            yield self.classes_[labels_of(scores)]
+
+    def staged_predict_proba(self, X: Any) -> Iterator[Array]:
+        """Yield the probabilities of the first learner, of the first two, and so on."""
+        for scores in self._staged(X):
+            yield self._probabilities(scores)
+
+    def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
+        """Yield the accuracy of the first learner, of the first two, and so on."""
+        for predicted in self.staged_predict(X):
+            yield float(accuracy_score(y, predicted, sample_weight=sample_weight))
+
+    def _votes(self) -> Array:
+        """Return α, whatever convention the weights are shown in."""
+        return self.estimator_weights_ * (1.0 if self.vote == "half" else half_of_full(self.n_classes_))
+
+    def _least(self) -> float | None:
+        return 0.5 / self.n_rows_ if self.variant == "real" else None
+
+    def _scores(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X = read_features(self, X)
+        if self.stumps_ is not None:
+            return weighted_scores(self.stumps_, self._votes(), X, self.n_jobs)
+        scores = np.zeros((X.shape[0], 1 if self.n_classes_ == 2 else self.n_classes_))
+        for vote, model in zip(self._votes(), self.models_ or [], strict=True):
+            scores += vote * learner_outputs(model, X, self.classes_, self._least())
+        return scores
+
+    def _staged(self, X: Any) -> Iterator[Array]:
+        check_is_fitted(self)
+        X = read_features(self, X)
+        scores = np.zeros((X.shape[0], 1 if self.n_classes_ == 2 else self.n_classes_))
+        for vote, learner in zip(self._votes(), self.stumps_ or self.models_ or [], strict=True):
+            scores += vote * learner_outputs(learner, X, self.classes_, self._least())
+            yield scores
+
+    def _check_loaded(self) -> None:
+        """Raise ModelFileError unless learners, votes and classes fit each other: kernels check nothing."""
+        classes, votes = getattr(self, "classes_", None), getattr(self, "estimator_weights_", None)
+        if not (isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) >= 2):
+            _refuse("classes_ must hold at least two labels")
+        if not (isinstance(votes, np.ndarray) and votes.dtype == np.float64 and votes.ndim == 1 and len(votes)):
+            _refuse("estimator_weights_ must be a list of numbers")
+        if not (np.isfinite(votes).all() and (votes >= 0).all() and votes.sum() > 0):
+            _refuse("estimator_weights_ must be finite and not negative, and some positive")
+        if type(getattr(self, "n_rows_", None)) is not int or self.n_rows_ < 1:
+            _refuse("n_rows_ must be a number of rows")
+        stumps, models = getattr(self, "stumps_", None), getattr(self, "models_", None)
+        n_scores = 1 if len(classes) == 2 else len(classes)
+        if self.estimator is None:
+            if not isinstance(stumps, Stumps) or len(stumps) != len(votes) or models is not None:
+                _refuse("stumps_ must hold one stump for each vote")
+            if stumps.value.shape[2] != n_scores or (stumps.feature >= self.n_features_in_).any():
+                _refuse("stumps_ must have a score for each class and test columns that exist")
+        elif not isinstance(models, list) or len(models) != len(votes) or stumps is not None:
+            _refuse("models_ must hold one model for each vote")
+        elif any(type(model) is not type(self.estimator) for model in models):
+            _refuse("models_ must be of the class of estimator")
+        elif any(getattr(model, "n_features_in_", None) != self.n_features_in_ for model in models):
+            _refuse("models_ must have the features of the ensemble")
+        elif any(not np.isin(getattr(model, "classes_", []), classes).all() for model in models):
+            _refuse("models_ must know the classes of the ensemble")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _probabilities(self, scores: Array) -> Array:
+        if self.n_classes_ == 2:
+            return softmax(np.column_stack([-scores[:, 0], scores[:, 0]]), axis=1)
+        return softmax(scores / (self.n_classes_ - 1), axis=1)
+
+
+def _refuse(what: str) -> NoReturn:
+    raise ModelFileError(f"load: AdaBoostClassifier: {what}.")

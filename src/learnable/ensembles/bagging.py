@@ -1,0 +1,285 @@
+r"""Bagging: the mean, or the vote, of models fitted on random bags of the rows.
+
+With f_b fitted on the b-th of B bags, a regressor predicts B⁻¹ Σ_b f_b(x) and a classifier the class with the largest
+mean probability, or the most votes if its members have no probabilities. Averaging leaves the bias of a member and
+lowers its variance: members of variance σ² and pairwise correlation ρ have a mean of variance ρσ² + (1 − ρ)σ²/B. The
+rows that are in no bag of a member estimate the error of the ensemble without a test set.
+
+References: L. Breiman, Bagging predictors, Machine Learning 24 (1996); L. Breiman, Pasting small votes, Machine
+Learning 36 (1999), for bags without replacement; T. K. Ho, The random subspace method, PAMI 20 (1998), for columns.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.errors import DataError, ModelFileError
+from ..data.sources import rowwise
+from ..data.targets import Target, check_two_classes, drop_absent_classes
+from ..meta.binary import models_have
+from ._bags import Array, Bagging, BagTable
+from .draws import Rows, draw_rows
+
+_MOST_ATTEMPTS = 1000
+
+
+class BaggingClassifier(ClassifierMixin, Bagging):
+    """Classifiers on random bags of the rows, and their mean probability or vote.
+
+    A bag always holds two classes: one that does not is drawn again. Weights of the rows are the chances with which
+    they are drawn, as in scikit-learn. A member sees the distinct rows of its bag, with the number of draws as
+    weights if it takes weights and has no parts of its own (a pipeline gets the rows as often as they were drawn).
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        A classifier, of this library or of scikit-learn; the default is `DecisionTreeClassifier()`. It is cloned, not
+        changed. Only models of this library can be saved and verified.
+    n_estimators : int, default=10
+        Number of members B.
+    max_samples : int, float or None, default=None
+        Rows in a bag: a number, a share (of the total weight if there are weights), or as many as there are rows.
+    max_features : int or float, default=1.0
+        Columns that a member sees: a number or a share.
+    bootstrap : bool, default=True
+        Whether rows are drawn with replacement.
+    bootstrap_features : bool, default=False
+        Whether columns are drawn with replacement.
+    oob_score : bool, default=False
+        Whether to compute `oob_score_` from the rows that are out of the bags; also for bags without replacement.
+    warm_start : bool, default=False
+        Whether to keep the members of the last fit, on the same table, and add to them. Since a bag depends on the seed
+        and its number alone, the result is that of one fit.
+    n_jobs : int or None, default=None
+        Members fitted at the same time, each in a process of its own; None fits one after the other.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the bags and of the members; the same ensemble whatever `n_jobs`.
+    verbose : int, default=0
+        Kept for compatibility.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels.
+    estimators_ : list of estimators
+        The members; their labels are positions in `classes_`.
+    estimators_features_, estimators_samples_ : list of arrays
+        The columns and the rows of each member.
+    oob_score_ : float
+        Accuracy of the out-of-bag vote, on the rows that are out of some bag.
+    oob_decision_function_ : array of shape (n_samples, n_classes)
+        Mean probabilities over the members that have not seen the row; NaN where all have.
+    certificate_ : Certificate
+        That of the member which is furthest from its tolerance; `none` if a member has none.
+    n_classes_, n_features_in_, feature_names_in_, estimator_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from learnable import BaggingClassifier, LogisticRegression
+    >>> X, y = [[0.0], [1.0], [2.0], [5.0], [6.0], [7.0]], list("aaabbb")
+    >>> model = BaggingClassifier(LogisticRegression(), n_estimators=20, random_state=0).fit(X, y)
+    >>> model.predict([[0.5], [6.5]]).tolist(), model.certificate_.holds
+    (['a', 'b'], True)
+    """
+
+    _target: ClassVar[Target] = "classes"
+    _default: ClassVar[str] = "DecisionTreeClassifier"
+
+    classes_: NDArray[Any]
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> BagTable:
+        table = super()._read(X, y, sample_weight)
+        codes, classes = table.y, np.asarray(table.classes)
+        if table.weight is not None:  # rows of weight zero are never drawn, so that their labels do not matter
+            drawn = table.weight > 0
+            kept, classes = drop_absent_classes(codes[drawn], classes)
+            codes = np.zeros_like(codes)
+            codes[drawn] = kept
+        check_two_classes(type(self).__name__, classes)
+        self.classes_ = classes
+        return BagTable(table.X, codes, table.weight, classes)
+
+    def _draw_bag(self, member: int, table: BagTable) -> tuple[Rows, int]:
+        for attempt in range(_MOST_ATTEMPTS):
+            rows = draw_rows(self._draw(), member, attempt)
+            if np.ptp(table.y[rows]):
+                return rows, attempt
+        raise DataError(
+            f"{type(self).__name__}: {_MOST_ATTEMPTS} bags of {self.max_samples_} rows had one class each. Raise "
+            "max_samples, or add rows of the rare class."
+        )
+
+    def _judge_out_of_bag(self, table: BagTable) -> None:
+        votes = np.zeros((len(table.y), len(self.classes_)))
+        voters = np.zeros(len(table.y))
+        for model, rows, X in self._out_of_bag(table):
+            votes[rows] += self._probabilities(model, X)
+            voters[rows] += 1.0
+        judged = _judged_rows(voters, table.weight)
+        self.oob_decision_function_ = votes / np.where(voters > 0, voters, np.nan)[:, None]
+        self.oob_score_ = float(np.mean(votes[judged].argmax(axis=1) == table.y[judged]))
+
+    @property
+    def n_classes_(self) -> int:
+        """The number of classes."""
+        return len(self.classes_)
+
+    @rowwise
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label with the largest mean probability, or the most votes; of several, the first."""
+        check_is_fitted(self, "estimators_")
+        return self.classes_[self._mean_probabilities(X).argmax(axis=1)]
+
+    @rowwise
+    def predict_proba(self, X: Any) -> Array:
+        """Return the mean of the members' probabilities; for members without, the shares of their votes."""
+        return self._mean_probabilities(X)
+
+    @rowwise
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self._mean_probabilities(X))
+
+    @models_have("decision_function")
+    @rowwise
+    def decision_function(self, X: Any) -> Array:
+        """Return the mean of the members' decision functions; every bag must have held all classes."""
+        check_is_fitted(self, "estimators_")
+        for member, model in enumerate(self.estimators_):
+            if len(model.classes_) < len(self.classes_):
+                absent = self.classes_[np.setdiff1d(np.arange(len(self.classes_)), model.classes_)]
+                raise DataError(
+                    f"{type(self).__name__}: the bag of member {member} had no row of class {absent[0]!r}, so that it "
+                    "has no score of it. Use predict_proba, or raise max_samples."
+                )
+        return self._mean(_decide, X)
+
+    def _mean_probabilities(self, X: Any) -> Array:
+        return self._mean(self._probabilities, X)
+
+    def _probabilities(self, model: Any, X: Any) -> Array:
+        """Return one member's probabilities of all classes, of which its bag may have held only some."""
+        seen = np.asarray(model.classes_, dtype=np.int64)
+        if hasattr(model, "predict_proba"):
+            found = np.asarray(model.predict_proba(X), dtype=np.float64)
+            if len(seen) == len(self.classes_):
+                return found
+            spread = np.zeros((len(found), len(self.classes_)))
+            spread[:, seen] = found
+            return spread
+        return np.eye(len(self.classes_))[np.asarray(model.predict(X), dtype=np.int64)]
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        classes = getattr(self, "classes_", None)
+        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
+            raise ModelFileError("load: BaggingClassifier: classes_ must hold at least two labels.")
+        for model in self.estimators_:
+            seen = getattr(model, "classes_", None)
+            if not (isinstance(seen, np.ndarray) and seen.ndim == 1 and set(seen.tolist()) <= set(range(len(classes)))):
+                raise ModelFileError("load: BaggingClassifier: the labels of a member are not positions in classes_.")
+
+
+class BaggingRegressor(RegressorMixin, Bagging):
+    """Regressors on random bags of the rows, and the mean of their predictions.
+
+    Weights of the rows are the chances with which they are drawn, as in scikit-learn. A member sees the distinct rows
+    of its bag, with the number of draws as weights if it takes weights and has no parts of its own.
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        A regressor, of this library or of scikit-learn; the default is `DecisionTreeRegressor()`. It is cloned, not
+        changed. Only models of this library can be saved and verified.
+    n_estimators : int, default=10
+        Number of members B.
+    max_samples : int, float or None, default=None
+        Rows in a bag: a number, a share (of the total weight if there are weights), or as many as there are rows.
+    max_features : int or float, default=1.0
+        Columns that a member sees: a number or a share.
+    bootstrap : bool, default=True
+        Whether rows are drawn with replacement.
+    bootstrap_features : bool, default=False
+        Whether columns are drawn with replacement.
+    oob_score : bool, default=False
+        Whether to compute `oob_score_` from the rows that are out of the bags; also for bags without replacement.
+    warm_start : bool, default=False
+        Whether to keep the members of the last fit, on the same table, and add to them. Since a bag depends on the seed
+        and its number alone, the result is that of one fit.
+    n_jobs : int or None, default=None
+        Members fitted at the same time, each in a process of its own; None fits one after the other.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the bags and of the members; the same ensemble whatever `n_jobs`.
+    verbose : int, default=0
+        Kept for compatibility.
+
+    Attributes
+    ----------
+    estimators_ : list of estimators
+        The members.
+    estimators_features_, estimators_samples_ : list of arrays
+        The columns and the rows of each member.
+    oob_score_ : float
+        R² of the out-of-bag mean, on the rows that are out of some bag.
+    oob_prediction_ : array of shape (n_samples,) or (n_samples, n_targets)
+        Mean over the members that have not seen the row; NaN where all have.
+    certificate_ : Certificate
+        That of the member which is furthest from its tolerance; `none` if a member has none.
+    n_features_in_, feature_names_in_, estimator_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from learnable import BaggingRegressor, Ridge
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 3.0]
+    >>> model = BaggingRegressor(Ridge(alpha=0.001), n_estimators=20, random_state=0).fit(X, y)
+    >>> model.predict([[1.5]]).round(2), model.certificate_.holds
+    (array([1.5]), True)
+    """
+
+    _target: ClassVar[Target] = "numeric"
+    _default: ClassVar[str] = "DecisionTreeRegressor"
+
+    def _judge_out_of_bag(self, table: BagTable) -> None:
+        total = np.zeros(table.y.shape)
+        voters = np.zeros(len(table.y))
+        for model, rows, X in self._out_of_bag(table):
+            total[rows] += _predict(model, X).reshape(total[rows].shape)
+            voters[rows] += 1.0
+        judged = _judged_rows(voters, table.weight)
+        self.oob_prediction_ = (total.T / np.where(voters > 0, voters, np.nan)).T
+        self.oob_score_ = float(r2_score(table.y[judged], self.oob_prediction_[judged])) if judged.sum() > 1 else np.nan
+
+    @rowwise
+    def predict(self, X: Any) -> Array:
+        """Return the mean of the members' predictions."""
+        return self._mean(_predict, X)
+
+
+def _judged_rows(voters: Array, weight: Array | None) -> NDArray[np.bool_]:
+    judged = voters > 0 if weight is None else (voters > 0) & (weight > 0)
+    if not judged.all():
+        warnings.warn(
+            f"{int((~judged).sum())} of {len(judged)} inputs do not have OOB scores, because every bag holds them. "
+            "Raise n_estimators.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return judged
+
+
+def _predict(model: Any, X: Any) -> Array:
+    return np.asarray(model.predict(X), dtype=np.float64)
+
+
+def _decide(model: Any, X: Any) -> Array:
+    return np.asarray(model.decision_function(X), dtype=np.float64)

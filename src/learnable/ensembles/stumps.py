@@ -1,0 +1,282 @@
+r"""Decision stumps x_j ≤ r with a vote on each side, found over all columns and thresholds at once.
+
+Given a distribution D over the rows, a stump sends a row left or right and gives each side a class. With left and
+right weights L_k, R_k of the classes, the stump of least weighted error maximises
+
+    1 − ε = max_k L_k + max_k R_k,        for two classes  1 − 2ε = |Σ_left yD| + |Σ_right yD| :
+
+both polarities of every threshold, and the constant classifiers. A confidence-rated stump for two classes (R. Schapire
+and Y. Singer, Improved boosting algorithms using confidence-rated predictions, Machine Learning 37, 1999) gives each
+side the number ½ log(W₊/W₋), and minimises Z = Σ_sides 2√(W₊W₋). Weights are smoothed by 1/(2n), so that no number is
+infinite.
+
+The columns are coded as ranks once (`trees.columns`); a round is one pass of additions over the codes and one scan:
+O(nd) time without sorting, on sparse tables O(number of entries).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..core.errors import ModelFileError
+from ..core.threads import resolve_n_jobs
+from ..trees.columns import Columns
+from ._stump_kernels import TIE, Codes, add_votes, cut_many_classes, cut_two_classes
+
+Array = NDArray[np.float64]
+
+_TASK_ENTRIES = 2**18  # a task of about a millisecond, ten times what handing it to a thread costs
+_CHUNK_ROWS = 2**13
+
+
+class Stump(NamedTuple):
+    """One stump."""
+
+    feature: int
+    threshold: float  #: x ≤ threshold goes left
+    value: Array  #: (2, C) what the sides say: the score of the second of two classes (C = 1), or of each class
+
+
+@dataclass(frozen=True)
+class Stumps:
+    """T stumps as flat arrays, as they are stored.
+
+    Attributes
+    ----------
+    feature : (T,) int64
+        The column that is tested.
+    threshold : (T,) float64
+        x ≤ threshold goes left.
+    value : (T, 2, C) float64
+        Scores of the left and the right side: of the second of two classes (C = 1), or of each of C classes.
+    """
+
+    feature: NDArray[np.int64]
+    threshold: Array
+    value: Array
+
+    @staticmethod
+    def pack(stumps: list[Stump]) -> Stumps:
+        """Return a list of stumps as arrays."""
+        return Stumps(
+            np.array([stump.feature for stump in stumps], dtype=np.int64),
+            np.array([stump.threshold for stump in stumps], dtype=np.float64),
+            np.stack([stump.value for stump in stumps]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.feature)
+
+    def __iter__(self) -> Iterator[Stump]:
+        for t in range(len(self)):
+            yield Stump(int(self.feature[t]), float(self.threshold[t]), self.value[t])
+
+    def _check_loaded(self) -> None:
+        """Raise ModelFileError unless the arrays fit each other and every number is finite."""
+        T = len(self.feature)
+        if self.feature.dtype != np.int64 or self.feature.shape != (T,) or (self.feature < 0).any():
+            raise ModelFileError("load: Stumps: feature must be one column number for each stump.")
+        if self.threshold.dtype != np.float64 or self.threshold.shape != (T,):
+            raise ModelFileError("load: Stumps: threshold must be one number for each stump.")
+        if self.value.dtype != np.float64 or self.value.ndim != 3 or self.value.shape[:2] != (T, 2):
+            raise ModelFileError("load: Stumps: value must have the shape (stumps, 2, scores).")
+        if not (np.isfinite(self.threshold).all() and np.isfinite(self.value).all()):
+            raise ModelFileError("load: Stumps: thresholds and values must be finite.")
+
+
+class DecisionStump:
+    """One of an ensemble's stumps as a classifier: what `AdaBoostClassifier.estimators_` holds.
+
+    Parameters
+    ----------
+    stump : Stump
+        Column, threshold and the scores of both sides.
+    classes : (K,) array
+        The labels.
+    n_features : int
+        Columns of the table that it was fitted on.
+
+    Examples
+    --------
+    >>> from learnable import AdaBoostClassifier
+    >>> [stump] = AdaBoostClassifier(n_estimators=1).fit([[0.0], [1.0], [2.0]], ["a", "b", "b"]).estimators_
+    >>> stump
+    DecisionStump(x[0] <= 0.5: 'a', else 'b')
+    >>> stump.predict([[0.2], [0.7]]).tolist()
+    ['a', 'b']
+    """
+
+    def __init__(self, stump: Stump, classes: NDArray[Any], n_features: int) -> None:
+        self.stump, self.classes_, self.n_features_in_ = stump, classes, n_features
+        self.feature, self.threshold = stump.feature, stump.threshold
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The labels of the left and the right side."""
+        value = self.stump.value
+        return self.classes_[(value[:, 0] > 0).astype(np.int64) if value.shape[1] == 1 else value.argmax(axis=1)]
+
+    @property
+    def feature_importances_(self) -> Array:
+        """One for the column that is tested; nothing for a constant."""
+        importance = np.zeros(self.n_features_in_)
+        importance[self.feature] = float((self.stump.value[0] != self.stump.value[1]).any())
+        return importance
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label of the side that each row falls on."""
+        X = X if sp.issparse(X) else np.asarray(X)
+        column = X[:, [self.feature]].toarray().ravel() if sp.issparse(X) else X[:, self.feature]
+        return self.labels[(column > self.threshold).astype(np.int64)]
+
+    def __repr__(self) -> str:
+        left, right = self.labels.tolist()
+        if (self.stump.value[0] == self.stump.value[1]).all():
+            return f"DecisionStump(always {left!r})"
+        return f"DecisionStump(x[{self.feature}] <= {self.threshold:g}: {left!r}, else {right!r})"
+
+
+def stump_outputs(stump: Stump, X: Any) -> Array:
+    """Return what one stump says of each row, (n, C)."""
+    column = X[:, [stump.feature]].toarray().ravel() if sp.issparse(X) else X[:, stump.feature]
+    return stump.value[(column > stump.threshold).astype(np.int64)]
+
+
+def weighted_scores(stumps: Stumps, votes: Array, X: Any, n_jobs: int | None = None) -> Array:
+    """Return Σ_t votes[t]·h_t(x) for each row, (n, C); rows are taken in chunks, on threads."""
+    n, value = X.shape[0], stumps.value * votes[:, None, None]
+    scores = np.zeros((n, value.shape[2]))
+    used, column = np.unique(stumps.feature, return_inverse=True)
+    column = column.astype(np.int64) if sp.issparse(X) else stumps.feature
+
+    def add(start: int) -> None:
+        rows = X[start : start + _CHUNK_ROWS]
+        dense = rows[:, used].toarray() if sp.issparse(rows) else np.ascontiguousarray(rows)
+        add_votes(dense, column, stumps.threshold, value, scores[start : start + _CHUNK_ROWS])
+
+    starts = range(0, n, _CHUNK_ROWS)
+    threads = min(resolve_n_jobs(n_jobs), len(starts))
+    if threads <= 1 or n * len(stumps) < _TASK_ENTRIES:
+        for start in starts:
+            add(start)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(add, starts))
+    return scores
+
+
+class StumpSearch:
+    """Finds the best stump for any distribution over the rows of one table.
+
+    Parameters
+    ----------
+    X : (n, d) float array or CSR array
+        Finite numbers.
+    y : (n,) int64
+        Class codes 0 … K − 1.
+    n_classes : int
+        K.
+    confident : bool
+        Whether sides get real numbers, chosen by Z, instead of classes, chosen by the error; for two classes only.
+    n_jobs : int or None
+        Threads; the stumps do not depend on it.
+    """
+
+    def __init__(
+        self, X: Any, y: NDArray[np.int64], n_classes: int, *, confident: bool = False, n_jobs: int | None = None
+    ) -> None:
+        self.y, self.K, self.confident = y, n_classes, confident
+        self.threads = resolve_n_jobs(n_jobs)
+        self.columns = Columns.build(X, n_threads=self.threads)
+        c = self.columns
+        self.codes = Codes(c.codes, c.entries, c.rows, c.start, c.zero, c.n_codes)
+        self.sign = np.where(y == 1, 1.0, -1.0)
+        self.smoothing = 0.5 / len(y) if confident else 0.0
+        self._tasks = _cut_columns(self.codes, len(y))
+        threads = min(self.threads, len(self._tasks))
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None  # its threads end with this object
+
+    def find(self, D: Array) -> tuple[Stump, NDArray[np.bool_]]:
+        """Return the best stump for the distribution D, and which rows go right; of several, the first."""
+        gain, cut = np.empty(self.columns.n_columns), np.empty(self.columns.n_columns, dtype=np.int64)
+        if self.K == 2 and not self.confident:
+            signed, most = self.sign * D, int(self.codes.n_codes.max())
+            self._run(lambda a, b: cut_two_classes(self.codes, signed, a, b, np.empty(most), gain, cut))
+        else:
+            total = np.bincount(self.y, weights=D, minlength=self.K).astype(np.float64)
+            self._run(lambda a, b: cut_many_classes(self.codes, D, self.y, total, self.smoothing, a, b, gain, cut))
+        j = 0
+        for other in range(1, len(gain)):
+            if gain[other] > gain[j] + TIE:
+                j = other
+        right = self._goes_right(j, int(cut[j]))
+        return Stump(j, self._threshold(j, int(cut[j])), self._values(D, right)), right
+
+    def _run(self, task: Callable[[int, int], None]) -> None:
+        if self._pool is None:
+            for first, last in self._tasks:
+                task(first, last)
+        else:
+            list(self._pool.map(lambda ends: task(*ends), self._tasks))
+
+    def _threshold(self, j: int, cut: int) -> float:
+        """Return the midpoint of the two values around the cut, or the largest value if all rows go left."""
+        values = self.columns.low[self.columns.offset[j] : self.columns.offset[j + 1]]
+        if cut < 0:
+            return float(values[-1])
+        below, above = float(values[cut]), float(values[cut + 1])
+        middle = below / 2 + above / 2
+        return middle if below <= middle < above else below
+
+    def _goes_right(self, j: int, cut: int) -> NDArray[np.bool_]:
+        c, n = self.columns, len(self.y)
+        if cut < 0:
+            return np.zeros(n, dtype=bool)
+        if not c.sparse:
+            return c.codes[j] > cut
+        part = slice(c.start[j], c.start[j + 1])
+        right = np.full(n, c.zero[j] > cut)
+        right[c.rows[part]] = c.entries[part] > cut
+        return right
+
+    def _values(self, D: Array, right: NDArray[np.bool_]) -> Array:
+        """Return the scores of the two sides; a side without weight says what the other one says."""
+        W = np.bincount(self.y + self.K * right, weights=D, minlength=2 * self.K).reshape(2, self.K)
+        if not right.any():
+            W[1] = W[0]
+        if self.confident:
+            return confidences(W.astype(np.float64) + self.smoothing)
+        return coded(W.argmax(axis=1), self.K)
+
+
+def coded(labels: NDArray[np.int64], n_classes: int) -> Array:
+    """Return classes as scores: ±1 for two classes, (n, 1); else 1 for the class and −1/(K−1) for others, (n, K)."""
+    if n_classes == 2:
+        return np.where(labels == 1, 1.0, -1.0)[:, None]
+    return np.where(labels[:, None] == np.arange(n_classes), 1.0, -1.0 / (n_classes - 1))
+
+
+def confidences(W: Array) -> Array:
+    """Return the scores of least exponential loss for class weights W > 0, (…, K): ½ log(W₁/W₀), or centred logs."""
+    logs = np.log(W)
+    if W.shape[-1] == 2:
+        return 0.5 * (logs[..., 1:] - logs[..., :1])
+    return (W.shape[-1] - 1) * (logs - logs.mean(axis=-1, keepdims=True))
+
+
+def _cut_columns(codes: Codes, n: int) -> list[tuple[int, int]]:
+    """Return runs of columns with about `_TASK_ENTRIES` entries each."""
+    d = len(codes.n_codes)
+    size = np.full(d, n, dtype=np.int64) if len(codes.codes) else np.diff(codes.start) + codes.n_codes
+    ends = np.searchsorted(np.cumsum(size), np.arange(_TASK_ENTRIES, size.sum(), _TASK_ENTRIES), side="left") + 1
+    bounds = np.unique(np.r_[0, ends, d])
+    bounds = bounds[bounds <= d].tolist()
+    return list(pairwise(bounds))

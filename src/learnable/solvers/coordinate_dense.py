@@ -1,0 +1,238 @@
+r"""Dense designs for coordinate descent: A = √S(X − 1x̄ᵀ) and b = √S(y − ȳ), in either memory order of X.
+
+One pass over the rows gives means, norms and Aᵀb. Few rows are copied, centred and scaled column by column as columns
+enter the working set. Many rows are not: tiles of them are, for the moment in which their share of the Gram matrix is
+added up, so that memory is O(n + k²) besides X.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.blocks import map_reduce
+from ._coordinate_kernels import column_dots, column_epochs, column_sums, row_dots, row_sums
+from .coordinate import GramQuadratic, Penalty, Quadratic
+from .coordinate_designs import MOST_GRAM, NOISE, Rows, run_on, scaled_targets, slices
+from .moments import provisional_mean
+
+Array = NDArray[np.float64]
+
+_CHUNK = 2**20  # elements of X that one task reads
+_TILE = 2**13  # rows of the tiles of many rows
+_STRIPE = 256  # columns of a working set that one task of a Gram matrix multiplies
+_MOST_STORED = 2**14  # rows for which working columns are copied
+_FIRST_ROWS = 1024  # enough for provisional means
+_FAR = 1e4  # means beyond this many deviations are subtracted in a copy: implicit centring would lose digits
+_THIN, _RUNS = 4096, 16  # rows of a thinned design, at least, and the runs of neighbours in which they are taken
+
+
+class DenseDesign:
+    """Dense rows in memory. Memory: n + k numbers for each of k working columns, of many rows k only."""
+
+    whole = False
+
+    def __init__(
+        self, X: Any, y: Array, weight: Array | None, *, intercept: bool = True, n_jobs: int | None = None
+    ) -> None:
+        self.X = np.asarray(X, dtype=np.float64)
+        self.by_columns = self.X.flags.f_contiguous and not self.X.flags.c_contiguous
+        if not (self.by_columns or self.X.flags.c_contiguous):
+            self.X = np.ascontiguousarray(self.X)
+        n, d = self.X.shape
+        self.y, self.sample_weight, self.intercept, self.n_jobs = y, weight, intercept, n_jobs
+        self.root, self.weight, self.y_mean, self.b = scaled_targets(y, weight, n, intercept)
+        self.shape, self.work = (d, self.b.shape[1]), n * d
+        self.square = float((self.b * self.b).sum())
+        self.x_mean, self.norm, self.cross = self._sums()
+        spread = np.sqrt(self.norm / self.weight)
+        if intercept and (np.abs(self.x_mean) > _FAR * spread)[spread > 0].any():
+            self.X = self.X - self.x_mean  # keeps the memory order
+            self.shift = np.zeros(d)
+            self.cross = self.products(self.b)
+        else:
+            self.shift = self.x_mean
+
+    def _sums(self) -> tuple[Array, Array, Array]:
+        """Return the mean and the centred sum of squares of every column, and Aᵀb."""
+        n, d = self.X.shape
+        weight = np.ones(n) if self.sample_weight is None else self.sample_weight
+        targets = np.ascontiguousarray((self.b if self.root is None else self.b * self.root[:, None]).T)
+        shift = provisional_mean(self.X[:_FIRST_ROWS]) if self.intercept else np.zeros(d)
+
+        def of_columns(part: slice) -> None:
+            column_sums(self.X.T[part], weight, targets, shift[part], sums[part])
+
+        def of_rows(rows: slice) -> Array:
+            total = np.zeros((2 + len(targets), d))
+            row_sums(self.X[rows], weight[rows], np.ascontiguousarray(targets[:, rows]), shift, total)
+            return total
+
+        if self.by_columns:
+            sums = np.zeros((d, 2 + len(targets)))
+            run_on(slices(d, max(1, _CHUNK // n)), of_columns, self.n_jobs)
+        else:
+            sums = map_reduce(slices(n, max(1, _CHUNK // d)), of_rows, _add, n_jobs=self.n_jobs).T
+        with np.errstate(over="ignore", invalid="ignore"):  # who reads the norms sees that they are not finite
+            offset = sums[:, 0] / self.weight if self.intercept else np.zeros(d)
+            mean, square = shift + offset, sums[:, 1] - self.weight * offset**2
+            square = np.where(square <= (NOISE * np.abs(mean)) ** 2 * self.weight, 0.0, square)
+        return mean, square, np.where(square[:, None] > 0, sums[:, 2:], 0.0)
+
+    def thinned(self) -> DenseDesign | None:
+        """Return the design of runs of neighbouring rows, where it has an eighth of the rows at most."""
+        n, d = self.X.shape
+        size = max(_THIN, 4 * d) // _RUNS
+        if n < 8 * size * _RUNS or self.shape[1] > 1:
+            return None
+        runs = [slice(start, start + size) for start in (np.arange(_RUNS) * (n // _RUNS)).tolist()]
+        X, y = (np.concatenate([column[run] for run in runs]) for column in (self.X, self.y))
+        weight = None if self.sample_weight is None else np.concatenate([self.sample_weight[run] for run in runs])
+        if weight is not None and not weight.any():
+            return None
+        return DenseDesign(X, y, weight, intercept=self.intercept, n_jobs=self.n_jobs)
+
+    def products(self, v: Array) -> Array:
+        """Return Aᵀv of all columns for v (n, t)."""
+        scaled = v if self.root is None else v * self.root[:, None]
+        n, d = self.X.shape
+        out = np.zeros((d, v.shape[1]))
+        vectors = np.ascontiguousarray(scaled.T)
+
+        def of_columns(part: slice) -> None:
+            column_dots(self.X.T[part], vectors, out[part])
+
+        def of_rows(rows: slice) -> Array:
+            total = np.zeros((len(vectors), d))
+            row_dots(self.X[rows], np.ascontiguousarray(vectors[:, rows]), total)
+            return total
+
+        if self.by_columns:
+            run_on(slices(d, max(1, _CHUNK // n)), of_columns, self.n_jobs)
+        else:
+            out = map_reduce(slices(n, max(1, _CHUNK // d)), of_rows, _add, n_jobs=self.n_jobs).T
+        out = out - np.outer(self.shift, scaled.sum(axis=0))
+        out[self.norm == 0] = 0.0
+        return out
+
+    def columns(self, columns: Rows, rows: slice = slice(None)) -> Array:
+        """Return some columns of A as rows (k, m)."""
+        taken = self.X.T[:, rows][columns] if self.by_columns else np.ascontiguousarray(self.X[rows][:, columns].T)
+        taken -= self.shift[columns, None]
+        if self.root is not None:
+            taken *= self.root[rows]
+        return taken
+
+    def model(self, columns: Rows, W: Array, last: Any) -> Quadratic:
+        """Return a Gram model while the columns are not many more than the rows, else one of columns."""
+        n, k = self.X.shape[0], len(columns)
+        if n > _MOST_STORED:
+            return self._tiled_model(columns, W, last)
+        known = 0 if last is None else len(last.W)
+        A = _with_room(None if last is None else last.A, known, k, n)
+        A[known:k] = self.columns(columns[known:])
+        if self.shape[1] == 1 and (k > 2 * n + 500 or k > MOST_GRAM):
+            return ColumnQuadratic(A, self.b, W)
+        known = known if isinstance(last, GramQuadratic) else 0
+        G = _with_room(last.G if known else None, known, k)
+
+        def stripe(part: slice) -> None:
+            np.matmul(A[known:k], A[part].T, out=G[known:k, part])
+
+        run_on(slices(k, _STRIPE), stripe, self.n_jobs)
+        model = self._completed(G, columns, W, known)
+        model.A = A  # type: ignore[attr-defined]  # kept for the next, larger set
+        return model
+
+    def _tiled_model(self, columns: Rows, W: Array, last: Any) -> GramQuadratic:
+        """Return the Gram model of many rows."""
+        known, k = 0 if last is None else len(last.W), len(columns)
+
+        def products(rows: slice) -> Array:
+            A = self.columns(columns, rows)
+            return A[known:] @ A.T
+
+        G = _with_room(last.G if known else None, known, k)
+        if k > known:
+            G[known:k, :k] = map_reduce(slices(self.X.shape[0], _TILE), products, _add, n_jobs=self.n_jobs)
+        return self._completed(G, columns, W, known)
+
+    def _completed(self, G: Array, columns: Rows, W: Array, known: int) -> GramQuadratic:
+        """Return the model of a Gram matrix whose new rows are there, but not its new columns."""
+        k = len(columns)
+        G[:known, known:k] = G[known:k, :known].T
+        return GramQuadratic(G, np.ascontiguousarray(self.cross[columns]), self.square, W)
+
+    def residual(self, model: Any, columns: Rows) -> tuple[Array, float]:
+        """Return Aᵀr of all columns and ‖r‖², from the residual r of the working columns."""
+        support = np.flatnonzero(model.W.any(axis=1))
+        if not len(support):
+            return self.cross.copy(), self.square
+        if hasattr(model, "A"):
+            r = self.b - model.A[support].T @ model.W[support]
+        else:
+            r = self.b.copy()
+
+            def of_rows(rows: slice) -> None:
+                r[rows] -= self.columns(columns[support], rows).T @ model.W[support]
+
+            run_on(slices(len(r), _TILE), of_rows, self.n_jobs)
+        return self.products(r), float((r * r).sum())
+
+
+class ColumnQuadratic:
+    """The quadratic by its columns: for more columns than rows."""
+
+    def __init__(self, A: Array, b: Array, W: Array) -> None:
+        self.A, self.b, self.W = A[: len(W)], b[:, 0], W.copy()
+        self.square = float(self.b @ self.b)
+        self.norm = np.einsum("ij,ij->i", self.A, self.A)
+        self.r = self.held = np.empty_like(self.b)
+        self.move(W)
+
+    def epochs(self, penalty: Penalty, n_epochs: int, floor: float) -> float:
+        """Visit every coordinate."""
+        w = self.W.reshape(-1)
+        return column_epochs(self.A, self.norm, penalty.l1, penalty.l2, penalty.positive, w, self.r, n_epochs, floor)
+
+    def gradient(self) -> Array:
+        """Return Aᵀr."""
+        return (self.A @ self.r)[:, None]
+
+    def residual_square(self) -> float:
+        """Return ‖r‖²."""
+        return float(self.r @ self.r)
+
+    def move(self, W: Array) -> None:
+        """Go to W."""
+        self.W[:] = W
+        support = np.flatnonzero(self.W)
+        self.r[:] = self.b - self.W[support, 0] @ self.A[support]
+
+    def curvature(self, rows: Rows) -> Array | None:
+        """Return AᵀA of some columns, where there are not more of them than rows."""
+        if len(rows) > self.A.shape[1]:
+            return None
+        A = self.A[rows]
+        return np.asarray(A @ A.T)
+
+
+def _with_room(last: Array | None, known: int, rows: int, width: int | None = None) -> Array:
+    """Return an array with at least so many rows that begins with those known: the last one, while it has room.
+
+    A working set grows in many small steps. Without a width the array is square, and grows in both directions.
+    """
+    if last is not None and len(last) >= rows:
+        return last
+    room = rows if last is None else rows + rows // 2
+    grown = np.empty((room, room if width is None else width))
+    if last is not None:
+        used = known if width is None else width
+        grown[:known, :used] = last[:known, :used]
+    return grown
+
+
+def _add(a: Array, b: Array) -> Array:
+    return np.add(a, b, out=a)

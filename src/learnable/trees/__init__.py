@@ -1,0 +1,5 @@
+"""Trees: one grower, one layout; decision trees, their pruning and drawing."""
+
+import lazy_loader as _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

@@ -1,0 +1,17 @@
+from .category_tree import CategoryTree as CategoryTree
+from .ccp import prune_to as prune_to
+from .ccp import pruning_path as pruning_path
+from .columns import Columns as Columns
+from .decision_tree import DecisionTreeClassifier as DecisionTreeClassifier
+from .decision_tree import DecisionTreeRegressor as DecisionTreeRegressor
+from .drawing import plot_tree as plot_tree
+from .export import export_graphviz as export_graphviz
+from .export import export_text as export_text
+from .grower import Grown as Grown
+from .grower import GrowthRule as GrowthRule
+from .grower import grow as grow
+from .id3 import ID3Classifier as ID3Classifier
+from .id3 import information_gain as information_gain
+from .layout import Trees as Trees
+from .pruning import prune as prune
+from .tree_access import TreeAccess as TreeAccess

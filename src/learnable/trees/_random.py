@@ -1,0 +1,33 @@
+"""Random numbers by counting: a node's numbers depend on the seed and on its path from the root, on nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.jit import lean_kernel
+
+
+@lean_kernel
+def mix(z: Any) -> Any:
+    """Return 64 well-mixed bits (the finaliser of SplitMix64; Steele, Lea and Flood, OOPSLA 2014)."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@lean_kernel
+def next_random(state: Any) -> tuple[Any, float]:
+    """Return the next state and a uniform number in [0, 1)."""
+    state = state + np.uint64(0x9E3779B97F4A7C15)
+    return state, np.float64(mix(state) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+def child_seeds(seeds: NDArray[np.uint64], side: int) -> NDArray[np.uint64]:
+    """Return the seeds of the left (side 0) or right (side 1) children of nodes."""
+    z = seeds * np.uint64(2) + np.uint64(side) + np.uint64(0x632BE59BD9B4E019)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(z ^ (z >> np.uint64(31)))

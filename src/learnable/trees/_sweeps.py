@@ -1,0 +1,303 @@
+"""Kernels of the grower: the best cut of one column in one node.
+
+Rows come in the order of their codes, the missing ones last. A cut lies between two codes; with missing rows it is
+tried with them on either side, and all others against them. `found` holds the best split so far (positions below); a
+kernel overwrites it when it finds a better one, so that the first of equals stays.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.jit import lean_kernel
+from ._sorting import Int
+from .criteria import ENTROPY, GINI, GRADIENT, MISCLASSIFICATION, POISSON
+
+Array = NDArray[np.float64]
+Keys = NDArray[np.uint64]
+
+#: Positions in `found`: score of both sides together; column; last code on the left; first code on the right (the code
+#: of missing values if only they are right); whether missing values go left; rows on the left; a random threshold, or
+#: NaN.
+SCORE, COLUMN, CUT, NEXT, MISSING_LEFT, N_LEFT, THRESHOLD = range(7)
+FOUND_SIZE = 7
+
+_CODE = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_BYTE = np.uint64(0xFF)
+
+
+@lean_kernel
+def record(found: Array, score: float, cut: Int, after: Int, to_left: Int, n_left: Int) -> None:
+    """Write a split down; the caller knows the column."""
+    found[0] = score
+    found[2] = cut
+    found[3] = after
+    found[4] = to_left
+    found[5] = n_left
+    found[6] = np.nan
+
+
+@lean_kernel
+def allowed(left: float, right: float, bounds: Array) -> bool:
+    """Tell whether two values keep a monotone constraint: bounds are (lowest, highest, sign of the column's slope).
+
+    A split by a free column need not: values of leaves are clipped to their bounds.
+    """
+    if bounds[2] == 0.0:
+        return True
+    inside = min(left, right) >= bounds[0] and max(left, right) <= bounds[1]
+    return inside and (left - right) * bounds[2] <= 0.0
+
+
+@lean_kernel
+def sweep_two(keys: Keys, n_missing: Int, w_all: Int, s_all: Int, limits: Any, bounds: Array, found: Array) -> None:
+    """Two classes and Gini: maximise S²/W summed over both sides, W the weight and S that of the second class.
+
+    The payload is class << 8 | weight: all sums are integers.
+    """
+    n = keys.size
+    min_leaf, min_weight = limits.min_leaf, limits.min_weight
+    last = n - n_missing
+    best, best_p, best_side = found[0], -1, 0
+    for side in range(1 if n_missing == 0 else 2):
+        w, s, ahead = np.int64(0), np.int64(0), 0
+        if side == 1:
+            ahead = n_missing
+            for p in range(last, n):
+                weight = np.int64(keys[p] & _BYTE)
+                w += weight
+                s += weight * np.int64((keys[p] >> np.uint64(8)) & np.uint64(1))
+        for p in range(min(last, n - 1) if side == 0 else last - 1):
+            key = keys[p]
+            weight = np.int64(key & _BYTE)
+            w += weight
+            s += weight * np.int64((key >> np.uint64(8)) & np.uint64(1))
+            if key >> _CODE != keys[p + 1] >> _CODE:
+                a, b, wl, wr = np.float64(s), np.float64(s_all - s), np.float64(w), np.float64(w_all - w)
+                score = (a * a * wr + b * b * wl) / (wl * wr)
+                if score > best:
+                    rows = p + 1 + ahead
+                    fits = min(rows, n - rows) >= min_leaf and min(wl, wr) >= min_weight
+                    if fits and (not limits.monotone or allowed(a / wl, b / wr, bounds)):
+                        best, best_p, best_side = score, p, side
+    if best_p >= 0:
+        rows = best_p + 1 + (n_missing if best_side == 1 else 0)
+        cut, after = np.int64(keys[best_p] >> _CODE), np.int64(keys[best_p + 1] >> _CODE)
+        record(found, best, cut, after, best_side, rows)
+
+
+@lean_kernel
+def sweep_pairs(
+    keys: Keys, pair: Array, n_missing: Int, w_all: float, s_all: float, limits: Any, bounds: Array, found: Array
+) -> None:
+    """Maximise S²/(W + λ) summed over both sides; the payload is the row's place in `pair` = (W, S)."""
+    n = keys.size
+    min_leaf, min_weight, lam = limits.min_leaf, limits.min_weight, limits.reg_lambda
+    last = n - n_missing
+    best, best_p, best_side = found[0], -1, 0
+    for side in range(1 if n_missing == 0 else 2):
+        w, s, ahead = 0.0, 0.0, 0
+        if side == 1:
+            ahead = n_missing
+            for p in range(last, n):
+                i = np.int64(keys[p] & _LOW)
+                w += pair[i, 0]
+                s += pair[i, 1]
+        for p in range(min(last, n - 1) if side == 0 else last - 1):
+            i = np.int64(keys[p] & _LOW)
+            w += pair[i, 0]
+            s += pair[i, 1]
+            if keys[p] >> _CODE != keys[p + 1] >> _CODE:
+                wr, sr = w_all - w, s_all - s
+                score = s * s / (w + lam) + sr * sr / (wr + lam)
+                if score > best:
+                    rows = p + 1 + ahead
+                    fits = min(rows, n - rows) >= min_leaf and min(w, wr) >= min_weight
+                    if fits and (not limits.monotone or allowed(s / (w + lam), sr / (wr + lam), bounds)):
+                        best, best_p, best_side = score, p, side
+    if best_p >= 0:
+        rows = best_p + 1 + (n_missing if best_side == 1 else 0)
+        cut, after = np.int64(keys[best_p] >> _CODE), np.int64(keys[best_p + 1] >> _CODE)
+        record(found, best, cut, after, best_side, rows)
+
+
+@lean_kernel
+def sweep_groups(
+    stat: Array, low: Int, n_codes: Int, n: Int, w_all: float, s_all: float, limits: Any, bounds: Array, found: Array
+) -> None:
+    """Do the same over sums by code: stat holds (rows, W, S) of code low + g, and in its last line of the missing."""
+    lam = limits.reg_lambda
+    size = stat.shape[0] - 1
+    n_missing = np.int64(stat[size, 0])
+    n_present = n - n_missing
+    for side in range(1 if n_missing == 0 else 2):
+        rows, w, s = np.int64(0), 0.0, 0.0
+        if side == 1:
+            rows, w, s = n_missing, stat[size, 1], stat[size, 2]
+        cut = -1  # a cut that beats the others waits for the code that follows it
+        for g in range(size):
+            here = np.int64(stat[g, 0])
+            if here == 0:
+                continue
+            if cut >= 0 and found[3] < 0:
+                found[3] = g + low
+            rows += here
+            w += stat[g, 1]
+            s += stat[g, 2]
+            only_missing = rows - (n_missing if side == 1 else 0) == n_present
+            if only_missing and (side == 1 or n_missing == 0):
+                break
+            wr, sr = w_all - w, s_all - s
+            score = s * s / (w + lam) + sr * sr / (wr + lam)
+            fits = min(rows, n - rows) >= limits.min_leaf and min(w, wr) >= limits.min_weight
+            if score > found[0] and fits:
+                if limits.monotone and not allowed(s / (w + lam), sr / (wr + lam), bounds):
+                    continue
+                cut = g
+                record(found, score, g + low, n_codes if only_missing else -1, side, rows)
+
+
+@lean_kernel
+def score_of(kind: Int, counts: Array, w: float, n_classes: NDArray[np.int64], lam: float) -> float:
+    """Return the score of a node from its sums; see the table of `criteria`."""
+    score = 0.0
+    m = n_classes.size
+    at = np.int64(0)
+    for o in range(m):
+        k = n_classes[o]
+        if kind == GINI:
+            for c in range(k):
+                score += counts[at + c] * counts[at + c] / w
+        elif kind == ENTROPY:
+            for c in range(k):
+                if counts[at + c] > 0.0:
+                    score += counts[at + c] * math.log2(counts[at + c] / w)
+        elif kind == MISCLASSIFICATION:
+            top = 0.0
+            for c in range(k):
+                top = max(top, counts[at + c])
+            score += top
+        elif kind == POISSON:
+            if not counts[at] > 0.0:
+                return -np.inf
+            score += counts[at] * math.log(counts[at] / w)
+        elif kind == GRADIENT:
+            score += counts[at] * counts[at] / (counts[m + at] + lam)
+        else:
+            score += counts[at] * counts[at] / w
+        at += max(np.int64(1), k)
+    return score
+
+
+@lean_kernel
+def add_row(goal: Any, r: Int, sums: Array) -> None:
+    """Add row r to a node's sums; the last entry is the weight, before it come hessians if there are any."""
+    m = goal.n_classes.size
+    w = goal.weight[r]
+    sums[sums.size - 1] += w
+    if goal.n_classes[0] > 0:
+        at = np.int64(0)
+        for o in range(m):
+            sums[at + goal.labels[r, o]] += w
+            at += goal.n_classes[o]
+    else:
+        for o in range(m):
+            sums[o] += w * goal.y[r, o]
+        if goal.kind == GRADIENT:
+            for o in range(m):
+                sums[m + o] += w * goal.hessian[r, o]
+
+
+@lean_kernel
+def sweep_sums(
+    keys: Keys, rows: NDArray[np.int32], n_missing: Int, goal: Any, total: Array, sides: Array, limits: Any,
+    bounds: Array, found: Array,
+) -> None:  # fmt: skip
+    """Any criterion that is a function of sums; the payload is the row's place in the node."""
+    n, width = keys.size, total.size - 1
+    left, right = sides[0], sides[1]
+    last = n - n_missing
+    for side in range(1 if n_missing == 0 else 2):
+        for k in range(width + 1):
+            left[k] = 0.0
+        ahead = 0
+        if side == 1:
+            ahead = n_missing
+            for p in range(last, n):
+                add_row(goal, rows[np.int64(keys[p] & _LOW)], left)
+        for p in range(min(last, n - 1) if side == 0 else last - 1):
+            add_row(goal, rows[np.int64(keys[p] & _LOW)], left)
+            if keys[p] >> _CODE == keys[p + 1] >> _CODE:
+                continue
+            n_left = p + 1 + ahead
+            w_right = total[width] - left[width]
+            if min(n_left, n - n_left) < limits.min_leaf or min(left[width], w_right) < limits.min_weight:
+                continue
+            for k in range(width):
+                right[k] = total[k] - left[k]
+            score = score_of(goal.kind, left, left[width], goal.n_classes, limits.reg_lambda)
+            score += score_of(goal.kind, right, w_right, goal.n_classes, limits.reg_lambda)
+            if score > found[0]:
+                at = 1 if goal.n_classes[0] == 2 else 0
+                if limits.monotone and not allowed(left[at] / left[width], right[at] / w_right, bounds):
+                    continue
+                record(found, score, np.int64(keys[p] >> _CODE), np.int64(keys[p + 1] >> _CODE), side, n_left)
+
+
+@lean_kernel
+def sweep_classes(
+    keys: Keys, n_missing: Int, total: Array, counts: NDArray[np.int64], limits: Any, found: Array
+) -> None:
+    """Gini or entropy of any number of classes.
+
+    The payload is class << 8 | weight. Σ g(cₖ) changes in one class at a time, g(c) = c² or c log₂ c.
+    """
+    n = keys.size
+    last, gini = n - n_missing, limits.gini
+    left, right = counts[0], counts[1]
+    for side in range(1 if n_missing == 0 else 2):
+        g_left, g_right, w, w_all = 0.0, 0.0, np.int64(0), np.int64(0)
+        for k in range(left.size):
+            left[k], right[k] = 0, np.int64(total[k])
+            g_right += mass(right[k], gini)
+            w_all += right[k]
+        for step in range(n_missing if side == 1 else 0, 0, -1):
+            g_left, g_right, w = move(keys[n - step], left, right, gini, g_left, g_right, w)
+        for p in range(min(last, n - 1) if side == 0 else last - 1):
+            g_left, g_right, w = move(keys[p], left, right, gini, g_left, g_right, w)
+            if keys[p] >> _CODE == keys[p + 1] >> _CODE:
+                continue
+            wl, wr = np.float64(w), np.float64(w_all - w)
+            score = g_left / wl + g_right / wr if gini else g_left + g_right - wl * math.log2(wl) - wr * math.log2(wr)
+            if score > found[0]:
+                n_left = p + 1 + (n_missing if side == 1 else 0)
+                if min(n_left, n - n_left) >= limits.min_leaf and min(wl, wr) >= limits.min_weight:
+                    record(found, score, np.int64(keys[p] >> _CODE), np.int64(keys[p + 1] >> _CODE), side, n_left)
+
+
+@lean_kernel
+def mass(count: Int, gini: bool) -> float:
+    """Return c² or c log₂ c."""
+    c = np.float64(count)
+    if gini:
+        return c * c
+    return c * math.log2(c) if count > 0 else 0.0
+
+
+@lean_kernel
+def move(
+    key: Any, left: Any, right: Any, gini: bool, g_left: float, g_right: float, w: Int
+) -> tuple[float, float, Int]:
+    """Move a row from the right to the left; return Σ g of both sides and the weight on the left."""
+    weight = np.int64(key & _BYTE)
+    k = np.int64((key & _LOW) >> np.uint64(8))
+    g_left -= mass(left[k], gini)
+    g_right -= mass(right[k], gini)
+    left[k] += weight
+    right[k] -= weight
+    return g_left + mass(left[k], gini), g_right + mass(right[k], gini), w + weight

@@ -1,0 +1,278 @@
+"""The one growth loop: codes of columns, statistics of rows and a rule in, a tree out.
+
+    open a batch of nodes      their sums, their values, and the best split of each among the candidate columns
+    choose what to divide      depth first has no order here: all that may be split; best first: the largest gains
+    divide their rows          and the children are the next batch
+
+CART, forests, AdaBoost and boosting are calls of it with other statistics (`criteria`) and other rules. A batch is a
+whole level of the tree, so that the interpreter is rarely in the way, and one tree can use several threads: each
+searches some of the columns. The tree is the same for any number of threads: of equal gains the first column wins, and
+random numbers depend on the seed and the path from the root alone. Memory besides the table: about 60 bytes a row, 20
+more for each thread.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._nodes import divide, label_rows, preorder
+from ._sweeps import COLUMN, CUT, MISSING_LEFT, NEXT, SCORE, THRESHOLD
+from .columns import Columns
+from .criteria import ABSOLUTE, ENTROPY, GINI, GRADIENT, MISCLASSIFICATION, PAIRS, POISSON, TWO, Target
+from .frontier import best_first_order, wanted_next
+from .layout import Trees
+from .node_store import NodeStore
+from .workspace import Level, Workspace
+
+Array = NDArray[np.float64]
+
+_EPSILON = 2.220446049250313e-16
+
+
+@dataclass(frozen=True)
+class GrowthRule:
+    """When and where a tree may split.
+
+    Parameters
+    ----------
+    max_depth, max_leaf_nodes : int or None
+        None: no limit. With `max_leaf_nodes` the tree grows best first.
+    min_samples_split, min_samples_leaf : int
+        Rows that a node needs to be split, and to exist.
+    min_weight_leaf : float
+        Weight that a node needs (absolute); with gradients, the sum of hessians.
+    max_features : int or None
+        Columns drawn at each node; more are drawn while all of them are constant. None: all.
+    min_impurity_decrease : float
+        Fall of the impurity, times the node's share of the weight, that a split must reach.
+    min_gain : float
+        Gain in units of the criterion's score that a split must reach.
+    splitter : {"best", "random"}
+        All cuts of a column, or one threshold drawn uniformly between its ends.
+    monotonic : (d,) int8 or None
+        1: the prediction (of two classes: the probability of the second) may only rise with the column; −1: fall; 0:
+        free.
+
+    Examples
+    --------
+    >>> GrowthRule(max_depth=3).splitter
+    'best'
+    """
+
+    max_depth: int | None = None
+    max_leaf_nodes: int | None = None
+    min_samples_split: int = 2
+    min_samples_leaf: int = 1
+    min_weight_leaf: float = 0.0
+    max_features: int | None = None
+    min_impurity_decrease: float = 0.0
+    min_gain: float = -np.inf
+    splitter: str = "best"
+    monotonic: NDArray[np.int8] | None = None
+
+    @property
+    def is_monotone(self) -> bool:
+        """Whether some column is constrained."""
+        return self.monotonic is not None and bool(np.any(self.monotonic))
+
+
+class Grown(NamedTuple):
+    """A tree and where its rows ended."""
+
+    tree: Trees
+    leaf_of_row: NDArray[np.int32]  #: (n,), −1 for rows that were not used
+
+
+class GrowthStopped(Exception):  # noqa: N818  it is no error
+    """The stop flag was raised before the tree was complete."""
+
+
+def grow(
+    columns: Columns,
+    target: Target,
+    rule: GrowthRule,
+    *,
+    rows: NDArray[np.integer[Any]] | None = None,
+    seed: int = 0,
+    n_threads: int = 1,
+    stop: NDArray[np.int64] | None = None,
+) -> Grown:
+    """Grow one tree.
+
+    Parameters
+    ----------
+    columns : Columns
+        The table.
+    target : Target
+        The rows' statistics, and the criterion.
+    rule : GrowthRule
+        When to stop.
+    rows : (k,) ints or None
+        Row numbers of a bootstrap sample; a row that is drawn twice counts twice in every weight, but as one row.
+    seed : int
+        Of the drawn columns and thresholds.
+    n_threads : int
+        Threads over columns. Calls may run concurrently; they share nothing that is written.
+    stop : (1,) int64 or None
+        A flag; once it is not zero, GrowthStopped is raised.
+
+    Returns
+    -------
+    Grown
+        The tree, and the leaf of every row.
+    """
+    if rows is not None:
+        target = target.repeated(np.bincount(rows, minlength=columns.n_rows))
+    used = np.flatnonzero(target.weight > 0).astype(np.int32)
+    flag = np.zeros(1, np.int64) if stop is None else stop
+    space = Workspace(columns, target, rule, used, n_threads, flag)
+    nodes = NodeStore(target.width)
+    batch = nodes.add_root(len(used), seed)
+    whole = float(target.weight[used].sum())
+    while len(batch):
+        space.bring_together(len(batch))
+        _open(nodes, batch, space, columns, target, rule, whole)
+        if flag[0] != 0:
+            raise GrowthStopped
+        if rule.max_leaf_nodes is None:
+            chosen = batch[nodes.feature[batch] >= 0]
+        else:
+            chosen = wanted_next(nodes, rule.max_leaf_nodes)
+        batch = _divide(nodes, chosen, space, columns, target, rule) if len(chosen) else chosen
+    return _finish(nodes, space, target, rule, columns.n_rows)
+
+
+def _open(
+    nodes: NodeStore, batch: Any, space: Workspace, columns: Columns, target: Target, rule: GrowthRule, whole: float
+) -> None:
+    """Compute sums, values and impurities of new nodes, and the best split of each; what has none stays a leaf."""
+    begin, end = nodes.begin[batch], nodes.end[batch]
+    totals, value, impurity, pure = space.summarise(begin, end, target.width)
+    n_rows, weight = end - begin, totals[:, -1]
+    if rule.is_monotone:
+        _clip(value, nodes.bounds[batch], target)
+    nodes.set_statistics(batch, value, impurity, weight)
+    least = totals[:, target.n_outputs] if target.kind == GRADIENT else weight
+    may = ~pure & (n_rows >= max(rule.min_samples_split, 2 * rule.min_samples_leaf, 2))
+    may &= least >= 2 * rule.min_weight_leaf
+    if rule.max_depth is not None:
+        may &= nodes.depth[batch] < rule.max_depth
+    at = np.flatnonzero(may)
+    if not len(at):
+        return
+    some, begin, end = batch[at], begin[at], end[at]
+    bounds = np.pad(nodes.bounds[some], ((0, 0), (0, 1)))
+    level = Level(begin, end, nodes.seed[some], bounds, totals[at])
+    found, sets = space.search(level)
+    gain = _gains(target, totals[at], impurity[at], found[:, SCORE])
+    scale = target.gain_scale
+    good = (found[:, SCORE] > -np.inf) & (gain * scale >= rule.min_gain)
+    share = np.where(good, gain, 0.0) * scale / (whole * target.n_outputs)
+    good &= share + _EPSILON * max(1.0, scale) >= rule.min_impurity_decrease
+    taken = np.flatnonzero(good)
+    column, cut = found[taken, COLUMN].astype(np.int32), found[taken, CUT].astype(np.int64)
+    threshold = _thresholds(columns, column, cut, found[taken])
+    to_left = found[taken, MISSING_LEFT].astype(np.uint8)
+    nodes.set_splits(some[taken], column, cut, threshold, to_left, gain[taken])
+    if columns.categorical.any():
+        nodes.set_categories(some[taken], columns.categorical[column], columns.n_codes[column], sets[taken])
+
+
+def _divide(
+    nodes: NodeStore, chosen: Any, space: Workspace, columns: Columns, target: Target, rule: GrowthRule
+) -> NDArray[np.int64]:
+    """Divide the rows of the chosen nodes and return their children, pair by pair."""
+    middle = np.empty(len(chosen), np.int64)
+    begin, end = nodes.begin[chosen], nodes.end[chosen]
+    words = nodes.sets_of(chosen, space.n_words)
+    divide(
+        space.columns, space.sparse, space.categories[0], space.rows, space.spare, space.scratch[0].code, begin, end,
+        nodes.feature[chosen], nodes.cut[chosen], nodes.missing_left[chosen], words, middle,
+    )  # fmt: skip
+    children = nodes.add_children(chosen, middle)
+    if rule.is_monotone:
+        _bound_children(nodes, chosen, space, target, rule)
+    return children
+
+
+def _gains(target: Target, totals: Array, impurity: Array, score: Array) -> Array:
+    """Return by how much each split lowers the weighted impurity, summed over outputs (gradients: raises the score)."""
+    w, m = totals[:, -1], target.n_outputs
+    if target.family == TWO:  # Σ cₖ²/W of two classes is 2S²/W − 2S + W
+        return 2.0 * (score - totals[:, 1] ** 2 / w)
+    if target.family == PAIRS:
+        size = totals[:, 1] + target.reg_lambda if target.kind == GRADIENT else w
+        if target.kind == GINI:
+            return 2.0 * (score - totals[:, 1] ** 2 / w)
+        return score - totals[:, 0] ** 2 / size
+    if target.kind in (GINI, MISCLASSIFICATION):
+        return score - m * w * (1.0 - impurity)
+    if target.kind in (ENTROPY, ABSOLUTE):
+        return score + m * w * impurity
+    S = totals[:, :m]
+    if target.kind == POISSON:
+        return score - (S * np.log(np.where(S > 0, S, 1.0) / w[:, None])).sum(axis=1)
+    size = totals[:, m : 2 * m] + target.reg_lambda if target.kind == GRADIENT else w[:, None]
+    return score - (S**2 / size).sum(axis=1)
+
+
+def _thresholds(columns: Columns, column: Any, cut: Any, found: Array) -> Array:
+    """Return the midpoint between the codes on both sides of the cut; zero for categories."""
+    after, drawn = found[:, NEXT].astype(np.int64), found[:, THRESHOLD]
+    number = ~columns.categorical[column]
+    only_missing = after == columns.n_codes[column]
+    out = np.zeros(len(column))
+    ends = number & ~only_missing
+    a = columns.high[columns.offset[column[ends]] + cut[ends]]
+    b = columns.low[columns.offset[column[ends]] + after[ends]]
+    middle = a / 2.0 + b / 2.0
+    out[ends] = np.where((a <= middle) & (middle < b), middle, a)
+    out[number & only_missing] = np.inf
+    return np.where(np.isnan(drawn), out, drawn)
+
+
+def _clip(value: Array, bounds: Array, target: Target) -> None:
+    """Keep the values inside what monotone constraints above allow."""
+    at = 1 if target.n_classes[0] == 2 else 0
+    value[:, at] = np.clip(value[:, at], bounds[:, 0], bounds[:, 1])
+    if at == 1:
+        value[:, 0] = 1.0 - value[:, 1]
+
+
+def _bound_children(nodes: NodeStore, chosen: Any, space: Workspace, target: Target, rule: GrowthRule) -> None:
+    """Let the middle of both values bound the children of a split by a constrained column."""
+    left, right = nodes.left[chosen], nodes.right[chosen]
+    values = np.empty((2, len(chosen)))
+    at = 1 if target.n_classes[0] == 2 else 0
+    for side, child in enumerate((left, right)):
+        _, value, _, _ = space.summarise(nodes.begin[child], nodes.end[child], target.width)
+        values[side] = value[:, at]
+    middle = values.mean(axis=0)
+    sign = np.asarray(rule.monotonic)[nodes.feature[chosen]]
+    rising, falling = sign > 0, sign < 0
+    nodes.bounds[left[rising], 1] = nodes.bounds[right[rising], 0] = middle[rising]
+    nodes.bounds[left[falling], 0] = nodes.bounds[right[falling], 1] = middle[falling]
+
+
+def _finish(nodes: NodeStore, space: Workspace, target: Target, rule: GrowthRule, n_rows: int) -> Grown:
+    """Return the tree with scikit-learn's numbers of nodes, without what was not reached, shift and scale undone."""
+    if rule.max_leaf_nodes is not None:
+        old = best_first_order(nodes, rule.max_leaf_nodes)
+    else:
+        number = np.empty(nodes.n, np.int32)
+        stack = np.empty(nodes.n + 1, np.int32)
+        preorder(nodes.left[: nodes.n], nodes.right[: nodes.n], nodes.feature[: nodes.n], stack, number)
+        old = np.empty(nodes.n, np.int64)
+        old[number] = np.arange(nodes.n)
+    tree = nodes.as_tree(old)
+    if target.n_classes[0] == 0 and target.kind != GRADIENT:
+        tree.value[:] = tree.value * target.scale + target.shift
+        tree.impurity[:] = tree.impurity * target.gain_scale
+    leaf_of_row = np.full(n_rows, -1, np.int32)
+    leaf = np.where(tree.feature < 0, np.arange(len(old), dtype=np.int32), -1).astype(np.int32)
+    label_rows(leaf, nodes.begin[old], nodes.end[old], space.final_rows(), leaf_of_row)
+    return Grown(tree, leaf_of_row)

@@ -1,0 +1,313 @@
+r"""ID3: a decision tree over columns of categories, grown by information gain.
+
+Node S with classes y is split by the column j that tells most about y,
+
+    Gain(S, j) = H(y) − Σ_v |S_v|/|S| H(y | x_j = v),      H = −Σ_k p_k log₂ p_k,
+
+into one branch for each of its values, until the node is pure or no column varies in it. The gain ratio divides by the
+entropy of the split itself, −Σ_v |S_v|/|S| log₂ |S_v|/|S|, which a column of many values pays for; it is compared
+among the columns whose gain is at least the average one.
+
+References: J. R. Quinlan, Induction of decision trees, Machine Learning 1 (1986); T. M. Mitchell, Machine Learning,
+1997, chapter 3; S. Shalev-Shwartz and S. Ben-David, Understanding Machine Learning, 2014, section 18.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.certificate import Certificate
+from ..core.errors import ModelFileError, ParameterError
+from ..core.estimator import Estimator
+from ..core.parameters import Matches, Number, Options, Rule, optional
+from ..core.run import Run
+from ..data.sources import NamedScore, rowwise
+from ._category_kernels import TIE, score_columns, score_levels
+from .category_table import CategoryTable, check_categories, class_weights, read_categories, read_codes
+from .category_tree import CategoryTree
+
+Array = NDArray[np.float64]
+
+#: Largest shortfall of a split, in bits, that rounding explains.
+_TOLERANCE = 1e-9
+
+
+class ID3Classifier(NamedScore, ClassifierMixin, Estimator):
+    """Decision tree over categories, grown by information gain until every leaf is pure or no column is left.
+
+    Columns hold strings, truth values or numbers, taken as they are: every distinct value is a category, and a missing
+    value is one more. A category that no training row of a node has is an empty branch and takes the majority of that
+    node. Memory: O(nd).
+
+    Parameters
+    ----------
+    criterion : {"information_gain", "gain_ratio"}, default="information_gain"
+        What the best column maximises. Ties go to the first column.
+    split : {"multiway", "binary"}, default="multiway"
+        One branch for each value of the column, or two: one value against all others.
+    max_depth : int or None, default=None
+        Most questions asked of a row.
+    min_samples_split : int, default=2
+        Fewest rows that are split.
+    min_gain : float, default=0.0
+        Smallest information gain, in bits, of a split. At 0 a node is split even if no single column tells anything:
+        two of them together may.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes.
+
+    Attributes
+    ----------
+    tree_ : CategoryTree
+        The tree as flat arrays.
+    categories_ : list of arrays
+        The values of each column, sorted; their positions are the codes in `tree_`.
+    types_ : list of str
+        What each column holds: "text", "number", …
+    classes_ : array of shape (n_classes,)
+        The labels, sorted.
+    feature_importances_ : array of shape (n_features,)
+        Share of each column in the total gain.
+    certificate_ : Certificate
+        `greedy`: every split is the best of its candidates.
+
+    Examples
+    --------
+    >>> from learnable import ID3Classifier
+    >>> X = [["sunny", "weak"], ["sunny", "strong"], ["rain", "weak"], ["rain", "strong"]]
+    >>> model = ID3Classifier().fit(X, ["no", "no", "yes", "no"])
+    >>> model.predict([["rain", "weak"], ["snow", "weak"]]).tolist()
+    ['yes', 'no']
+    >>> model.certificate_.kind
+    'greedy'
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "criterion": Options("information_gain", "gain_ratio"),
+        "split": Options("multiway", "binary"),
+        "max_depth": optional(Number(low=1, integer=True)),
+        "min_samples_split": Number(low=2, integer=True),
+        "min_gain": Number(low=0.0),
+        "class_weight": optional(Options("balanced") | Matches(lambda v: isinstance(v, dict), "a dict of weights")),
+    }
+
+    def __init__(
+        self,
+        *,
+        criterion: str = "information_gain",
+        split: str = "multiway",
+        max_depth: int | None = None,
+        min_samples_split: int = 2,
+        min_gain: float = 0.0,
+        class_weight: Any = None,
+    ) -> None:
+        self.criterion = criterion
+        self.split = split
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_gain = min_gain
+        self.class_weight = class_weight
+
+    def _door(self, X: Any, y: Any, sample_weight: Any, run: Any = None) -> CategoryTable:  # type: ignore[override]
+        return read_categories(self, X, y, sample_weight)
+
+    def _fit(self, table: CategoryTable, run: Run) -> Certificate:
+        of_class = class_weights(type(self).__name__, self.class_weight, table)
+        rule = GainRule(
+            by_ratio=self.criterion == "gain_ratio",
+            binary=self.split == "binary",
+            max_depth=self.max_depth,
+            min_samples_split=self.min_samples_split,
+            min_gain=self.min_gain,
+        )
+        self.tree_ = grow_by_gain(table.codes, table.y, table.weight * of_class[table.y], table.n_levels, rule)
+        self.classes_, self.categories_, self.types_ = table.classes, table.categories, table.types
+        return Certificate("greedy", 0.0, _TOLERANCE)
+
+    @rowwise
+    def predict_proba(self, X: Any) -> Any:
+        """Return the share of each class in the node where a row ends, columns as in `classes_`."""
+        nodes = self.apply(X)
+        weight = self.tree_.value[nodes]
+        return weight / weight.sum(axis=1, keepdims=True)
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    @rowwise
+    def predict(self, X: Any) -> Any:
+        """Return the majority class of the node where a row ends; a tie goes to the first of `classes_`."""
+        nodes = self.apply(X)
+        return self.classes_[np.argmax(self.tree_.value[nodes], axis=1)]
+
+    @rowwise
+    def apply(self, X: Any) -> Any:
+        """Return the number of the node where each row ends."""
+        check_is_fitted(self)
+        return self.tree_.apply(read_codes(self, X, self.categories_, self.types_))
+
+    def get_depth(self) -> int:
+        """Return the number of questions on the longest path."""
+        check_is_fitted(self)
+        return self.tree_.max_depth
+
+    def get_n_leaves(self) -> int:
+        """Return the number of leaves."""
+        check_is_fitted(self)
+        return self.tree_.n_leaves
+
+    @property
+    def feature_importances_(self) -> Array:
+        """Share of each column in the total information gain of the tree."""
+        check_is_fitted(self)
+        tree, inner = self.tree_, self.tree_.feature >= 0
+        total = np.zeros(self.n_features_in_)
+        np.add.at(total, tree.feature[inner], (tree.gain * tree.value.sum(axis=1))[inner])
+        return total / total.sum() if total.any() else total
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
+
+    def _check_loaded(self) -> None:
+        tree, categories, types = (getattr(self, name, None) for name in ("tree_", "categories_", "types_"))
+        classes = getattr(self, "classes_", None)
+        if not (isinstance(tree, CategoryTree) and isinstance(categories, list) and isinstance(types, list)):
+            raise ModelFileError("load: ID3Classifier: a fitted model has tree_, categories_ and types_.")
+        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or not len(classes):
+            raise ModelFileError("load: ID3Classifier: classes_ must hold labels.")
+        if not (len(types) == len(categories) == self.n_features_in_):
+            raise ModelFileError("load: ID3Classifier: categories_ and types_ must describe every column.")
+        check_categories(type(self).__name__, categories, types)
+        tree.check(np.array([max(len(levels), 1) for levels in categories]), len(classes))
+
+
+def information_gain(X: Any, y: Any, sample_weight: Any = None, *, criterion: str = "information_gain") -> Array:
+    """Return what each column of categories tells about the classes, in bits.
+
+    Parameters
+    ----------
+    X : dataframe, array or list of rows, of shape (n_samples, n_features)
+        Categories: strings, truth values or numbers.
+    y : array of shape (n_samples,)
+        Class labels.
+    sample_weight : array of shape (n_samples,), optional
+        Weights of the rows.
+    criterion : {"information_gain", "gain_ratio"}
+        The gain, or its ratio to the entropy of the column.
+
+    Returns
+    -------
+    array of shape (n_features,)
+        Zero for a constant column.
+
+    Examples
+    --------
+    >>> from learnable.trees import information_gain
+    >>> information_gain([["a", 1], ["a", 2], ["b", 1], ["b", 2]], [0, 0, 1, 1])
+    array([1., 0.])
+    """
+    if criterion not in ("information_gain", "gain_ratio"):
+        raise ParameterError(
+            f"information_gain: criterion must be 'information_gain' or 'gain_ratio'; got {criterion!r}."
+        )
+    table = read_categories(ID3Classifier(), X, y, sample_weight, owner="information_gain")
+    scorer, everything = _Scorer(table.codes, table.y, table.weight, table.n_levels), np.arange(len(table.y))
+    gains, infos = scorer.columns(everything, scorer.total(everything))
+    gains, infos = np.maximum(gains, 0.0), np.maximum(infos, 0.0)
+    return gains if criterion == "information_gain" else np.divide(gains, infos, out=gains * 0, where=infos > 0)
+
+
+@dataclass(frozen=True)
+class GainRule:
+    """How a tree grows: its measure, the shape of its splits, and when it stops."""
+
+    by_ratio: bool = False
+    binary: bool = False
+    max_depth: int | None = None
+    min_samples_split: int = 2
+    min_gain: float = 0.0
+
+
+def grow_by_gain(
+    codes: NDArray[np.int32], y: NDArray[np.int64], weight: Array, n_levels: NDArray[np.int64], rule: GainRule
+) -> CategoryTree:
+    """Grow the tree depth first; `codes` is (d, n)."""
+    scorer = _Scorer(codes, y, weight, n_levels)
+    nodes: list[tuple[Any, ...]] = []
+    stack: list[tuple[NDArray[np.int64], int, int, int]] = [(np.arange(len(y)), -1, -1, 0)]
+    while stack:
+        rows, parent, code, depth = stack.pop()
+        total = scorer.total(rows)
+        impurity = _entropy(total)
+        may_split = impurity > 0.0 and len(rows) >= rule.min_samples_split and depth != rule.max_depth
+        feature, level, gain = scorer.best(rows, total, rule) if may_split else (-1, -1, 0.0)
+        number = len(nodes)
+        nodes.append((feature, level, parent, code, gain, impurity, len(rows), total))
+        if feature >= 0:
+            branch = codes[feature, rows] if level < 0 else (codes[feature, rows] == level).astype(np.int32)
+            order = np.argsort(branch, kind="stable")
+            rows, branch = rows[order], branch[order]
+            cuts = [0, *(np.flatnonzero(branch[1:] != branch[:-1]) + 1).tolist(), len(rows)]
+            for a, b in zip(cuts[-2::-1], cuts[:0:-1], strict=True):  # the last branch first: it is popped last
+                stack.append((rows[a:b], number, int(branch[a]), depth + 1))
+    columns = list(zip(*nodes, strict=True))
+    dtypes = (np.int32, np.int32, np.int32, np.int32, np.float64, np.float64, np.int64, np.float64)
+    return CategoryTree(*(np.array(column, dtype=dtype) for column, dtype in zip(columns, dtypes, strict=True)))
+
+
+def _entropy(total: Array) -> float:
+    """Return the entropy of the classes in bits, exactly zero for one class."""
+    if np.count_nonzero(total) == 1:
+        return 0.0
+    p = total[total > 0] / total.sum()
+    return float(-(p * np.log2(p)).sum())
+
+
+class _Scorer:
+    """Scores the columns in one node after another, with scratch memory that is made once."""
+
+    def __init__(self, codes: Any, y: Any, weight: Array, n_levels: NDArray[np.int64]) -> None:
+        self.codes, self.y, self.weight = np.ascontiguousarray(codes), y, np.ascontiguousarray(weight)
+        self.n_classes = int(y.max()) + 1
+        most = max(1, int(n_levels.max()))
+        self.counts, self.seen = np.zeros((most, self.n_classes)), np.zeros(most, dtype=np.int64)
+        self.gains, self.infos = np.empty(len(codes)), np.empty(len(codes))
+        self.levels = np.empty(len(codes), dtype=np.int32)
+
+    def total(self, rows: NDArray[np.int64]) -> Array:
+        """Return the weight of each class among some rows."""
+        return np.bincount(self.y[rows], self.weight[rows], self.n_classes).astype(np.float64, copy=False)
+
+    def columns(self, rows: NDArray[np.int64], total: Array) -> tuple[Array, Array]:
+        """Return the gain and the split information of each column, −1 where it is constant."""
+        score_columns(self.codes, self.y, self.weight, rows, self.counts, self.seen, total, self.gains, self.infos)
+        return self.gains, self.infos
+
+    def best(self, rows: NDArray[np.int64], total: Array, rule: GainRule) -> tuple[int, int, float]:
+        """Return column, level (−1: all of them) and gain of the best split; column −1 if there is none."""
+        if rule.binary:
+            score_levels(
+                self.codes, self.y, self.weight, rows, self.counts, total, self.gains, self.infos, self.levels,
+                rule.by_ratio,
+            )  # fmt: skip
+        else:
+            self.columns(rows, total)
+        gains, candidates = self.gains, self.gains >= max(rule.min_gain - TIE, 0.0)
+        if not candidates.any():
+            return -1, -1, 0.0
+        score = gains
+        if rule.by_ratio:
+            candidates &= gains >= gains[gains >= 0].mean() - TIE
+            score = np.divide(gains, self.infos, out=np.zeros_like(gains), where=self.infos > 0)
+        score = np.where(candidates, score, -1.0)
+        j = int(np.argmax(score >= score.max() - TIE))
+        return j, int(self.levels[j]) if rule.binary else -1, float(gains[j])

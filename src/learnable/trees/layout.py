@@ -1,0 +1,329 @@
+"""Trees as flat arrays: one set of arrays for any number of trees.
+
+Node `start[t] + i` is node i of tree t, and node 0 is its root. A row goes left when x[feature] <= threshold; when x is
+missing, if `missing_left`; when the column is categorical, if the bit of its code is set. Children have larger numbers
+than their parents, so that a walk ends, and a loaded file is checked before any kernel reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..core.errors import ModelFileError
+from ..core.threads import resolve_n_jobs
+from ._packed import apply_packed, pack, sum_packed
+from ._walks import apply_dense, apply_sparse, mark_paths, sum_dense, sum_sparse
+
+Array = NDArray[np.float64]
+
+_CHUNK_ROWS = 8192
+_FEW_ROWS = 512  # packing the nodes takes longer than their walk
+
+
+@dataclass(frozen=True)
+class Trees:
+    """T trees with N nodes altogether.
+
+    Attributes
+    ----------
+    start : (T+1,) int64
+        First node of each tree; start[T] = N.
+    feature : (N,) int32
+        Column tested, −1 at a leaf.
+    threshold : (N,) float64
+        x <= threshold goes left; infinite where only missing values go right.
+    left, right : (N,) int32
+        Children, counted within the own tree, −1 at a leaf; both are larger than the parent's number.
+    missing_left : (N,) uint8
+        Whether a missing value (or a category not seen) goes left.
+    category : (N,) int64
+        Where the set of codes that go left begins in `bits`: first the number of words, then the words; −1 for numbers.
+    bits : (B,) uint32
+        The sets.
+    impurity : (N,) float64
+        Impurity of the node.
+    n_rows, weight : (N,) int64, (N,) float64
+        Rows of the node, and their weight.
+    value : (N, K) float64
+        Shares of the classes, or the predicted numbers.
+
+    Examples
+    --------
+    >>> from learnable.trees import Columns, GrowthRule, grow
+    >>> from learnable.trees.criteria import Target
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> tree = grow(Columns.build(X), Target.numbers([0.0, 0.0, 1.0, 1.0]), GrowthRule()).tree
+    >>> float(tree.threshold[0]), tree.mean(X)[:, 0].tolist()
+    (1.5, [0.0, 0.0, 1.0, 1.0])
+    """
+
+    start: NDArray[np.int64]
+    feature: NDArray[np.int32]
+    threshold: Array
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    missing_left: NDArray[np.uint8]
+    category: NDArray[np.int64]
+    bits: NDArray[np.uint32]
+    impurity: Array
+    n_rows: NDArray[np.int64]
+    weight: Array
+    value: Array
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees T."""
+        return len(self.start) - 1
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes of all trees."""
+        return len(self.feature)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves of all trees."""
+        return int((self.feature < 0).sum())
+
+    def depths(self) -> NDArray[np.int32]:
+        """Return the depth of every node; roots have 0."""
+        depth = np.zeros(self.n_nodes, np.int32)
+        for t in range(self.n_trees):
+            first = int(self.start[t])
+            here = np.array([first])
+            level = 0
+            while here.size:
+                depth[here] = level
+                inner = here[self.feature[here] >= 0]
+                here = first + np.r_[self.left[inner], self.right[inner]].astype(np.int64)
+                level += 1
+        return depth
+
+    @property
+    def max_depth(self) -> int:
+        """Depth of the deepest leaf of all trees."""
+        return int(self.depths().max(initial=0))
+
+    def tree(self, t: int) -> Trees:
+        """Return tree t alone."""
+        first, stop = int(self.start[t]), int(self.start[t + 1])
+        part = {name: getattr(self, name)[first:stop] for name in _PER_NODE}
+        category, bits = part["category"].copy(), []
+        at = 0
+        for i in np.flatnonzero(category >= 0):
+            begin = int(category[i])
+            size = int(self.bits[begin]) + 1
+            bits.append(self.bits[begin : begin + size])
+            category[i], at = at, at + size
+        part["category"] = category
+        return Trees(
+            start=np.array([0, stop - first], np.int64),
+            bits=np.concatenate(bits) if bits else np.zeros(0, np.uint32),
+            **part,
+        )
+
+    def apply(self, X: Any, n_jobs: int | None = 1) -> NDArray[np.int32]:
+        """Return the leaf, counted within its tree, in which each row ends, (n, T)."""
+        out = np.empty((X.shape[0], self.n_trees), np.int32)
+        self._over_rows(X, n_jobs, apply_dense, apply_sparse, out)
+        return out
+
+    def sum(self, X: Any, n_jobs: int | None = 1) -> Array:
+        """Return the sum over the trees of the rows' leaf values, (n, K)."""
+        out = np.zeros((X.shape[0], self.value.shape[1]))
+        self._over_rows(X, n_jobs, sum_dense, sum_sparse, out)
+        return out
+
+    def mean(self, X: Any, n_jobs: int | None = 1) -> Array:
+        """Return the mean over the trees of the rows' leaf values, (n, K)."""
+        return self.sum(X, n_jobs) / self.n_trees
+
+    def decision_path(self, X: Any) -> tuple[Any, NDArray[np.int64]]:
+        """Return which nodes each row passes, as a CSR array (n, N) of ones, and `start`."""
+        leaves = self.apply(X)
+        parent = self.parents()
+        depth = self.depths()
+        sizes = (depth[leaves + self.start[:-1]] + 1).sum(axis=1)
+        indptr = np.r_[0, np.cumsum(sizes)].astype(np.int64)
+        indices = np.empty(int(indptr[-1]), np.int64)
+        mark_paths(leaves, self.start, parent, depth, indptr, indices)
+        ones = np.ones(len(indices), np.int64)
+        return sp.csr_matrix((ones, indices, indptr), shape=(X.shape[0], self.n_nodes)), self.start.copy()
+
+    def parents(self) -> NDArray[np.int64]:
+        """Return the parent of every node among all N nodes, −1 for roots."""
+        parent = np.full(self.n_nodes, -1, np.int64)
+        inner = np.flatnonzero(self.feature >= 0)
+        first = self.start[np.searchsorted(self.start, inner, side="right") - 1]
+        parent[first + self.left[inner]] = inner
+        parent[first + self.right[inner]] = inner
+        return parent
+
+    def feature_importances(self, n_features: int, normalize: bool = True) -> Array:
+        """Return the mean over the trees of each column's (share in the) fall of impurity, (d,)."""
+        total = np.zeros(n_features)
+        for t in range(self.n_trees):
+            total += _importances(self.tree(t) if self.n_trees > 1 else self, n_features, normalize)
+        return total / total.sum() if normalize and total.sum() > 0 else total
+
+    def check(self, n_features: int | None = None, n_values: int | None = None) -> None:
+        """Raise ModelFileError unless no walk can leave the arrays or loop."""
+        _check(self, n_features, n_values)
+
+    def _check_loaded(self) -> None:
+        self.check()
+
+    def _over_rows(self, X: Any, n_jobs: int | None, dense: Any, sparse: Any, out: Any) -> None:
+        n = X.shape[0]
+        if n >= _FEW_ROWS and not sp.issparse(X) and self._is_plain():
+            self._over_packed(X, n_jobs, sum_packed if dense is sum_dense else apply_packed, out)
+            return
+        nodes = (self.start, self.feature, self.threshold, self.left, self.right)
+        nodes += (self.missing_left, self.category, self.bits)  # type: ignore[assignment]
+        if sp.issparse(X):
+            X = X.tocsr()
+            X.sort_indices()
+            table: tuple[Any, ...] = (X.data.astype(np.float64, copy=False), X.indices, X.indptr.astype(np.int64))
+            function = sparse
+        else:
+            table, function = (X,), dense
+
+        def chunk(first: int) -> None:
+            function(*table, first, min(n, first + _CHUNK_ROWS), *nodes, self.value, out)
+
+        _run_chunks(chunk, n, n_jobs)
+
+    def _is_plain(self) -> bool:
+        """Tell whether all columns are numbers and every left child follows its parent."""
+        inner = np.flatnonzero(self.feature >= 0)
+        first = np.repeat(self.start[:-1], np.diff(self.start))[inner]
+        return bool((self.category < 0).all() and (self.left[inner] + first == inner + 1).all())
+
+    def _over_packed(self, X: Any, n_jobs: int | None, function: Any, out: Any) -> None:
+        nodes = pack(self.start, self.feature, self.threshold, self.right, self.missing_left)
+        # Long chunks: a tree that was fetched into the cache serves many rows.
+        size = min(4 * _CHUNK_ROWS, max(_CHUNK_ROWS // 4, -(-X.shape[0] // (4 * resolve_n_jobs(n_jobs)))))
+
+        def chunk(first: int) -> None:
+            rows = slice(first, first + size)
+            function(np.ascontiguousarray(X[rows]), self.start, nodes, self.value, out[rows])
+
+        _run_chunks(chunk, X.shape[0], n_jobs, size)
+
+
+def _run_chunks(chunk: Callable[[int], None], n_rows: int, n_jobs: int | None, size: int = _CHUNK_ROWS) -> None:
+    """Call `chunk` with the first row of each chunk, on threads."""
+    n_threads = resolve_n_jobs(n_jobs)
+    if n_threads == 1 or n_rows <= size:
+        for first in range(0, n_rows, size):
+            chunk(first)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(n_threads) as pool:
+        try:
+            list(pool.map(chunk, range(0, n_rows, size)))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+_PER_NODE = (
+    "feature",
+    "threshold",
+    "left",
+    "right",
+    "missing_left",
+    "category",
+    "impurity",
+    "n_rows",
+    "weight",
+    "value",
+)
+
+
+def concatenate(parts: Sequence[Trees]) -> Trees:
+    """Return all trees of the parts, in order, in one set of arrays."""
+    sizes = np.concatenate([np.diff(part.start) for part in parts])
+    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _PER_NODE if name != "category"}
+    category, shift = [], 0
+    for part in parts:
+        category.append(np.where(part.category >= 0, part.category + shift, -1))
+        shift += len(part.bits)
+    return Trees(
+        start=np.r_[0, np.cumsum(sizes)].astype(np.int64),
+        category=np.concatenate(category).astype(np.int64),
+        bits=np.concatenate([part.bits for part in parts]),
+        **joined,
+    )
+
+
+def _importances(tree: Trees, n_features: int, normalize: bool) -> Array:
+    inner = np.flatnonzero(tree.feature >= 0)
+    left, right = tree.left[inner], tree.right[inner]
+    mass = tree.weight * tree.impurity
+    fall = mass[inner] - mass[left] - mass[right]
+    shares = np.bincount(tree.feature[inner], fall / tree.weight[0], n_features).astype(np.float64)
+    return shares / shares.sum() if normalize and shares.sum() > 0 else shares
+
+
+def _check(trees: Trees, n_features: int | None, n_values: int | None) -> None:
+    def require(condition: Any, what: str) -> None:
+        if not bool(condition):
+            raise ModelFileError(f"load: the trees are damaged: {what}.")
+
+    wanted = {
+        "start": np.int64,
+        "feature": np.int32,
+        "threshold": np.float64,
+        "left": np.int32,
+        "right": np.int32,
+        "missing_left": np.uint8,
+        "category": np.int64,
+        "bits": np.uint32,
+        "impurity": np.float64,
+        "n_rows": np.int64,
+        "weight": np.float64,
+        "value": np.float64,
+    }
+    for name, dtype in wanted.items():
+        array = getattr(trees, name)
+        require(isinstance(array, np.ndarray) and array.dtype == dtype, f"{name} must be of {np.dtype(dtype)}")
+        require(array.flags.c_contiguous, f"{name} must be contiguous")
+        require(array.ndim == (2 if name == "value" else 1), f"{name} has {array.ndim} dimensions")
+    start, n = trees.start, len(trees.feature)
+    require(len(start) >= 2 and start[0] == 0 and start[-1] == n, "start does not cover the nodes")
+    require((start[1:] > start[:-1]).all() and n < 2**31, "every tree needs a node")
+    for name in _PER_NODE:
+        require(len(getattr(trees, name)) == n, f"{name} does not have one entry a node")
+    require(n_values is None or trees.value.shape[1] == n_values, "value has another width")
+    require(trees.value.shape[1] > 0 and np.isfinite(trees.value).all(), "values are not finite")
+    require(np.isfinite(trees.impurity).all() and np.isfinite(trees.weight).all(), "numbers are not finite")
+    require((trees.weight > 0).all() and (trees.n_rows >= 0).all(), "a node without weight")
+    require(not np.isnan(trees.threshold).any(), "a threshold is not a number")
+    require((trees.missing_left <= 1).all(), "missing_left is neither 0 nor 1")
+    leaf = trees.feature < 0
+    require((trees.feature >= -1).all(), "a column is negative")
+    require(n_features is None or (trees.feature < n_features).all(), "a column is not in the table")
+    require((trees.left[leaf] == -1).all() and (trees.right[leaf] == -1).all(), "a leaf has children")
+    inner = np.flatnonzero(~leaf)
+    owner = np.searchsorted(start, inner, side="right") - 1
+    size, own = (start[owner + 1] - start[owner]), inner - start[owner]
+    for name in ("left", "right"):
+        child = getattr(trees, name)[inner].astype(np.int64)
+        require(((child > own) & (child < size)).all(), "a child does not come after its parent in the same tree")
+    children = np.concatenate([start[owner] + trees.left[inner], start[owner] + trees.right[inner]])
+    expected = np.ones(n, np.int64)
+    expected[start[:-1]] = 0
+    require((np.bincount(children, minlength=n) == expected).all(), "a node has no parent, or several")
+    sets = trees.category[trees.category >= 0]
+    require((trees.category >= -1).all() and not (trees.category[leaf] >= 0).any(), "a leaf has a set of categories")
+    require((sets < len(trees.bits)).all(), "a set of categories is not there")
+    require((sets + 1 + trees.bits[sets].astype(np.int64) <= len(trees.bits)).all(), "a set of categories is cut off")

@@ -1,0 +1,150 @@
+"""What the parameters of trees and forests mean for a table: ranges, counts, signs, categories, weights of classes."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
+
+from ..core.errors import ParameterError
+from ..core.parameters import ArrayLike, Matches, Number, Options, Rule, optional
+from ..data.door import Table
+from .grower import GrowthRule
+
+Array = NDArray[np.float64]
+
+_SHARE = Matches(lambda v: isinstance(v, (float, np.floating)) and bool(0 < v <= 1), "a share > 0 and <= 1")
+
+#: Ranges of what all trees share.
+TREE_PARAMETERS: Final[dict[str, Rule]] = {
+    "max_depth": optional(Number(low=1, integer=True)),
+    "min_samples_split": Number(low=2, integer=True) | _SHARE,
+    "min_samples_leaf": Number(low=1, integer=True) | _SHARE,
+    "min_weight_fraction_leaf": Number(low=0.0, high=0.5),
+    "max_features": optional(Number(low=1, integer=True) | _SHARE | Options("sqrt", "log2", "third")),
+    "max_leaf_nodes": optional(Number(low=2, integer=True)),
+    "min_impurity_decrease": Number(low=0.0),
+    "monotonic_cst": optional(ArrayLike(Number(low=-1, high=1))),
+    "max_bins": optional(Number(low=2, high=255, integer=True)),
+    "categorical_features": optional(
+        Matches(lambda value: hasattr(value, "__len__") and not isinstance(value, str), "an array of columns")
+    ),
+}
+CLASS_WEIGHT: Final = Matches(
+    lambda v: v is None or isinstance(v, (dict, list)) or (isinstance(v, str) and v == "balanced"),
+    "None, 'balanced', a dict of weights, or a list of dicts for several targets",
+)
+
+
+def growth_rule(model: Any, table: Table, weight: Array | None, splitter: str) -> GrowthRule:
+    """Return the rule that the parameters of a model state for a table whose rows have these weights."""
+    n, d = table.n_rows, table.n_columns
+    total = float(n if weight is None else weight.sum())
+    return GrowthRule(
+        max_depth=model.max_depth,
+        max_leaf_nodes=model.max_leaf_nodes,
+        min_samples_split=max(2, count_rows(model.min_samples_split, n)),
+        min_samples_leaf=count_rows(model.min_samples_leaf, n),
+        min_weight_leaf=model.min_weight_fraction_leaf * total,
+        max_features=count_features(type(model).__name__, model.max_features, d),
+        min_impurity_decrease=model.min_impurity_decrease,
+        splitter=splitter,
+        monotonic=monotone_signs(model, d),
+    )
+
+
+def count_rows(value: float, n_rows: int) -> int:
+    """Return a number of rows that was given as such, or as a share."""
+    return int(value) if isinstance(value, (int, np.integer)) else int(np.ceil(value * n_rows))
+
+
+def count_features(owner: str, max_features: Any, n_columns: int) -> int:
+    """Return how many columns a node draws."""
+    if max_features is None:
+        return n_columns
+    if isinstance(max_features, str):
+        share = {"sqrt": np.sqrt(n_columns), "log2": np.log2(n_columns), "third": n_columns / 3}[max_features]
+        return max(1, int(share))
+    if isinstance(max_features, (int, np.integer)):
+        if max_features > n_columns:
+            raise ParameterError(
+                f"{owner}: max_features must be <= {n_columns}, the number of columns; got {max_features}."
+            )
+        return int(max_features)
+    return max(1, int(max_features * n_columns))
+
+
+def monotone_signs(model: Any, n_columns: int) -> NDArray[np.int8] | None:
+    """Return 1, −1 or 0 for each column; None without constraints."""
+    if model.monotonic_cst is None:
+        return None
+    owner, signs = type(model).__name__, np.asarray(model.monotonic_cst)
+    if signs.shape != (n_columns,) or not np.isin(signs, (-1, 0, 1)).all():
+        raise ParameterError(
+            f"{owner}: monotonic_cst must hold -1, 0 or 1 for each of {n_columns} columns; got {model.monotonic_cst!r}."
+        )
+    classes = getattr(model, "classes_", None)
+    if signs.any() and (isinstance(classes, list) or model.n_outputs_ > 1):
+        raise ParameterError(f"{owner}: Monotonicity constraints are not supported with multiple outputs.")
+    if signs.any() and classes is not None and len(classes) > 2:
+        raise ParameterError(f"{owner}: Monotonicity constraints are not supported with multiclass classification.")
+    return signs.astype(np.int8)
+
+
+def categorical_mask(model: Any, n_columns: int) -> NDArray[np.bool_] | None:
+    """Return which columns hold codes of categories; None if no such parameter is set."""
+    given = model.categorical_features
+    if given is None:
+        return None
+    marked, array = np.zeros(n_columns, dtype=bool), np.asarray(given)
+    names = getattr(model, "feature_names_in_", None)
+    try:
+        if array.dtype == bool and array.shape == (n_columns,):
+            marked = array
+        elif array.dtype.kind in "OU" and names is not None:
+            marked[[names.tolist().index(name) for name in array.tolist()]] = True
+        elif array.dtype.kind in "iu":
+            marked[array] = True
+        elif array.size:
+            raise ValueError
+    except (ValueError, IndexError) as error:
+        raise ParameterError(
+            f"{type(model).__name__}: categorical_features must hold numbers or names of columns, or a truth value for "
+            f"each of {n_columns}; got {given!r}."
+        ) from error
+    return marked
+
+
+def class_factors(owner: str, class_weight: Any, table: Table) -> Array | None:
+    """Return the factor that `class_weight` gives each row, the product over several targets; None if it is None."""
+    if class_weight is None:
+        return None
+    several = isinstance(table.classes, list)
+    codes = table.y if several else table.y[:, None]
+    labels = table.classes if several else [table.classes]
+    if isinstance(class_weight, str):
+        factors = [
+            compute_class_weight("balanced", classes=np.arange(len(own)), y=codes[:, k], sample_weight=table.weight)
+            for k, own in enumerate(labels)
+        ]
+        factor = np.prod([own[codes[:, k]] for k, own in enumerate(factors)], axis=0)
+    else:
+        y = np.column_stack([np.asarray(own, dtype=object)[codes[:, k]] for k, own in enumerate(labels)])
+        try:
+            factor = compute_sample_weight(class_weight, y if several else y[:, 0])
+        except (ValueError, TypeError) as error:
+            raise ParameterError(f"{owner}: class_weight: {error}") from error
+    if (factor < 0).any() or not np.isfinite(factor).all() or not factor.any():
+        raise ParameterError(f"{owner}: class_weight must hold weights >= 0, not all zero; got {class_weight!r}.")
+    return np.asarray(factor, dtype=np.float64)
+
+
+def seed_of(random_state: Any) -> int:
+    """Return 63 bits of an integer seed, a Generator, a RandomState, or the system (None)."""
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63 - 1))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    return int(np.random.SeedSequence(random_state).generate_state(1, np.uint64)[0] >> np.uint64(1))

@@ -1,0 +1,356 @@
+"""Independent check of grown trees: a tree is walked again from its root, in plain NumPy, all nodes of a level at once.
+
+The rows of every node are found from the tree's own questions; counts, weights, impurities and values are recomputed;
+the gain of every split is compared with the best among its candidates. What was drawn (columns, thresholds) is drawn
+again from the seed. The certificate's value is the largest shortfall, as a share of the node's weighted impurity. A
+leaf that the rules would have split has its whole best gain as shortfall; in best-first trees, only if it exceeds a
+gain that was taken later.
+
+Cost: O(depth · m · n log n) for m candidate columns a node, some ten times that of the fit. Not compared with the best,
+only recomputed: columns of categories with more than two classes or several targets, and constraints with the absolute
+error. Of a pruned tree the leaves are not asked. Criterion "absolute_error" takes O(n²) a node and column.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..core.errors import DataError, VerificationError
+from ..core.verification import Recheck
+from .columns import Columns
+from .grower import GrowthRule
+from .layout import Trees
+from .settings import categorical_mask, growth_rule
+from .split_scores import Scores, prefix_gains, scores_for
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+AGREE = 1e-9  # what sums in another order may differ by, relative to their size
+
+
+class Rules(NamedTuple):
+    """What a tree was allowed to do."""
+
+    rule: GrowthRule
+    categorical: NDArray[np.bool_]  #: (d,)
+    leaves: bool  #: whether leaves have to be such that no rule would split them; not of pruned trees
+
+
+def decision_tree(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
+    """Recompute the certificate of a decision tree."""
+    try:
+        table = type(model)._door(model._draft(), X, y, sample_weight)
+    except DataError as error:
+        raise VerificationError(f"verify: the data are not the table of the fit: {error}") from error
+    d = table.n_columns
+    if table.fingerprint != model.certificate_.fingerprint or d != model.n_features_in_:
+        return Recheck(np.inf, 0.0, table.fingerprint)
+    labels = [] if table.classes is None else table.classes if isinstance(table.classes, list) else [table.classes]
+    shown = [] if not labels else model.classes_ if isinstance(model.classes_, list) else [model.classes_]
+    if [own.tolist() for own in labels] != [own.tolist() for own in shown]:
+        return Recheck(np.inf, 0.0, f"{table.fingerprint}, but the labels are others")
+    weight = model._row_weight(table)
+    mask = categorical_mask(model, d)
+    rules = Rules(
+        growth_rule(model, table, weight, model.splitter),
+        np.zeros(d, dtype=bool) if mask is None else mask,
+        model.ccp_alpha == 0.0,
+    )
+    w = np.ones(table.n_rows) if weight is None else weight
+    scores = scores_for(model.criterion, table.y, [len(own) for own in labels], w)
+    values = table.X if model.max_bins is None else bin_numbers(table.X, model.max_bins, mask)
+    walk = TreeWalk(model.trees_, table.X, values, w, scores, rules, model.seed_)
+    return Recheck(walk.shortfall(), AGREE, table.fingerprint)
+
+
+class TreeWalk:
+    """One tree and its rows, on the way down.
+
+    Parameters
+    ----------
+    tree : Trees
+        One tree.
+    X : (n, d) array or sparse array
+        The table.
+    values : (n, d) array or sparse array
+        What defines the candidates: X, or the numbers of its bins.
+    w : (n,) float64
+        Weights; rows of weight zero are not in the tree.
+    scores : Scores
+        Targets and criterion.
+    rules : Rules
+        What the tree was allowed to do.
+    seed : int
+        Of what it drew.
+
+    Examples
+    --------
+    >>> from learnable.trees import Columns, GrowthRule, grow
+    >>> from learnable.trees.criteria import Target
+    >>> X, y, w = np.arange(4.0)[:, None], np.array([0.0, 1.0, 5.0, 5.0]), np.ones(4)
+    >>> tree = grow(Columns.build(X), Target.numbers(y), GrowthRule()).tree
+    >>> rules = Rules(GrowthRule(), np.zeros(1, bool), True)
+    >>> TreeWalk(tree, X, X, w, scores_for("squared_error", y, [], w), rules, 0).shortfall() < 1e-12
+    True
+    """
+
+    def __init__(self, tree: Trees, X: Any, values: Any, w: Array, scores: Scores, rules: Rules, seed: int) -> None:
+        self.tree, self.w, self.scores, self.rules = tree, w, scores, rules
+        self.X, self.values = _columns_of(X), _columns_of(values)
+        self.exact = values is X
+        self.rows = np.flatnonzero(w > 0)
+        self.node = np.zeros(len(w), dtype=np.int64)
+        self.leaf = np.full(len(w), -1, dtype=np.int64)  #: where each row ended
+        self.seed = np.zeros(tree.n_nodes, dtype=np.uint64)
+        self.seed[0] = np.uint64(seed % 2**64)
+        self.bounds = np.tile([-np.inf, np.inf], (tree.n_nodes, 1))
+        self.gain = np.full(tree.n_nodes, np.nan)  #: taken at a split, possible at a leaf
+        self.depth = 0
+        self.whole = float(w.sum())
+
+    def shortfall(self) -> float:
+        """Walk down and return the largest shortfall; infinite if a recorded number is wrong."""
+        worst = 0.0
+        while len(self.rows):
+            nodes, own = np.unique(self.node[self.rows], return_inverse=True)
+            if not self._numbers_agree(nodes, own) or not self._thresholds_agree(nodes, own):
+                return np.inf
+            worst = max(worst, self._compare(nodes, own))
+            self._descend(nodes, own)
+        if self.rules.rule.max_leaf_nodes is not None and self.rules.leaves:
+            worst = max(worst, self._out_of_order())
+        return worst
+
+    def _numbers_agree(self, nodes: Ids, own: Ids) -> bool:
+        tree, rows, size = self.tree, self.rows, self.scores.size
+        weight = np.bincount(own, self.w[rows], len(nodes)).astype(np.float64)
+        value, impurity = self.scores.describe(rows, own, weight)
+        if self.rules.rule.is_monotone:
+            at = 1 if self.scores.n_classes else 0
+            value[:, at] = np.clip(value[:, at], *self.bounds[nodes].T)
+            value[:, 0] = 1.0 - value[:, 1] if at else value[:, 0]
+        agree = np.allclose(tree.weight[nodes], weight, rtol=AGREE, atol=0.0)
+        agree &= np.array_equal(tree.n_rows[nodes], np.bincount(own, minlength=len(nodes)))
+        agree &= np.allclose(tree.impurity[nodes], impurity, rtol=1e-7, atol=AGREE * size**self.scores.power)
+        return bool(agree and np.allclose(tree.value[nodes], value, rtol=0.0, atol=AGREE * size))
+
+    def _thresholds_agree(self, nodes: Ids, own: Ids) -> bool:
+        """Tell whether thresholds are the middle between both sides, or drawn again; of bins only the sides count."""
+        tree, random = self.tree, self.rules.rule.splitter == "random"
+        if not self.exact or not (tree.feature[nodes] >= 0).any():
+            return True
+        low, below, above, high = (np.full(len(nodes), end) for end in (np.inf, -np.inf, np.inf, -np.inf))
+        for j in np.unique(tree.feature[nodes][tree.feature[nodes] >= 0]):
+            here = tree.feature[nodes][own] == j
+            x, at = self.X(int(j), self.rows[here]), own[here]
+            left, right = x <= tree.threshold[nodes][at], x > tree.threshold[nodes][at]
+            np.minimum.at(low, at[left], x[left])
+            np.maximum.at(below, at[left], x[left])
+            np.minimum.at(above, at[right], x[right])
+            np.maximum.at(high, at[right], x[right])
+        asked = (tree.feature[nodes] >= 0) & (tree.category[nodes] < 0) & np.isfinite(below) & np.isfinite(above)
+        with np.errstate(invalid="ignore"):
+            wanted = below / 2 + above / 2
+            if random:
+                u = self._candidates(nodes, own)[1][np.arange(len(nodes)), np.maximum(tree.feature[nodes], 0)]
+                wanted = np.maximum(low * (1.0 - u) + high * u, below)
+            slack = 1e-6 * (above - below) + 4 * np.spacing(np.maximum(np.abs(below), np.abs(above)))
+            return bool((np.abs(tree.threshold[nodes] - wanted) <= slack)[asked].all())
+
+    def _compare(self, nodes: Ids, own: Ids) -> float:
+        """Return the largest shortfall of the nodes of one level."""
+        tree, rule, scores = self.tree, self.rules.rule, self.scores
+        mass = tree.weight[nodes] * tree.impurity[nodes] * scores.n_outputs
+        inner = tree.feature[nodes] >= 0
+        may = (tree.n_rows[nodes] >= rule.min_samples_split) & (tree.n_rows[nodes] >= 2 * rule.min_samples_leaf)
+        if rule.max_depth is not None:
+            may &= self.depth < rule.max_depth
+        if (inner & ~may).any():
+            return np.inf  # a split that the rules forbid
+        may &= mass > AGREE * tree.weight[nodes] * scores.size**scores.power  # rounding may call the rest pure
+        taken = np.where(inner, self._taken(nodes, own), 0.0) if inner.any() else np.zeros(len(nodes))
+        needed = rule.min_impurity_decrease * self.whole * scores.n_outputs
+        if (inner & (taken < needed * (1.0 - AGREE) - AGREE * mass)).any():
+            return np.inf
+        asked = inner | (may & self.rules.leaves)
+        best = self._best(nodes, own, asked)
+        self.gain[nodes] = np.where(inner, taken, np.where(asked, best, -np.inf))
+        ready = inner if rule.max_leaf_nodes is not None else asked & (inner | (best >= needed * (1.0 + AGREE)))
+        short = np.where(ready & np.isfinite(best), best - taken, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return float(np.max(np.where(mass > 0, short / mass, 0.0), initial=0.0))
+
+    def _out_of_order(self) -> float:
+        """Return by how much, as a share of the root's impurity, a leaf's gain exceeds one that was taken later."""
+        tree = self.tree
+        inner = np.flatnonzero(tree.feature >= 0)
+        taken = np.full((tree.n_nodes - 1) // 2 + 1, np.inf)  # by step: children are numbered as they are made
+        taken[(tree.left[inner] - 1) // 2] = self.gain[inner]
+        later = np.minimum.accumulate(taken[::-1])[::-1]
+        leaves = np.flatnonzero(tree.feature < 0)
+        born = np.where(leaves > 0, (leaves - 1) // 2 + 1, 0)
+        excess = self.gain[leaves] - later[np.minimum(born, len(later) - 1)]
+        if tree.n_leaves < int(self.rules.rule.max_leaf_nodes or 0):  # there was room for more
+            needed = self.rules.rule.min_impurity_decrease * self.whole * self.scores.n_outputs
+            excess = np.maximum(excess, np.where(self.gain[leaves] >= needed * (1 + AGREE), self.gain[leaves], -np.inf))
+        mass = tree.weight[0] * tree.impurity[0] * self.scores.n_outputs
+        return float(np.max(np.where(np.isfinite(excess), excess, 0.0), initial=0.0)) / mass if mass > 0 else 0.0
+
+    def _taken(self, nodes: Ids, own: Ids) -> Array:
+        """Return the gain of the splits that were made."""
+        went = self._goes_left(self.node[self.rows])
+        return self.scores.gain_of(self.rows, own, went, len(nodes))
+
+    def _best(self, nodes: Ids, own: Ids, asked: NDArray[np.bool_]) -> Array:
+        """Return the largest gain among the candidates of each node; −∞ where there is none."""
+        rule, scores, d = self.rules.rule, self.scores, len(self.rules.categorical)
+        best = np.full(len(nodes), -np.inf)
+        if rule.is_monotone and scores.kind == "absolute_error":
+            return best
+        chosen, draws = self._candidates(nodes, own)
+        for j in range(d):
+            category = bool(self.rules.categorical[j])
+            among = chosen[:, j] & asked
+            if not among.any() or (category and (not scores.ordered or rule.splitter == "random")):
+                continue
+            kept = among[own]
+            rows, ids = self.rows[kept], own[kept]
+            u = draws[:, j] if rule.splitter == "random" else None
+            sign = int(np.asarray(rule.monotonic)[j]) if rule.is_monotone else 0
+            bounds = (self.bounds[nodes], sign) if rule.is_monotone else None
+            x = self.values(j, rows)
+            best = np.maximum(best, prefix_gains(scores, rows, ids, x, len(nodes), rule, u, category, bounds))
+        return best
+
+    def _candidates(self, nodes: Ids, own: Ids) -> tuple[NDArray[np.bool_], Array]:
+        """Return which columns each node drew, and its uniform number for each column."""
+        d, most = len(self.rules.categorical), self.rules.rule.max_features
+        seeds = self.seed[nodes]
+        if most is None or most >= d:
+            u = np.stack([_uniform(seeds + np.uint64(j)) for j in range(d)], axis=1)
+            return np.ones((len(nodes), d), dtype=bool), u
+        varies = np.stack([self._varies(j, own, len(nodes)) for j in range(d)], axis=1)
+        order = np.tile(np.arange(d), (len(nodes), 1))
+        chosen, draws = np.zeros((len(nodes), d), dtype=bool), np.zeros((len(nodes), d))
+        state, every = seeds.copy(), np.arange(len(nodes))
+        useful = np.zeros(len(nodes), dtype=bool)
+        for visited in range(d):
+            going = np.full(len(nodes), visited < most) | ~useful
+            if not going.any():
+                break
+            state = state + np.uint64(0x9E3779B97F4A7C15)
+            pick = visited + (_uniform(state) * (d - visited)).astype(np.int64)
+            here, there = order[every, visited].copy(), order[every, pick].copy()
+            order[every, visited], order[every, pick] = there, here
+            state = state + np.uint64(0x9E3779B97F4A7C15)
+            chosen[every[going], there[going]] = True
+            draws[every, there] = _uniform(state)
+            useful |= varies[every, there] & going
+        return chosen, draws
+
+    def _varies(self, j: int, own: Ids, count: int) -> NDArray[np.bool_]:
+        x = self.values(j, self.rows)
+        low, high = np.full(count, np.inf), np.full(count, -np.inf)
+        present = ~np.isnan(x)
+        np.minimum.at(low, own[present], x[present])
+        np.maximum.at(high, own[present], x[present])
+        gaps = np.bincount(own, ~present, count)
+        return (high > low) | ((gaps > 0) & (gaps < np.bincount(own, minlength=count)))
+
+    def _goes_left(self, node: Ids) -> NDArray[np.bool_]:
+        """Answer the questions of the nodes for their rows."""
+        tree, rows = self.tree, self.rows
+        feature, went = tree.feature[node], np.zeros(len(rows), dtype=bool)
+        for j in np.unique(feature[feature >= 0]):
+            here = feature == j
+            x, at = self.X(int(j), rows[here]), node[here]
+            left = x <= tree.threshold[at]
+            for k in np.flatnonzero(tree.category[at] >= 0):
+                begin = int(tree.category[at[k]])
+                words, code = tree.bits[begin + 1 : begin + 1 + int(tree.bits[begin])], x[k]
+                known = code >= 0 and code < 32 * len(words)
+                left[k] = bool(words[int(code) // 32] >> np.uint32(int(code) % 32) & 1) if known else False
+                if not known:
+                    left[k] = bool(tree.missing_left[at[k]])
+            went[here] = np.where(np.isnan(x), tree.missing_left[at] == 1, left)
+        return went
+
+    def _descend(self, nodes: Ids, own: Ids) -> None:
+        tree, rule = self.tree, self.rules.rule
+        node = self.node[self.rows]
+        done = tree.feature[node] < 0
+        self.leaf[self.rows[done]] = node[done]
+        went = self._goes_left(node)
+        inner = nodes[tree.feature[nodes] >= 0]
+        for side, children in enumerate((tree.left, tree.right)):
+            self.seed[children[inner]] = _below(self.seed[inner], side)
+            self.bounds[children[inner]] = self.bounds[inner]
+        below = np.where(went, tree.left[node], tree.right[node])
+        self.rows = self.rows[~done]
+        self.node[self.rows] = below[~done]
+        self.depth += 1
+        if rule.is_monotone and len(inner):
+            self._bound(inner, np.asarray(rule.monotonic)[tree.feature[inner]])
+
+    def _bound(self, inner: Ids, sign: NDArray[Any]) -> None:
+        """Let the middle of both children's values bound them."""
+        tree, at = self.tree, 1 if self.scores.n_classes else 0
+        nodes, own = np.unique(self.node[self.rows], return_inverse=True)
+        value = np.zeros(tree.n_nodes)
+        weight = np.bincount(own, self.w[self.rows]).astype(np.float64)
+        value[nodes] = self.scores.describe(self.rows, own, weight)[0][:, at]
+        left, right = tree.left[inner], tree.right[inner]
+        middle = (value[left] + value[right]) / 2
+        up, down = sign > 0, sign < 0
+        self.bounds[left[up], 1] = self.bounds[right[up], 0] = middle[up]
+        self.bounds[left[down], 0] = self.bounds[right[down], 1] = middle[down]
+
+
+def bin_numbers(X: Any, max_bins: int, categorical: NDArray[np.bool_] | None) -> Array:
+    """Return X with the number of the bin in place of the value; the edges of the bins define the candidates."""
+    columns = Columns.build(X, max_bins=max_bins, categorical=categorical)
+    n, d = X.shape
+    codes = np.tile(columns.zero.astype(np.float64), (n, 1)) if columns.sparse else columns.codes.T.astype(np.float64)
+    if columns.sparse:
+        for j in range(d):
+            part = slice(columns.start[j], columns.start[j + 1])
+            codes[columns.rows[part], j] = columns.entries[part]
+    codes[codes == columns.n_codes] = np.nan
+    return codes
+
+
+def _columns_of(X: Any) -> Any:
+    """Return the function that gives some rows of a column as float64."""
+    if sp.issparse(X):
+        by_column = X.tocsc()
+
+        def dense(j: int, rows: NDArray[Any]) -> Array:
+            column = np.zeros(X.shape[0])
+            part = slice(by_column.indptr[j], by_column.indptr[j + 1])
+            column[by_column.indices[part]] = by_column.data[part]
+            return column[rows]
+
+        return dense
+    return lambda j, rows: np.asarray(X[rows, j], dtype=np.float64)
+
+
+def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    with np.errstate(over="ignore"):
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def _below(seed: NDArray[np.uint64], side: int) -> NDArray[np.uint64]:
+    """Return the seeds of left (0) or right (1) children."""
+    with np.errstate(over="ignore"):
+        return _mix(seed * np.uint64(2) + np.uint64(side + 0x632BE59BD9B4E019))
+
+
+def _uniform(state: NDArray[np.uint64]) -> Array:
+    return (_mix(state) >> np.uint64(11)).astype(np.float64) / 2.0**53

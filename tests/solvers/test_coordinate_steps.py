@@ -1,0 +1,65 @@
+"""Steps between epochs: Newton and active-set points on the support, and Anderson's weights."""
+
+import numpy as np
+import pytest
+
+from learnable.solvers import coordinate_descent
+from learnable.solvers.coordinate import GramQuadratic, Penalty
+from learnable.solvers.coordinate_steps import _solved, anderson_weights, extrapolate, row_norms
+
+
+@pytest.mark.parametrize("spread", [1e-2, 1e-4])
+@pytest.mark.parametrize("share", [0.5, 1e-2, 1e-4])
+def test_almost_collinear_columns_are_solved_by_the_active_set(spread, share):
+    """Epochs alone would take about spread⁻² of them."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((30, 1)) + spread * rng.standard_normal((30, 12))
+    b = rng.standard_normal(30)
+    found = coordinate_descent(A.T @ A, A.T @ b, float(b @ b), share * np.abs(A.T @ b).max(), max_iter=2000)
+    assert found.converged
+
+
+def test_a_newton_step_ends_at_the_optimum_of_a_settled_support():
+    rng = np.random.default_rng(1)
+    A = rng.standard_normal((40, 6))
+    b = A @ np.array([3.0, -2.0, 1.0, 0.0, 0.0, 0.0]) + 0.1 * rng.standard_normal(40)
+    l1 = 1.0
+    expected = coordinate_descent(A.T @ A, A.T @ b, float(b @ b), l1, tol=1e-14).x
+    near = np.where(expected != 0, expected * 1.1, 0.0)[:, None]
+    model = GramQuadratic(A.T @ A, (A.T @ b)[:, None], float(b @ b), near)
+    extrapolate(model, Penalty(np.full(6, l1), np.zeros(6)), [near] * 6)
+    np.testing.assert_allclose(model.W[:, 0], expected, atol=1e-10)
+
+
+def test_a_candidate_that_does_not_descend_is_dropped():
+    """At the optimum nothing moves, and the gradient is the same bits."""
+    model = GramQuadratic(np.eye(2), np.array([[3.0], [0.5]]), 9.25, np.array([[2.0], [0.0]]))
+    before = model.g.copy()
+    extrapolate(model, Penalty(np.ones(2), np.zeros(2)), [model.W.copy()] * 6)
+    assert (model.W[:, 0] == [2.0, 0.0]).all() and (model.g == before).all()
+
+
+def test_collinear_columns_are_solved_with_a_trace_of_a_ridge():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((50, 20))
+    H, slope, l2 = A.T @ A, rng.standard_normal(20), rng.random(20)
+    np.testing.assert_allclose(_solved(H.copy(), l2, slope), np.linalg.solve(H + np.diag(l2), slope), atol=1e-14)
+    A[:, 3] = A[:, 5]
+    H = A.T @ A
+    np.testing.assert_allclose(H @ _solved(H.copy(), 0 * l2, H @ slope), H @ slope, atol=1e-6)
+
+
+def test_weights_sum_to_one_and_find_the_limit_of_a_linear_iteration():
+    T, limit = np.diag([0.9, 0.5, -0.3]), np.array([1.0, 2.0, 3.0])
+    points = [np.zeros(3)]
+    for _ in range(4):
+        points.append(limit + T @ (points[-1] - limit))
+    weights = anderson_weights(np.array(points))
+    assert weights.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(weights @ np.array(points)[1:], limit, atol=1e-3)
+    assert anderson_weights(np.ones((4, 3))) is None
+
+
+def test_norms_of_rows():
+    assert row_norms(np.array([[3.0, 4.0], [0.0, -1.0]])).tolist() == [5.0, 1.0]
+    assert row_norms(np.array([[-2.0], [1.0]])).tolist() == [2.0, 1.0]
