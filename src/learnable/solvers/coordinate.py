@@ -36,6 +36,7 @@ from .problem import Solution
 Array = NDArray[np.float64]
 
 _BATCH = 5  # epochs between two looks at the gap; also the number of differences that are combined
+_LATE = 50  # epochs after which sure steps on the support are worth their price
 _NOISE = 1e-13  # share of P below which a gap that does not fall is rounding
 FLOOR = 1e-8  # share of P₀ below which the optimum is not asked to be known relatively
 
@@ -208,7 +209,7 @@ def descend(
         still = largest <= 1e-30 * base or (gap.gap > 0.9 * best and gap.gap <= _NOISE * gap.primal)
         stuck, best = stuck + 1 if still else 0, min(best, gap.gap)
         if len(iterates) == _BATCH + 1:
-            extrapolate(model, penalty, iterates)
+            extrapolate(model, penalty, iterates, late=n_epochs >= _LATE)
 
 
 @one_thread_blas()
