@@ -10,6 +10,7 @@ Reference: Q. Bertrand and M. Massias, Anderson acceleration of coordinate desce
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,20 +41,21 @@ def extrapolate(model: Quadratic, penalty: Penalty, iterates: list[Array], *, la
     """Move to a Newton or Anderson point if that lowers P; late in a descent, without waiting for a settled support."""
     here = _objective(model, penalty)
     kept = model.W.copy(), model.held.copy()
-    settled = _settled_support(iterates)
-    for point in (
-        lambda: _newton_point(model, penalty, iterates[-1], settled),
-        lambda: _active_set_point(model, penalty, iterates[-1], _support(iterates[-1]) if late else settled),
-        lambda: _row_newton_point(model, penalty, iterates[-1]),
-        lambda: _anderson_point(model, penalty, iterates),
-    ):
-        candidate = point()
-        if candidate is None or not np.isfinite(candidate).all():
+    for point in _candidates(model, penalty, iterates, late):
+        if point is None or not np.isfinite(point).all():
             continue
-        model.move(candidate)
+        model.move(point)
         if _objective(model, penalty) < here:
             return
         model.W[:], model.held[:] = kept
+
+
+def _candidates(model: Quadratic, penalty: Penalty, iterates: list[Array], late: bool) -> Iterator[Array | None]:
+    W, settled = iterates[-1], _settled_support(iterates)
+    yield _newton_point(model, penalty, W, settled)
+    yield _active_set_point(model, penalty, W, _support(W) if late else settled)
+    yield _row_newton_point(model, penalty, W)
+    yield _anderson_point(model, penalty, iterates)
 
 
 def _newton_point(model: Quadratic, penalty: Penalty, W: Array, support: Rows | None) -> Array | None:
@@ -141,7 +143,8 @@ def _row_newton_step(G: Array, gradient: Array, l1: Array, l2: Array, w: Array) 
     k, t = w.shape
     norm = row_norms(w)
     unit = w / norm[:, None]
-    H, own = np.kron(G, np.eye(t)).reshape(k, t, k, t), np.arange(k)
+    H: Array = np.kron(G, np.eye(t)).reshape(k, t, k, t)  # type: ignore[assignment]
+    own = np.arange(k)
     H[own, :, own] += (l1 / norm)[:, None, None] * (np.eye(t) - unit[:, :, None] * unit[:, None, :])
     slope = gradient - l2[:, None] * w - l1[:, None] * unit
     step = _solved(H.reshape(w.size, w.size), np.repeat(l2, t), slope.ravel())
