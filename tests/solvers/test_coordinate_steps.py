@@ -96,3 +96,16 @@ def test_weights_sum_to_one_and_find_the_limit_of_a_linear_iteration():
 def test_norms_of_rows():
     assert row_norms(np.array([[3.0, 4.0], [0.0, -1.0]])).tolist() == [5.0, 1.0]
     assert row_norms(np.array([[-2.0], [1.0]])).tolist() == [2.0, 1.0]
+
+
+def test_a_factor_of_half_the_digits_is_corrected_to_all_of_them():
+    rng = np.random.default_rng(4)
+    A = rng.standard_normal((600, 250))
+    H, slope = A.T @ A, rng.standard_normal(250)
+    np.testing.assert_allclose(
+        _solved(H.copy(), np.zeros(250), slope), np.linalg.solve(H, slope), rtol=1e-7, atol=1e-11
+    )
+    A[:, 1] = A[:, 0] + 1e-6 * A[:, 1]  # single precision sees a singular matrix
+    H = A.T @ A
+    x = rng.standard_normal(250)
+    np.testing.assert_allclose(H @ _solved(H.copy(), np.zeros(250), H @ x), H @ x, rtol=1e-6)

@@ -206,7 +206,7 @@ class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
         """Return the mean squared error on `test` for every α, fitted to `train`."""
         weight = table.weight
         part = Part(table.X[train], table.y[train], None if weight is None else weight[train])
-        design: Any = design_of(Blocks([part]), intercept=self.fit_intercept, n_jobs=1)
+        design: Any = design_of(Blocks([part]), intercept=self.fit_intercept, n_jobs=1, n_looks=len(alphas))
         tol = max(_FOLD * self.tol, min(self.tol, _FINEST))
         fits = follow_path(
             design, alphas, l1_ratio, positive=self.positive, tol=tol, max_iter=self.max_iter,

@@ -66,6 +66,15 @@ def gram_step(G: Array, step: Array, g: Array) -> None:
 
 
 @kernel
+def gather_square(G: Array, rows: Index, out: Array) -> None:
+    """OUT out (m, m) = rows and columns of G."""
+    for a in range(rows.size):
+        row, target = G[rows[a]], out[a]
+        for b in range(rows.size):
+            target[b] = row[rows[b]]
+
+
+@kernel
 def gram_row_epochs(G: Array, l1: Array, l2: Array, W: Array, g: Array, n_epochs: int, floor: float) -> float:
     """IN/OUT W (k, t) and g (k, t): the same with the penalty Σⱼ λ₁ⱼ‖Wⱼ‖₂ + ½λ₂ⱼ‖Wⱼ‖² of whole rows."""
     k, t = W.shape

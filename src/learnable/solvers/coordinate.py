@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from ..core.errors import DataError, ParameterError
 from ..core.run import Progress, no_progress
 from ..core.threads import one_thread_blas
-from ._coordinate_kernels import gram_epochs, gram_row_epochs, gram_step
+from ._coordinate_kernels import gather_square, gram_epochs, gram_row_epochs, gram_step
 from .coordinate_steps import extrapolate, row_norms
 from .problem import Solution
 
@@ -154,7 +154,9 @@ class GramQuadratic:
 
     def curvature(self, rows: NDArray[np.intp]) -> Array | None:
         """Return the rows and columns of G."""
-        return self.G[np.ix_(rows, rows)]
+        out = np.empty((len(rows), len(rows)))
+        gather_square(self.G, rows.astype(np.uint64), out)
+        return out
 
 
 class Descent(NamedTuple):

@@ -40,8 +40,11 @@ _ROUGH = 0.01  # gap to which a problem with few of the rows is solved
 _CLOSE = 0.8  # share of λ₁ from which its columns are taken over
 
 
-def design_of(blocks: Blocks, *, intercept: bool = True, n_jobs: int | None = None) -> Design:
-    """Return the design that suits the shape: moments of tall tables and of those beyond memory, else the rows."""
+def design_of(blocks: Blocks, *, intercept: bool = True, n_jobs: int | None = None, n_looks: int = 1) -> Design:
+    """Return the design that suits the shape: moments of tall tables and of those beyond memory, else the rows.
+
+    `n_looks` is the number of penalties for which it will be solved.
+    """
     n, d = blocks.n_rows, blocks.n_columns
     if not blocks.in_memory or (not blocks.sparse and d <= min(n, _MOST_MOMENTS)):
         return MomentDesign(centred_moments(blocks, intercept=intercept, n_jobs=n_jobs))
@@ -49,7 +52,7 @@ def design_of(blocks: Blocks, *, intercept: bool = True, n_jobs: int | None = No
     if blocks.sparse:
         X = X if blocks.by_columns is None else blocks.by_columns
         return SparseDesign(X, np.asarray(y), weight, intercept=intercept, n_jobs=n_jobs)
-    return DenseDesign(X, np.asarray(y), weight, intercept=intercept, n_jobs=n_jobs)
+    return DenseDesign(X, np.asarray(y), weight, intercept=intercept, n_jobs=n_jobs, n_looks=n_looks)
 
 
 class SparseFit(NamedTuple):
@@ -123,7 +126,7 @@ class WorkingSet:
             )
             n_epochs, stopped = n_epochs + found.n_epochs, found.stopped
             stalled = 0 if len(chosen) or found.n_epochs else stalled + 1
-            self.gradient, self.square = design.residual(self.model, self.columns)
+            self.gradient, self.square = design.residual(self.model, self.columns, penalty.l1)
         self.last_l1 = penalty.l1
         return SparseFit(W, value, n_epochs, value <= tol, gap)
 
