@@ -210,7 +210,7 @@ class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
         tol = max(_FOLD * self.tol, min(self.tol, _FINEST))
         fits = follow_path(
             design, alphas, l1_ratio, positive=self.positive, tol=tol, max_iter=self.max_iter,
-            progress=lambda iteration, value: run.out_of_time,
+            progress=lambda iteration, value: run.out_of_time, exact=False,
         )  # fmt: skip
         W = np.column_stack([fit.W[:, 0] for fit in fits])
         residual = table.y[test][:, None] - (table.X[test] @ W + (design.y_mean - design.x_mean @ W))

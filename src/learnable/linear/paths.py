@@ -180,10 +180,13 @@ def follow_path(
     max_iter: int = 1000,
     start: Array | None = None,
     progress: Progress = no_progress,
+    exact: bool = True,
 ) -> list[SparseFit]:
-    """Solve for every α in turn."""
+    """Solve for every α in turn; see `WorkingSet.solve`."""
     solver = WorkingSet(design, start)
     return [
-        solver.solve(penalty_of(design, alpha, l1_ratio, positive), tol=tol, max_iter=max_iter, progress=progress)
+        solver.solve(
+            penalty_of(design, alpha, l1_ratio, positive), tol=tol, max_iter=max_iter, progress=progress, exact=exact
+        )
         for alpha in alphas
     ]
