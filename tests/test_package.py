@@ -30,6 +30,7 @@ PACKAGES = (
     "probability",
     "report",
     "risk",
+    "risk.kernels",
     "solvers",
     "trees",
 )

@@ -1,3 +1,4 @@
+from . import kernels as kernels
 from . import losses as losses
 from . import penalties as penalties
 from .losses import AbsoluteLoss as AbsoluteLoss
