@@ -144,6 +144,17 @@ ROWS = [
         tolerance=TOLERANCE,
     ),
     Row(
+        "random_forest_small",
+        "RandomForestClassifier, 100 trees, exact",
+        "3,000 × 30",
+        training_rows(3_000),
+        {OURS: forest(OURS, "RandomForestClassifier"), SKLEARN: forest(SKLEARN, "RandomForestClassifier")},
+        test_error,
+        {SKLEARN: 1.0},
+        compared="error",
+        tolerance=2 * TOLERANCE,
+    ),
+    Row(
         "extra_trees",
         "ExtraTreesClassifier, 100 trees",
         "100,000 × 30",
