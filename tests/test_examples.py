@@ -25,6 +25,13 @@ EXPECTED = {
     "plot_optimisers.py": ["the step is too long", "leaves the pass", "Closed form against gradient descent", "gap: "],
     "plot_losses.py": ["never below the 0/1 loss", "not convex", "p = 1 (lasso) is at (0.00, 1.00)"],
     "plot_stein.py": ["better than the mean at every θ"],
+    "plot_motif.py": ["bits in 57 positions", "evidence of position weights", "of pairs"],
+    "plot_bayesian_regression.py": [
+        "in the gap",
+        "greatest evidence: noise",
+        "stationarity: ",
+        "the evidence chooses degree",
+    ],
     "linear_models.py": [
         "LinearRegression closed-form: ",
         "RidgeCV closed-form: ",
@@ -40,6 +47,8 @@ FIGURES = {
     "plot_optimisers.py": {"valley", "valley_convergence", "saddle", "cliff", "closed_form"},
     "plot_paths.py": {"paths"},
     "plot_stein.py": {"stein"},
+    "plot_motif.py": {"motif_promoters", "motif_splice"},
+    "plot_bayesian_regression.py": {"bayesian_regression", "bayesian_evidence"},
     "plot_trees.py": {"tree", "pruning_path"},
     "plot_adaboost.py": {
         "adaboost_round_1",
