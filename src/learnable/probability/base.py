@@ -135,9 +135,10 @@ class Distribution(Frozen):
     @property
     def natural_parameter(self) -> Array:
         """The natural parameter of an exponential family; this distribution is none."""
+        remedy = "; use fit_mle(x) with the data." if hasattr(self, "fit_mle") else "."
         raise NotExponentialFamilyError(
             f"{type(self).__name__} is no exponential family: it has no natural parameter and no sufficient "
-            "statistic of fixed size; use fit_mle(x) with the data."
+            f"statistic of fixed size{remedy}"
         )
 
     @abstractmethod
