@@ -1,11 +1,13 @@
 """Ours against the peers: `python -m benchmarks [row ...]`."""
 
-from . import adaboost, forests, glm, linear, neighbors, probability, sparse, svm, tool, trees
+from . import adaboost, bayesian, forests, generative, glm, linear, neighbors, probability, sparse, svm, tool, trees
 
 #: The rows of every family; the saved results of a family are `results/<family>.json` and `.md`.
 FAMILIES = {
     "adaboost": adaboost.ROWS,
+    "bayesian": bayesian.ROWS,
     "forests": forests.ROWS,
+    "generative": generative.ROWS,
     "glm": glm.ROWS,
     "linear": linear.ROWS,
     "neighbors": neighbors.ROWS,

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 EXPECTED = {
     "demo.py": ["closed-form: ", "gap: ", "verified: ", "NOT verified: ", "load: "],
     "plot_trees.py": ["full tree greedy: ", "one standard error: ", "path: ", "mean over ten orders, mdl: "],
+    "plot_boundaries.py": ["Bayes risk 0.142338", "boundary: line: ", "boundary: hyperbola: ", "excess risk 0.0004"],
     "plot_adaboost.py": [
         "weighted error 0.14, vote 0.92",
         "errs on 0.50 of the weight",
@@ -25,6 +26,13 @@ EXPECTED = {
     "plot_optimisers.py": ["the step is too long", "leaves the pass", "Closed form against gradient descent", "gap: "],
     "plot_losses.py": ["never below the 0/1 loss", "not convex", "p = 1 (lasso) is at (0.00, 1.00)"],
     "plot_stein.py": ["better than the mean at every θ"],
+    "plot_motif.py": ["bits in 57 positions", "evidence of position weights", "of pairs"],
+    "plot_bayesian_regression.py": [
+        "in the gap",
+        "greatest evidence: noise",
+        "stationarity: ",
+        "the evidence chooses degree",
+    ],
     "linear_models.py": [
         "LinearRegression closed-form: ",
         "RidgeCV closed-form: ",
@@ -39,7 +47,10 @@ FIGURES = {
     "plot_losses.py": {"surrogate_losses", "regression_losses", "lp_balls", "balls_and_errors"},
     "plot_optimisers.py": {"valley", "valley_convergence", "saddle", "cliff", "closed_form"},
     "plot_paths.py": {"paths"},
+    "plot_boundaries.py": {"boundaries"},
     "plot_stein.py": {"stein"},
+    "plot_motif.py": {"motif_promoters", "motif_splice"},
+    "plot_bayesian_regression.py": {"bayesian_regression", "bayesian_evidence"},
     "plot_trees.py": {"tree", "pruning_path"},
     "plot_adaboost.py": {
         "adaboost_round_1",

@@ -2,6 +2,7 @@ from . import core as core
 from . import data as data
 from . import ensembles as ensembles
 from . import evaluation as evaluation
+from . import generative as generative
 from . import linear as linear
 from . import meta as meta
 from . import neighbors as neighbors
@@ -27,7 +28,15 @@ from .ensembles import RandomForestRegressor as RandomForestRegressor
 from .evaluation import CalibratedClassifier as CalibratedClassifier
 from .evaluation import ConformalClassifier as ConformalClassifier
 from .evaluation import ConformalRegressor as ConformalRegressor
+from .generative import BernoulliNB as BernoulliNB
+from .generative import CategoricalNB as CategoricalNB
+from .generative import GaussianNB as GaussianNB
+from .generative import GenerativeClassifier as GenerativeClassifier
+from .generative import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
+from .generative import MultinomialNB as MultinomialNB
+from .generative import QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis
 from .linear import BasisExpansion as BasisExpansion
+from .linear import BayesianLinearRegression as BayesianLinearRegression
 from .linear import ElasticNet as ElasticNet
 from .linear import ElasticNetCV as ElasticNetCV
 from .linear import GammaRegressor as GammaRegressor

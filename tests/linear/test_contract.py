@@ -8,6 +8,8 @@ from learnable.core.registry import REGISTRY, registered_class
 #: No check is expected to fail; an entry here needs one line of reason.
 ONE_LONG_STEP = "a perceptron answers a row of weight 2 by one step of twice the length, not by two steps"
 DRAWN = "weights are chances of being drawn, as in scikit-learn: repeated rows give other random bags"
+FRACTIONS = "the check's rows are fractions, which are no categories; they are refused rather than cut off"
+SINGULAR = "a class of the check has constant or dependent columns, so no density; scikit-learn's takes no weights"
 EXPECTED_FAILURES: dict[str, dict[str, str]] = {
     **{
         name: {
@@ -15,6 +17,15 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
             "check_sample_weight_equivalence_on_sparse_data": DRAWN,
         }
         for name in ("RandomForestClassifier", "RandomForestRegressor")
+    },
+    "CategoricalNB": {"check_sample_weight_equivalence_on_dense_data": FRACTIONS},
+    **{
+        name: {
+            "check_sample_weights_shape": SINGULAR,
+            "check_sample_weights_not_overwritten": SINGULAR,
+            "check_sample_weight_equivalence_on_dense_data": SINGULAR,
+        }
+        for name in ("QuadraticDiscriminantAnalysis", "GenerativeClassifier")
     },
     "Perceptron": {
         "check_sample_weight_equivalence_on_dense_data": ONE_LONG_STEP,

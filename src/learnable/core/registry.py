@@ -71,6 +71,7 @@ class Traits:
 _REGRESSION, _CLASSES = ("regression",), ("binary", "multiclass")
 _RESIDUAL = "relative residual of the normal equations"
 _NEIGHBOURS = "that the neighbours found are the nearest rows"
+_ESTIMATES = "that the estimates follow from the sums over each class"
 _LINEAR_REGRESSION = Traits("linear", _REGRESSION, False, True, _RESIDUAL)
 _SPARSE_REGRESSION = Traits("linear", _REGRESSION, False, True, "relative duality gap to the optimum")
 _DEVIANCE = Traits("linear", _REGRESSION, False, True, "relative duality gap, or relative gradient, of the deviance")
@@ -93,6 +94,12 @@ REGISTRY: Final[dict[str, Entry]] = {
         "learnable.linear.verify:ridge",
         traits=_LINEAR_REGRESSION,
         variants=({"alphas": [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0]},),
+    ),
+    "BayesianLinearRegression": Entry(
+        "learnable.linear.bayesian:BayesianLinearRegression",
+        "learnable.linear.verify_bayesian:bayesian",
+        traits=Traits("linear", _REGRESSION, False, True, "residual of the equations of greatest evidence"),
+        variants=({},),
     ),
     "LogisticRegression": Entry(
         "learnable.linear.logistic:LogisticRegression",
@@ -197,6 +204,46 @@ REGISTRY: Final[dict[str, Entry]] = {
         variants=({"n_neighbors": 5}, {"n_neighbors": 25, "weights": "distance"}),
     ),
     "NearestNeighbors": Entry("learnable.neighbors.nearest:NearestNeighbors", "learnable.neighbors.verify:neighbors"),
+    "GaussianNB": Entry(
+        "learnable.generative.gaussian_nb:GaussianNB",
+        "learnable.generative.verify:gaussian_nb",
+        traits=Traits("generative", _CLASSES, True, True, _ESTIMATES),
+        variants=({},),
+    ),
+    "MultinomialNB": Entry(
+        "learnable.generative.multinomial_nb:MultinomialNB",
+        "learnable.generative.verify:counts_nb",
+        traits=Traits("generative", _CLASSES, True, True, _ESTIMATES),
+    ),
+    "BernoulliNB": Entry(
+        "learnable.generative.bernoulli_nb:BernoulliNB",
+        "learnable.generative.verify:counts_nb",
+        traits=Traits("generative", _CLASSES, True, True, _ESTIMATES),
+    ),
+    "CategoricalNB": Entry(
+        "learnable.generative.categorical_nb:CategoricalNB",
+        "learnable.generative.verify:counts_nb",
+        traits=Traits("generative", _CLASSES, True, True, _ESTIMATES),
+    ),
+    "LinearDiscriminantAnalysis": Entry(
+        "learnable.generative.discriminant:LinearDiscriminantAnalysis",
+        "learnable.generative.verify_discriminant:linear_discriminant",
+        traits=Traits("generative", _CLASSES, True, True, "relative residual of the equations of the rule"),
+        variants=({}, {"solver": "lsqr", "shrinkage": "auto"}),
+    ),
+    "QuadraticDiscriminantAnalysis": Entry(
+        "learnable.generative.quadratic:QuadraticDiscriminantAnalysis",
+        "learnable.generative.verify_discriminant:quadratic_discriminant",
+        traits=Traits("generative", _CLASSES, True, True, _ESTIMATES),
+        variants=({"solver": "eigen", "shrinkage": "auto"},),
+    ),
+    "GenerativeClassifier": Entry(
+        "learnable.generative.classifier:GenerativeClassifier",
+        "learnable.generative.verify_density:generative_classifier",
+        traits=Traits(
+            "generative", _CLASSES, True, True, "that exponential families have the mean statistics of the rows"
+        ),
+    ),
     "TableEncoder": Entry("learnable.data.encoder:TableEncoder"),
     "TableModel": Entry("learnable.meta.table_model:TableModel", "learnable.meta.verify:table_model"),
     "OneVsRestClassifier": Entry(

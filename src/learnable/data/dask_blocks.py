@@ -21,7 +21,7 @@ from ..core.run import StopFlag
 from ..core.threads import one_thread_blas
 from .arrays import as_numbers
 from .blocks import Block, Blocks, Part
-from .external import BadCellError, ExternalBlocks, bad_cell
+from .external import BadCellError, ExternalBlocks, bad_cell, has_bad_cells
 from .frames import listed, open_frame, read_frame, read_series
 from .stream import check_targets, check_weights, codes_of, reweighted_block
 from .targets import encode_classes
@@ -65,6 +65,7 @@ class Reader:
         classes: NDArray[Any] | None = None,
     ) -> None:
         self.owner, self.names, self.target, self.weight, self.classes = owner, names, target, weight, classes
+        self.missing = False  # whether NaN is let pass
 
     def __call__(self, raw: tuple[Any, Any, Any], number: int) -> Part:
         """Return the numbers of partition `number`, without rows of no weight."""
@@ -80,8 +81,8 @@ class Reader:
                     "agree."
                 )
         if weight is not None and not weight.all():
-            if not np.isfinite(X).all():
-                raise bad_cell(X, (number, 0))  # while rows still have their numbers
+            if has_bad_cells(X, self.missing):
+                raise bad_cell(X, (number, 0), self.missing)  # while rows still have their numbers
             kept = weight > 0
             X, weight, y = X[kept], weight[kept], None if y is None else y[kept]
         if y is not None and self.classes is not None and y.min(initial=0) < 0:
@@ -175,6 +176,9 @@ class DaskBlocks(ExternalBlocks):
             raise DataError(f"{self.owner}: the table has no rows of positive weight. Pass at least one.")
         self._starts = np.cumsum(heights[:-1]).tolist()
         return total[0]
+
+    def _maker(self) -> Any:
+        return self.read
 
     def _first_block(self) -> Block:
         for number, part in enumerate(self.parts):

@@ -57,6 +57,7 @@ class ExternalBlocks:
 
     in_memory = False
     sparse = False
+    missing = False  #: whether NaN is let pass
 
     def __init__(self, owner: str, names: list[str] | None, n_columns: int, n_targets: int) -> None:
         self.owner, self.names = owner, names
@@ -77,7 +78,7 @@ class ExternalBlocks:
         try:
             if self.sums is not None:
                 return self._run(statistic, merge, n_jobs, flag)  # type: ignore[no-any-return]
-            both = partial(_scanned, statistic), partial(_merge_scanned, merge)
+            both = partial(_scanned, statistic, self.missing), partial(_merge_scanned, merge)
             found: tuple[S, Sums] = self._run(*both, n_jobs, flag)
         except BadCellError as error:
             raise DataError(self._say_where(error)) from None
@@ -86,6 +87,14 @@ class ExternalBlocks:
             raise DataError(f"{self.owner}: the table has no rows of positive weight. Pass at least one.")
         self.sums = sums
         return result
+
+    def let_missing_pass(self, missing: bool) -> None:
+        """Say whether NaN in X is let pass; infinity never is."""
+        self.missing = self._maker().missing = missing
+
+    def _maker(self) -> Any:
+        """Return what makes the rows, which leaves out those without weight."""
+        raise NotImplementedError
 
     def scanned(self) -> Sums:
         """Return what the first sweep learned, with a sweep of its own if there was none yet."""
@@ -108,8 +117,8 @@ class ExternalBlocks:
         if self._head is None:
             try:
                 first = self._first_block()
-                if not np.isfinite(first.X).all():
-                    raise bad_cell(first.X, first.start)
+                if has_bad_cells(first.X, self.missing):
+                    raise bad_cell(first.X, first.start, self.missing)
             except BadCellError as error:
                 raise DataError(self._say_where(error)) from None
             X, y, weight = (None if c is None else c[:_HEAD_ROWS].copy() for c in first[:3])
@@ -149,18 +158,23 @@ class ExternalBlocks:
         )
 
 
-def _scanned(statistic: Callable[[Block], S], block: Block) -> tuple[S, Sums] | tuple[None, Sums]:
+def _scanned(statistic: Callable[[Block], S], missing: bool, block: Block) -> tuple[S, Sums] | tuple[None, Sums]:
     n = block.X.shape[0]
     found = scan_block(block)
-    if found.bad_rows:
-        raise bad_cell(block.X, block.start)
+    if found.bad_rows and has_bad_cells(block.X, missing):
+        raise bad_cell(block.X, block.start, missing)
     weight = float(n) if block.weight is None else float(block.weight.sum())
     return statistic(block), Sums(found, n, weight)
 
 
-def bad_cell(X: NDArray[np.float64], place: Any) -> BadCellError:
-    """Return the error for the first number of X that is not finite."""
-    row, column = np.argwhere(~np.isfinite(X))[0].tolist()
+def has_bad_cells(X: NDArray[np.float64], missing: bool = False) -> bool:
+    """Tell whether a number of X is not finite; with `missing`, whether one is infinite."""
+    return bool(np.isinf(X).any()) if missing else not np.isfinite(X).all()
+
+
+def bad_cell(X: NDArray[np.float64], place: Any, missing: bool = False) -> BadCellError:
+    """Return the error for the first number of X that is not finite; with `missing`, that is infinite."""
+    row, column = np.argwhere(np.isinf(X) if missing else ~np.isfinite(X))[0].tolist()
     return BadCellError(place, row, column, float(X[row, column]))
 
 

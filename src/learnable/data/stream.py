@@ -19,7 +19,7 @@ from ..core.run import StopFlag
 from ..core.threads import resolve_n_jobs
 from ._kernels import rows_of_columns
 from .blocks import Block, reduce_loads
-from .external import BadCellError, ExternalBlocks, bad_cell
+from .external import BadCellError, ExternalBlocks, bad_cell, has_bad_cells
 from .files import Batch, Encode, Files, release_unused
 from .lanes import Lane, LaneAhead, cut, side_by_side
 from .targets import LARGEST_TARGET, LARGEST_WEIGHT
@@ -85,6 +85,9 @@ class FileBlocks(ExternalBlocks):
         kept = np.cumsum([0, *(height for _, height in heights)]).tolist()
         self._starts = {start: first for (start, _), first in zip(heights, kept, strict=False)}
         return found[0]
+
+    def _maker(self) -> Any:
+        return self.convert
 
     def _first_block(self) -> Block:
         lanes = self._lanes(1)
@@ -187,6 +190,7 @@ class ArrowRows:
         encode: Encode | None = None,
     ) -> None:
         self.encode = encode
+        self.missing = False  # whether NaN is let pass
         self.owner, self.names, self.target, self.weight, self.classes = owner, names, target, weight, classes
         self._code_of = None if classes is None else {label: code for code, label in enumerate(classes.tolist())}
 
@@ -201,8 +205,8 @@ class ArrowRows:
         if self.classes is None:
             y = check_targets(self.owner, y, self.target, start)
         if weight is not None and not weight.all():
-            if not np.isfinite(X).all():
-                raise bad_cell(X, start)  # while rows still have their numbers
+            if has_bad_cells(X, self.missing):
+                raise bad_cell(X, start, self.missing)  # while rows still have their numbers
             kept = weight > 0  # a row without weight is no row
             X, y, weight = X[kept], y[kept], weight[kept]
         if self.classes is not None and y.min(initial=0) < 0:

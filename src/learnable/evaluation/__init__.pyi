@@ -1,3 +1,10 @@
+from .bayes_line import BayesRisk as BayesRisk
+from .bayes_risk import bayes_risk as bayes_risk
+from .bayes_risk import excess_risk as excess_risk
+from .bayes_rule import BayesClassifier as BayesClassifier
+from .bayes_rule import BayesPredictor as BayesPredictor
+from .bayes_rule import bayes_classifier as bayes_classifier
+from .bayes_rule import bayes_predictor as bayes_predictor
 from .bootstrap import Bootstrap as Bootstrap
 from .bootstrap import bootstrap_risk as bootstrap_risk
 from .calibration import CalibratedClassifier as CalibratedClassifier
@@ -23,6 +30,8 @@ from .intervals import score_interval as score_interval
 from .intervals import t_interval as t_interval
 from .leave_one_out import LeaveOneOut as LeaveOneOut
 from .leave_one_out import leave_one_out_predictions as leave_one_out_predictions
+from .likelihood_ratio import LikelihoodRatioTest as LikelihoodRatioTest
+from .likelihood_ratio import likelihood_ratio_test as likelihood_ratio_test
 from .reliability import CalibrationTable as CalibrationTable
 from .reliability import calibration_table as calibration_table
 from .risk_estimate import RiskEstimate as RiskEstimate

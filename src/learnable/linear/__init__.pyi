@@ -1,5 +1,6 @@
 from .basis import BasisExpansion as BasisExpansion
 from .basis import BSplines as BSplines
+from .bayesian import BayesianLinearRegression as BayesianLinearRegression
 from .elastic_net import ElasticNet as ElasticNet
 from .elastic_net import Lasso as Lasso
 from .features import PolynomialFeatures as PolynomialFeatures

@@ -1,3 +1,4 @@
+from .bands import function_bands as function_bands
 from .curves import learning_curve as learning_curve
 from .curves import line_with_band as line_with_band
 from .curves import reliability_diagram as reliability_diagram
@@ -9,6 +10,7 @@ from .intervals import dot_intervals as dot_intervals
 from .intervals import scale_axis as scale_axis
 from .intervals import whisker as whisker
 from .lines import labelled_lines as labelled_lines
+from .logo import sequence_logo as sequence_logo
 from .markup import Markup as Markup
 from .matrix import confusion_matrix as confusion_matrix
 from .optimization import convergence_plot as convergence_plot

@@ -36,15 +36,11 @@ RandomState: TypeAlias = int | np.random.Generator | None
 Size: TypeAlias = int | tuple[int, ...]
 
 
-class Distribution(ABC):
-    """Base of every family: stored parameters, moments, density, entropy, divergence, samples."""
+class Frozen(ABC):
+    """An immutable object, or an array of them, that consists of named parameters."""
 
-    #: How many trailing axes of a parameter belong to one distribution; 0 for those that are not listed.
+    #: How many trailing axes of a parameter belong to one object; 0 for those that are not listed.
     _event_ranks: ClassVar[Mapping[str, int]] = {}
-    #: Of how many axes one draw has.
-    _event_rank: ClassVar[int] = 0
-    #: Where the density is not zero, for messages: "samples must be …".
-    _support: ClassVar[str] = "finite"
     _parameters: dict[str, Array]
 
     def _store(self, **parameters: ArrayLike) -> None:
@@ -82,7 +78,7 @@ class Distribution(ABC):
     def __getitem__(self, index: Any) -> Self:
         """Return some of an array of distributions; the index is one of the batch's axes."""
         if not self.batch_shape:
-            raise IndexError(f"{type(self).__name__}: one distribution is no array of them; it has no {index!r}.")
+            raise IndexError(f"{type(self).__name__}: a single one is no array of them; it has no {index!r}.")
         cells = np.arange(math.prod(self.batch_shape)).reshape(self.batch_shape)[index]
         n_batch = len(self.batch_shape)
         return type(self)(
@@ -98,6 +94,23 @@ class Distribution(ABC):
     def batch_shape(self) -> tuple[int, ...]:
         """The shape of the array of distributions; () for a single one."""
         return self._batch_shape  # type: ignore[attr-defined, no-any-return]
+
+    def _sample_shape(self, size: Size) -> tuple[int, ...]:
+        """Return `size` followed by the batch's shape."""
+        return (*((size,) if isinstance(size, (int, np.integer)) else size), *self.batch_shape)
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={_abbreviate(values)}" for name, values in self._parameters.items())
+        return f"{type(self).__name__}({inside})"
+
+
+class Distribution(Frozen):
+    """Base of every family: moments, density, entropy, divergence, samples."""
+
+    #: Of how many axes one draw has.
+    _event_rank: ClassVar[int] = 0
+    #: Where the density is not zero, for messages: "samples must be …".
+    _support: ClassVar[str] = "finite"
 
     @property
     def event_shape(self) -> tuple[int, ...]:
@@ -122,9 +135,10 @@ class Distribution(ABC):
     @property
     def natural_parameter(self) -> Array:
         """The natural parameter of an exponential family; this distribution is none."""
+        remedy = "; use fit_mle(x) with the data." if hasattr(self, "fit_mle") else "."
         raise NotExponentialFamilyError(
             f"{type(self).__name__} is no exponential family: it has no natural parameter and no sufficient "
-            "statistic of fixed size; use fit_mle(x) with the data."
+            f"statistic of fixed size{remedy}"
         )
 
     @abstractmethod
@@ -186,14 +200,6 @@ class Distribution(ABC):
         random_state : int, Generator or None
             The same integer gives the same samples.
         """
-
-    def _sample_shape(self, size: Size) -> tuple[int, ...]:
-        """Return `size` followed by the batch's shape."""
-        return (*((size,) if isinstance(size, (int, np.integer)) else size), *self.batch_shape)
-
-    def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={_abbreviate(values)}" for name, values in self._parameters.items())
-        return f"{type(self).__name__}({inside})"
 
 
 class Univariate(Distribution):
@@ -365,7 +371,7 @@ def weighted_mean(x: Array, weights: Array) -> Array:
     return mean
 
 
-def _rebuild(cls: type[Distribution], parameters: dict[str, Array]) -> Distribution:
+def _rebuild(cls: type[Frozen], parameters: dict[str, Array]) -> Frozen:
     return cls(**parameters)  # type: ignore[call-arg]
 
 

@@ -1,0 +1,245 @@
+r"""The best rules for a known distribution.
+
+For 0/1 loss, or any table of costs, the Bayes classifier chooses the action of least expected cost given x,
+
+    f*(x) = argmin_a Σ_c P(c | x) cost(c, a),    P(c | x) ∝ π_c p_c(x)
+
+(with 0/1 loss: the most probable class). For squared loss the best predictor is the regression function E[Y | x]. No
+rule has a smaller risk; `bayes_risk` says what that is, and `excess_risk` how far another rule is from it.
+
+Reference: L. Devroye, L. Györfi and G. Lugosi, A Probabilistic Theory of Pattern Recognition (1996), chapter 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
+
+from ..core.errors import DataError, ParameterError
+from ..probability.base import Distribution
+from ..probability.joint_table import JointTable
+from ..probability.multivariate_normal import MultivariateNormal
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class BayesClassifier:
+    """The classifier of least risk for known class densities.
+
+    Attributes
+    ----------
+    densities : tuple
+        p_c: distributions, or fitted objects with `score_samples`.
+    priors : array of shape (K,)
+        π.
+    labels : array of shape (K,)
+        The classes.
+    costs : array of shape (K, n_actions)
+        Cost of each action for each true class; the k-th action is to say the k-th label.
+    """
+
+    densities: tuple[Any, ...]
+    priors: Array
+    labels: NDArray[Any]
+    costs: Array
+
+    def predict_joint_log_proba(self, X: ArrayLike) -> Array:
+        """Return log π_c p_c(x), of shape (n, K)."""
+        X = as_points(X)
+        with np.errstate(divide="ignore"):
+            log_priors = np.log(self.priors)
+        return np.stack([log_density(p, X) for p in self.densities], axis=1) + log_priors
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Return P(c | x), of shape (n, K); the priors where x is impossible under every class."""
+        joint = self.predict_joint_log_proba(X)
+        impossible = np.isneginf(joint).all(axis=1)
+        joint[impossible] = 0.0
+        found = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+        found[impossible] = self.priors
+        return found
+
+    def expected_costs(self, X: ArrayLike) -> Array:
+        """Return the expected cost of each action given x, of shape (n, n_actions)."""
+        return self.predict_proba(X) @ self.costs
+
+    def decide(self, X: ArrayLike) -> NDArray[np.intp]:
+        """Return the number of the best action; of equally good ones, the first."""
+        return np.asarray(self.expected_costs(X).argmin(axis=1))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the label of the best action."""
+        return self.labels[self.decide(X)]
+
+
+@dataclass(frozen=True)
+class BayesPredictor:
+    """The predictor E[Y | x] of least squared error.
+
+    Attributes
+    ----------
+    source : object
+        The joint distribution: a `MultivariateNormal`, a `JointTable`, or a `BayesClassifier` with `values`.
+    target : int, str or None
+        Which entry of a normal vector, or which variable of a table, is Y.
+    values : array of shape (K,) or None
+        Y in each class.
+    """
+
+    source: Any
+    target: Any = None
+    values: Any = None
+
+    def predict(self, X: Any) -> Array:
+        """Return E[Y | x] of every row."""
+        return self._moments(X)[0]
+
+    def variance(self, X: Any) -> Array:
+        """Return Var(Y | x) of every row."""
+        return self._moments(X)[1]
+
+    def _moments(self, X: Any) -> tuple[Array, Array]:
+        if isinstance(self.source, BayesClassifier):
+            P = self.source.predict_proba(X)
+            mean = P @ self.values
+            return mean, np.maximum(P @ np.square(self.values) - mean**2, 0.0)
+        if isinstance(self.source, JointTable):
+            return self._table_moments(X)
+        joint = self.source
+        d = joint.mean.shape[-1]
+        target = self.target % d
+        others = [j for j in range(d) if j != target]
+        X = np.atleast_2d(np.asarray(X, dtype=np.float64))
+        if X.shape[1] != d - 1:
+            raise DataError(f"bayes_predictor: x must have {d - 1} columns, got {X.shape[1]}.")
+        given = joint.condition(on=others, values=X)
+        mean = np.broadcast_to(given.mean[..., 0], len(X))
+        return np.array(mean), np.array(np.broadcast_to(given.variance[..., 0], len(X)))
+
+    def _table_moments(self, X: Any) -> tuple[Array, Array]:
+        table: JointTable = self.source
+        names = [name for name in table.names if name != self.target]
+        y = np.asarray(table.values[self.target], dtype=np.float64)
+        rows = [tuple(np.atleast_1d(row).tolist()) for row in X]
+        found = np.empty((2, len(rows)))
+        for i, row in enumerate(rows):
+            if len(row) != len(names):
+                raise DataError(f"bayes_predictor: x must hold values of {', '.join(names)}; got {row!r}.")
+            p = table.condition(**dict(zip(names, row, strict=True))).marginal(self.target).p
+            found[:, i] = p @ y, p @ (y - p @ y) ** 2
+        return found[0], found[1]
+
+
+def bayes_classifier(
+    densities: Any, priors: ArrayLike | None = None, *, labels: Sequence[Any] | None = None, costs: Any = None
+) -> BayesClassifier:
+    """Return the classifier of least risk for known class densities.
+
+    Parameters
+    ----------
+    densities : sequence of distributions, or one array of K distributions
+        p_c: `Normal`, `MultivariateNormal`, … (a distribution on the line with d parameters stands for d independent
+        columns), or fitted objects with `score_samples`.
+    priors : array of shape (K,), optional
+        π; equal by default.
+    labels : sequence, optional
+        The classes; 0, 1, … by default.
+    costs : array of shape (K, K), optional
+        Cost of saying each label for each true class; 0/1 by default.
+
+    Examples
+    --------
+    >>> from learnable.evaluation import bayes_classifier, bayes_risk
+    >>> from learnable.probability import Normal
+    >>> rule = bayes_classifier([Normal(-1.0, 1.0), Normal(1.0, 1.0)], labels=["a", "b"])
+    >>> rule.predict([-0.3, 0.4])
+    array(['a', 'b'], dtype='<U1')
+    >>> round(float(bayes_risk(rule)), 6)
+    0.158655
+    """
+    if isinstance(densities, Distribution):
+        if len(densities.batch_shape) != 1:
+            raise ParameterError("bayes_classifier: densities must be a sequence, or one array of K distributions.")
+        densities = [densities[k] for k in range(densities.batch_shape[0])]
+    found = tuple(densities)
+    K = len(found)
+    if K < 2 or not all(isinstance(p, Distribution) or hasattr(p, "score_samples") for p in found):
+        raise ParameterError(
+            f"bayes_classifier: densities must be at least two distributions, or objects with score_samples; got {K}."
+        )
+    weights = np.full(K, 1.0 / K) if priors is None else np.array(priors, dtype=np.float64)
+    if weights.shape != (K,) or not (weights >= 0).all() or abs(weights.sum() - 1.0) > 1e-9:
+        raise ParameterError(f"bayes_classifier: priors must be {K} probabilities with the sum 1; got {priors!r}.")
+    names = np.arange(K) if labels is None else np.asarray(labels)
+    table = 1.0 - np.eye(K) if costs is None else np.array(costs, dtype=np.float64)
+    if len(names) != K or table.shape != (K, K) or not np.isfinite(table).all():
+        raise ParameterError(f"bayes_classifier: labels must be {K}, and costs a finite table of {K} × {K}.")
+    return BayesClassifier(found, weights, names, table)
+
+
+def bayes_predictor(
+    source: Any, *, target: Any = None, priors: ArrayLike | None = None, values: ArrayLike | None = None
+) -> BayesPredictor:
+    """Return the regression function E[Y | x] of a known joint distribution.
+
+    Parameters
+    ----------
+    source : MultivariateNormal, JointTable, or class densities
+        The joint distribution of (x, Y); or, as for `bayes_classifier`, the densities of x in classes in each of
+        which Y is a constant.
+    target : int or str, optional
+        Which entry, or variable, is Y; the last by default.
+    priors, values : arrays of shape (K,), optional
+        Of class densities: their probabilities, and Y in each (0, 1, … by default).
+
+    Examples
+    --------
+    >>> from learnable.evaluation import bayes_predictor, bayes_risk
+    >>> from learnable.probability import MultivariateNormal
+    >>> rule = bayes_predictor(MultivariateNormal([0.0, 1.0], [[2.0, 1.0], [1.0, 2.0]]))
+    >>> rule.predict([[1.0]]), float(bayes_risk(rule))
+    (array([1.5]), 1.5)
+    """
+    if isinstance(source, MultivariateNormal) and not source.batch_shape:
+        d = source.mean.shape[-1]
+        place = -1 if target is None else target
+        if d < 2 or not isinstance(place, (int, np.integer)) or not -d <= place < d:
+            raise ParameterError(f"bayes_predictor: target must be an entry from 0 to {d - 1}; got {target!r}.")
+        return BayesPredictor(source, int(place))
+    if isinstance(source, JointTable):
+        name = source.names[-1] if target is None else target
+        if name not in source.names or len(source.names) < 2:
+            raise ParameterError(f"bayes_predictor: target must be one of {source.names}; got {target!r}.")
+        return BayesPredictor(source, name)
+    rule = bayes_classifier(source, priors)
+    y = np.arange(len(rule.priors), dtype=np.float64) if values is None else np.array(values, dtype=np.float64)
+    if y.shape != rule.priors.shape or not np.isfinite(y).all():
+        raise ParameterError(f"bayes_predictor: values must be {len(rule.priors)} finite numbers; got {values!r}.")
+    return BayesPredictor(rule, None, y)
+
+
+def as_points(X: ArrayLike) -> Array:
+    """Return points as rows; numbers are points of the line."""
+    points = np.asarray(X, dtype=np.float64)
+    return points.reshape(-1, 1) if points.ndim < 2 else points
+
+
+def log_density(density: Any, X: Array) -> Array:
+    """Return log p(x) of every row."""
+    if not isinstance(density, Distribution):
+        return np.asarray(density.score_samples(X), dtype=np.float64)
+    if len(density.event_shape) == 1:
+        return np.atleast_1d(density.logpdf(X))
+    if not density.batch_shape:
+        if X.shape[1] != 1:
+            raise DataError(
+                f"bayes_classifier: {type(density).__name__} is on the line; the points have {X.shape[1]} columns."
+            )
+        return np.atleast_1d(density.logpdf(X[:, 0]))
+    return np.asarray(density.logpdf(X)).sum(axis=1)

@@ -1,0 +1,292 @@
+r"""What all generative classifiers share: Bayes' rule, and fits that are sums over the rows of each class.
+
+    P(class k | x) = π_k p_k(x) / Σ_l π_l p_l(x)
+
+A model supplies the logarithms of π_k p_k(x). Where its fit is a sum over rows it supplies the sums, how two of them
+merge and what follows from them: then `fit` takes them from memory, files and Dask, and `partial_fit` adds some rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.estimator import Estimator
+from ..core.parameters import ArrayLike, Number, Rule, check_parameters, optional
+from ..core.run import Run
+from ..data.blocks import Block, Blocks, Part, map_reduce
+from ..data.door import Table, read_features, take_named_columns
+from ..data.fingerprint import Scan, scan, whole_checksum
+from ..data.sources import NamedScore, rowwise
+from ..data.targets import encode_classes, read_target, read_weight
+
+Array = NDArray[np.float64]
+
+PRIORS: Rule = optional(ArrayLike(Number(low=0.0)))
+#: Of closed forms that are sums: relative to the size of each number.
+TOLERANCE = 1e-9
+EPS = float(np.finfo(np.float64).eps)
+
+
+class GenerativeModel(NamedScore, ClassifierMixin, Estimator):
+    """A classifier by the largest π_k p_k(x)."""
+
+    #: Whether NaN in X is left out of the densities.
+    _missing: ClassVar[bool] = False
+    _sparse: ClassVar[bool] = False
+
+    classes_: NDArray[Any]
+    n_features_in_: int
+    n_jobs: int | None = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._sparse
+        tags.input_tags.allow_nan = self._missing
+        return tags
+
+    def _joint(self, X: Any) -> Array:
+        """Return log π_k p_k(x) of checked rows, up to a constant that is the same for all k."""
+        raise TypeError(f"{type(self).__name__} does not define _joint")
+
+    def _read_rows(self, X: Any) -> Any:
+        return read_features(self, X, sparse=self._sparse, missing=self._missing)
+
+    @rowwise
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class of each row; of equally probable ones, the first in `classes_`."""
+        best = self._possible(X).argmax(axis=1)
+        return self.classes_[best]
+
+    @rowwise
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return log P(class | x), in the order of `classes_`."""
+        joint = self._possible(X)
+        joint -= joint.max(axis=1, keepdims=True)
+        joint -= logsumexp(joint, axis=1, keepdims=True)
+        return joint
+
+    @rowwise
+    def predict_proba(self, X: Any) -> Array:
+        """Return P(class | x), in the order of `classes_`."""
+        joint = self._possible(X)
+        joint -= joint.max(axis=1, keepdims=True)
+        np.exp(joint, out=joint)
+        joint /= joint.sum(axis=1, keepdims=True)
+        return joint
+
+    def _possible(self, X: Any) -> Array:
+        """Return the joint log-probabilities, unless a row is impossible under every class."""
+        check_is_fitted(self)
+        joint = self._joint(self._read_rows(X))
+        best = joint.max(axis=1)
+        if not np.isfinite(best).all():
+            row = int(np.argmin(np.isfinite(best)))
+            raise DataError(
+                f"{type(self).__name__}: row {row} has probability zero under every class, so that Bayes' rule says "
+                "nothing about it; smooth more (a larger alpha, var_smoothing or shrinkage), or leave the row out."
+            )
+        return joint
+
+    def _check_loaded(self) -> None:
+        if not hasattr(self, "classes_"):
+            return
+        classes, columns = self.classes_, getattr(self, "n_features_in_", None)
+        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 1:
+            raise ModelFileError("load: classes_ must be an array of labels.")
+        if not isinstance(columns, int) or columns < 1:
+            raise ModelFileError("load: n_features_in_ must be a positive integer.")
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and np.shape(names) != (columns,):
+            raise ModelFileError("load: feature_names_in_ does not have one name a feature.")
+
+    def _require_numbers(self, infinite: bool = False, **shapes: tuple[int, ...]) -> None:
+        """Raise ModelFileError unless the named members are float64 arrays of these shapes without NaN."""
+        for name, shape in shapes.items():
+            array = getattr(self, name, None)
+            if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != shape:
+                raise ModelFileError(f"load: {name} must be a float64 array of shape {shape}.")
+            if np.isnan(array).any() or not (infinite or np.isfinite(array).all()):
+                raise ModelFileError(f"load: {name} must hold finite numbers.")
+
+
+class DensityModel(GenerativeModel):
+    """A generative classifier that knows π_k p_k(x) itself, not only up to a factor."""
+
+    @rowwise
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """Return log P(x, class) of each row and class, in the order of `classes_`."""
+        check_is_fitted(self)
+        return self._joint(self._read_rows(X))
+
+
+class SummedModel(DensityModel):
+    """A generative classifier that is a function of sums over the rows."""
+
+    def _sums(self, blocks: Any, n_classes: int) -> Any:
+        """Return the sums over all rows."""
+        raise TypeError(f"{type(self).__name__} does not define _sums")
+
+    def _merge(self, a: Any, b: Any) -> Any:
+        """Return the sums over the rows of both."""
+        raise TypeError(f"{type(self).__name__} does not define _merge")
+
+    def _stored(self) -> Any:
+        """Return the sums that the fitted attributes hold."""
+        raise TypeError(f"{type(self).__name__} does not define _stored")
+
+    def _learn(self, sums: Any) -> float:
+        """Set the fitted attributes that follow from the sums; return the certificate's value."""
+        raise TypeError(f"{type(self).__name__} does not define _learn")
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        self.classes_ = np.asarray(table.classes)
+        value = self._learn(self._sums(table.blocks, len(self.classes_)))
+        self.n_rows_ = table.n_rows
+        return Certificate("closed-form", value, TOLERANCE)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from some more rows; the result is that of one fit on all rows, in any order.
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe or list of shape (n_samples, n_features)
+            Rows, in memory.
+        y : array of shape (n_samples,) or str
+            Their labels; with a dataframe, the name of a column.
+        classes : array of shape (n_classes,), optional
+            All labels that will ever be seen; needed in the first call.
+        sample_weight : array of shape (n_samples,) or str, optional
+            Non-negative weights of the rows.
+
+        Returns
+        -------
+        self
+            If something is wrong with the rows, the estimator stays as it was.
+        """
+        owner = type(self).__name__
+        check_parameters(owner, self.get_params(deep=False), self._parameters)
+        draft = object.__new__(type(self))
+        draft.__dict__.update(vars(self))
+        known = getattr(self, "classes_", None)
+        draft.classes_ = _check_classes(owner, known, classes)
+        chunk = _read_chunk(draft, X, y, sample_weight)
+        sums = draft._sums(chunk.blocks, len(draft.classes_)) if chunk.blocks.n_rows else None
+        if known is not None:
+            sums = self._stored() if sums is None else draft._merge(self._stored(), sums)
+        if sums is None:
+            raise DataError(f"{owner}: the first rows have no weight; pass at least one row of positive weight.")
+        value = draft._learn(sums)
+        before = 0 if known is None else self.n_rows_
+        draft.n_rows_ = before + chunk.blocks.n_rows
+        checksum = chunk.checksum + (0 if known is None else _checksum_of_rows(self))
+        fingerprint = whole_checksum(Scan(checksum, 0), (draft.n_rows_, draft.n_features_in_, 1), draft.classes_)
+        record = Certificate("closed-form", value, TOLERANCE)
+        draft.certificate_ = replace(record, fingerprint=f"{fingerprint:016x}")
+        self.__dict__.update(draft.__dict__)
+        return self
+
+
+class _Chunk(NamedTuple):
+    blocks: Blocks
+    checksum: int  #: of the rows alone, without shape and labels
+
+
+def _check_classes(owner: str, known: Any, given: Any) -> NDArray[Any]:
+    """Return the labels of all partial fits, sorted."""
+    if known is None and given is None:
+        raise ParameterError(f"{owner}: classes must be passed on the first call to partial_fit.")
+    if given is None:
+        return known
+    labels = np.asarray(given)
+    classes = encode_classes(owner, labels)[1]
+    if labels.dtype.kind == "O" and all(isinstance(label, str) for label in classes.tolist()):
+        classes = classes.astype(np.str_)
+    if known is not None and not np.array_equal(classes, known):
+        raise ParameterError(
+            f"{owner}: classes={given!r} is not the same as on the last call to partial_fit, which had {known!r}."
+        )
+    return classes
+
+
+def _read_chunk(draft: SummedModel, X: Any, y: Any, sample_weight: Any) -> _Chunk:
+    """Return some rows whose labels are numbered as in `draft.classes_`."""
+    owner = type(draft).__name__
+    X, y, sample_weight = take_named_columns(owner, X, y, sample_weight)
+    first = not hasattr(draft, "n_features_in_")
+    X = read_features(draft, X, sparse=draft._sparse, missing=draft._missing, reset=first)
+    codes, labels = read_target(owner, y, "classes", multi_output=False)
+    if len(codes) != X.shape[0]:
+        raise DataError(
+            f"{owner}: X and y have inconsistent numbers of samples: X has {X.shape[0]} rows, y has {len(codes)}."
+        )
+    place = {label: code for code, label in enumerate(draft.classes_.tolist())}
+    unknown = [label for label in labels.tolist() if label not in place]
+    if unknown:
+        raise DataError(
+            f"{owner}: the label {unknown[0]!r} in y is not among the classes of the first call, "
+            f"{draft.classes_.tolist()!r}."
+        )
+    codes = np.array([place[label] for label in labels.tolist()], dtype=np.int64)[codes]
+    weight = read_weight(owner, sample_weight, X.shape[0], whole=False)
+    if weight is not None and not weight.all():
+        kept = weight > 0
+        X, codes, weight = X[kept], codes[kept], weight[kept]
+    blocks = Blocks([Part(X, codes, weight)])
+    found = scan(blocks, draft.n_jobs).checksum - whole_checksum(Scan(0, 0), (blocks.n_rows, X.shape[1], 1), None)
+    return _Chunk(blocks, found)
+
+
+def _checksum_of_rows(model: SummedModel) -> int:
+    """Return the checksum of the rows of a fitted model, taken back out of its certificate."""
+    shape = (model.n_rows_, model.n_features_in_, 1)
+    return int(model.certificate_.fingerprint, 16) - whole_checksum(Scan(0, 0), shape, model.classes_)
+
+
+def check_priors(owner: str, name: str, priors: Any, n_classes: int) -> Array:
+    """Return given class probabilities, checked; scikit-learn's words where it has them."""
+    values = np.array(priors, dtype=np.float64)
+    if values.shape != (n_classes,):
+        raise ParameterError(
+            f"{owner}: Number of priors must match number of classes: {name} has shape {values.shape}, there are "
+            f"{n_classes} classes."
+        )
+    if not np.isclose(values.sum(), 1.0):
+        raise ParameterError(f"{owner}: The sum of the priors should be 1; {name} sums to {values.sum():g}.")
+    return values
+
+
+def codes_of(block: Block) -> NDArray[np.uint64]:
+    """Return the class codes of a block as kernels want them."""
+    return np.ascontiguousarray(block.y, dtype=np.int64).view(np.uint64)  # type: ignore[arg-type]
+
+
+def weights_of(block: Block) -> Array:
+    """Return the weights of a block's rows."""
+    return np.ones(block.X.shape[0]) if block.weight is None else block.weight
+
+
+def score_rows(X: Any, n_classes: int, score: Callable[[Any, Array], None], n_jobs: int | None) -> Array:
+    """Return an (n, K) array that `score(rows, out)` fills, some rows at a time on each thread."""
+    out = np.empty((X.shape[0], n_classes))
+
+    def work(block: Block) -> None:
+        score(block.X, out[block.start : block.start + block.X.shape[0]])
+
+    map_reduce(Blocks([Part(X)]), work, lambda a, b: None, n_jobs=n_jobs)
+    return out
+
+
+def log_or_minus_inf(values: Array) -> Array:
+    """Return logarithms, −inf of zero."""
+    with np.errstate(divide="ignore"):
+        return np.log(values)

@@ -1,0 +1,326 @@
+r"""Linear discriminant analysis: normal classes with one covariance.
+
+    x | class k ~ N(μ_k, Σ);    log P(k | x) = (μ_k − x̄)ᵀΣ⁻¹x + const_k:  every boundary is a hyperplane
+
+The fit needs the class means and the pooled scatter, one pass over the rows. Fisher's directions, which spread the
+class means most against Σ, span all that the rule looks at, and are what `transform` projects on.
+
+Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical Learning, 2nd ed., section 4.3.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, eigh
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.parameters import N_JOBS, Boolean, Matches, Nothing, Number, Options, Rule, optional
+from ..core.run import Run
+from ..core.threads import interruptible
+from ..data.door import Table, door, read_features
+from ..data.sources import rowwise
+from .base import EPS, PRIORS, TOLERANCE, GenerativeModel, log_or_minus_inf
+from .conic import Boundary
+from .covariance import class_covariances, shrink, total_covariance
+from .scatter import ClassScatter, class_scatter
+
+Array = NDArray[np.float64]
+
+SHRINKAGE: Rule = Nothing() | Options("auto") | Number(low=0.0, high=1.0)
+ESTIMATOR: Rule = Nothing() | Matches(lambda v: hasattr(v, "fit"), "an estimator of a covariance, with fit")
+
+
+class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeModel):
+    """Linear discriminant analysis, for classification and for projection.
+
+    All solvers work on the class means and the scatter within the classes, which one pass over the rows gives, in
+    O(nd²) time and O(d²) memory besides the data; columns are scaled before a rank is decided, so that units do not
+    matter. With "lsqr" and "eigen", `coef_` of more than two classes is about the overall mean, as with "svd":
+    scikit-learn's differs by a vector that all classes share, which no comparison of classes sees.
+
+    Parameters
+    ----------
+    solver : {"svd", "lsqr", "eigen"}, default="svd"
+        "svd" leaves out directions without variance within the classes and projects; "lsqr" solves for the rule alone;
+        "eigen" solves Fisher's generalised eigenvalue problem.
+    shrinkage : "auto", float or None, default=None
+        Share λ of (tr Σ/d) I in every class's covariance, or Ledoit and Wolf's estimate of the best. Not with "svd".
+    priors : array of shape (n_classes,), default=None
+        Class probabilities; by default the shares of the classes.
+    n_components : int, default=None
+        Number of directions of `transform`; at most min(n_classes − 1, n_features), which is the default.
+    store_covariance : bool, default=False
+        Whether "svd" keeps Σ; the others always do.
+    tol : float, default=1e-4
+        With "svd": directions whose standard deviation, in columns scaled to one, is at most this are left out.
+    covariance_estimator : estimator, default=None
+        Fitted to the rows of each class (in memory) for its `covariance_`. Not with "svd".
+    n_jobs : int or None, default=None
+        Threads; None uses all that BLAS may use. The result does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        Labels.
+    coef_ : array of shape (1, n_features) or (n_classes, n_features)
+        Normal vectors of the rule; for two classes one, for the second class.
+    intercept_ : array of shape (1,) or (n_classes,)
+        Its constants.
+    priors_, means_ : arrays of shape (n_classes,), (n_classes, n_features)
+        Class probabilities, and μ.
+    covariance_ : array of shape (n_features, n_features)
+        Σ_k π_k Σ_k. (The rule of "svd" weights the classes by their rows, whatever the priors.)
+    scalings_, explained_variance_ratio_ : arrays
+        Fisher's directions, and their shares of the spread between the classes; not with "lsqr".
+    xbar_ : array of shape (n_features,)
+        Σ_k π_k μ_k.
+    certificate_ : Certificate
+        Relative residual of Σ β_k = μ_k − x̄ in scaled columns.
+
+    Examples
+    --------
+    >>> from learnable import LinearDiscriminantAnalysis
+    >>> X, y = [[0.0, 0.0], [1.0, 2.0], [2.0, 1.0], [3.0, 3.0], [4.0, 5.0], [5.0, 4.0]], [1, 1, 1, 2, 2, 2]
+    >>> model = LinearDiscriminantAnalysis().fit(X, y)
+    >>> model.predict([[2.0, 2.5]])
+    array([1])
+    >>> print(model.boundary(1, 2))
+    line: 3 x0 + 3 x1 − 15 = 0
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "solver": Options("svd", "lsqr", "eigen"),
+        "shrinkage": SHRINKAGE,
+        "priors": PRIORS,
+        "n_components": optional(Number(low=1, integer=True)),
+        "store_covariance": Boolean(),
+        "tol": Number(low=0.0),
+        "covariance_estimator": ESTIMATOR,
+        "n_jobs": N_JOBS,
+    }
+    _door = staticmethod(door(target="classes", sparse=False))
+
+    def __init__(
+        self,
+        solver: str = "svd",
+        shrinkage: Any = None,
+        priors: Any = None,
+        n_components: int | None = None,
+        store_covariance: bool = False,
+        tol: float = 1e-4,
+        covariance_estimator: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.solver = solver
+        self.shrinkage = shrinkage
+        self.priors = priors
+        self.n_components = n_components
+        self.store_covariance = store_covariance
+        self.tol = tol
+        self.covariance_estimator = covariance_estimator
+        self.n_jobs = n_jobs
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        owner, self.classes_ = type(self).__name__, np.asarray(table.classes)
+        K, d = len(self.classes_), table.n_columns
+        refuse_method(owner, self, "svd")
+        most = min(K - 1, d)
+        if self.n_components is not None and self.n_components > most:
+            raise ParameterError(
+                f"{owner}: n_components cannot be larger than min(n_features, n_classes - 1) = {most}; got "
+                f"{self.n_components}."
+            )
+        apart = self.covariance_estimator is not None or self.shrinkage == "auto" or self.priors is not None
+        pooled = not apart or (self.solver == "svd" and not self.store_covariance)
+        sums = class_scatter(owner, table.blocks, K, pooled=pooled, n_jobs=self.n_jobs)
+        if sums.n_rows == K:
+            raise DataError(f"{owner}: The number of samples must be more than the number of classes; both are {K}.")
+        self.priors_ = read_priors(owner, self.priors, sums.weight)
+        self.means_, self.xbar_ = sums.mean, self.priors_ @ sums.mean
+        self.n_components_ = self.n_components or most
+        cov = self._within(table, sums, pooled)
+        if self.solver != "svd" or self.store_covariance:
+            self.covariance_ = cov
+        if self.solver == "svd":
+            cov = sums.within / sums.weight.sum()  # of all rows alike, whatever the priors
+        value = self._solve(table, sums, cov)
+        if not (np.isfinite(self.coef_).all()):
+            raise DataError(f"{owner}: coefficients are beyond the range of float64; rescale the columns of X.")
+        return Certificate("closed-form", value, TOLERANCE)
+
+    def _within(self, table: Table, sums: ClassScatter, pooled: bool) -> Array:
+        """Return Σ by the method asked for."""
+        if pooled:
+            cov = sums.within / sums.weight.sum()
+            return cov if self.shrinkage is None else shrink(cov, float(self.shrinkage))
+        method = (self.shrinkage, self.covariance_estimator, self.n_jobs)
+        each = class_covariances(type(self).__name__, table, sums, *method)
+        return np.einsum("k,kij->ij", self.priors_, each)
+
+    def _solve(self, table: Table, sums: ClassScatter, cov: Array) -> float:
+        """Set the rule and the directions; return the residual of Σ β_k = μ_k − x̄."""
+        std = np.sqrt(np.diag(cov))
+        std = np.where(std > 0, std, 1.0)
+        R = cov / np.outer(std, std)
+        away = (self.means_ - self.xbar_) / std
+        values, axes = interruptible(eigh, R)
+        floor = np.sqrt(len(R) * EPS * values[-1]) if values[-1] > 0 else 0.0
+        kept = np.sqrt(np.maximum(values, 0.0)) > max(floor, self.tol if self.solver == "svd" else 0.0)
+        if not kept.any():
+            raise DataError(
+                f"{type(self).__name__}: no column varies within the classes, so that their covariance is zero; there "
+                "is nothing to discriminate by. Use more rows a class."
+            )
+        whiten = axes[:, kept] / np.sqrt(values[kept])  # Wᵀ R W = I
+        scores = away @ whiten
+        beta = scores @ whiten.T
+        goal = away @ axes[:, kept] @ axes[:, kept].T
+        residual = beta @ R - goal
+        size = np.abs(beta) @ np.abs(R) + np.abs(goal)
+        constant = -0.5 * (scores**2).sum(axis=1) + log_or_minus_inf(self.priors_)
+        self.coef_ = beta / std
+        self.intercept_ = constant - self.coef_ @ self.xbar_
+        if len(self.classes_) == 2:
+            self.coef_ = self.coef_[1:] - self.coef_[:1]
+            self.intercept_ = np.array([constant[1] - constant[0]]) - self.coef_ @ self.xbar_
+        if self.solver == "svd":
+            self._project(sums, scores, whiten / std[:, None])
+        elif self.solver == "eigen":
+            self._solve_fisher(table, sums, cov, std)
+        return float(np.max(np.where(size > 0, np.abs(residual) / np.where(size > 0, size, 1.0), 0.0)))
+
+    def _project(self, sums: ClassScatter, scores: Array, whiten: Array) -> None:
+        """Set the directions in which the whitened class means spread most."""
+        weight = np.sqrt(sums.n_rows * self.priors_ / max(1, len(self.classes_) - 1))
+        _, spread, turn = np.linalg.svd(weight[:, None] * scores, full_matrices=False)
+        total = (spread**2).sum()
+        self.explained_variance_ratio_ = (spread**2 / (total if total > 0 else 1.0))[: self.n_components_]
+        rank = max(1, int((spread > self.tol * spread[0]).sum()))
+        self.scalings_ = whiten @ turn[:rank].T
+
+    def _solve_fisher(self, table: Table, sums: ClassScatter, cov: Array, std: Array) -> None:
+        """Set the solutions of Fisher's eigenvalue problem (Σ_total − Σ) v = λ Σ v, largest λ first."""
+        method = (self.shrinkage, self.covariance_estimator, self.n_jobs)
+        between = total_covariance(type(self).__name__, table, sums, *method) - cov
+        units = np.outer(std, std)
+        try:
+            values, vectors = interruptible(eigh, between / units, cov / units)
+        except LinAlgError:
+            raise DataError(
+                f"{type(self).__name__}: the covariance within the classes is singular, so that solver='eigen' has no "
+                "solution; set shrinkage, or use solver='svd'."
+            ) from None
+        order = np.argsort(values)[::-1]
+        self.explained_variance_ratio_ = (values / values.sum())[order][: self.n_components_]
+        self.scalings_ = (vectors / std[:, None])[:, order]
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(min(self.n_components_, self.scalings_.shape[1]))
+
+    def _scores(self, X: Any) -> Array:
+        return np.asarray(X @ self.coef_.T + self.intercept_)
+
+    def _joint(self, X: Any) -> Array:
+        scores = self._scores(X)
+        return np.hstack([np.zeros_like(scores), scores]) if len(self.classes_) == 2 else scores
+
+    @rowwise
+    def decision_function(self, X: Any) -> Array:
+        """Return log P(class | x) up to a constant of the row; for two classes, the log of their ratio."""
+        check_is_fitted(self)
+        scores = self._scores(self._read_rows(X))
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    @rowwise
+    def transform(self, X: Any) -> Array:
+        """Project the rows on the directions that separate the classes best."""
+        check_is_fitted(self)
+        if self.solver == "lsqr":
+            raise ParameterError(
+                f"{type(self).__name__}: transform not implemented for 'lsqr' solver (use 'svd' or 'eigen')."
+            )
+        X = read_features(self, X, sparse=False)
+        return (X - self.xbar_ if self.solver == "svd" else X) @ self.scalings_[:, : self.n_components_]
+
+    def boundary(self, a: Any, b: Any) -> Boundary:
+        """Return the hyperplane between two classes, positive on the side of the second.
+
+        Parameters
+        ----------
+        a, b : labels
+            Two of `classes_`.
+        """
+        check_is_fitted(self)
+        first, second = (class_number(self, label) for label in (a, b))
+        if len(self.classes_) == 2:
+            sign = 1.0 if second > first else -1.0
+            vector, constant = sign * self.coef_[0], sign * self.intercept_[0]
+        else:
+            vector = self.coef_[second] - self.coef_[first]
+            constant = self.intercept_[second] - self.intercept_[first]
+        d = len(vector)
+        kind = {1: "one point", 2: "line"}.get(d, "hyperplane") if vector.any() else "none"
+        return Boundary(np.zeros((d, d)), vector, float(constant), kind, (a, b))
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if not hasattr(self, "classes_"):
+            return
+        K, d = len(self.classes_), self.n_features_in_
+        rows = 1 if K == 2 else K
+        self._require_numbers(coef_=(rows, d), means_=(K, d), xbar_=(d,), priors_=(K,))
+        self._require_numbers(infinite=True, intercept_=(rows,))
+        width = getattr(self, "n_components_", None)
+        if not isinstance(width, int) or not 1 <= width <= max(1, min(K - 1, d)):
+            raise ModelFileError("load: n_components_ must be a number of directions.")
+        if hasattr(self, "covariance_"):
+            self._require_numbers(covariance_=(d, d))
+        if self.solver != "lsqr":
+            directions = getattr(self, "scalings_", None)
+            if not isinstance(directions, np.ndarray) or directions.ndim != 2:
+                raise ModelFileError("load: scalings_ must be a matrix.")
+            self._require_numbers(scalings_=(d, directions.shape[1]))
+
+
+def refuse_method(owner: str, model: Any, svd: str) -> None:
+    """Raise ParameterError where the solver cannot do what is asked of the covariance."""
+    if model.solver == svd and model.shrinkage is not None:
+        raise ParameterError(f"{owner}: shrinkage not supported with 'svd' solver; use solver='eigen'.")
+    if model.solver == svd and model.covariance_estimator is not None:
+        raise ParameterError(
+            f"{owner}: covariance_estimator is not supported with solver='svd'. Try solver='eigen' instead."
+        )
+
+
+def read_priors(owner: str, priors: Any, count: Array) -> Array:
+    """Return the class probabilities: those given, made to sum to one, or the shares of the classes."""
+    if priors is None:
+        return count / count.sum()
+    values = np.array(priors, dtype=np.float64)
+    if values.shape != count.shape or not values.sum() > 0:
+        raise ParameterError(
+            f"{owner}: priors must be {len(count)} probabilities, one a class; got an array of shape {values.shape} "
+            f"with the sum {values.sum():g}."
+        )
+    if abs(values.sum() - 1.0) > 1e-5:
+        warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=2)
+        values /= values.sum()
+    return values
+
+
+def class_number(model: Any, label: Any) -> int:
+    """Return the place of a label among the classes."""
+    place = np.flatnonzero(model.classes_ == label)
+    if len(place) != 1:
+        raise ParameterError(
+            f"{type(model).__name__}: there is no class {label!r}; the classes are {model.classes_.tolist()!r}."
+        )
+    return int(place[0])

@@ -1,0 +1,209 @@
+r"""Naive Bayes with normal features.
+
+    x_j | class k  ~  N(θ_kj, σ²_kj), independent given the class;    P(k | x) ∝ π_k Π_j N(x_j; θ_kj, σ²_kj)
+
+Without a prior, θ and σ² are the maximum-likelihood estimates, with a share of the largest variance added to every σ².
+With the conjugate prior (θ, σ²) ~ normal–inverse-gamma they are the posterior's, and with `integrate=True` a row is
+judged by the posterior predictive density, which is Student-t: an estimate from few rows then counts for less.
+
+An entry that is NaN is integrated out, which under independence means that its factor is left out.
+
+Reference: K. P. Murphy, Machine Learning: A Probabilistic Perspective (2012), sections 3.5 and 4.6.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.parameters import N_JOBS, Boolean, Matches, Nothing, Number, Rule
+from ..data.door import door
+from ..probability.conjugate.normal_inverse_gamma import NormalInverseGamma
+from ._kernels import normal_scores, observed_normal_scores, student_scores
+from .base import PRIORS, SummedModel, check_priors, log_or_minus_inf, score_rows
+from .moments import ClassMoments, class_moments, merge_moments
+
+Array = NDArray[np.float64]
+
+
+class GaussianNB(SummedModel):
+    """Naive Bayes with a normal density for each class and column.
+
+    The fit is one pass over the rows, in O(nd) time and O(Kd) memory besides the data. `partial_fit` gives the same
+    model as one fit on all rows: unlike scikit-learn's, `epsilon_` always follows from all rows seen.
+
+    Parameters
+    ----------
+    priors : array of shape (n_classes,), default=None
+        Class probabilities π; by default the shares of the classes.
+    var_smoothing : float, default=1e-9
+        Share of the largest variance of a column that is added to every variance.
+    prior : dict, default=None
+        Parameters `mean, kappa, shape, rate` of a `NormalInverseGamma` prior of (θ, σ²), numbers or one a column:
+        θ | σ² ~ N(mean, σ²/kappa), σ² ~ InverseGamma(shape, rate). None is the limit without a prior.
+    integrate : bool, default=False
+        Whether probabilities are averaged over the posterior of θ and σ² (with `prior=None`, over that of Jeffreys'
+        prior 1/σ²) rather than computed at one estimate.
+    n_jobs : int or None, default=None
+        Threads; None uses all that BLAS may use. The result does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        Labels.
+    class_count_, class_prior_ : arrays of shape (n_classes,)
+        Weight of the rows of each class, and π.
+    theta_, var_ : arrays of shape (n_classes, n_features)
+        θ and σ². With a prior: the most probable θ and σ² together.
+    epsilon_ : float
+        What was added to the variances.
+    observed_ : array of shape (n_classes, n_features)
+        Weight of the rows with a value in the column.
+    mean_, square_ : arrays of shape (n_classes, n_features)
+        Mean of these values, and sum of their squared deviations: all that the model keeps of the data.
+    certificate_ : Certificate
+        Relative rounding error of the sums.
+
+    Examples
+    --------
+    >>> from learnable import GaussianNB
+    >>> X, y = [[-1.0, 0.0], [-2.0, 1.0], [1.0, 0.5], [2.0, float("nan")]], ["a", "a", "b", "b"]
+    >>> model = GaussianNB().fit(X, y)
+    >>> model.predict([[-0.8, 0.6], [float("nan"), 0.5]])
+    array(['a', 'b'], dtype='<U1')
+    >>> GaussianNB(integrate=True).fit(X[:3] + [[2.0, 0.7]], y).predict_proba([[-0.8, 0.6]]).round(2)
+    array([[0.49, 0.51]])
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "priors": PRIORS,
+        "var_smoothing": Number(low=0.0),
+        "prior": Nothing() | Matches(lambda v: isinstance(v, dict), "a dict of mean, kappa, shape and rate"),
+        "integrate": Boolean(),
+        "n_jobs": N_JOBS,
+    }
+    _door = staticmethod(door(target="classes", sparse=False, missing=True))
+    _missing = True
+
+    def __init__(
+        self,
+        *,
+        priors: Any = None,
+        var_smoothing: float = 1e-9,
+        prior: Any = None,
+        integrate: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.priors = priors
+        self.var_smoothing = var_smoothing
+        self.prior = prior
+        self.integrate = integrate
+        self.n_jobs = n_jobs
+
+    def _sums(self, blocks: Any, n_classes: int) -> ClassMoments:
+        return class_moments(type(self).__name__, blocks, n_classes, self.n_jobs)
+
+    def _merge(self, a: ClassMoments, b: ClassMoments) -> ClassMoments:
+        return merge_moments(a, b)
+
+    def _stored(self) -> ClassMoments:
+        return ClassMoments(self.class_count_, self.observed_, self.mean_, self.square_, self.certificate_.value)
+
+    def _learn(self, sums: ClassMoments) -> float:
+        K = len(self.classes_)
+        self.class_count_, self.observed_, self.mean_, self.square_ = sums[:4]
+        if self.priors is None:
+            self.class_prior_ = self.class_count_ / self.class_count_.sum()
+        else:
+            self.class_prior_ = check_priors(type(self).__name__, "priors", self.priors, K)
+        self.epsilon_ = float(self.var_smoothing * sums.total_variance.max())
+        if self.prior is None:
+            n = np.where(self.observed_ > 0, self.observed_, 1.0)
+            self.theta_, self.var_ = self.mean_.copy(), self.square_ / n + self.epsilon_
+        else:
+            best = self.posterior().map()
+            self.theta_, self.var_ = np.array(best.mean), np.array(best.variance)
+        self._require_spread()
+        return sums.rounding
+
+    def posterior(self) -> NormalInverseGamma:
+        """Return the posterior of (θ, σ²), an array of shape (n_classes, n_features) of conjugate distributions.
+
+        Without a prior it is that of Jeffreys' prior 1/σ², which needs two rows a class. What smoothing adds to a
+        variance counts as spread that was seen.
+        """
+        n, mean = self.observed_, self.mean_
+        square = self.square_ + n * self.epsilon_
+        if self.prior is None:
+            few = (n <= 1.0) & (self.class_count_ > 0)[:, None]
+            if few.any():
+                k, j = np.argwhere(few)[0].tolist()
+                raise DataError(
+                    f"{type(self).__name__}: class {self.classes_.tolist()[k]!r} has a weight of {n[k, j]:g} in column "
+                    f"{j}, too little for a posterior without a prior; pass one."
+                )
+            some = np.maximum(n, 2.0)
+            return NormalInverseGamma(mean, some, 0.5 * (some - 1.0), 0.5 * np.maximum(square, np.finfo(float).tiny))
+        return self._read_prior().update_moments(n, mean, square)
+
+    def _read_prior(self) -> NormalInverseGamma:
+        owner, names = type(self).__name__, ("mean", "kappa", "shape", "rate")
+        if set(self.prior) != set(names):
+            raise ParameterError(f"{owner}: prior must have the keys {', '.join(names)}; got {sorted(self.prior)}.")
+        prior = NormalInverseGamma(**self.prior)
+        if prior.batch_shape not in ((), (1,), (self.n_features_in_,)):
+            raise ParameterError(
+                f"{owner}: prior must hold numbers, or {self.n_features_in_} of them, one a column; got shape "
+                f"{prior.batch_shape}."
+            )
+        return prior
+
+    def _require_spread(self) -> None:
+        flat = (self.var_ <= 0) & (self.observed_ > 0)
+        if flat.any():
+            k, j = np.argwhere(flat)[0].tolist()
+            raise DataError(
+                f"{type(self).__name__}: column {j} is constant in class {self.classes_.tolist()[k]!r}, so that its "
+                "density is infinite; set var_smoothing > 0 or a prior, and leave out columns that are constant."
+            )
+
+    def _joint(self, X: Any) -> Array:
+        log_prior = log_or_minus_inf(self.class_prior_)
+        if self.integrate:
+            return self._integrated(X, log_prior)
+        seen = self.observed_ > 0  # a column never seen in a class says nothing about it
+        var = np.where(seen, self.var_, 1.0)
+        half_precision, half_log = np.where(seen, 0.5 / var, 0.0), np.where(seen, 0.5 * np.log(2 * np.pi * var), 0.0)
+        constant = log_prior - half_log.sum(axis=1)
+
+        def score(rows: Array, out: Array) -> None:
+            normal_scores(rows, self.theta_, half_precision, constant, out)
+            if np.isnan(out).any():
+                observed_normal_scores(rows, self.theta_, half_precision, log_prior, half_log, out)
+
+        return score_rows(X, len(self.classes_), score, self.n_jobs)
+
+    def _integrated(self, X: Any, log_prior: Array) -> Array:
+        predictive = self.posterior().predictive()
+        df, loc, scale = (np.ascontiguousarray(a) for a in (predictive.df, predictive.loc, predictive.scale))
+        each = gammaln(0.5 * (df + 1)) - gammaln(0.5 * df) - 0.5 * np.log(df * np.pi) - np.log(scale)
+
+        def score(rows: Array, out: Array) -> None:
+            student_scores(rows, loc, scale, df, log_prior, each, out)
+
+        return score_rows(X, len(self.classes_), score, self.n_jobs)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if not hasattr(self, "classes_"):
+            return
+        K, d = len(self.classes_), self.n_features_in_
+        vectors, tables = ("class_count_", "class_prior_"), ("observed_", "mean_", "square_", "theta_", "var_")
+        self._require_numbers(False, **dict.fromkeys(vectors, (K,)))
+        self._require_numbers(False, **dict.fromkeys(tables, (K, d)))
+        if (self.var_[self.observed_ > 0] <= 0).any() or any((getattr(self, v) < 0).any() for v in vectors):
+            raise ModelFileError("load: var_ must be positive, class_count_ and class_prior_ not negative.")
