@@ -118,7 +118,7 @@ def door(
         if is_external(X):
             X = X if is_dask(X) else open_files(owner, X)
             if not (isinstance(X, Files) and X.is_small()):
-                return _read_external(estimator, X, y, sample_weight, target)
+                return _read_external(estimator, X, y, sample_weight, target, missing)
             X = read_files(owner, X)
         X, y, sample_weight = take_named_columns(owner, X, y, sample_weight)
         given, X = X, read_features(estimator, X, sparse=sparse, reset=True, check_finite=False)
@@ -149,10 +149,11 @@ def door(
     return read
 
 
-def _read_external(estimator: Any, X: Any, y: Any, sample_weight: Any, target: Target) -> Table:
+def _read_external(estimator: Any, X: Any, y: Any, sample_weight: Any, target: Target, missing: bool) -> Table:
     """Open a table that stays where it is; what is wrong with its numbers is found in the first sweep."""
     owner = type(estimator).__name__
     opened = open_source(owner, X, y, sample_weight, target)
+    opened.blocks.missing = missing
     if opened.classes is not None:
         check_two_classes(owner, opened.classes)
     estimator.n_features_in_ = opened.blocks.n_columns

@@ -57,6 +57,7 @@ class ExternalBlocks:
 
     in_memory = False
     sparse = False
+    missing = False  #: whether NaN is allowed in X; infinity is not
 
     def __init__(self, owner: str, names: list[str] | None, n_columns: int, n_targets: int) -> None:
         self.owner, self.names = owner, names
@@ -77,7 +78,7 @@ class ExternalBlocks:
         try:
             if self.sums is not None:
                 return self._run(statistic, merge, n_jobs, flag)  # type: ignore[no-any-return]
-            both = partial(_scanned, statistic), partial(_merge_scanned, merge)
+            both = partial(_scanned, statistic, self.missing), partial(_merge_scanned, merge)
             found: tuple[S, Sums] = self._run(*both, n_jobs, flag)
         except BadCellError as error:
             raise DataError(self._say_where(error)) from None
@@ -108,8 +109,8 @@ class ExternalBlocks:
         if self._head is None:
             try:
                 first = self._first_block()
-                if not np.isfinite(first.X).all():
-                    raise bad_cell(first.X, first.start)
+                if not (np.isfinite(first.X) | (self.missing & np.isnan(first.X))).all():
+                    raise bad_cell(first.X, first.start, self.missing)
             except BadCellError as error:
                 raise DataError(self._say_where(error)) from None
             X, y, weight = (None if c is None else c[:_HEAD_ROWS].copy() for c in first[:3])
@@ -149,18 +150,18 @@ class ExternalBlocks:
         )
 
 
-def _scanned(statistic: Callable[[Block], S], block: Block) -> tuple[S, Sums] | tuple[None, Sums]:
+def _scanned(statistic: Callable[[Block], S], missing: bool, block: Block) -> tuple[S, Sums] | tuple[None, Sums]:
     n = block.X.shape[0]
     found = scan_block(block)
-    if found.bad_rows:
-        raise bad_cell(block.X, block.start)
+    if found.bad_rows and (not missing or np.isinf(block.X).any()):
+        raise bad_cell(block.X, block.start, missing)
     weight = float(n) if block.weight is None else float(block.weight.sum())
     return statistic(block), Sums(found, n, weight)
 
 
-def bad_cell(X: NDArray[np.float64], place: Any) -> BadCellError:
-    """Return the error for the first number of X that is not finite."""
-    row, column = np.argwhere(~np.isfinite(X))[0].tolist()
+def bad_cell(X: NDArray[np.float64], place: Any, missing: bool = False) -> BadCellError:
+    """Return the error for the first number of X that is not finite, or, with missing values, infinite."""
+    row, column = np.argwhere(np.isinf(X) if missing else ~np.isfinite(X))[0].tolist()
     return BadCellError(place, row, column, float(X[row, column]))
 
 
