@@ -1,15 +1,17 @@
 """Ours against the peers: `python -m benchmarks [row ...]`."""
 
-from . import adaboost, forests, glm, linear, neighbors, probability, sparse, svm, tool, trees
+from . import adaboost, boosting, forests, glm, linear, neighbors, probability, shapley, sparse, svm, tool, trees
 
 #: The rows of every family; the saved results of a family are `results/<family>.json` and `.md`.
 FAMILIES = {
     "adaboost": adaboost.ROWS,
+    "boosting": boosting.ROWS,
     "forests": forests.ROWS,
     "glm": glm.ROWS,
     "linear": linear.ROWS,
     "neighbors": neighbors.ROWS,
     "probability": probability.ROWS,
+    "shapley": shapley.ROWS,
     "sparse": sparse.ROWS,
     "svm": svm.ROWS,
     "tool": tool.ROWS,

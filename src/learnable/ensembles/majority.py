@@ -292,7 +292,7 @@ def n_levels(epsilon: float, gamma: float) -> int:
 
     Examples
     --------
-    >>> n_levels(0.28448, 0.1), n_levels(0.4, 0.1)
+    >>> n_levels(0.285, 0.1), n_levels(0.4, 0.1)
     (2, 0)
     """
     error, levels = 0.5 - gamma, 0

@@ -116,7 +116,7 @@ class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
     >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0.0, 0.1, 2.0, 2.1, 1.0, 1.1]
     >>> model = ForwardStagewiseAdditive("huber", n_estimators=50).fit(X, y)
     >>> model.predict([[2.5]]).round(2).tolist(), bool((model.train_loss_[1:] <= model.train_loss_[:-1]).all())
-    ([2.05], True)
+    ([2.0], True)
     """
 
     _parameters: ClassVar[dict[str, Rule]] = {

@@ -1,3 +1,4 @@
+from .contributions import contribution_summary as contribution_summary
 from .curves import learning_curve as learning_curve
 from .curves import line_with_band as line_with_band
 from .curves import reliability_diagram as reliability_diagram

@@ -32,8 +32,7 @@ def _address(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return cgutils.get_item_pointer(context, builder, array_type, array, [index])
 
 
-@intrinsic
-def atomic_add(typing: Any, array: Any, index: Any, value: Any) -> Any:
+def _atomic_add(typing: Any, array: Any, index: Any, value: Any) -> Any:
     """Add to array[index] (int64) at once and return what was there."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -43,8 +42,7 @@ def atomic_add(typing: Any, array: Any, index: Any, value: Any) -> Any:
     return types.int64(array, index, value), generate
 
 
-@intrinsic
-def atomic_load(typing: Any, array: Any, index: Any) -> Any:
+def _atomic_load(typing: Any, array: Any, index: Any) -> Any:
     """Return array[index] (int64) as other threads have written it."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -53,8 +51,7 @@ def atomic_load(typing: Any, array: Any, index: Any) -> Any:
     return types.int64(array, index), generate
 
 
-@intrinsic
-def prefetch(typing: Any, array: Any, index: Any) -> Any:
+def _prefetch(typing: Any, array: Any, index: Any) -> Any:
     """Ask for the cache line of array[index] (one dimension); the index may lie outside."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -69,6 +66,11 @@ def prefetch(typing: Any, array: Any, index: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, index), generate
+
+
+atomic_add: Any = intrinsic(_atomic_add)
+atomic_load: Any = intrinsic(_atomic_load)
+prefetch: Any = intrinsic(_prefetch)
 
 
 @lean_kernel

@@ -95,16 +95,14 @@ def transpose(columns: Bytes, position: Any, lo: Any, hi: Any, rows: Bytes) -> N
 @lean_kernel
 def _is_free(rows: Any, taken: Bytes) -> bool:
     """Tell whether none of the rows has its bit set."""
-    for i in range(rows.size):
-        if taken[rows[i] >> 3] >> np.uint8(rows[i] & 7) & np.uint8(1):
-            return False
-    return True
+    i = 0
+    while i < rows.size and not taken[rows[i] >> 3] >> np.uint8(rows[i] & 7) & np.uint8(1):
+        i += 1
+    return i == rows.size
 
 
 @lean_kernel
-def bundle(
-    indptr: Any, indices: Any, order: Any, size: Any, taken: Bytes, codes: Any, stored: Any, first: Any
-) -> None:
+def bundle(indptr: Any, indices: Any, order: Any, size: Any, taken: Bytes, codes: Any, stored: Any, first: Any) -> None:
     """Put each column, the densest first, into the first bundle that has codes left and no row in common with it."""
     n_bundles = 0
     for k in range(order.size):

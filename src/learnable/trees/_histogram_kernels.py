@@ -11,13 +11,14 @@ and the count, in the same memory. A row's entry is row | h << 32 | g << 48 (g a
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.jit import ieee_kernel
 from ._barrier import prefetch
+from ._leafwise_arrays import Fields, Limits
 
 Array = NDArray[np.float64]
 Int = Any
@@ -34,27 +35,6 @@ _MAGIC: Final = np.uint64(0x4330000000000000)  # the bits of 2⁵²: below it, o
 _TWO_52: Final = 4503599627370496.0
 
 
-class Fields(NamedTuple):
-    """How sums are packed; exact: not at all."""
-
-    exact: Any
-    h_bits: Any
-    g_bits: Any
-    h_most: Any  #: largest h of a row in steps
-    g_step: Any
-    h_step: Any
-
-
-class Limits(NamedTuple):
-    """What a cut must keep."""
-
-    min_rows: Any
-    min_hessian: Any
-    reg_lambda: Any
-    smoothing: Any
-    monotone: Any
-
-
 @ieee_kernel
 def scramble(row: Any, key: Any) -> Any:
     """Return 32 random bits for a row (Wellons's `lowbias32`): 32-bit products are vectors on every machine."""
@@ -68,13 +48,14 @@ def scramble(row: Any, key: Any) -> Any:
 def quantise(row: Any, g: float, h: float, g_scale: float, h_scale: float, key: Any) -> Any:
     """Return the entry of a row: derivatives in steps, rounded up or down at random, right on average.
 
-    Adding 1.5 · 2⁵² rounds to the nearest whole number and leaves its two's complement in the lowest bits.
+    The whole part of x + u, u uniform in (0, 1), is x on average. Adding 1.5 · 2⁵² to a whole number leaves its two's
+    complement in the lowest bits.
     """
     bits = scramble(row, key)
-    u = np.float64(np.int32(bits & np.uint32(0xFFFF))) * (1.0 / 65536.0) - (0.5 - 0.5 / 65536.0)
-    v = np.float64(np.int32(bits >> np.uint32(16))) * (1.0 / 65536.0) - (0.5 - 0.5 / 65536.0)
-    a = np.float64(g * g_scale + u + _ROUND).view(np.uint64) & np.uint64(0xFFFF)
-    b = np.float64(h * h_scale + v + _ROUND).view(np.uint64) & np.uint64(0xFFFF)
+    u = (np.float64(np.int32(bits & np.uint32(0xFFFF))) + 0.5) * (1.0 / 65536.0)
+    v = (np.float64(np.int32(bits >> np.uint32(16))) + 0.5) * (1.0 / 65536.0)
+    a = np.float64(np.floor(g * g_scale + u) + _ROUND).view(np.uint64) & np.uint64(0xFFFF)
+    b = np.float64(np.floor(h * h_scale + v) + _ROUND).view(np.uint64) & np.uint64(0xFFFF)
     return np.uint64(row) | (b << np.uint64(32)) | (a << np.uint64(48))
 
 
@@ -137,9 +118,7 @@ def add_exact(
 
 
 @ieee_kernel
-def add_rows(
-    table: Any, task: Any, entries: Any, g_from: Int, g_to: Int, hist: Any, origin: Int, f: Fields
-) -> None:
+def add_rows(table: Any, task: Any, entries: Any, g_from: Int, g_to: Int, hist: Any, origin: Int, f: Fields) -> None:
     """Add rows to the histograms of groups g_from … g_to − 1; `hist` begins with stored column `origin`."""
     stride = table.stride
     for begin in range(0, entries.size, _BLOCK):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.jit import ieee_kernel
-from ._histogram_kernels import Fields, clipped_score
+from ._histogram_kernels import clipped_score
 from ._leafwise import (
     FEATURE,
     HIGH,
@@ -17,14 +17,13 @@ from ._leafwise import (
     ROWS,
     SPLIT_AT,
     TO_LEFT,
-    Space,
-    Table,
-    Task,
     _bin_goes_left,
     share_rows,
 )
+from ._leafwise_arrays import Fields, Space, Table, Task
 
 Int = Any
+_UNKNOWN = np.int64(1) << np.int64(40)
 
 
 class Out(NamedTuple):
@@ -56,17 +55,17 @@ def sum_leaves(t: Int, n_threads: Int, n_nodes: Int, task: Task, space: Space, l
             continue
         entries = space.order[part[i, t, 0] : part[i, t, 1]]
         g, h = 0.0, 0.0
-        block = np.uint64(0)
+        piece = np.uint64(0)
         for p in range(entries.size):
             r = entries[p] & low
-            if r >> shift != block:
+            if r >> shift != piece:
                 if p > 0:
-                    sums[block, i, 0], sums[block, i, 1] = g, h
-                g, h, block = 0.0, 0.0, r >> shift
+                    sums[piece, i, 0], sums[piece, i, 1] = g, h
+                g, h, piece = 0.0, 0.0, r >> shift
             g += np.float64(task.gradient[r])
             h += np.float64(task.hessian[r])
         if entries.size:
-            sums[block, i, 0], sums[block, i, 1] = g, h
+            sums[piece, i, 0], sums[piece, i, 1] = g, h
 
 
 @ieee_kernel
@@ -97,12 +96,14 @@ def finish(n_nodes: Int, table: Table, task: Task, space: Space, f: Fields, out:
                 link[i, FEATURE] = -1
         else:
             link[i, FEATURE] = -1
-    out.count[0], out.count[1] = _number(table, link, exact, space.stack, out), 1 if f.exact else 0
+    out.count[0], out.count[1] = _number(n_nodes, table, link, exact, space.stack, out), 1 if f.exact else 0
 
 
 @ieee_kernel
-def _number(table: Table, link: Any, exact: Any, stack: Any, out: Any) -> Int:
+def _number(n_nodes: Int, table: Table, link: Any, exact: Any, stack: Any, out: Any) -> Int:
     """Write the nodes in their final order and return how many they are."""
+    for i in range(n_nodes):
+        out.number[i] = _UNKNOWN
     stack[0, 0], stack[0, 1] = 0, -1
     size, count = 1, 0
     while size > 0:
@@ -129,7 +130,7 @@ def _number(table: Table, link: Any, exact: Any, stack: Any, out: Any) -> Int:
             stack[size + 1, 0], stack[size + 1, 1] = link[i, LEFT], -1
             size += 2
         elif link[i, LEFT] >= 0:
-            _absorb(i, count, link, out.number)
+            _absorb(i, count, link, out.number[:n_nodes])
         count += 1
     return count
 

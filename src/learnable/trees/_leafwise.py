@@ -9,7 +9,7 @@ children have been searched.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,6 @@ from ._histogram_kernels import (
     MISSING_LEFT,
     SCORE,
     SUMS,
-    Fields,
-    Limits,
     best_cut,
     best_packed_cut,
     decode,
@@ -35,6 +33,7 @@ from ._histogram_kernels import (
     quantise,
     whole,
 )
+from ._leafwise_arrays import Fields, Limits, Space, Table, Task, Work
 from ._random import mix, next_random
 
 Array = NDArray[np.float64]
@@ -50,88 +49,6 @@ WORDS: Final = 8  # of the set of bins that go left; as many follow with the bin
 _AHEAD: Final = 24
 _TAIL: Final = 512.0  # largest over mean derivative up to which rounding does no harm
 _NEVER: Final = -np.inf
-
-
-class Table(NamedTuple):
-    """What does not change from tree to tree: codes, and where each column's bins are."""
-
-    rows: Any  #: flat
-    stride: Any
-    columns: Any
-    group_start: Any
-    stored: Any
-    first: Any
-    n_bins: Any
-    default: Any
-    missing: Any
-    categorical: Any
-    has_missing: Any
-    by_stored: Any
-    stored_start: Any
-    sign: Any
-    edge_start: Any
-    edges: Any
-
-
-class Task(NamedTuple):
-    """One tree: derivatives, rows (empty: all), seed and the rule."""
-
-    gradient: Any
-    hessian: Any
-    sample: Any
-    seed: Any
-    max_leaves: Any
-    max_depth: Any
-    breadth_first: Any
-    gamma: Any
-    mode: Any  #: 0 choose, 1 quantised, 2 exact
-    limits: Any
-    shares: Any  #: columns for each tree, level and node
-    sets: Any  #: (sets, d) uint8, interactions
-
-
-class Work(NamedTuple):
-    """Scratch of one thread for one column."""
-
-    bins: Any
-    sorted: Any
-    prefix: Any
-    g: Any
-    h: Any
-    n_left: Any
-    n_right: Any
-    score: Any
-    score_bits: Any
-    order: Any
-    lut: Any
-    masks: Any
-    sums: Any
-
-
-class Space(NamedTuple):
-    """What threads share, and their copies of the nodes (first axis: thread)."""
-
-    order: Any
-    spare: Any
-    pool: Any
-    slot_size: Any
-    n_slots: Any
-    private: Any
-    stats: Any
-    block_sums: Any
-    block_shift: Any
-    middle: Any
-    found: Any
-    found_words: Any
-    link: Any
-    number: Any
-    words: Any
-    part: Any
-    active: Any
-    free: Any
-    leaf_of_row: Any
-    exact: Any
-    stack: Any
 
 
 @ieee_kernel
@@ -307,7 +224,7 @@ def draw_columns(mask: Any, share: float, seed: Any) -> None:
     count = 0
     for j in range(mask.size):
         count += mask[j]
-    wanted = max(1, np.int64(np.floor(share * count + 0.5)))
+    wanted: Any = max(1, np.int64(np.floor(share * count + 0.5)))
     state = mix(seed)
     for j in range(mask.size):
         if mask[j]:
@@ -321,7 +238,7 @@ def draw_columns(mask: Any, share: float, seed: Any) -> None:
 
 @ieee_kernel
 def usable_columns(node: Int, task: Task, link: Any, active: Any, masks: Any) -> None:
-    """Write to masks[1] which columns the node may be split by: its interactions, and the draws of tree, level and node."""
+    """Write to masks[1] which columns the node may be split by: interactions; draws of tree, level and node."""
     mask = masks[1]
     shares, depth = task.shares, link[node, DEPTH]
     for j in range(mask.size):
@@ -358,8 +275,23 @@ def search(
         own = hist[(s - s_from) * size : (s - s_from + 1) * size]
         for q in range(table.stored_start[s], table.stored_start[s + 1]):
             j = table.by_stored[q]
-            if mask[j]:
+            if mask[j] and not (table.default[j] >= 0 and too_few(own, j, table, limits, f)):
                 search_column(own, j, total, table, limits, node, f, work, found, words)
+
+
+@ieee_kernel
+def too_few(hist: Any, j: Int, table: Table, limits: Limits, f: Fields) -> bool:
+    """Tell whether a column of zeros and one other value, as one-hot tables have many, has too few others here."""
+    if table.n_bins[j] != 2 or table.has_missing[j]:
+        return False
+    first = table.first[j]
+    if f.exact:
+        return hist.view(np.float64)[3 * first + 2] < limits.min_rows
+    s = np.uint64(hist[first])
+    shift = np.uint64(f.h_bits + f.g_bits)
+    count = np.float64(np.int64((s + (np.uint64(1) << (shift - np.uint64(1)))) >> shift))
+    h = np.float64(np.int64(s & ((np.uint64(1) << np.uint64(f.h_bits)) - np.uint64(1))))
+    return max(count, h / f.h_most) < limits.min_rows
 
 
 @ieee_kernel

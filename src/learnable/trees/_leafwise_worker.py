@@ -1,9 +1,9 @@
 """The kernel of `histogram_grower` that every thread runs: grow one tree.
 
-    root      derivatives are rounded, rows are listed, histograms are summed and searched
-    repeat    take the open leaf of the largest gain (or the oldest); divide its rows; sum the smaller child, subtract
-              for the larger one; search both
-    end       exact sums of every leaf in float64, values, and which leaf each row is in
+root      derivatives are rounded, rows are listed, histograms are summed and searched
+repeat    take the open leaf of the largest gain (or the oldest); divide its rows; sum the smaller child, subtract
+for the larger one; search both
+end       exact sums of every leaf in float64, values, and which leaf each row is in
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from ._histogram_kernels import (
     MISSING_LEFT,
     SCORE,
     SUMS,
-    Fields,
-    Limits,
     add_rows,
     add_to,
     clear,
@@ -49,10 +47,6 @@ from ._leafwise import (
     G,
     H,
     N,
-    Space,
-    Table,
-    Task,
-    Work,
     build_lut,
     choose_fields,
     divide_rows,
@@ -63,7 +57,7 @@ from ._leafwise import (
     usable_columns,
     write_entries,
 )
-from ._random import mix
+from ._leafwise_arrays import Fields, Limits, Space, Table, Task, Work
 
 Int = Any
 _FEW_ROWS = 1024  # so few are not cut into a slice for each thread
@@ -140,9 +134,7 @@ def grow_tree(
         build_lut(link[parent, FEATURE], parent, table, link, words, work.lut)
         begin, end = part[parent, t, 0], part[parent, t, 1]
         column = table.columns[table.stored[link[parent, FEATURE]]]
-        space.middle[parity, t] = begin + divide_rows(
-            column, space.order[begin:end], space.spare[begin:end], work.lut
-        )
+        space.middle[parity, t] = begin + divide_rows(column, space.order[begin:end], space.spare[begin:end], work.lut)
         count += 1
         if not meet(meeting, stop, n_threads, count):
             return
@@ -207,9 +199,9 @@ def give_slots(parent: Int, a: Int, b: Int, n_nodes: Int, link: Any, number: Any
         if n_free == 0:
             worst = -1
             for i in range(n_nodes):
-                if i != parent and i != a and i != b and link[i, SLOT] >= 0:
-                    if worst < 0 or number[i, GAIN] < number[worst, GAIN]:
-                        worst = i
+                other = i != parent and i != a and i != b and link[i, SLOT] >= 0
+                if other and (worst < 0 or number[i, GAIN] < number[worst, GAIN]):
+                    worst = i
             free[0] = link[worst, SLOT]
             link[worst, SLOT] = -1
             n_free = 1
@@ -302,9 +294,7 @@ def take_best(
     if best < 0:
         return
     found = space.found[best, side]
-    own = clipped_score(
-        number[node, G], number[node, H], task.limits.reg_lambda, number[node, LOW], number[node, HIGH]
-    )
+    own = clipped_score(number[node, G], number[node, H], task.limits.reg_lambda, number[node, LOW], number[node, HIGH])
     gain = 0.5 * (found[SCORE] - own) - task.gamma
     if not gain > 0.0:
         return

@@ -69,6 +69,8 @@ class Bins:
     default : (d,) int64
         Of a column that shares a byte: the bin of zero, which has no code (bins above it have the code before); else
         −1.
+    can_miss : (d,) bool
+        Whether a missing value has a code; a column that shares a byte has one only if `fit` saw a missing value.
     """
 
     categorical: NDArray[np.bool_]
@@ -80,6 +82,7 @@ class Bins:
     stored: NDArray[np.int64]
     first: NDArray[np.int64]
     default: NDArray[np.int64]
+    can_miss: NDArray[np.bool_]
 
     @property
     def n_columns(self) -> int:
@@ -168,7 +171,16 @@ class Bins:
         levels = np.concatenate([c.levels for c in found]) if d else _NO_LEVELS
         zeros = np.zeros(d, np.int64)
         bins = Bins(
-            is_category, n_bins, edge_start, edges, level_start, levels, np.arange(d, dtype=np.int64), zeros, zeros - 1
+            is_category,
+            n_bins,
+            edge_start,
+            edges,
+            level_start,
+            levels,
+            np.arange(d, dtype=np.int64),
+            zeros,
+            zeros - 1,
+            np.ones(d, bool),
         )
         return _bundled(bins, X) if sparse else bins
 
@@ -262,12 +274,10 @@ class BinnedTable:
     @cached_property
     def has_missing(self) -> NDArray[np.bool_]:
         """Whether each column has a missing value."""
-        code, stored, n_bins = self.bins.missing_code, self.bins.stored, self.bins.n_bins
-        alone = self.bins.default < 0
-        found = np.zeros(self.n_columns, bool)
-        for j in range(self.n_columns):
-            here = code[j] < 256 and (alone[j] or n_bins[j] > 0)
-            found[j] = here and bool((self.columns[stored[j]] == code[j]).any())
+        bins, found = self.bins, np.zeros(self.n_columns, bool)
+        for j in np.flatnonzero(bins.can_miss):
+            code = bins.missing_code[j]
+            found[j] = code < 256 and bool((self.columns[bins.stored[j]] == code).any())
         return found
 
     @staticmethod
@@ -367,7 +377,8 @@ def _bundled(bins: Bins, X: Any) -> Bins:
     """Let columns that are never non-zero in one row share a byte."""
     n, d = X.shape
     zero_bin = np.array([_bin_of_zero(bins, j) for j in range(d)], np.int64)
-    size = bins.n_bins - 1 + np.array([np.isnan(X.data[X.indptr[j] : X.indptr[j + 1]]).any() for j in range(d)])
+    missing = np.array([np.isnan(X.data[X.indptr[j] : X.indptr[j + 1]]).any() for j in range(d)], bool)
+    size = bins.n_bins - 1 + missing
     order = np.argsort(-np.diff(X.indptr), kind="stable").astype(np.int64)
     stored, first = np.empty(d, np.int64), np.zeros(d, np.int64)
     taken = np.zeros((d, -(-n // 8)), np.uint8)
@@ -377,7 +388,7 @@ def _bundled(bins: Bins, X: Any) -> Bins:
     default = np.where(alone, -1, zero_bin)
     first[alone] = 0
     return Bins(bins.categorical, bins.n_bins, bins.edge_start, bins.edges, bins.level_start, bins.level_bin, stored,
-                first, default)  # fmt: skip
+                first, default, missing | alone)  # fmt: skip
 
 
 def _bin_of_zero(bins: Bins, j: int) -> int:

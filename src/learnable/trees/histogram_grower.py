@@ -19,8 +19,9 @@ How to use it:
     grown = grow_on_histograms(table, gradient, hessian, rule, rows=None, seed=0, crew=None, stop=None)
 
 `leaf_of_row` has the leaf of every row of the table, also of those not in `rows` (ascending, distinct row numbers);
-it is the grower's own array and is overwritten by the next tree. `tree.value[:, 0]` is −G/(H + λ) of every node, without
-a learning rate; `tree.impurity` is −G²/(H + λ)/n, so that the fall of weight × impurity is twice the gain (plus γ).
+it is the grower's own array and is overwritten by the next tree. `tree.value[:, 0]` is −G/(H + λ) of every node,
+without a learning rate; `tree.impurity` is −G²/(H + λ)/n, so that the fall of weight × impurity is twice the gain (plus
+γ).
 """
 
 from __future__ import annotations
@@ -33,11 +34,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import ParameterError
-from ._histogram_kernels import CODES, FOUND_SIZE, Limits
+from ._histogram_kernels import CODES, FOUND_SIZE
 from ._leaf_finish import Out
-from ._leafwise import LINKS, NUMBERS, WORDS, Space, Table, Task, Work
+from ._leafwise import LINKS, NUMBERS, WORDS
+from ._leafwise_arrays import Limits, Space, Table, Task, Work
 from ._leafwise_worker import grow_tree
-from .bins import Bins, BinnedTable
+from .bins import BinnedTable, Bins
 from .crew import Crew
 from .grower import Grown, GrowthStopped
 from .layout import Trees
@@ -258,6 +260,7 @@ def _table(binned: BinnedTable, rule: HistogramRule) -> Table:
     bins: Bins = binned.bins
     d = bins.n_columns
     by_stored = np.argsort(bins.stored, kind="stable").astype(np.int64)
+    by_stored = by_stored[_can_split(binned, rule.min_samples_leaf)[by_stored]]
     stored_start = np.searchsorted(bins.stored[by_stored], np.arange(bins.n_stored + 1)).astype(np.int64)
     sign = np.zeros(d, np.int64) if rule.monotonic is None else np.asarray(rule.monotonic, np.int64)
     return Table(
@@ -265,6 +268,20 @@ def _table(binned: BinnedTable, rule: HistogramRule) -> Table:
         bins.first, bins.n_bins, bins.default, bins.missing_code, bins.categorical, binned.has_missing, by_stored,
         stored_start, sign, bins.edge_start, bins.edges,
     )  # fmt: skip
+
+
+def _can_split(binned: BinnedTable, min_samples_leaf: int) -> NDArray[np.bool_]:
+    """Tell which columns have enough rows outside their largest bin; only of shared bytes, where many have not."""
+    bins, n = binned.bins, binned.n_rows
+    able = np.ones(bins.n_columns, bool)
+    shared = bins.default >= 0
+    for s in np.unique(bins.stored[shared]):
+        counts = np.bincount(binned.columns[s], minlength=CODES)
+        for j in np.flatnonzero(shared & (bins.stored == s)):
+            own = counts[bins.first[j] : bins.first[j] + bins.n_bins[j] - 1 + int(binned.has_missing[j])]
+            largest = max(int(own.max(initial=0)), n - int(own.sum()))
+            able[j] = n - largest >= max(1, min_samples_leaf)
+    return able
 
 
 def _sets(interactions: Sequence[Any] | None, d: int) -> NDArray[np.uint8]:
@@ -319,8 +336,8 @@ def _allocate(binned: BinnedTable, rule: HistogramRule, n_threads: int, n_sets: 
         bins=np.empty((t, lines), np.int64), sorted=np.empty((t, lines), np.int64),
         prefix=np.empty((t, CODES + 8), np.uint64), g=np.empty((t, CODES + 8)), h=np.empty((t, CODES + 8)),
         n_left=np.empty((t, CODES + 8)), n_right=np.empty((t, CODES + 8)), score=np.empty((t, CODES + 8)),
-        score_bits=np.empty((t, CODES + 8), np.int64), order=np.empty((t, CODES + 8), np.int64), lut=np.empty((t, CODES), np.uint8),
-        masks=np.empty((t, 2, d), np.uint8), sums=np.empty((t, 8)),
+        score_bits=np.empty((t, CODES + 8), np.int64), order=np.empty((t, CODES + 8), np.int64),
+        lut=np.empty((t, CODES), np.uint8), masks=np.empty((t, 2, d), np.uint8), sums=np.empty((t, 8)),
     )  # fmt: skip
     out = Out(
         count=np.zeros(2, np.int64), feature=np.empty(nodes, np.int32), threshold=np.empty(nodes),

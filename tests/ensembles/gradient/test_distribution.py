@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
+import learnable as ln
 from learnable.core.errors import DataError, ParameterError
 from learnable.ensembles import GradientBoostingRegressor, HistGradientBoostingRegressor, QuantileDistribution
 from learnable.ensembles.gradient.distribution import NormalScale, predict_dist
@@ -129,3 +130,16 @@ def test_constant_targets_have_a_narrow_distribution():
     d = HistGradientBoostingRegressor(loss="normal", max_iter=3).fit(X, np.full(30, 7.0)).predict_dist(X)
     np.testing.assert_allclose(d.mean, 7.0)
     assert (d.std < 1e-6).all()
+
+
+@pytest.mark.parametrize(
+    "model", [HistGradientBoostingRegressor(max_iter=4), GradientBoostingRegressor(n_estimators=4)]
+)
+def test_the_normal_loss_is_verified_and_survives_a_file(model, tmp_path):
+    X, y = table(3, 150)
+    model.set_params(loss="normal", random_state=0).fit(X, y)
+    assert ln.verify(model, X, y) and not ln.verify(model, X, y[::-1])
+    assert (np.diff(model.training_loss_) < 0).all()
+    ln.save(model, tmp_path / "m.safetensors")
+    loaded = ln.load(tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(loaded.predict_dist(X).std, model.predict_dist(X).std)

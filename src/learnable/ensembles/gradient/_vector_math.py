@@ -1,6 +1,7 @@
 """exp and log of short buffers in loops that vectorise: no calls, no branches, exponents through the bits of floats.
 
-Errors are below 2 units in the last place. Buffers hold at most `TILE` numbers; `scratch` holds twice as many, and `bits` is an int64 view of it.
+Errors are below 2 units in the last place. Buffers hold at most `TILE` numbers, `scratch` twice as many; `bits` is an
+int64 view of it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What all boosted models share: the door, the fit around the loop, early stopping, scores, invariants of a loaded model.
+"""What all boosted models share: the door, the fit around the loop, early stopping, scores, invariants when loaded.
 
 A subclass says what grows its trees (`_make_learner`), when it stops early (`_stopping`) and what scikit-learn calls
-its results (`_finish`). The trees of all rounds lie in one `Trees`: tree m·K + k is that of output k in round m, and its
-values are multiplied by the step already, so that F_k(x) = baseline_k + Σ_m value.
+its results (`_finish`). The trees of all rounds lie in one `Trees`: tree m·K + k is that of output k in round m, and
+its values are multiplied by the step already, so that F_k(x) = baseline_k + Σ_m value.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from ...data.door import Table, door, read_features, take_named_columns
 from ...data.sources import is_external, open_files, read_files
 from ...data.targets import read_target, read_weight
 from ...trees.layout import Trees, concatenate
+from ...trees.predictor import Predictor
 from ...trees.tree_model import TOLERANCE
 from ..draws import new_seed
 from .categories import categorical_columns, check_levels, encode, find_levels
@@ -183,7 +184,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
         self._store(rounds, old, done, watch)
         self._finish(rounds, loss)
         if self.verbose:
-            print(f"{owner}: {self._rounds_done()} rounds, training loss {self.training_loss_[-1]:.6g}")  # noqa: T201
+            print(f"{owner}: {self._rounds_done()} rounds, training loss {self.training_loss_[-1]:.6g}")
         claim = self._claim(part)
         return Certificate("greedy", 0.0 if claim <= TOLERANCE else claim, claim, n_iter=self._rounds_done())
 
@@ -293,7 +294,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
 
     def _raw(self, X: Any) -> Array:
         """Return the scores of new rows, (K, n)."""
-        check_is_fitted(self, "trees_")
+        check_is_fitted(self)
         return self._raw_of(self._read(X))
 
     def _raw_of(self, X: Any) -> Array:
@@ -301,8 +302,9 @@ class GradientBoosting(ExplainedTrees, Estimator):
         if fixed is not None:
             return fixed
         raw = self._raw_start(X)
-        for k, trees in enumerate(stack_values(self.trees_, self.n_trees_per_iteration_)):
-            raw[k] += trees.sum(X, self.n_jobs)[:, 0]
+        K = self.n_trees_per_iteration_
+        for k, trees in enumerate([self.trees_] if K == 1 else stack_values(self.trees_, K)):
+            raw[k] += Predictor.build(trees).sum(X, self.n_jobs)[:, 0]
         return raw
 
     def _raw_start(self, X: Any) -> Array:
@@ -336,11 +338,13 @@ class GradientBoosting(ExplainedTrees, Estimator):
                 raise ModelFileError(f"load: {owner}: {what}.")
 
         require(isinstance(self.trees_, Trees), "trees_ must be trees")
-        K, d = getattr(self, "n_trees_per_iteration_", None), getattr(self, "n_features_in_", None)
+        K: Any = getattr(self, "n_trees_per_iteration_", None)
+        d: Any = getattr(self, "n_features_in_", None)
         require(type(K) is int and K >= 1 and type(d) is int and d >= 1, "sizes must be whole numbers")
         require(type(getattr(self, "seed_", None)) is int, "seed_ must be a whole number")
         self.trees_.check(d, 1)
-        steps, losses = getattr(self, "steps_", None), getattr(self, "training_loss_", None)
+        steps: Any = getattr(self, "steps_", None)
+        losses: Any = getattr(self, "training_loss_", None)
         for name, array in (("steps_", steps), ("training_loss_", losses), ("baseline_", self.baseline_)):
             require(
                 isinstance(array, np.ndarray) and array.dtype == np.float64 and array.ndim == 1, f"{name} is damaged"
@@ -349,9 +353,9 @@ class GradientBoosting(ExplainedTrees, Estimator):
         require(len(self.baseline_) == K and np.isfinite(self.baseline_).all(), "baseline_ must hold K numbers")
         check_levels(getattr(self, "is_categorical_", None), getattr(self, "levels_", None), d)
         if self._classes:
-            classes = getattr(self, "classes_", None)
-            require(isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) >= 2, "classes_ is damaged")
-            require(K == (1 if len(classes) == 2 else len(classes)), "classes_ and trees_ do not fit together")
+            classes: Any = getattr(self, "classes_", None)
+            require(isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) >= 2, "classes_ is odd")
+            require((1 if len(classes) == 2 else len(classes)) == K, "classes_ and trees_ do not fit together")
 
 
 class Watch:
@@ -374,7 +378,7 @@ class Watch:
         kept = old is not None and len(getattr(old, "train_score_", ())) > self.first
         self.train_scores = old.train_score_[: self.first + 1].tolist() if kept else []
         self.scores = old.validation_score_[: self.first + 1].tolist() if kept else []
-        self.y_held = None if held is None else loss.truth(held.y)
+        self.y_held = np.empty(0) if held is None else loss.truth(held.y)
         if held is not None:
             self.F = (old if old is not None else model)._raw_start(held.X)
             if old is not None:

@@ -3,18 +3,19 @@ r"""The boosting loop: rounds of trees fitted to the derivatives of any loss.
     F_0 = argmin_c Σ w V(y, c)
     for m = 1 … M:   g, h = V′, V″ at F_{m−1};   T_m = a tree for them;   F_m = F_{m−1} + ρ_m T_m
 
-| direction         | the tree                                                                 | its leaves              |
-|-------------------|--------------------------------------------------------------------------|-------------------------|
-| `"newton"`        | minimises Σ(gT + ½hT²) + γ·leaves + ½λ‖T‖² (Chen and Guestrin, XGBoost)   | −G/(H + λ)              |
-| `"gradient"`      | fits −g by least squares (Friedman)                                      | mean of −g, then best   |
-| `"inner-product"` | maximises −⟨g, T⟩ over trees with leaves ±1 (Mason et al., AnyBoost)      | ±1                      |
+| direction         | the tree                                                                 | its leaves            |
+|-------------------|--------------------------------------------------------------------------|-----------------------|
+| `"newton"`        | minimises Σ(gT + ½hT²) + γ·leaves + ½λ‖T‖² (Chen and Guestrin, XGBoost)  | −G/(H + λ)            |
+| `"gradient"`      | fits −g by least squares (Friedman)                                      | mean of −g, then best |
+| `"inner-product"` | maximises −⟨g, T⟩ over trees with leaves ±1 (Mason et al., AnyBoost)     | ±1                    |
 
 Leaves are then replaced by the best value for the loss, unless `leaf="fitted"`: for smooth losses Newton's step, for
-the others, and with `leaf="minimiser"`, the minimiser of the loss. Steps: ρ = η, η/√m, or η times the minimiser of the loss along T_m; with it the loss cannot
-rise. With several outputs a round has one tree for each, all for the same derivatives, and one step.
+the others, and with `leaf="minimiser"`, the minimiser of the loss. Steps: ρ = η, η/√m, or η times the minimiser of the
+loss along T_m; with it the loss cannot rise. With several outputs a round has one tree for each, all
+for the same derivatives, and one step.
 
-Everything drawn in round m (rows, columns) depends on the seed and on m alone, so that a warm start goes on as if it had
-never stopped. References: J. Friedman, Annals of Statistics 29 (2001), and Stochastic gradient boosting (2002); L.
+Everything drawn in round m (rows, columns) depends on the seed and on m alone, so that a warm start goes on as if it
+had never stopped. References: J. Friedman, Annals of Statistics 29 (2001), and Stochastic gradient boosting (2002); L.
 Mason et al., Boosting algorithms as gradient descent, NIPS 1999; G. Ke et al., LightGBM, NIPS 2017.
 """
 
@@ -47,7 +48,7 @@ class Learner(Protocol):
     """What grows the trees."""
 
     def grow(self, direction: str, g: Array, h: Array, w: Array | None, rows: Rows | None, seed: int) -> Grown:
-        """Return a tree for derivatives g, h (n,) and weights w, and the leaf of *every* row, also of those not used."""
+        """Return a tree for derivatives g, h (n,) and weights w, and the leaf of every row, also of those not used."""
         ...
 
 
@@ -121,7 +122,6 @@ def boost(
 
     Ctrl-C raises the run's flag, which the grower polls.
     """
-
     evaluate = Evaluator(loss, y, w, resolve_n_jobs(run.n_jobs))
 
     def loop() -> None:

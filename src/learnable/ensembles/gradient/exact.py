@@ -4,8 +4,8 @@ r"""Gradient boosting with exact splits: every value of a column is a candidate.
 
 By default this is scikit-learn's (and Friedman's) TreeBoost: the tree fits the negative gradient by least squares, its
 leaves take the best value for the loss (Newton's step for the logistic loss), steps are `learning_rate`. The loop and
-the other directions and steps are in `driver`; columns are ranked once for all rounds (`trees.columns`). Time O(d·n·depth)
-a tree, memory O(dn).
+the other directions and steps are in `driver`; columns are ranked once for all rounds (`trees.columns`). Time
+O(d·n·depth) a tree, memory O(dn).
 
 Reference: J. Friedman, Greedy function approximation: a gradient boosting machine, Annals of Statistics 29 (2001).
 """
@@ -139,7 +139,8 @@ class ExactBoosting(GradientBoosting):
     def feature_importances_(self) -> Array:
         """Each column's share in the fall of impurity, averaged over the trees; it sums to one."""
         check_is_fitted(self, "trees_")
-        return self.trees_.feature_importances(self.n_features_in_)
+        total = self.trees_.feature_importances(self.n_features_in_, normalize=False)
+        return total / total.sum() if total.sum() > 0 else total
 
     def apply(self, X: Any) -> Array:
         """Return the leaf of each row in each tree, (n_samples, n_estimators_), or (…, n_classes) for K > 2."""
@@ -190,8 +191,8 @@ class GradientBoostingClassifier(BoostedClassifier, ExactBoosting):
     warm_start : bool, default=False
         Whether a next `fit` adds rounds.
     validation_fraction, n_iter_no_change, tol : default=0.1, None, 1e-4
-        If `n_iter_no_change` is given (or `X_val` is passed to `fit`), rounds end when the loss of the rows held out has
-        not fallen by `tol` for so many rounds; the best round is kept.
+        If `n_iter_no_change` is given (or `X_val` is passed to `fit`), rounds end when the loss of the rows held out
+        has not fallen by `tol` for so many rounds; the best round is kept.
     ccp_alpha : float, default=0.0
         Weakest-link pruning of every tree; for direction="gradient".
     direction : {"gradient", "newton", "inner-product"}, default="gradient"
@@ -378,8 +379,8 @@ class GradientBoostingRegressor(BoostedRegressor, ExactBoosting):
     warm_start : bool, default=False
         Whether a next `fit` adds rounds.
     validation_fraction, n_iter_no_change, tol : default=0.1, None, 1e-4
-        If `n_iter_no_change` is given (or `X_val` is passed to `fit`), rounds end when the loss of the rows held out has
-        not fallen by `tol` for so many rounds; the best round is kept.
+        If `n_iter_no_change` is given (or `X_val` is passed to `fit`), rounds end when the loss of the rows held out
+        has not fallen by `tol` for so many rounds; the best round is kept.
     ccp_alpha : float, default=0.0
         Weakest-link pruning of every tree; for direction="gradient".
     direction : {"gradient", "newton", "inner-product"}, default="gradient"

@@ -4,9 +4,9 @@ r"""Gradient boosting on histograms: values in at most 255 bins, trees by sums o
 
 over trees whose cuts lie between bins: second-order boosting of the risk n⁻¹ Σ w V(y, F(x)) (in these units the penalty
 on a round's leaf values is λ/(2n), XGBoost's convention). Leaves are −G/(H + λ); losses with a kink get the best value
-of each leaf. Scores, parameters and attributes are scikit-learn's; the trees are `trees.histogram_grower`'s. Time O(nd) a
-tree, memory about two bytes a cell and 50 bytes a row. From files and Dask the codes of the bins are kept in memory, not
-the rows (`streams`).
+of each leaf. Scores, parameters and attributes are scikit-learn's; the trees are `trees.histogram_grower`'s. Time O(nd)
+a tree, memory about two bytes a cell and 50 bytes a row. From files and Dask the codes of the bins are kept in memory,
+not the rows (`streams`).
 
 References: J. Friedman, Annals of Statistics 29 (2001); T. Chen and C. Guestrin, XGBoost, KDD 2016; G. Ke et al.,
 LightGBM, NIPS 2017.
@@ -62,6 +62,7 @@ _PARAMETERS: dict[str, Rule] = EXTRAS | {
     "l2_regularization": Number(low=0.0),
     "reg_lambda": optional(Number(low=0.0)),
     "min_hessian": Number(low=0.0),
+    "category_smoothing": Number(low=0.0),
     "max_features": SHARE,
     "max_features_tree": SHARE,
     "max_features_level": SHARE,
@@ -71,8 +72,7 @@ _PARAMETERS: dict[str, Rule] = EXTRAS | {
     "interaction_cst": Options("pairwise", "no_interactions")
     | optional(Matches(lambda v: isinstance(v, (list, tuple)), "a list of sets of columns")),
     "early_stopping": Options("auto") | Boolean(),
-    "scoring": Nothing()
-    | Matches(lambda v: isinstance(v, str) or callable(v), "'loss', the name of a score, a scorer"),
+    "scoring": Nothing() | Matches(lambda v: isinstance(v, str) or callable(v), "'loss', a name, a scorer"),
     "validation_fraction": Nothing()
     | Number(low=1, integer=True)
     | Number(low=0.0, high=1.0, low_open=True, high_open=True),
@@ -134,6 +134,7 @@ class HistBoosting(GradientBoosting):
             columns_per_tree=self.max_features_tree,
             columns_per_level=self.max_features_level,
             columns_per_node=self.max_features,
+            category_smoothing=self.category_smoothing,
             histogram="float64" if self._exact_sums(part) else "auto",
         )
 
@@ -258,8 +259,8 @@ class HistGradientBoostingClassifier(BoostedClassifier, HistBoosting):
     step : {"fixed", "line-search", "sqrt-decay"}, default="fixed"
         Steps η, η times the minimiser of the loss along the round's trees, or η/√m.
     gamma : float, default=0.0
-        γ, the price of a leaf: a split must gain ½[G_L²/(H_L + λ) + G_R²/(H_R + λ) − G²/(H + λ)] > γ. (XGBoost's program
-        leaves out the ½, so its `gamma` is twice this one.)
+        γ, the price of a leaf: a split must gain ½[G_L²/(H_L + λ) + G_R²/(H_R + λ) − G²/(H + λ)] > γ. (XGBoost's
+        program leaves out the ½, so its `gamma` is twice this one.)
     reg_lambda : float or None, default=None
         XGBoost's name of `l2_regularization`, which it replaces if it is given.
     min_hessian : float, default=1e-3
@@ -272,6 +273,9 @@ class HistGradientBoostingClassifier(BoostedClassifier, HistBoosting):
         How rows are drawn: alike, or those with large gradients first and some of the others with more weight (GOSS).
     max_features_tree, max_features_level : float in (0, 1], default=1.0
         Shares of the columns drawn for each tree, and of those for each level.
+    category_smoothing : float, default=10.0
+        Levels of a category are tried in the order of −G/(H + smoothing), so that rare ones stay in the middle; 0 gives
+        the best of all sets.
     histogram : {"auto", "float64"}, default="auto"
         "auto": beyond 4,096 rows derivatives are rounded at random to about a hundred steps of the mean one where that
         is safe, which is twice as fast; splits then may fall short of the best by a little, leaf values do not.
@@ -354,6 +358,7 @@ class HistGradientBoostingClassifier(BoostedClassifier, HistBoosting):
         sampling: str = "uniform",
         max_features_tree: float = 1.0,
         max_features_level: float = 1.0,
+        category_smoothing: float = 10.0,
         histogram: str = "auto",
         n_jobs: int | None = None,
         max_seconds: float | None = None,
@@ -390,6 +395,7 @@ class HistGradientBoostingClassifier(BoostedClassifier, HistBoosting):
         self.sampling = sampling
         self.max_features_tree = max_features_tree
         self.max_features_level = max_features_level
+        self.category_smoothing = category_smoothing
         self.histogram = histogram
         self.n_jobs = n_jobs
         self.max_seconds = max_seconds
@@ -457,8 +463,8 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistBoosting):
     step : {"fixed", "line-search", "sqrt-decay"}, default="fixed"
         Steps η, η times the minimiser of the loss along the round's trees, or η/√m.
     gamma : float, default=0.0
-        γ, the price of a leaf: a split must gain ½[G_L²/(H_L + λ) + G_R²/(H_R + λ) − G²/(H + λ)] > γ. (XGBoost's program
-        leaves out the ½, so its `gamma` is twice this one.)
+        γ, the price of a leaf: a split must gain ½[G_L²/(H_L + λ) + G_R²/(H_R + λ) − G²/(H + λ)] > γ. (XGBoost's
+        program leaves out the ½, so its `gamma` is twice this one.)
     reg_lambda : float or None, default=None
         XGBoost's name of `l2_regularization`, which it replaces if it is given.
     min_hessian : float, default=1e-3
@@ -471,6 +477,9 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistBoosting):
         How rows are drawn: alike, or those with large gradients first and some of the others with more weight (GOSS).
     max_features_tree, max_features_level : float in (0, 1], default=1.0
         Shares of the columns drawn for each tree, and of those for each level.
+    category_smoothing : float, default=10.0
+        Levels of a category are tried in the order of −G/(H + smoothing), so that rare ones stay in the middle; 0 gives
+        the best of all sets.
     histogram : {"auto", "float64"}, default="auto"
         "auto": beyond 4,096 rows derivatives are rounded at random to about a hundred steps of the mean one where that
         is safe, which is twice as fast; splits then may fall short of the best by a little, leaf values do not.
@@ -550,6 +559,7 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistBoosting):
         sampling: str = "uniform",
         max_features_tree: float = 1.0,
         max_features_level: float = 1.0,
+        category_smoothing: float = 10.0,
         histogram: str = "auto",
         n_jobs: int | None = None,
         max_seconds: float | None = None,
@@ -586,6 +596,7 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistBoosting):
         self.sampling = sampling
         self.max_features_tree = max_features_tree
         self.max_features_level = max_features_level
+        self.category_smoothing = category_smoothing
         self.histogram = histogram
         self.n_jobs = n_jobs
         self.max_seconds = max_seconds

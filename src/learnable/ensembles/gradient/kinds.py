@@ -64,14 +64,14 @@ class BoostedClassifier(NamedScore, ClassifierMixin, GradientBoosting):
         """Return the scores F(x): (n_samples,) for two classes, else (n_samples, n_classes)."""
         return _shaped(self._raw(X))
 
-    @available_if(_has_probability)
+    @available_if(_has_probability)  # type: ignore[untyped-decorator]
     @rowwise
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities of the classes, (n_samples, n_classes)."""
         raw = self._raw(X)
         return self._fitted_loss().probability(raw)
 
-    @available_if(_has_probability)
+    @available_if(_has_probability)  # type: ignore[untyped-decorator]
     @rowwise
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithm of `predict_proba`."""
@@ -88,7 +88,7 @@ class BoostedClassifier(NamedScore, ClassifierMixin, GradientBoosting):
         for raw in self._staged(X):
             yield self._labels(raw)
 
-    @available_if(_has_probability)
+    @available_if(_has_probability)  # type: ignore[untyped-decorator]
     def staged_predict_proba(self, X: Any) -> Iterator[Array]:
         """Yield the probabilities after each round."""
         for raw in self._staged(X):

@@ -1,4 +1,4 @@
-r"""What a boosting round asks of a loss: where to start, derivatives, the best value of a leaf, the link to predictions.
+r"""What a boosting round asks of a loss: a start, derivatives, the best value of a leaf, the link to predictions.
 
 The scores of the n rows are F, an array (K, n): one line an output. With V the loss, w the weights of the rows,
 
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit, log_softmax, softmax
+from scipy.special import expit, log_softmax, logit, softmax
 
 from ...core.errors import DataError, ParameterError
 from ...risk.losses import (
@@ -101,7 +101,7 @@ class BoostingLoss:
         def slope(c: Array) -> Array:
             moved[k] = F[k] + c[leaf]
             g = self.derivatives(y, moved)[0][k]
-            return np.bincount(leaf, g if w is None else g * w, n_leaves)
+            return sum_by_leaf(leaf, g if w is None else g * w, n_leaves)
 
         return _bisect(slope, n_leaves)
 
@@ -205,7 +205,7 @@ class Deviance(BoostingLoss):
         return np.log(np.maximum(np.asarray(predicted, dtype=np.float64), _TINY)).reshape(1, -1)
 
     def check_targets(self, owner: str, y: Array) -> None:
-        """Counts are at least 0, and not all 0; gamma's targets are positive."""
+        """Refuse negative counts, or none at all; gamma's targets are positive."""
         bad = (y < 0).any() or not y.any() if self.name == "poisson" else (y <= 0).any()
         if bad:
             rule = "y >= 0 with a positive sum" if self.name == "poisson" else "y > 0"
@@ -271,7 +271,7 @@ class Softmax(BoostingLoss):
 
     def start(self, y: Array, w: Array | None) -> Array:
         """Return the logarithms of the shares of the classes, their mean zero."""
-        return _centred_log(np.bincount(y.astype(np.int64), w, self.n_outputs)[None])[:, 0]
+        return _centred_log(sum_by_leaf(y.astype(np.int64), w, self.n_outputs)[None])[:, 0]
 
     def best_leaf_values(self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None) -> Array:
         """Return the minimisers; where there is none, ±4."""
@@ -459,6 +459,11 @@ def quantiles_by_leaf(leaf: Ids, n_leaves: int, x: Array, w: Array | None, level
     above = np.where(between & (at + 1 < first[1:]), at + 1, at)
     found = x[order[at]] / 2 + x[order[np.minimum(above, len(x) - 1)]] / 2
     return np.where(counts > 0, found, 0.0)
+
+
+def sum_by_leaf(leaf: NDArray[Any], x: Array | None, n_leaves: int) -> Array:
+    """Return the sums of x over the rows of each leaf; None counts them."""
+    return np.bincount(leaf, x, n_leaves).astype(np.float64)
 
 
 def _bisect(slope: Any, n_leaves: int) -> Array:

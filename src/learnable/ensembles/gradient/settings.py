@@ -84,9 +84,7 @@ def interaction_sets(owner: str, given: Any, n_columns: int) -> list[list[int]] 
         try:
             sets = [set(group) for group in given]
         except TypeError as error:
-            raise ParameterError(
-                f"{owner}: interaction_cst must be a list of sets of columns; got {given!r}."
-            ) from error
+            raise ParameterError(f"{owner}: interaction_cst must be a list of sets; got {given!r}.") from error
     for group in sets:
         if not all(isinstance(j, (Integral, np.integer)) and 0 <= j < n_columns for j in group):
             raise ParameterError(f"{owner}: interaction_cst must hold numbers of {n_columns} columns; got {group!r}.")

@@ -1,11 +1,11 @@
 """Independent check of boosted models: every round is played again in plain NumPy.
 
-Scores start at the baseline, which is compared with the best constant. In round m the rows are drawn again, derivatives
-are computed from formulas of the checker's own, every tree is walked from its root, and compared are: the rows of every
-node; the leaf values, multiplied by the step, with their definition; the gain of every split with the best among all
-cuts of all columns (sets of categories: in the order of −G/(H + λ)), under the same limits; and the training loss after
-the round with the record. The certificate's value is the largest shortfall of a gain, as a share of what the tree could
-gain if every row were a leaf, or infinite if a number is wrong.
+Scores start at the baseline, which is compared with the best constant. In round m the rows are drawn again,
+derivatives are computed from formulas of the checker's own, every tree is walked from its root, and compared are: the
+rows of every node; the leaf values, multiplied by the step, with their definition; the gain of every split with the
+best among all cuts of all columns (sets of categories: in the order of −G/(H + smoothing)), under the same limits; and
+the training loss after the round with the record. The certificate's value is the largest shortfall of a gain, as a
+share of what the tree could gain if every row were a leaf, or infinite if a number is wrong.
 
 Cost: O(T · depth · d · n). Where columns are drawn, or constraints hold, splits are not compared with the best. Leaves
 are not asked whether they could have been split. Of losses with a kink the leaf values must be minimisers: a step of a
@@ -14,7 +14,7 @@ thousandth to either side may not lower the loss.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -231,9 +231,9 @@ class _Walk:
         """Return the largest shortfall of the splits of one level."""
         nodes, own = np.unique(node, return_inverse=True)
         g, h, count = self.g[rows], self.h[rows], len(nodes)
-        G, H, N = (np.bincount(own, part, count) for part in (g, h, np.ones(len(g))))
+        G, H, N = (_sums(own, part, count) for part in (g, h, np.ones(len(g))))
         whole = self._score(G, H)
-        GL, HL = (np.bincount(own, part * left, count) for part in (g, h))
+        GL, HL = (_sums(own, part * left, count) for part in (g, h))
         taken = self._score(GL, HL) + self._score(G - GL, H - HL) - whole
         best = np.full(count, -np.inf)
         for j in range(self.replay.columns.d):
@@ -255,7 +255,8 @@ class _Walk:
         sums = [np.bincount(cells, part, shape[0] * shape[1]).reshape(shape) for part in (g, h, np.ones(len(g)))]
         missing = [part[:, -1:].copy() for part in sums]
         if category:
-            order = np.argsort(-sums[0][:, :-1] / np.where(sums[1][:, :-1] > 0, sums[1][:, :-1], 1.0), axis=1)
+            mass = sums[1][:, :-1] + float(getattr(model, "category_smoothing", 0.0))
+            order = np.argsort(-sums[0][:, :-1] / np.where(mass > 0, mass, 1.0), axis=1)
             sums = [np.take_along_axis(part[:, :-1], order, axis=1) for part in sums]
         else:
             sums = [part[:, :-1] for part in sums]
@@ -265,7 +266,7 @@ class _Walk:
         for side in (0.0, 1.0):
             GL, HL, NL = (part + side * gap for part, gap in zip(prefix, missing, strict=True))
             GR, HR, NR = G[:, None] - GL, H[:, None] - HL, N[:, None] - NL
-            fine = (NL >= least) & (NR >= least) & (HL >= self.replay.least) & (HR >= self.replay.least)
+            fine = (np.minimum(NL, NR) >= least) & (np.minimum(HL, HR) >= self.replay.least)
             score = np.where(fine, self._score(GL, HL) + self._score(GR, HR), -np.inf)
             best = np.maximum(best, score.max(axis=1, initial=-np.inf))
         return best
@@ -328,6 +329,10 @@ class _Columns:
                 answer = np.where(code < 0, tree.missing_left[i] == 1, members[code])
             left[here] = np.where(np.isnan(x), tree.missing_left[i] == 1, answer)
         return left
+
+
+def _sums(own: Ids, x: Array, count: int) -> Array:
+    return np.bincount(own, x, count).astype(np.float64)
 
 
 def _quantile(x: Array, w: Array, level: float) -> float:

@@ -44,12 +44,17 @@ def formulas(model: Any, delta: float = 1.0) -> Formulas:
         ),
         "quantile": Formulas(
             lambda y, F: np.where(y > F[0], tau * (y - F[0]), (1 - tau) * (F[0] - y)),
-            lambda y, F: np.where(F > y, 1 - tau, np.where(F < y, -tau, 0.0)),
+            lambda y, F: np.where(y < F, 1 - tau, np.where(y > F, -tau, 0.0)),
             None,
         ),
         "poisson": Formulas(lambda y, F: np.exp(F[0]) - y * F[0], lambda y, F: np.exp(F) - y, lambda y, F: np.exp(F)),
         "gamma": Formulas(
             lambda y, F: F[0] + y / np.exp(F[0]), lambda y, F: 1 - y / np.exp(F), lambda y, F: y / np.exp(F)
+        ),
+        "normal": Formulas(
+            lambda y, F: F[1] + ((y - F[0]) / np.exp(F[1])) ** 2 / 2,
+            lambda y, F: np.stack([(F[0] - y) / np.exp(2 * F[1]), 1 - ((y - F[0]) / np.exp(F[1])) ** 2]),
+            lambda y, F: np.stack([np.exp(-2 * F[1]), 1 + ((y - F[0]) / np.exp(F[1])) ** 2]),
         ),
     }
     return table[model.loss]
