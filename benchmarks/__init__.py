@@ -1,17 +1,34 @@
 """Ours against the peers: `python -m benchmarks [row ...]`."""
 
-from . import adaboost, bayesian, forests, generative, glm, linear, neighbors, probability, sparse, svm, tool, trees
+from . import (
+    adaboost,
+    bayesian,
+    boosting,
+    forests,
+    generative,
+    glm,
+    linear,
+    neighbors,
+    probability,
+    shapley,
+    sparse,
+    svm,
+    tool,
+    trees,
+)
 
 #: The rows of every family; the saved results of a family are `results/<family>.json` and `.md`.
 FAMILIES = {
     "adaboost": adaboost.ROWS,
     "bayesian": bayesian.ROWS,
+    "boosting": boosting.ROWS,
     "forests": forests.ROWS,
     "generative": generative.ROWS,
     "glm": glm.ROWS,
     "linear": linear.ROWS,
     "neighbors": neighbors.ROWS,
     "probability": probability.ROWS,
+    "shapley": shapley.ROWS,
     "sparse": sparse.ROWS,
     "svm": svm.ROWS,
     "tool": tool.ROWS,

@@ -22,6 +22,8 @@ EXPECTED = {
     ],
     "plot_margins.py": ["boosting  60 trees: training error 0.000", "largest margin of any vote of stumps: 0.3333"],
     "plot_forest_intervals.py": ["forest greedy: ", "90% intervals hold", "shuffling x0 adds", "figure: "],
+    "plot_shap.py": ["boosting greedy: ", "base 152.13", "strongest interaction: ", "most important by gain: "],
+    "plot_boosting.py": ["boosting greedy: ", "kept the best ", "training loss rises: False", "crossings: 0"],
     "plot_paths.py": ["LassoCV gap: ", "largest duality gap along the path", "ridge path: "],
     "plot_optimisers.py": ["the step is too long", "leaves the pass", "Closed form against gradient descent", "gap: "],
     "plot_losses.py": ["never below the 0/1 loss", "not convex", "p = 1 (lasso) is at (0.00, 1.00)"],
@@ -60,7 +62,9 @@ FIGURES = {
         "adaboost_errors",
     },
     "plot_margins.py": {"margins"},
+    "plot_boosting.py": {"boosting_stops", "boosting_errors", "boosting_quantiles"},
     "plot_forest_intervals.py": {"forest_intervals"},
+    "plot_shap.py": {"shap_summary", "partial_dependence"},
 }
 
 

@@ -54,6 +54,7 @@ PAGES = (
     "docs/index.md",
     "docs/certificates.md",
     "docs/model_files.md",
+    "docs/guide/boosting.md",
     "docs/guide/data.md",
     "docs/guide/ensembles.md",
     "docs/guide/evaluation.md",

@@ -266,6 +266,16 @@ REGISTRY: Final[dict[str, Entry]] = {
         traits=Traits("ensembles", _REGRESSION, False, False, "that errors and weights follow from the data"),
         variants=({},),
     ),
+    "BoostByMajority": Entry(
+        "learnable.ensembles.majority:BoostByMajority",
+        "learnable.ensembles.verify_majority:boost_by_majority",
+        traits=Traits("ensembles", ("binary",), False, False, "that every vote of three errs at most on 3ε² − 2ε³"),
+    ),
+    "ForwardStagewiseAdditive": Entry(
+        "learnable.ensembles.stagewise:ForwardStagewiseAdditive",
+        "learnable.ensembles.verify_stagewise:stagewise",
+        traits=Traits("ensembles", _REGRESSION, False, False, "that every step is the best along its direction"),
+    ),
     "RandomForestClassifier": Entry(
         "learnable.ensembles.forest:RandomForestClassifier",
         "learnable.ensembles.verify_forest:forest",
@@ -289,6 +299,30 @@ REGISTRY: Final[dict[str, Entry]] = {
         "learnable.ensembles.verify_forest:forest",
         traits=Traits("ensembles", _REGRESSION, False, False, "that every split is the best of its candidates"),
         variants=({},),
+    ),
+    "GradientBoostingClassifier": Entry(
+        "learnable.ensembles.gradient.exact:GradientBoostingClassifier",
+        "learnable.ensembles.gradient.verify:boosting",
+        traits=Traits("ensembles", _CLASSES, False, False, "that every split is the best of its candidates"),
+        variants=({},),
+    ),
+    "GradientBoostingRegressor": Entry(
+        "learnable.ensembles.gradient.exact:GradientBoostingRegressor",
+        "learnable.ensembles.gradient.verify:boosting",
+        traits=Traits("ensembles", _REGRESSION, False, False, "that every split is the best of its candidates"),
+        variants=({},),
+    ),
+    "HistGradientBoostingClassifier": Entry(
+        "learnable.ensembles.gradient.hist:HistGradientBoostingClassifier",
+        "learnable.ensembles.gradient.verify:boosting",
+        traits=Traits("ensembles", _CLASSES, False, False, "that every split is the best of its candidates"),
+        variants=({}, {"learning_rate": 0.05, "max_iter": 400, "early_stopping": True}),
+    ),
+    "HistGradientBoostingRegressor": Entry(
+        "learnable.ensembles.gradient.hist:HistGradientBoostingRegressor",
+        "learnable.ensembles.gradient.verify:boosting",
+        traits=Traits("ensembles", _REGRESSION, False, False, "that every split is the best of its candidates"),
+        variants=({}, {"learning_rate": 0.05, "max_iter": 400, "early_stopping": True}),
     ),
     "CalibratedClassifier": Entry(
         "learnable.evaluation.calibration:CalibratedClassifier", "learnable.evaluation.verify:calibrated_classifier"
