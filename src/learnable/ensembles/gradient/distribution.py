@@ -23,7 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 from ...core.errors import DataError, ParameterError
 from ...probability.base import RandomState, Size, Univariate, require
 from ...probability.normal import Normal
-from .losses import BoostingLoss, JointQuantiles
+from .joint_quantiles import JointQuantiles
+from .loss_base import BoostingLoss
 
 Array = NDArray[np.float64]
 

@@ -36,7 +36,8 @@ from ...trees.grower import Grown, GrowthStopped
 from ...trees.layout import Trees
 from .._forest import tree_seed
 from .evaluator import Evaluator, mean_loss
-from .losses import BoostingLoss, Softmax
+from .loss_base import BoostingLoss
+from .losses import Softmax
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._kernels import BLOCK, CLASSES, add_leaves, evaluate_classes, evaluate_scores
-from .losses import BoostingLoss
+from .loss_base import BoostingLoss
 
 Array = NDArray[np.float64]
 

@@ -17,7 +17,9 @@ from ...data.sources import NamedScore, named_columns, rowwise
 from ...trees.settings import class_factors
 from .base import GradientBoosting, boosting_door
 from .explained import PredictiveDistribution
-from .losses import BoostingLoss, JointQuantiles, class_loss, regression_loss
+from .joint_quantiles import JointQuantiles
+from .loss_base import BoostingLoss
+from .losses import class_loss, regression_loss
 from .staged import staged_raw
 
 Array = NDArray[np.float64]

@@ -34,6 +34,8 @@ from ...risk.losses import (
     SquaredLoss,
 )
 from . import _kernels
+from .joint_quantiles import JointQuantiles
+from .loss_base import BoostingLoss, centred_log, quantiles_by_leaf, sum_by_leaf
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -42,84 +44,6 @@ REGRESSION_LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "po
 CLASS_LOSSES = ("log_loss", "exponential")
 
 _TINY = 1e-300
-
-
-class BoostingLoss:
-    """Base: one score a row, a loss object of `risk.losses` or one like it.
-
-    Parameters
-    ----------
-    loss : object
-        Has `value(y, z)` and `gradient(y, z)`; `curvature(y, z)` if it is smooth; `predict(z)`, `probability(z)`.
-    margin : bool
-        Whether targets are class codes 0, 1 that the loss wants as ∓1.
-    """
-
-    n_outputs = 1
-    fused: int | None = None  #: which kernel computes derivatives and losses in one pass
-
-    def __init__(self, loss: Any, margin: bool = False) -> None:
-        self.loss, self.margin = loss, margin
-
-    @property
-    def smooth(self) -> bool:
-        """Whether leaves get Newton's step."""
-        return hasattr(self.loss, "curvature")
-
-    @property
-    def has_probability(self) -> bool:
-        """Whether scores stand for probabilities of the classes."""
-        return hasattr(self.loss, "probability")
-
-    def truth(self, y: NDArray[Any]) -> Array:
-        """Return the targets as the loss wants them."""
-        return np.where(y == 1, 1.0, -1.0) if self.margin else np.asarray(y, dtype=np.float64)
-
-    def prepare(self, y: Array, F: Array, w: Array | None) -> None:
-        """Adapt to the scores at the beginning of a round; Huber's δ follows the residuals."""
-
-    def value(self, y: Array, F: Array) -> Array:
-        """Return V of each row."""
-        return np.asarray(self.loss.value(y, F[0]), dtype=np.float64)
-
-    def derivatives(self, y: Array, F: Array) -> tuple[Array, Array]:
-        """Return g and h, each (K, n)."""
-        g = np.asarray(self.loss.gradient(y, F[0]), dtype=np.float64)[None]
-        if not self.smooth:
-            return g, np.ones_like(g)
-        return g, np.asarray(self.loss.curvature(y, F[0]), dtype=np.float64)[None]
-
-    def start(self, y: Array, w: Array | None) -> Array:
-        """Return the best constant scores, (K,)."""
-        one = np.zeros(len(y), np.int32)
-        return self.best_leaf_values(0, one, 1, y, np.zeros((1, len(y))), w)
-
-    def best_leaf_values(self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None) -> Array:
-        """Return argmin over c of Σ w V(y, F + c·e_k) in each leaf, by bisection on the derivative."""
-        moved = F.copy()
-
-        def slope(c: Array) -> Array:
-            moved[k] = F[k] + c[leaf]
-            g = self.derivatives(y, moved)[0][k]
-            return sum_by_leaf(leaf, g if w is None else g * w, n_leaves)
-
-        return _bisect(slope, n_leaves)
-
-    def predict(self, F: Array) -> Array:
-        """Return the predictions on the scale of the targets."""
-        return np.asarray(self.loss.predict(F[0]) if hasattr(self.loss, "predict") else F[0])
-
-    def probability(self, F: Array) -> Array:
-        """Return the probabilities of the two classes, (n, 2)."""
-        p = np.asarray(self.loss.probability(F[0]))
-        return np.column_stack([1.0 - p, p])
-
-    def scores_of(self, predicted: Array) -> Array:
-        """Return the scores that stand for predictions or probabilities; the inverse of the link."""
-        return np.asarray(predicted, dtype=np.float64).reshape(1, -1)
-
-    def check_targets(self, owner: str, y: Array) -> None:
-        """Raise DataError unless the loss is defined for the targets."""
 
 
 class Squared(BoostingLoss):
@@ -271,7 +195,7 @@ class Softmax(BoostingLoss):
 
     def start(self, y: Array, w: Array | None) -> Array:
         """Return the logarithms of the shares of the classes, their mean zero."""
-        return _centred_log(sum_by_leaf(y.astype(np.int64), w, self.n_outputs)[None])[:, 0]
+        return centred_log(sum_by_leaf(y.astype(np.int64), w, self.n_outputs)[None])[:, 0]
 
     def best_leaf_values(self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None) -> Array:
         """Return the minimisers; where there is none, ±4."""
@@ -287,85 +211,7 @@ class Softmax(BoostingLoss):
 
     def scores_of(self, predicted: Array) -> Array:
         """Return the logarithms of probabilities, centred."""
-        return _centred_log(predicted)
-
-
-class JointQuantiles(BoostingLoss):
-    r"""Several quantiles at once: Σ_k pinball_{τ_k}(y − q_k), with q ascending in τ by construction.
-
-    Score c is the quantile nearest to the median; the others are logarithms of gaps, q_{k+1} = q_k + e^{F_{k+1}} above
-    it and q_{k−1} = q_k − e^{F_{k−1}} below. In one score's leaf the loss is, in s = e^{step}, a sum of pinball losses
-    of (y − rest)/gap with weights w·gap, so that the best s is a weighted quantile: exact, as for a single level.
-    """
-
-    smooth = False  # type: ignore[assignment]
-
-    def __init__(self, levels: Array) -> None:
-        super().__init__(None)
-        self.levels = np.asarray(levels, dtype=np.float64)
-        self.n_outputs = len(levels)
-        self.middle = int(np.argmin(np.abs(self.levels - 0.5)))
-        self.smallest = _TINY
-
-    def predict(self, F: Array) -> Array:
-        """Return the quantiles, (n, K), ascending in each row."""
-        return np.ascontiguousarray(self._quantiles(F).T)
-
-    def _quantiles(self, F: Array) -> Array:
-        with np.errstate(over="ignore"):
-            q, c = np.exp(F), self.middle
-        q[c] = F[c]
-        np.cumsum(q[c:], axis=0, out=q[c:])
-        below = -q[:c][::-1]
-        q[:c] = (np.cumsum(below, axis=0) + F[c])[::-1]
-        return q
-
-    def value(self, y: Array, F: Array) -> Array:
-        """Return the sum over the levels."""
-        r = self._quantiles(F) - y
-        tau = self.levels[:, None]
-        return np.asarray(np.maximum(-tau * r, (1.0 - tau) * r).sum(axis=0))
-
-    def derivatives(self, y: Array, F: Array) -> tuple[Array, Array]:
-        """Return the chain rule through the gaps, and h = the gap, the weight that a row has in its leaf."""
-        q, c = self._quantiles(F), self.middle
-        tau = self.levels[:, None]
-        slope = np.where(q > y, 1.0 - tau, np.where(q < y, -tau, 0.0))
-        g, h = np.empty_like(F), np.exp(F)
-        h[c] = 1.0
-        g[c] = slope.sum(axis=0)
-        for k in range(c + 1, len(g)):
-            g[k] = slope[k:].sum(axis=0) * h[k]
-        for k in range(c):
-            g[k] = -slope[: k + 1].sum(axis=0) * h[k]
-        return g, h
-
-    def best_leaf_values(self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None) -> Array:
-        """Return the exact step of score k in each leaf; of gaps at most a factor of 20 either way."""
-        q, c = self._quantiles(F), self.middle
-        if k == c:
-            moved, gap, sign, tau = q, np.ones(len(y)), 1.0, self.levels
-        elif k > c:
-            moved, gap, sign, tau = q[k:], np.exp(F[k]), 1.0, self.levels[k:]
-        else:
-            moved, gap, sign, tau = q[: k + 1], np.exp(F[k]), -1.0, 1.0 - self.levels[: k + 1]
-        shift = 0.0 if k == c else gap
-        # (y − rest)/gap, where rest is the quantile without this gap
-        t = np.concatenate([(sign * (y - line) + shift) / gap for line in moved])
-        weight = gap if w is None else gap * w
-        s = quantiles_by_leaf(np.tile(leaf, len(moved)), n_leaves, t, np.tile(weight, len(moved)), float(tau.mean()))
-        return s if k == c else np.log(np.clip(s, 0.05, 20.0))
-
-    def start(self, y: Array, w: Array | None) -> Array:
-        """Return the quantiles of all rows; equal ones get a gap of a millionth of the spread."""
-        one = np.zeros(len(y), np.int32)
-        q = np.array([quantiles_by_leaf(one, 1, y, w, level)[0] for level in self.levels])
-        least = max(1e-6 * float(y.max() - y.min()), _TINY)
-        F, c = np.empty(len(q)), self.middle
-        F[c] = q[c]
-        F[c + 1 :] = np.log(np.maximum(np.diff(q[c:]), least))
-        F[:c] = np.log(np.maximum(np.diff(q[: c + 1]), least))
-        return F
+        return centred_log(predicted)
 
 
 class CustomClasses(Softmax):
@@ -433,62 +279,3 @@ def class_loss(owner: str, loss: Any, n_classes: int) -> BoostingLoss:
             f"OneVsRestClassifier({owner}(loss='exponential'))."
         )
     return Softmax(n_classes)
-
-
-def quantiles_by_leaf(leaf: Ids, n_leaves: int, x: Array, w: Array | None, level: float) -> Array:
-    """Return the weighted quantile of x in each leaf: the middle of both where the level falls between two values.
-
-    Examples
-    --------
-    >>> leaf, x = np.array([0, 1, 0, 1, 0], np.int32), np.array([3.0, 1.0, 1.0, 2.0, 2.0])
-    >>> quantiles_by_leaf(leaf, 2, x, None, 0.5)
-    array([2. , 1.5])
-    """
-    order = np.argsort(x, kind="stable")
-    order = order[np.argsort(leaf[order].astype(np.int16 if n_leaves < 2**15 else np.int32), kind="stable")]
-    weight = np.ones(len(x)) if w is None else w[order]
-    counts = np.bincount(leaf, minlength=n_leaves)
-    first = np.r_[0, np.cumsum(counts)]
-    total = np.r_[0.0, np.cumsum(weight)]
-    base, whole = total[first[:-1]], total[first[1:]] - total[first[:-1]]
-    wanted = base + level * whole
-    slack = 1e-12 * np.maximum(whole, total[-1] * 1e-3)
-    at = np.clip(np.searchsorted(total[1:], wanted - slack), first[:-1], np.maximum(first[1:] - 1, first[:-1]))
-    at = np.minimum(at, len(x) - 1)
-    between = np.abs(total[at + 1] - wanted) <= slack
-    above = np.where(between & (at + 1 < first[1:]), at + 1, at)
-    found = x[order[at]] / 2 + x[order[np.minimum(above, len(x) - 1)]] / 2
-    return np.where(counts > 0, found, 0.0)
-
-
-def sum_by_leaf(leaf: NDArray[Any], x: Array | None, n_leaves: int) -> Array:
-    """Return the sums of x over the rows of each leaf; None counts them."""
-    return np.bincount(leaf, x, n_leaves).astype(np.float64)
-
-
-def _bisect(slope: Any, n_leaves: int) -> Array:
-    """Return the zeros of increasing functions, one a leaf, to float64's digits; where one has none, a far end."""
-    low, high = np.full(n_leaves, -1.0), np.full(n_leaves, 1.0)
-    for _ in range(60):
-        outside = slope(high) < 0
-        if not outside.any():
-            break
-        high = np.where(outside, 2.0 * high, high)
-    for _ in range(60):
-        outside = slope(low) > 0
-        if not outside.any():
-            break
-        low = np.where(outside, 2.0 * low, low)
-    for _ in range(120):
-        middle = (low + high) / 2
-        rising = slope(middle) > 0
-        low, high = np.where(rising, low, middle), np.where(rising, middle, high)
-    return (low + high) / 2
-
-
-def _centred_log(shares: Array) -> Array:
-    """Return log p of rows of shares, minus its mean over the classes, as (K, n)."""
-    p = np.asarray(shares, dtype=np.float64)
-    eps = np.finfo(np.float64).eps
-    z = np.log(np.clip(p / p.sum(axis=1, keepdims=True), eps, None))
-    return np.ascontiguousarray((z - z.mean(axis=1, keepdims=True)).T)

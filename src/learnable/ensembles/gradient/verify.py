@@ -24,9 +24,9 @@ from ...core.errors import DataError, VerificationError
 from ...core.verification import Recheck
 from ...trees.bins import Bins
 from ...trees.layout import Trees
-from .base import Part, take_rows
 from .driver import draw_round
 from .settings import hold_out
+from .stopping import Part, take_rows
 from .verify_formulas import Formulas, formulas
 
 Array = NDArray[np.float64]
