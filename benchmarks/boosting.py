@@ -47,7 +47,7 @@ class Fitted(NamedTuple):
 
 def signal(X: Any, rng: np.random.Generator) -> Any:
     """Return a function of some columns with steps, waves and interactions."""
-    f = X[:, 0] + (X[:, 1] + 0.5) * X[:, 2] + np.sin(2 * X[:, 3]) + 0.5 * X[:, 4] ** 2 - 0.5
+    f = X[:, 0] + X[:, 1] * X[:, 2] + np.sin(2 * X[:, 3]) + 0.5 * X[:, 4] ** 2 - 0.5
     return f + (X[:, 5] > 0) * X[:, 6] + 0.3 * X[:, 7:12].sum(axis=1)
 
 
