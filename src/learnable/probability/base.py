@@ -317,6 +317,19 @@ class ExponentialFamily(Distribution):
         return np.maximum(change - self.log_partition + other.log_partition, 0.0)
 
 
+class LinearFamily(ExponentialFamily):
+    """An exponential family of numbers whose statistic is the number itself."""
+
+    @property
+    def mean_statistic(self) -> Array:
+        """The mean of t(x) = x, along a last axis of length 1."""
+        return np.asarray(self.mean)[..., None]
+
+    def sufficient_statistic(self, x: ArrayLike) -> Array:
+        """Return t(x) = x, along a new last axis of length 1."""
+        return np.asarray(x, dtype=np.float64)[..., None]
+
+
 def require(owner: object, name: str, values: Array, holds: NDArray[np.bool_], rule: str) -> None:
     """Raise a ParameterError about the first of `values` for which the rule does not hold."""
     if not np.all(holds):

@@ -15,15 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.jit import lean_kernel
-from ._random import mix
+from ._nodes import is_enough
+from ._random import child_seed
 from ._random_cuts import count_classes, search_node
 from ._sorting import Int
 from ._sweeps import mass
 
 Array = NDArray[np.float64]
-
-_LEFT = np.uint64(0x632BE59BD9B4E019)  # of `_random.child_seeds`
-_EPSILON = 2.220446049250313e-16
 
 
 @lean_kernel
@@ -58,7 +56,7 @@ def grow_tree(
                 outer_begin, outer_end, in_outer = begin, end, True
             columns = inner.values if in_inner else outer.values if in_outer else table.columns
             column, threshold, score, left, line = search_node(columns, index, y, weight, seed, totals, rule, scratch)
-            if column >= 0 and not _is_enough(score, totals, nodes.impurity[count], rule):
+            if column >= 0 and not is_enough(_gain(score, totals, nodes.impurity[count], rule), rule):
                 column, threshold = np.int64(-1), 0.0
         nodes.feature[count], nodes.threshold[count] = column, threshold
         nodes.right[count] = -1
@@ -69,7 +67,7 @@ def grow_tree(
             for side in range(1, -1, -1):  # the left one is taken next
                 stack.begin[size], stack.end[size] = middle if side else begin, end if side else middle
                 stack.depth[size], stack.parent[size] = depth + 1, count if side else -1
-                stack.seed[size] = mix(seed * np.uint64(2) + np.uint64(side) + _LEFT)
+                stack.seed[size] = child_seed(seed, side)
                 size += 1
         else:
             for i in range(n):
@@ -139,17 +137,12 @@ def _describe_numbers(y: Array, weight: Array, totals: Array, nodes: Any, node: 
 
 
 @lean_kernel
-def _is_enough(score: float, totals: Array, impurity: float, rule: Any) -> bool:
-    """Tell whether a split lowers the impurity as much as the rule wants; see `grower`."""
+def _gain(score: float, totals: Array, impurity: float, rule: Any) -> float:
+    """Return by how much a split lowers the weighted impurity; see `_subtrees.gain_of`."""
     w = totals[totals.size - 1]
     if rule.pairs:
-        gain = (score - totals[0] * totals[0] / w) * (2.0 if rule.n_classes == 2 else 1.0)
-    else:
-        gain = score - w * (1.0 - impurity) if rule.gini else score + w * impurity
-    gain *= rule.scale
-    if gain < rule.min_gain:
-        return False
-    return gain / rule.whole + _EPSILON * max(1.0, rule.scale) >= rule.min_decrease
+        return (score - totals[0] * totals[0] / w) * (2.0 if rule.n_classes == 2 else 1.0)
+    return score - w * (1.0 - impurity) if rule.gini else score + w * impurity
 
 
 @lean_kernel
