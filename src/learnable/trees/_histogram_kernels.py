@@ -263,18 +263,42 @@ def decode(m: Int, ahead: bool, f: Fields, total: Any, sums: Array, work: Any) -
 def best_packed_cut(
     bins: Any, m: Int, n_cuts: Int, ahead: bool, limits: Limits, f: Fields, total: Any, work: Any
 ) -> tuple[float, Int]:
-    """Do `decode` and `best_cut` in one, on packed sums without monotone constraints: what nearly all time goes to.
+    """Do `decode` and `best_cut` in one, on packed sums without monotone constraints: what nearly all time goes to."""
+    prefix, score = work.prefix, work.score_bits
+    run = np.uint64(bins[m]) if ahead else np.uint64(0)
+    for i in range(n_cuts):
+        run += np.uint64(bins[i])
+        prefix[i] = run
+    score_packed(n_cuts, limits, f, total, work)
+    best = np.int64(-1)
+    for i in range(n_cuts):
+        best = max(best, score[i])
+    if best >= 0:
+        for i in range(n_cuts):
+            if score[i] == best:
+                return np.int64(best).view(np.float64) * (f.g_step * f.g_step / f.h_step), i
+    return -np.inf, np.int64(-1)
 
-    Scores are in units of steps and compared by their bits, as integers, which the compiler can do in vectors.
+
+@ieee_kernel
+def score_codes(hist: Any, limits: Limits, f: Fields, total: Any, work: Any) -> None:
+    """Score for each code of a byte the split of its rows from all others, in units of steps."""
+    prefix = work.prefix
+    for i in range(CODES):
+        prefix[i] = np.uint64(hist[i])
+    score_packed(CODES, limits, f, total, work)
+
+
+@ieee_kernel
+def score_packed(n_cuts: Int, limits: Limits, f: Fields, total: Any, work: Any) -> None:
+    """Score the splits that have the packed sums `work.prefix` on one side; −1 where a side has too little.
+
+    Scores are in units of steps and written as their bits: the compiler compares integers in vectors.
     """
     prefix, score = work.prefix, work.score_bits
     g_shift, n_shift = np.uint64(f.h_bits), np.uint64(f.h_bits + f.g_bits)
     one = np.uint64(1)
     half = one << (n_shift - one)
-    run = np.uint64(bins[m]) + half if ahead else half
-    for i in range(n_cuts):
-        run += np.uint64(bins[i])
-        prefix[i] = run
     h_mask, g_mask = (one << g_shift) - one, (one << np.uint64(f.g_bits)) - one
     n_mask = (one << (np.uint64(64) - n_shift)) - one
     all_of = np.uint64(total) + half
@@ -285,7 +309,7 @@ def best_packed_cut(
     lam, least = limits.reg_lambda / f.h_step, limits.min_hessian / f.h_step
     rows, enough = np.float64(limits.min_rows), np.float64(limits.min_rows) * f.h_most
     for i in range(n_cuts):
-        s = prefix[i]
+        s = prefix[i] + half
         h = np.uint64((s & h_mask) | _MAGIC).view(np.float64) - _TWO_52
         g = np.uint64((s >> g_shift & g_mask) | _MAGIC).view(np.float64) - middle
         n_left = np.uint64((s >> n_shift) | _MAGIC).view(np.float64) - _TWO_52
@@ -296,14 +320,6 @@ def best_packed_cut(
         fits = ((n_left >= rows) | (h >= enough)) & ((n_right >= rows) | (k >= enough))
         fits &= (h >= least) & (k >= least) & (a * b > 0.0)
         score[i] = np.float64(value).view(np.int64) if fits else np.int64(-1)
-    best = np.int64(-1)
-    for i in range(n_cuts):
-        best = max(best, score[i])
-    if best >= 0:
-        for i in range(n_cuts):
-            if score[i] == best:
-                return np.int64(best).view(np.float64) * (f.g_step * f.g_step / f.h_step), i
-    return -np.inf, np.int64(-1)
 
 
 @ieee_kernel

@@ -31,6 +31,7 @@ from ._histogram_kernels import (
     load_bins,
     order_bins,
     quantise,
+    score_codes,
     whole,
 )
 from ._leafwise_arrays import Fields, Limits, Space, Table, Task, Work
@@ -271,27 +272,41 @@ def search(
     if not f.exact:
         total = whole(hist[:CODES], f, sums)
     found[SUMS], found[SUMS + 1], found[SUMS + 2] = 1.0, sums[0], sums[1]
+    packed = not f.exact and not limits.monotone
     for s in range(s_from, s_to):
         own = hist[(s - s_from) * size : (s - s_from + 1) * size]
-        for q in range(table.stored_start[s], table.stored_start[s + 1]):
+        begin, end = table.stored_start[s], table.stored_start[s + 1]
+        if packed and end - begin > 1:
+            search_indicators(own, begin, end, mask, total, table, limits, f, work, found)
+        for q in range(begin, end):
             j = table.by_stored[q]
-            if mask[j] and not (table.default[j] >= 0 and too_few(own, j, table, limits, f)):
+            if mask[j] and not (packed and is_indicator(j, table)):
                 search_column(own, j, total, table, limits, node, f, work, found, words)
 
 
 @ieee_kernel
-def too_few(hist: Any, j: Int, table: Table, limits: Limits, f: Fields) -> bool:
-    """Tell whether a column of zeros and one other value, as one-hot tables have many, has too few others here."""
-    if table.n_bins[j] != 2 or table.has_missing[j]:
-        return False
-    first = table.first[j]
-    if f.exact:
-        return hist.view(np.float64)[3 * first + 2] < limits.min_rows
-    s = np.uint64(hist[first])
-    shift = np.uint64(f.h_bits + f.g_bits)
-    count = np.float64(np.int64((s + (np.uint64(1) << (shift - np.uint64(1)))) >> shift))
-    h = np.float64(np.int64(s & ((np.uint64(1) << np.uint64(f.h_bits)) - np.uint64(1))))
-    return max(count, h / f.h_most) < limits.min_rows
+def is_indicator(j: Int, table: Table) -> bool:
+    """Tell whether a column shares its byte and has one value besides zero, as one-hot tables have many."""
+    return table.default[j] >= 0 and table.n_bins[j] == 2 and not table.has_missing[j] and not table.categorical[j]
+
+
+@ieee_kernel
+def search_indicators(
+    hist: Any, begin: Int, end: Int, mask: Any, total: Any, table: Table, limits: Limits, f: Fields, work: Work,
+    found: Any,
+) -> None:  # fmt: skip
+    """Do `search_column` for all indicators of a byte at once: each splits the rows of one code from all others."""
+    score_codes(hist, limits, f, total, work)
+    unit = f.g_step * f.g_step / f.h_step
+    for q in range(begin, end):
+        j = table.by_stored[q]
+        bits = work.score_bits[table.first[j]]
+        if bits < 0 or not mask[j] or not is_indicator(j, table):
+            continue
+        score = np.int64(bits).view(np.float64) * unit
+        if score > found[SCORE] or (score == found[SCORE] and j < found[COLUMN]):
+            found[SCORE], found[COLUMN], found[CUT] = score, j, 0
+            found[MISSING_LEFT], found[HAS_MISSING] = 0.0, 0.0
 
 
 @ieee_kernel

@@ -6,7 +6,8 @@ of at most 16 columns (histograms read all columns of few rows) and column by co
 
 - A number has at most 255 bins of about equal weight, one for each value where there are few; x is in bin b when
   edge[b−1] < x <= edge[b]. Missing values have the code after the last bin.
-- A category has a bin of its own; if there are more than 255 levels, the 254 most frequent do and the rest share one.
+- A level of a category has a bin of its own; where there are more levels than bins, rare ones that are alike share
+  (`levels`).
 - Columns of a sparse table that are never non-zero in the same row share a byte ("exclusive feature bundling", Ke et
   al., LightGBM, NIPS 2017): code 0 says that all are zero, and each has codes for its other bins.
 
@@ -31,9 +32,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..core.errors import DataError, ParameterError
+from ..core.errors import ParameterError
 from ._bin_kernels import bin_rows, bundle, code_entries, transpose
-from .columns import MOST_CATEGORIES, SAMPLE_ROWS, _midpoints
+from .columns import SAMPLE_ROWS, _midpoints
+from .levels import level_bins
 
 Array = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
@@ -121,6 +123,7 @@ class Bins:
         max_bins: int = MOST_BINS,
         categorical: NDArray[np.bool_] | None = None,
         weight: Array | None = None,
+        target: NDArray[Any] | None = None,
         seed: int = 0,
         n_threads: int = 1,
         owner: str = "Bins",
@@ -137,6 +140,8 @@ class Bins:
             Columns whose values are codes of categories: whole numbers from 0 to 65535.
         weight : (n,) float64 or None
             Bins have about equal weight.
+        target : (n,) numbers, class codes, or None
+            Rare levels of a category that have too many are grouped by it; see `levels.level_bins`.
         seed : int
             Of the sample.
         n_threads : int
@@ -159,7 +164,8 @@ class Bins:
             values, weights = _of_column(used, j, w, sparse)
             if is_category[j]:
                 whole, _ = _of_column(X, j, None, sparse)
-                return _levels(whole, max_bins, f"{owner}: column {j}")
+                alike = None if sparse else target  # zeros that are not stored have no rows
+                return _Column(np.zeros(0), level_bins(whole, alike, max_bins, f"{owner}: column {j}"))
             return _Column(_edges(values, weights, max_bins), _NO_LEVELS)
 
         found = _map(one, d, n_threads)
@@ -287,13 +293,21 @@ class BinnedTable:
         max_bins: int = MOST_BINS,
         categorical: NDArray[np.bool_] | None = None,
         weight: Array | None = None,
+        target: NDArray[Any] | None = None,
         seed: int = 0,
         n_threads: int = 1,
         owner: str = "BinnedTable",
     ) -> BinnedTable:
         """Find the bins of X and encode it; the parameters are those of `Bins.fit`."""
         bins = Bins.fit(
-            X, max_bins=max_bins, categorical=categorical, weight=weight, seed=seed, n_threads=n_threads, owner=owner
+            X,
+            max_bins=max_bins,
+            categorical=categorical,
+            weight=weight,
+            target=target,
+            seed=seed,
+            n_threads=n_threads,
+            owner=owner,
         )
         return bins.encode(X, n_threads=n_threads)
 
@@ -350,27 +364,6 @@ def _edges(values: NDArray[Any], weight: Array | None, max_bins: int) -> Array:
     above = np.cumsum(new)[at] - 1  # numbers of the distinct values that begin the bins
     above = np.unique(above[above > 0])
     return _midpoints(distinct[above - 1], distinct[above])
-
-
-def _levels(values: NDArray[Any], max_bins: int, who: str) -> _Column:
-    """Return the bin of each level of a category: the most frequent ones have one each, the others share the last."""
-    x = np.asarray(values, np.float64)
-    known = x[~np.isnan(x)]
-    if known.size and (known.min() < 0 or known.max() >= MOST_CATEGORIES or (known != np.trunc(known)).any()):
-        raise DataError(
-            f"{who} is categorical, so its values must be codes 0, 1, … {MOST_CATEGORIES - 1}; got values from "
-            f"{known.min():g} to {known.max():g}. Encode it, for example with sklearn.preprocessing.OrdinalEncoder."
-        )
-    counts = np.bincount(known.astype(np.int64))
-    levels = np.full(len(counts), -1, np.int16)
-    seen = np.flatnonzero(counts)
-    if len(seen) <= max_bins:
-        levels[seen] = np.arange(len(seen))
-    else:
-        frequent = np.sort(seen[np.argsort(-counts[seen], kind="stable")[: max_bins - 1]])
-        levels[seen] = max_bins - 1
-        levels[frequent] = np.arange(max_bins - 1)
-    return _Column(np.zeros(0), levels)
 
 
 def _bundled(bins: Bins, X: Any) -> Bins:

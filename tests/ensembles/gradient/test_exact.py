@@ -19,8 +19,13 @@ def test_squared_loss_gives_scikit_learns_numbers(settings):
     theirs = other.GradientBoostingRegressor(n_estimators=25, random_state=0, **settings).fit(X, Y)
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-9)
     np.testing.assert_allclose(ours.train_score_, theirs.train_score_, rtol=1e-9)
-    # Columns that divide a node in the same way share the credit as each library breaks ties.
-    np.testing.assert_allclose(ours.feature_importances_, theirs.feature_importances_, atol=2e-3)
+
+
+def test_importances_are_scikit_learns_where_no_two_splits_are_as_good():
+    """In small nodes columns often divide the rows in the same way, and each library breaks such ties as it likes."""
+    ours = GradientBoostingRegressor(n_estimators=25, max_depth=2, min_samples_leaf=20).fit(X, Y)
+    theirs = other.GradientBoostingRegressor(n_estimators=25, max_depth=2, min_samples_leaf=20).fit(X, Y)
+    np.testing.assert_allclose(ours.feature_importances_, theirs.feature_importances_, atol=1e-9)
 
 
 @pytest.mark.parametrize("loss", ["log_loss", "exponential"])

@@ -178,6 +178,7 @@ class HistBoosting(GradientBoosting):
             max_bins=self.max_bins,
             categorical=self.is_categorical_,
             weight=part.w,
+            target=part.y,
             seed=self.seed_ % 2**32,
             n_threads=n_threads,
             owner=type(self).__name__,

@@ -284,7 +284,9 @@ class _Columns:
         self.bins: Bins | None = None
         if getattr(model, "max_bins", None) is not None:
             seed = model.seed_ % 2**32
-            self.bins = Bins.fit(part.X, max_bins=model.max_bins, categorical=mask, weight=part.w, seed=seed)
+            self.bins = Bins.fit(
+                part.X, max_bins=model.max_bins, categorical=mask, weight=part.w, target=part.y, seed=seed
+            )
         self._kept: dict[int, tuple[Ids, int]] = {}
 
     def values(self, j: int, rows: Ids) -> Array:
