@@ -37,13 +37,13 @@ def level_bins(values: NDArray[Any], target: NDArray[Any] | None, max_bins: int,
     """
     x = np.asarray(values, np.float64)
     known = ~np.isnan(x)
-    code = x[known]
-    if code.size and (code.min() < 0 or code.max() >= MOST_CATEGORIES or (code != np.trunc(code)).any()):
+    given = x[known]
+    if given.size and (given.min() < 0 or given.max() >= MOST_CATEGORIES or (given != np.trunc(given)).any()):
         raise DataError(
             f"{who} is categorical, so its values must be codes 0, 1, … {MOST_CATEGORIES - 1}; got values from "
-            f"{code.min():g} to {code.max():g}. Encode it, for example with sklearn.preprocessing.OrdinalEncoder."
+            f"{given.min():g} to {given.max():g}. Encode it, for example with sklearn.preprocessing.OrdinalEncoder."
         )
-    code = code.astype(np.int64)
+    code = given.astype(np.int64)
     counts = np.bincount(code)
     bins = np.full(len(counts), -1, np.int16)
     seen = np.flatnonzero(counts)
