@@ -3,12 +3,14 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-full lint docs bench clean
+.PHONY: demo test test-full lint kernels docs bench clean
 
 demo: $(VENV)/.installed-cli
 	$(BIN)/learnable compare
 
-test: $(VENV)/.installed-test lint
+# Types are checked while the kernels compile, which takes as long and would else be done by every process of the tests.
+test: $(VENV)/.installed-test
+	$(MAKE) -j2 lint kernels
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not long" -q
 
 test-full: $(VENV)/.installed-test lint
@@ -19,6 +21,9 @@ lint: $(VENV)/.installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+kernels: $(VENV)/.installed-test
+	$(BIN)/learnable warmup > /dev/null
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/mkdocs build --strict

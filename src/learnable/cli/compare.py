@@ -85,7 +85,7 @@ def compare(
 
     clock, arguments = Clock(seconds or None, options.started), options.arguments
     with muted():
-        server = Server()
+        server = Server(model or None)
     with hard_limit(clock):
         from .display import console, display_for
 

@@ -133,7 +133,8 @@ def compare(
     given = {"seconds": seconds, "folds": folds, "seed": seed, "memory": memory}
     check_parameters("compare", given, _RULES)
     clock = clock or Clock(seconds)
-    server = server or Server()
+    models = None if models is None else [models] if isinstance(models, str) else list(models)
+    server = server or Server(models)
     problem = read_problem(
         "compare", data, target, groups=groups, time=time, task=task, drop=drop, keep=keep, source=source
     )

@@ -16,11 +16,12 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing import connection as pipes
 from typing import Any, Final, Literal
 
+from .preload import NAMES, registered_among
 from .worker import serve, stand_by
 
 _PRELOAD: Final = ("learnable.evaluation.comparison.preload",)
@@ -55,15 +56,22 @@ class Outcome:
 class Server:
     """Starts jobs; the clean process behind it comes up in the background.
 
+    There is one such process, started by the first server; models of later ones are loaded by their own jobs.
+
+    Parameters
+    ----------
+    models : iterable, optional
+        What will be compared; our models among them are loaded beforehand. Default: all that a comparison has.
+
     Examples
     --------
     >>> from learnable.evaluation.comparison.race import Server
-    >>> server = Server()
+    >>> server = Server(["Ridge"])
     >>> server.wait_until_ready(timeout=60)
     True
     """
 
-    def __init__(self) -> None:
+    def __init__(self, models: Iterable[Any] | None = None) -> None:
         self._context: Any = multiprocessing.get_context(_METHOD)
         self._ready = threading.Event()
         asked = threading.Event()
@@ -72,7 +80,11 @@ class Server:
                 from multiprocessing import forkserver
 
                 self._context.set_forkserver_preload(list(_PRELOAD))
-                forkserver.ensure_running()
+                os.environ[NAMES] = " ".join(registered_among(models))
+                try:
+                    forkserver.ensure_running()
+                finally:
+                    del os.environ[NAMES]
             threading.Thread(target=self._knock, args=(asked,), daemon=True).start()
             asked.wait(10)
 

@@ -11,6 +11,7 @@ from ...core.certificate import Certificate
 from .candidates import Candidate
 from .measures import measure_all, predict_rows
 from .record import plain
+from .warm import make_ready
 from .workspace import Report, read_split
 
 #: The share of a fold's time that a model with `max_seconds` may spend; the rest is for predictions and measures.
@@ -32,6 +33,7 @@ def score_candidate(
     Reports one message for each split: its measures on test and training rows, its times, its certificate.
     """
     warnings.simplefilter("ignore")
+    make_ready(candidate.model)
     end = None if seconds is None else time.monotonic() + seconds
     for done, split in enumerate(splits):
         data = read_split(Path(folder), split)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,18 +22,22 @@ class Warmed(NamedTuple):
     failure: str | None  #: what it raised on a few rows; its kernels may not be ready then
 
 
-def warm_models(*, sparse: bool = True, single: bool = True) -> Iterator[Warmed]:
-    """Fit each registered model of data to a few rows of float64 and, on demand, float32 and sparse numbers.
+#: Models whose kernels this process has loaded.
+READY: set[str] = set()
+
+
+def warm_models(names: Iterable[str] | None = None, *, sparse: bool = True, single: bool = True) -> Iterator[Warmed]:
+    """Fit registered models of data (default: all) to a few rows of float64 and, on demand, float32 and sparse numbers.
 
     Examples
     --------
     >>> from learnable.evaluation.comparison.warm import warm_models
-    >>> [warmed.name for warmed in warm_models(sparse=False, single=False)][:2]
-    ['LinearRegression', 'Ridge']
+    >>> [warmed.name for warmed in warm_models(["Ridge"], sparse=False, single=False)]
+    ['Ridge']
     """
-    for name in estimator_names():
+    for name in estimator_names() if names is None else names:
         traits = REGISTRY[name].traits
-        if traits is None or not REGISTRY[name].variants:
+        if traits is None:
             continue
         began, failure = time.perf_counter(), None
         try:
@@ -46,7 +50,15 @@ def warm_models(*, sparse: bool = True, single: bool = True) -> Iterator[Warmed]
                             _fit_and_predict(model, X, task)
         except Exception as error:
             failure = f"{type(error).__name__}: {error}"
+        READY.add(name)
         yield Warmed(name, time.perf_counter() - began, failure)
+
+
+def make_ready(name: str) -> None:
+    """Load the kernels of a model, if it is ours and they are not there yet."""
+    if name in REGISTRY and name not in READY:
+        for _ in warm_models([name], sparse=False, single=False):
+            pass
 
 
 def _tables(sparse: bool, single: bool) -> list[Any]:
@@ -64,5 +76,10 @@ def _fit_and_predict(model: Any, X: Any, task: str) -> None:
     n_classes = {"regression": 0, "binary": 2, "multiclass": 3}[task]
     rows = np.arange(X.shape[0])
     y = rows % n_classes if n_classes else 1.0 + rows % 5  # counts, which are positive too, suit every model
+    tags = get_tags(model)
+    if tags.input_tags.positive_only:  # counts, or codes of categories
+        X = abs(X).floor() if sp.issparse(X) else np.floor(np.abs(X))
+    if not tags.target_tags.single_output:
+        y = np.column_stack([y, -y])
     model.fit(X, y)
     (model.predict_proba if n_classes and hasattr(model, "predict_proba") else model.predict)(X)
