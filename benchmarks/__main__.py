@@ -1,4 +1,4 @@
-"""`python -m benchmarks [row ...] [--quick] [--repeats N] [--json FILE] [--markdown FILE] [--save]`."""
+"""`python -m benchmarks [row or family ...] [--quick] [--repeats N] [--json FILE] [--markdown FILE] [--save]`."""
 
 from __future__ import annotations
 
@@ -16,24 +16,28 @@ RESULTS = Path(__file__).parent / "results"
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks", description="Measure learnable against its peers.")
-    parser.add_argument("rows", nargs="*", metavar="row", help=f"all without any: {', '.join(ROWS)}")
+    known = f"all without any: {', '.join(FAMILIES)}; or {', '.join(ROWS)}"
+    parser.add_argument("rows", nargs="*", metavar="row", help=known)
     parser.add_argument("--quick", action="store_true", help="about fifty times smaller, without targets")
     parser.add_argument("--repeats", type=int, default=5, metavar="N", help="timed calls of each (default 5)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything that was measured")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables")
     parser.add_argument("--save", action="store_true", help="write benchmarks/results/<family>.json and .md")
     options = parser.parse_args(arguments)
-    unknown = set(options.rows) - set(ROWS)
+    unknown = set(options.rows) - set(ROWS) - set(FAMILIES)
     if unknown:
-        parser.error(f"there is no row {', '.join(sorted(unknown))}; the rows are {', '.join(ROWS)}")
+        parser.error(f"there is no row {', '.join(sorted(unknown))}; {known}")
+    names = [row.name for given in options.rows for row in FAMILIES.get(given, [ROWS[given]] if given in ROWS else [])]
+    names = list(dict.fromkeys(names)) or list(ROWS)
+    whole = {family: rows for family, rows in FAMILIES.items() if {row.name for row in rows} <= set(names)}
     if options.repeats < 1:
         parser.error("--repeats must be at least 1")
-    if options.save and (options.quick or options.rows):
-        parser.error("--save is for a full run: leave out --quick and the row names")
+    if options.save and (options.quick or {row.name for rows in whole.values() for row in rows} != set(names)):
+        parser.error("--save is for whole families in full: leave out --quick, and name families instead of rows")
 
     warnings.simplefilter("ignore")  # who stops early is found out by the objective
     results = []
-    for name in options.rows or ROWS:
+    for name in names:
         print(f"{name}: {ROWS[name].job}", flush=True)
         results.append(measure(ROWS[name], quick=options.quick, repeats=options.repeats))
     where = environment()
@@ -49,9 +53,9 @@ def main(arguments: list[str] | None = None) -> int:
     if options.markdown:
         write(options.markdown, results, as_json=False)
     if options.save:
-        for family, rows in FAMILIES.items():
-            names = {row.name for row in rows}
-            chosen = [result for result in results if result.row in names]
+        for family, rows in whole.items():
+            members = {row.name for row in rows}
+            chosen = [result for result in results if result.row in members]
             write(RESULTS / f"{family}.json", chosen, as_json=True)
             write(RESULTS / f"{family}.md", chosen, as_json=False)
     return 0 if all(result.passed for result in results) else 1

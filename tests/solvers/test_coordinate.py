@@ -104,7 +104,7 @@ def test_progress_can_stop_it():
         tol=0.0,
         progress=lambda i, v: bool(seen.append(i)) or True,
     )
-    assert seen == [5] and found.n_iter == 5
+    assert seen == [found.n_iter] and found.n_iter == 50  # as many as run before the first look
 
 
 def test_bad_arguments_are_refused():
@@ -114,3 +114,25 @@ def test_bad_arguments_are_refused():
         coordinate_descent(np.eye(2), np.ones(2), 1.0, -1.0)
     with pytest.raises(ParameterError, match="one column"):
         coordinate_descent(np.eye(2), np.ones((2, 2)), 1.0, 1.0, positive=True)
+
+
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("l2", [0.0, 0.5])
+@pytest.mark.parametrize("goal", [1e-2, 1e-8])
+def test_first_epochs_stop_where_the_gap_says(positive, l2, goal):
+    """The gap inside the kernel is that of `duality_gap` without a ridge: one epoch fewer does not reach the goal."""
+    rng = np.random.default_rng(11)
+    A = rng.standard_normal((30, 8))
+    b = A @ rng.uniform(0.5, 2.0, 8) + rng.standard_normal(30)
+    G, c, square = A.T @ A, (A.T @ b)[:, None], float(b @ b)
+    penalty = Penalty(np.full(8, 0.05 * np.abs(c).max()), np.full(8, l2), positive)
+
+    def reached(max_epochs):
+        model = GramQuadratic(G, c, square)
+        n = model.first_epochs(penalty, goal, 1e-8 * square / 2, max_epochs)
+        gap = duality_gap(model.W, model.gradient(), model.residual_square(), penalty)
+        return n, gap.relative(square / 2)
+
+    n, value = reached(50)
+    assert 0 < n < 50 and value <= goal
+    assert l2 > 0 or reached(n - 1)[1] > goal

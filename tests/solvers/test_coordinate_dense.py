@@ -104,3 +104,39 @@ def test_columns_follow_a_gram_matrix_when_they_become_too_many():
         np.testing.assert_allclose(model.gradient(), A[:, :k].T @ (b - A[:, :k] @ W[:k]), atol=1e-9)
     assert isinstance(model, ColumnQuadratic)
     np.testing.assert_allclose(model.norm, (A * A).sum(axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("weight", [None, RNG.integers(0, 3, 60).astype(float)])
+def test_many_looks_screen_in_single_precision_and_measure_in_double(order, weight):
+    """What is clearly below the level has about half the digits; what is not has all of them."""
+    T = np.array(RNG.standard_normal((60, 200)) + 5 * RNG.standard_normal(200), order=order)
+    y = RNG.standard_normal((60, 1))
+    exact, many = (DenseDesign(T, y, weight, n_looks=looks) for looks in (1, 100))
+    assert exact.single is None and many.single is not None
+    columns, W = np.array([7, 3]), np.array([[0.1], [-0.2]])
+    expected, square = exact.residual(exact.model(columns, W, None), columns)
+    level = np.full(200, np.quantile(np.abs(expected), 0.8))
+    found, same = many.residual(many.model(columns, W, None), columns, level)
+    assert same == square
+    exactly = (np.abs(expected) >= level[0] * (1 - 1e-9))[:, 0]
+    exactly[columns] = True
+    np.testing.assert_allclose(found[exactly], expected[exactly], rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert (np.abs(found[~exactly]) < level[0]).all()
+    np.testing.assert_array_equal(many.residual(many.model(columns, W, None), columns)[0], expected)
+
+
+def test_a_path_with_many_looks_is_the_path_with_one():
+    T = RNG.standard_normal((50, 120)) @ RNG.standard_normal((120, 120)) * 10.0 ** RNG.uniform(-6, 6, 120)
+    y = RNG.standard_normal((50, 1))
+    gaps = []
+    for looks in (1, 100):
+        design = DenseDesign(T, y, None, n_looks=looks)
+        solver = WorkingSet(design)
+        for share in np.geomspace(0.9, 0.01, 30):
+            level = np.full(120, share * np.abs(design.cross).max())
+            fit = solver.solve(Penalty(level, np.zeros(120)))
+            assert fit.converged
+            gaps.append(fit.gap.primal)
+    np.testing.assert_allclose(gaps[:30], gaps[30:], rtol=1e-6)

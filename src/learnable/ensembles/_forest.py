@@ -26,6 +26,7 @@ from ..trees.columns import Columns
 from ..trees.criteria import Target
 from ..trees.grower import Grown, GrowthRule, grow
 from ..trees.layout import Trees, concatenate
+from ..trees.random_grower import Values, read_table
 from ..trees.settings import TREE_PARAMETERS, categorical_mask, growth_rule
 from ..trees.tree_model import TOLERANCE
 from ._crew import run_crew
@@ -39,7 +40,7 @@ Array = NDArray[np.float64]
 class Plan(NamedTuple):
     """All that a tree depends on besides its number."""
 
-    columns: Columns
+    columns: Columns | Values
     target: Target
     rule: GrowthRule
     draw: Draw | None  #: None: every tree has all rows
@@ -135,14 +136,17 @@ class Forest(Estimator):
         target = self._target(table)
         if not self.bootstrap and weight is not None:
             target = replace(target, weight=weight, unit=False)
-        columns = Columns.build(
+        rule = self._rule(table, weight)
+        columns = read_table(
             table.X,
+            target,
+            rule,
             max_bins=self.max_bins,
             categorical=categorical_mask(self, table.n_columns),
             n_threads=resolve_n_jobs(run.n_jobs),
             owner=owner,
         )
-        return Plan(columns, target, self._rule(table, weight), self._draw(), self._reweigher(table))
+        return Plan(columns, target, rule, self._draw(), self._reweigher(table))
 
     def _grow_one(self, plan: Plan, number: int, run: Run) -> tuple[Trees, NDArray[np.int32] | None]:
         rows, target = None, plan.target

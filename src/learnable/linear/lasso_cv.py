@@ -206,11 +206,11 @@ class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
         """Return the mean squared error on `test` for every α, fitted to `train`."""
         weight = table.weight
         part = Part(table.X[train], table.y[train], None if weight is None else weight[train])
-        design: Any = design_of(Blocks([part]), intercept=self.fit_intercept, n_jobs=1)
+        design: Any = design_of(Blocks([part]), intercept=self.fit_intercept, n_jobs=1, n_looks=len(alphas))
         tol = max(_FOLD * self.tol, min(self.tol, _FINEST))
         fits = follow_path(
             design, alphas, l1_ratio, positive=self.positive, tol=tol, max_iter=self.max_iter,
-            progress=lambda iteration, value: run.out_of_time,
+            progress=lambda iteration, value: run.out_of_time, exact=False,
         )  # fmt: skip
         W = np.column_stack([fit.W[:, 0] for fit in fits])
         residual = table.y[test][:, None] - (table.X[test] @ W + (design.y_mean - design.x_mean @ W))

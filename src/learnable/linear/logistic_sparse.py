@@ -34,6 +34,7 @@ from .logistic_columns import BinaryModel, Columns, Penalties, SoftmaxModel, col
 Array = NDArray[np.float64]
 
 _FIRST, _FIRST_SHARE = 50, 50  # columns of the first working set, at least, and as a share of all
+_FEW = 10  # dense columns that may always enter
 _GROWTH = 2  # times the working set that may enter at once
 _MOST_THINNED = 1500  # coefficients for which a problem with few of the rows gives the start
 _THIN = 16  # rows a coefficient of a thinned problem
@@ -79,9 +80,9 @@ class Composite:
         return Composite(inner, self.C, self.l1, self.l2)
 
     def thinned(self, stride: int) -> Composite | None:
-        """Return the problem on every `stride`-th row."""
+        """Return the problem on every `stride`-th row, penalised in proportion to the noise of its slopes."""
         inner = self.likelihood.thinned(stride)
-        return None if inner is None else Composite(inner, self.C, self.l1, self.l2)
+        return None if inner is None else Composite(inner, self.C, self.l1 * float(np.sqrt(stride)), self.l2)
 
 
 def _take(X: Any, columns: NDArray[np.intp]) -> Any:
@@ -142,7 +143,7 @@ class _Rounds:
             if value <= tol or self.n_iter >= self.max_iter or self.stopped or idle > 1:
                 break
             columns = _grown(composite, self.theta, self.at, self.columns)
-            same = len(columns) == len(self.columns)
+            same = np.array_equal(columns, self.columns)
             if not same:
                 self.columns, self.working = columns, None
             # The working problem need not be solved far beyond what the columns outside allow.
@@ -214,12 +215,17 @@ def _grown(composite: Composite, theta: Array, at: Evaluation, columns: NDArray[
     steepness = np.abs(composite.C * slopes + composite.l2 * theta[:, 1:]).max(axis=0)
     d = len(steepness)
     inside = np.asarray(theta[:, 1:].any(axis=0))
-    inside[columns] = True
+    by_hessian = not composite.likelihood.sparse and inside.any()
+    if not by_hessian:
+        inside[columns] = True
     steepness[inside] = -np.inf
     present = int(np.count_nonzero(inside))
     wrong = int(np.count_nonzero(steepness > composite.l1))
-    first = max(_FIRST, d // _FIRST_SHARE)
-    number = min(d - present, max(first - present, min(wrong, max(first, _GROWTH * present))))
+    if by_hessian:  # which costs the square of the set: what became zero leaves it
+        number = min(d - present, max(_FEW, min(wrong, present)))
+    else:
+        first = max(_FIRST, d // _FIRST_SHARE)
+        number = min(d - present, max(first - present, min(wrong, max(first, _GROWTH * present))))
     if number > 0:
         inside[np.argpartition(-steepness, number - 1)[:number]] = True
     return np.flatnonzero(inside)

@@ -112,7 +112,8 @@ def enet_path(
         raise type(error)(str(error).replace("ElasticNet:", "enet_path:", 1)) from error
     if positive and table.y_shape:
         raise ParameterError("enet_path: positive needs a single target; got several.")
-    design = design_of(table.blocks, intercept=fit_intercept, n_jobs=n_jobs)
+    n_looks = len(alphas) if np.ndim(alphas) else int(alphas)
+    design = design_of(table.blocks, intercept=fit_intercept, n_jobs=n_jobs, n_looks=n_looks)
     grid = alpha_grid("enet_path", design, l1_ratio, eps, alphas, positive)
     start = None if coef_init is None else np.atleast_2d(np.asarray(coef_init, dtype=np.float64)).T
     if start is not None and start.shape != design.shape:
@@ -179,10 +180,13 @@ def follow_path(
     max_iter: int = 1000,
     start: Array | None = None,
     progress: Progress = no_progress,
+    exact: bool = True,
 ) -> list[SparseFit]:
-    """Solve for every α in turn."""
+    """Solve for every α in turn; see `WorkingSet.solve`."""
     solver = WorkingSet(design, start)
     return [
-        solver.solve(penalty_of(design, alpha, l1_ratio, positive), tol=tol, max_iter=max_iter, progress=progress)
+        solver.solve(
+            penalty_of(design, alpha, l1_ratio, positive), tol=tol, max_iter=max_iter, progress=progress, exact=exact
+        )
         for alpha in alphas
     ]

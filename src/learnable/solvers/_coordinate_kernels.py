@@ -53,6 +53,67 @@ def gram_epochs(
 
 
 @kernel
+def row_norm(W: Array, G: Array, shift: float, j: int) -> float:
+    """Return ‖G[j] − shift·W[j]‖."""
+    if W.shape[1] == 1:
+        return np.float64(abs(G[j, 0] - shift * W[j, 0]))
+    total = 0.0
+    for t in range(W.shape[1]):
+        total += (G[j, t] - shift * W[j, t]) ** 2
+    return np.float64(np.sqrt(total))
+
+
+@kernel
+def gap_terms(
+    W: Array, gradient: Array, residual_square: float, l1: Array, l2: Array, positive: bool, size: Array
+) -> tuple[float, float, float]:
+    """OUT size (d,). Return P, P − D and τ of `duality_gap` for W and Aᵀ(b − AW) (d, t)."""
+    d = W.shape[0]
+    fit, total, penalty, most, free = residual_square, residual_square, 0.0, np.inf, 0.0
+    ridged = d > 0
+    for j in range(d):
+        norm, along = row_norm(W, W, 0.0, j), 0.0
+        for t in range(W.shape[1]):
+            along += W[j, t] * gradient[j, t]
+        fit += along
+        total += l2[j] * norm * norm
+        penalty += l1[j] * norm
+        size[j] = gradient[j, 0] - l2[j] * W[j, 0] if positive else row_norm(W, gradient, l2[j], j)
+        if size[j] > 0.0:
+            most = min(most, l1[j] / size[j])
+        ridged = ridged and l2[j] > 0.0
+        if ridged:  # the dual without a constraint
+            raw = gradient[j, 0] if positive else row_norm(W, gradient, 0.0, j)
+            excess = max(raw - l1[j], 0.0)
+            free += max(excess * excess / (2.0 * l2[j]) + l1[j] * norm + 0.5 * l2[j] * norm * norm - along, 0.0)
+    tau = min(max(fit / total, 0.0), most) if total > 0.0 else 0.0
+    gap = 0.5 * (1.0 - tau) * (1.0 - tau) * total
+    for j in range(d):
+        norm, along = row_norm(W, W, 0.0, j), 0.0
+        for t in range(W.shape[1]):
+            along += W[j, t] * gradient[j, t]
+        gap += max(l1[j] * norm - tau * (along - l2[j] * norm * norm), 0.0)
+    return 0.5 * total + penalty, min(gap, free) if ridged else gap, tau
+
+
+@kernel
+def gram_descent(
+    G: Array, C: Array, square: float, l1: Array, l2: Array, positive: bool, W: Array, g: Array, size: Array,
+    goal: float, floor: float, n_epochs: int,
+) -> int:  # fmt: skip
+    """IN/OUT W and g (k, 1), size (k,): run epochs until P − D <= goal·max(D, floor), and return how many."""
+    for epoch in range(n_epochs):
+        residual = square
+        for j in range(W.shape[0]):
+            residual -= W[j, 0] * (C[j, 0] + g[j, 0])
+        primal, gap, _ = gap_terms(W, g, max(residual, 0.0), l1, l2, positive, size)
+        if gap <= goal * max(primal - gap, floor):
+            return epoch
+        gram_epochs(G, l1, l2, positive, W.reshape(-1), g.reshape(-1), 1, 0.0)
+    return n_epochs
+
+
+@kernel
 def gram_step(G: Array, step: Array, g: Array) -> None:
     """IN/OUT g (k, t) −= G step, row by row for the rows of step (k, t) that are not zero; G is symmetric."""
     k, t = step.shape
@@ -63,6 +124,15 @@ def gram_step(G: Array, step: Array, g: Array) -> None:
             if s != 0.0:
                 for i in range(k):
                     g[i, c] -= s * row[i]
+
+
+@kernel
+def gather_square(G: Array, rows: Index, out: Array) -> None:
+    """OUT out (m, m) = rows and columns of G."""
+    for a in range(rows.size):
+        row, target = G[rows[a]], out[a]
+        for b in range(rows.size):
+            target[b] = row[rows[b]]
 
 
 @kernel

@@ -29,13 +29,15 @@ from numpy.typing import NDArray
 from ..core.errors import DataError, ParameterError
 from ..core.run import Progress, no_progress
 from ..core.threads import one_thread_blas
-from ._coordinate_kernels import gram_epochs, gram_row_epochs, gram_step
-from .coordinate_steps import extrapolate, row_norms
+from ._coordinate_kernels import gap_terms, gather_square, gram_descent, gram_epochs, gram_row_epochs, gram_step
+from .coordinate_steps import extrapolate
 from .problem import Solution
 
 Array = NDArray[np.float64]
 
 _BATCH = 5  # epochs between two looks at the gap; also the number of differences that are combined
+_FEW_COLUMNS = 512  # for which many epochs take less time than a look from outside
+_LATE = 50  # epochs after which sure steps on the support are worth their price
 _NOISE = 1e-13  # share of P below which a gap that does not fall is rounding
 FLOOR = 1e-8  # share of P₀ below which the optimum is not asked to be known relatively
 
@@ -72,25 +74,9 @@ def duality_gap(W: Array, gradient: Array, residual_square: float, penalty: Pena
 
     P − D is summed from terms that are not negative, so that it keeps its digits far below the rounding of P.
     """
-    l1, l2, positive = penalty
-    norm = np.abs(W[:, 0]) if W.shape[1] == 1 else np.sqrt((W * W).sum(axis=1))
-    along = (W * gradient).sum(axis=1)  # Wⱼ·Aⱼᵀr
-    square = norm * norm
-    reduced = gradient - l2[:, None] * W
-    size = reduced[:, 0] if positive else row_norms(reduced)
-    total = residual_square + float(l2 @ square)
-    primal = 0.5 * total + float(l1 @ norm)
-    fit = residual_square + float(along.sum())  # b·r
-    with np.errstate(divide="ignore", invalid="ignore"):
-        most = float(np.min(np.where(size > 0, l1 / size, np.inf), initial=np.inf))
-    tau = float(np.clip(fit / total, 0.0, most)) if total > 0 else 0.0
-    slack = l1 * norm - tau * (along - l2 * square)
-    gap = 0.5 * (1.0 - tau) ** 2 * total + float(np.maximum(slack, 0.0).sum())
-    if l2.size and l2.min() > 0:
-        raw = gradient[:, 0] if positive else row_norms(gradient)
-        free = np.maximum(raw - l1, 0.0) ** 2 / (2.0 * l2) + l1 * norm + 0.5 * l2 * square - along
-        gap = min(gap, float(np.maximum(free, 0.0).sum()))
-    return Gap(primal, gap, tau, size)
+    size = np.empty(len(W))
+    W, gradient = np.ascontiguousarray(W), np.ascontiguousarray(gradient)
+    return Gap(*gap_terms(W, gradient, float(residual_square), *penalty, size), size)
 
 
 class Quadratic(Protocol):
@@ -138,6 +124,13 @@ class GramQuadratic:
             return gram_epochs(self.G, penalty.l1, penalty.l2, penalty.positive, w, g, n_epochs, floor)
         return gram_row_epochs(self.G, penalty.l1, penalty.l2, self.W, self.g, n_epochs, floor)
 
+    def first_epochs(self, penalty: Penalty, goal: float, floor: float, max_epochs: int) -> int:
+        """Run epochs while they are few and small, until P − D ≤ goal·max(D, floor); return their number."""
+        if self.W.shape[1] > 1 or len(self.W) > _FEW_COLUMNS:
+            return 0
+        size, most = np.empty(len(self.W)), min(_LATE, max_epochs)
+        return gram_descent(self.G, self.C, self.square, *penalty, self.W, self.g, size, goal, floor, most)
+
     def gradient(self) -> Array:
         """Return C − GW."""
         return self.g
@@ -153,7 +146,9 @@ class GramQuadratic:
 
     def curvature(self, rows: NDArray[np.intp]) -> Array | None:
         """Return the rows and columns of G."""
-        return self.G[np.ix_(rows, rows)]
+        out = np.empty((len(rows), len(rows)))
+        gather_square(self.G, rows.astype(np.uint64), out)
+        return out
 
 
 class Descent(NamedTuple):
@@ -188,8 +183,10 @@ def descend(
     progress : callable
         Called as `progress(epochs, relative gap)`; True stops.
     """
-    n_epochs, stuck, best = 0, 0, np.inf
     base = 0.5 * model.square
+    n_epochs, stuck, best = 0, 0, np.inf
+    if start is not None and isinstance(model, GramQuadratic):
+        n_epochs = model.first_epochs(penalty, goal, FLOOR * start, max_epochs)
     while True:
         gap = duality_gap(model.W, model.gradient(), model.residual_square(), penalty)
         value = gap.gap if start is None else gap.relative(start)
@@ -208,7 +205,7 @@ def descend(
         still = largest <= 1e-30 * base or (gap.gap > 0.9 * best and gap.gap <= _NOISE * gap.primal)
         stuck, best = stuck + 1 if still else 0, min(best, gap.gap)
         if len(iterates) == _BATCH + 1:
-            extrapolate(model, penalty, iterates)
+            extrapolate(model, penalty, iterates, late=n_epochs >= _LATE)
 
 
 @one_thread_blas()

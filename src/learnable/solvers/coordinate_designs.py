@@ -49,8 +49,11 @@ class Design(Protocol):
         """Return the quadratic in some columns at W (k, t); `last` is one of the first of these columns, or None."""
         ...
 
-    def residual(self, model: Any, columns: Rows) -> tuple[Array, float]:
-        """Return Aᵀ(b − AW) of all columns (d, t), and ‖b − AW‖²."""
+    def residual(self, model: Any, columns: Rows, level: Array | None = None) -> tuple[Array, float]:
+        """Return Aᵀ(b − AW) of all columns (d, t), and ‖b − AW‖².
+
+        Of columns that are surely below `level` (d,) only about half the digits may be right.
+        """
         ...
 
 
@@ -81,7 +84,7 @@ class MomentDesign:
             G, C = np.where(np.outer(kept, kept), G, 0.0), np.where(kept[:, None], C, 0.0)
         return GramQuadratic(np.ascontiguousarray(G), np.ascontiguousarray(C), self.square, W)
 
-    def residual(self, model: Any, columns: Rows) -> tuple[Array, float]:
+    def residual(self, model: Any, columns: Rows, level: Array | None = None) -> tuple[Array, float]:
         """Return C − GW, and ‖b − AW‖²."""
         return np.asarray(model.gradient()), model.residual_square()
 
@@ -157,7 +160,7 @@ class SparseDesign:
         model.X = X  # type: ignore[attr-defined]
         return model
 
-    def residual(self, model: Any, columns: Rows) -> tuple[Array, float]:
+    def residual(self, model: Any, columns: Rows, level: Array | None = None) -> tuple[Array, float]:
         """Return Aᵀr of all columns, and ‖r‖²."""
         offset = self.x_mean[columns] @ model.W
         root = np.ones(len(self.b)) if self.root is None else self.root

@@ -25,6 +25,7 @@ from ..data.blocks import Blocks
 from .coordinate import FLOOR, Gap, Penalty, Quadratic, descend, duality_gap
 from .coordinate_dense import DenseDesign
 from .coordinate_designs import Design, MomentDesign, SparseDesign
+from .coordinate_steps import extrapolate
 from .moments import centred_moments
 
 Array = NDArray[np.float64]
@@ -36,20 +37,25 @@ _INNER = 0.2  # share of the tolerance to which the working problem is solved in
 _EARLY = 0.05  # share of the gap to which it is solved before that
 _MOST_ROUNDS = 200
 _MOST_MOMENTS = 32  # columns for which one pass for all second moments is cheaper than passes for working sets
+_MANY_LOOKS, _MOST_REPEATED = 20, 512  # the same for so many penalties
 _ROUGH = 0.01  # gap to which a problem with few of the rows is solved
 _CLOSE = 0.8  # share of λ₁ from which its columns are taken over
 
 
-def design_of(blocks: Blocks, *, intercept: bool = True, n_jobs: int | None = None) -> Design:
-    """Return the design that suits the shape: moments of tall tables and of those beyond memory, else the rows."""
+def design_of(blocks: Blocks, *, intercept: bool = True, n_jobs: int | None = None, n_looks: int = 1) -> Design:
+    """Return the design that suits the shape: moments of tall tables and of those beyond memory, else the rows.
+
+    `n_looks` is the number of penalties for which it will be solved.
+    """
     n, d = blocks.n_rows, blocks.n_columns
-    if not blocks.in_memory or (not blocks.sparse and d <= min(n, _MOST_MOMENTS)):
+    few = min(n, _MOST_MOMENTS) if n_looks < _MANY_LOOKS else _MOST_REPEATED
+    if not blocks.in_memory or (not blocks.sparse and d <= few):
         return MomentDesign(centred_moments(blocks, intercept=intercept, n_jobs=n_jobs))
     X, y, weight = blocks.joined()
     if blocks.sparse:
         X = X if blocks.by_columns is None else blocks.by_columns
         return SparseDesign(X, np.asarray(y), weight, intercept=intercept, n_jobs=n_jobs)
-    return DenseDesign(X, np.asarray(y), weight, intercept=intercept, n_jobs=n_jobs)
+    return DenseDesign(X, np.asarray(y), weight, intercept=intercept, n_jobs=n_jobs, n_looks=n_looks)
 
 
 class SparseFit(NamedTuple):
@@ -91,10 +97,21 @@ class WorkingSet:
 
     @one_thread_blas()
     def solve(
-        self, penalty: Penalty, *, tol: float = 1e-6, max_iter: int = 1000, progress: Progress = no_progress
+        self,
+        penalty: Penalty,
+        *,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        progress: Progress = no_progress,
+        exact: bool = True,
     ) -> SparseFit:
-        """Minimise for one penalty, starting where the last one ended."""
+        """Minimise for one penalty, starting where the last one ended.
+
+        Where all columns are in the model, a last Newton step usually ends at the optimum itself; `exact` asks for it.
+        """
         design, base = self.design, 0.5 * self.design.square
+        if design.whole and self.model is not None:
+            return self._solve_whole(self.model, penalty, tol, max_iter, progress, exact)
         norm = np.sqrt(design.norm + penalty.l2)
         alive = design.norm > 0
         strong = self._strong_columns(penalty)
@@ -123,9 +140,21 @@ class WorkingSet:
             )
             n_epochs, stopped = n_epochs + found.n_epochs, found.stopped
             stalled = 0 if len(chosen) or found.n_epochs else stalled + 1
-            self.gradient, self.square = design.residual(self.model, self.columns)
+            self.gradient, self.square = design.residual(self.model, self.columns, penalty.l1)
         self.last_l1 = penalty.l1
         return SparseFit(W, value, n_epochs, value <= tol, gap)
+
+    def _solve_whole(
+        self, model: Quadratic, penalty: Penalty, tol: float, max_iter: int, progress: Progress, exact: bool
+    ) -> SparseFit:
+        base = 0.5 * self.design.square
+        found = descend(model, penalty, goal=_INNER * tol, max_epochs=max_iter, progress=progress, start=base)
+        gap = found.gap
+        if exact and gap.gap > 0:
+            extrapolate(model, penalty, [model.W.copy()] * 3)
+            gap = duality_gap(model.W, model.gradient(), model.residual_square(), penalty)
+        value = gap.relative(base)
+        return SparseFit(self.coefficients(), value, found.n_epochs, value <= tol, gap)
 
     def _add(self, columns: NDArray[np.intp], W: Array | None = None) -> None:
         """Put more columns into the set, with coefficients zero unless given."""

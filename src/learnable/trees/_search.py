@@ -42,24 +42,32 @@ SMALL = 64  # rows up to which a node's own codes are searched
 @lean_kernel
 def search_columns(
     cols: Any, sparse: Any, categories: Any, limits: Any, level: Any, rows: Any, packed: Any, pair: Any, sums: Any,
-    absolute: Any, scratch: Any, first: Int, last: Int, found: Array, sets: NDArray[np.uint32], stop: Any,
+    absolute: Any, scratch: Any, known: Any, first: Int, last: Int, found: Array, sets: NDArray[np.uint32], stop: Any,
 ) -> None:  # fmt: skip
-    """Compare the candidates of columns first … last − 1 in every node: one thread's share of a tree."""
+    """Compare the candidates of columns first … last − 1 in every node: one thread's share of a tree.
+
+    `known` (d,) says which columns are constant in a node above, and learns which are in this one; None with several.
+    """
     for column in range(first, last):
+        if known is not None:  # noqa: SIM102
+            if known[column] != 0:
+                continue
         for node in range(level.begin.size):
             if stop[0] != 0:
                 return
             u = np.float64(mix(level.seed[node] + np.uint64(column)) >> np.uint64(11)) / 9007199254740992.0
-            search_column(
+            varies = search_column(
                 cols, sparse, categories, limits, level, rows, packed, pair, sums, absolute, scratch, node, column, u,
                 found[node], sets[node],
             )  # fmt: skip
+            if known is not None:
+                known[column] = 1 - varies
 
 
 @lean_kernel
 def search_nodes(
     cols: Any, sparse: Any, categories: Any, limits: Any, level: Any, rows: Any, packed: Any, pair: Any, sums: Any,
-    absolute: Any, scratch: Any, first: Int, last: Int, found: Array, sets: NDArray[np.uint32], stop: Any,
+    absolute: Any, scratch: Any, known: Any, first: Int, last: Int, found: Array, sets: NDArray[np.uint32], stop: Any,
 ) -> None:  # fmt: skip
     """Draw columns at nodes first … last − 1, until enough were looked at and one of them was not constant."""
     d = cols.n_codes.size
@@ -75,11 +83,18 @@ def search_nodes(
             order[visited], order[pick] = order[pick], order[visited]
             picks[visited] = pick
             state, u = next_random(state)
-            useful += search_column(
-                cols, sparse, categories, limits, level, rows, packed, pair, sums, absolute, scratch, node,
-                np.int64(order[visited]), u, found[node], sets[node],
-            )  # fmt: skip
+            column = np.int64(order[visited])
             visited += 1
+            if known is not None:  # noqa: SIM102
+                if known[column] != 0:
+                    continue
+            varies = search_column(
+                cols, sparse, categories, limits, level, rows, packed, pair, sums, absolute, scratch, node, column, u,
+                found[node], sets[node],
+            )  # fmt: skip
+            if known is not None:
+                known[column] = 1 - varies
+            useful += varies
         for v in range(visited - 1, -1, -1):  # undo, so that every node draws from the same order
             order[v], order[picks[v]] = order[picks[v]], order[v]
 

@@ -27,6 +27,7 @@ from ._column_kernels import bin_column, rank_sorted
 #: Rows from which the edges of bins are computed; more would not move them visibly.
 SAMPLE_ROWS = 200_000
 MOST_CATEGORIES = 65_536
+_WORTH_A_THREAD = 1 << 16  # cells
 _MANY_CELLS = 1 << 24  # from here on one byte a cell is worth kernels of its own
 
 
@@ -99,6 +100,7 @@ class Columns:
             In whose name errors speak.
         """
         n, d = X.shape
+        n_threads = n_threads if n * d >= _WORTH_A_THREAD else 1
         is_category = np.zeros(d, bool) if categorical is None else np.asarray(categorical, bool)
         sparse = sp.issparse(X)
         X = X.tocsc() if sparse else X

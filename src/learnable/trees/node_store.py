@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._random import child_seeds
+from ._subtrees import NodeArrays
 from .layout import Trees
 
 Array = NDArray[np.float64]
@@ -77,15 +78,25 @@ class NodeStore:
 
     def _add(self, begin: Any, end: Any, depth: Any, seed: Any, bounds: Array) -> NDArray[np.int64]:
         first, self.n = self.n, self.n + len(begin)
-        while self.n > len(self.begin):
-            for name in self._names:
-                array = getattr(self, name)
-                setattr(self, name, np.concatenate([array, np.empty_like(array)]))
+        if self.n > len(self.begin):
+            self.reserve(max(self.n, 2 * len(self.begin)))
         new = slice(first, self.n)
         self.begin[new], self.end[new], self.depth[new], self.seed[new] = begin, end, depth, seed
         self.bounds[new], self.feature[new], self.left[new], self.right[new] = bounds, -1, -1, -1
         self.threshold[new], self.cut[new], self.missing_left[new], self.gain[new] = 0.0, 0, 0, -np.inf
         return np.arange(first, self.n)
+
+    def reserve(self, capacity: int) -> None:
+        """Make room for so many nodes."""
+        for name in self._names:
+            array = getattr(self, name)
+            grown = np.empty((max(capacity, len(array)), *array.shape[1:]), array.dtype)
+            grown[: len(array)] = array
+            setattr(self, name, grown)
+
+    def arrays(self) -> NodeArrays:
+        """Return the arrays, for kernels."""
+        return NodeArrays(*(getattr(self, name) for name in NodeArrays._fields))
 
     def set_statistics(self, at: Any, value: Array, impurity: Array, weight: Array) -> None:
         """Write what is known of nodes before they are split."""

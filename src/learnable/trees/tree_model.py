@@ -19,10 +19,10 @@ from ..core.threads import resolve_n_jobs
 from ..data.door import Table, read_features
 from ..data.sources import rowwise
 from .ccp import alpha_splits, cross_validated_alpha, cut, node_costs, pruning_path
-from .columns import Columns
 from .criteria import Target
 from .grower import GrowthRule, GrowthStopped, grow
 from .layout import Trees
+from .random_grower import read_table
 from .settings import TREE_PARAMETERS, categorical_mask, growth_rule, seed_of
 from .tree_access import TreeAccess
 
@@ -74,8 +74,10 @@ class TreeModel(Estimator):
         rule = growth_rule(self, table, weight, self.splitter)
         self.max_features_ = int(rule.max_features or table.n_columns)
         n_threads = resolve_n_jobs(run.n_jobs)
-        columns = Columns.build(
+        columns = read_table(
             table.X,
+            target,
+            rule,
             max_bins=self.max_bins,
             categorical=categorical_mask(self, table.n_columns),
             n_threads=n_threads,

@@ -13,18 +13,21 @@ from ._absolute import medians, rank_level
 from ._nodes import gather_pairs, gather_payload, summarise, take_rows
 from ._search import search_columns, search_nodes
 from ._sorting import COUNTS
+from ._subtrees import Level, OneNode, Stops, grow_subtrees
 from ._sweeps import FOUND_SIZE, SCORE
 from .columns import Columns
 from .criteria import ABSOLUTE_ERROR, CLASSES, GINI, PAIRS, SUMS, TWO, Target
 
 if TYPE_CHECKING:
     from .grower import GrowthRule
+    from .node_store import NodeStore
 
 Array = NDArray[np.float64]
 
 _FEW_CODES = 4096  # columns with up to so many codes may be summed by code
 _WORTH_A_THREAD = 1 << 18  # rows times columns
 _LONG = 1 << 23  # rows times columns: a tenth of a second
+_MOST_KNOWN = 128  # depth up to which constant columns are remembered
 _SMALL_NODE, _SMALL_TABLE, _LARGE_COPY = 1024, 1 << 14, 1 << 28  # rows, rows, bytes
 
 
@@ -94,16 +97,6 @@ class Limits(NamedTuple):
     reg_lambda: float
     two: bool  #: two classes and Gini
     gini: bool
-
-
-class Level(NamedTuple):
-    """The open nodes."""
-
-    begin: NDArray[np.int64]
-    end: NDArray[np.int64]
-    seed: NDArray[np.uint64]
-    bounds: Array  #: (·, 3) lowest and highest value, and a place for the sign of the column's slope
-    totals: Array  #: (·, n_channels) sums, the weight last
 
 
 class Scratch(NamedTuple):
@@ -248,8 +241,8 @@ class Workspace:
             own = level._replace(bounds=level.bounds.copy())
             function(
                 self.columns, self.sparse, self.categories[k], self.limits, own, self.rows, self.packed,
-                self.pairs, self.goal if self.is_general else None, self.absolute[k], self.scratch[k], cuts[k],
-                cuts[k + 1], found, sets, self.stop,
+                self.pairs, self.goal if self.is_general else None, self.absolute[k], self.scratch[k], None,
+                cuts[k], cuts[k + 1], found, sets, self.stop,
             )  # fmt: skip
 
         run_parts(part, n_parts, self.stop, work >= _LONG)
@@ -258,6 +251,38 @@ class Workspace:
             better = found[:, SCORE] > best[:, SCORE]
             best[better], best_sets[better] = found[better], sets[better]
         return best, best_sets
+
+    def takes_subtrees(self, n_open: int) -> bool:
+        """Tell whether what is left is so small that its nodes are better grown one by one, on one thread."""
+        n = len(self.rows)
+        known = self.categories[0] is None and self.absolute[0] is None and not self.limits.monotone
+        return known and (n < _SMALL_TABLE or (self.n_threads == 1 and n < _SMALL_NODE * n_open))
+
+    def grow_subtrees(self, nodes: NodeStore, batch: NDArray[np.int64], stops: Stops) -> None:
+        """Grow the subtrees of open nodes."""
+        n = int((nodes.end[batch] - nodes.begin[batch]).sum())
+        nodes.reserve(nodes.n + 2 * n)
+        stack = np.empty(n + len(batch) + 1, np.int64)
+        stack[: len(batch)] = batch[::-1]
+        own = OneNode(
+            np.empty((1, self.n_channels)), np.empty((1, FOUND_SIZE)), np.zeros((1, 0), np.uint32), np.zeros((1, 3)),
+            np.empty((1, 0)), np.empty(1, bool), np.empty(1, np.int64), stack, self._constant(),
+        )  # fmt: skip
+        arrays, count = nodes.arrays(), np.zeros(1, np.int64)
+
+        def whole(part: int) -> None:
+            count[0] = grow_subtrees(
+                self.columns, self.sparse, self.limits, self.goal, self.goal if self.is_general else None,
+                self.payload, self.packed, self.pair, self.pairs, self.rows, self.spare, self.scratch[0], stops, own,
+                arrays, len(batch), nodes.n, self.stop,
+            )  # fmt: skip
+
+        run_parts(whole, 1, self.stop, n * self.limits.max_features >= _LONG // 8)
+        nodes.n = int(count[0])
+
+    def _constant(self) -> NDArray[np.uint8]:
+        """Return lines for the columns that are constant in a node, by depth."""
+        return np.zeros((min(len(self.rows), _MOST_KNOWN) + 2, len(self.columns.n_codes)), np.uint8)
 
     def _bring_into_order(self, level: Level) -> None:
         """Copy what the sweeps need of each row next to its neighbours in the node; ranks are there already."""
