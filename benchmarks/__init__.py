@@ -1,6 +1,20 @@
 """Ours against the peers: `python -m benchmarks [row ...]`."""
 
-from . import adaboost, bayesian, forests, glm, linear, neighbors, probability, sparse, svm, tool, trees
+from . import (
+    adaboost,
+    bayesian,
+    forests,
+    glm,
+    linear,
+    mixtures,
+    neighbors,
+    probability,
+    sequences,
+    sparse,
+    svm,
+    tool,
+    trees,
+)
 
 #: The rows of every family; the saved results of a family are `results/<family>.json` and `.md`.
 FAMILIES = {
@@ -9,8 +23,10 @@ FAMILIES = {
     "forests": forests.ROWS,
     "glm": glm.ROWS,
     "linear": linear.ROWS,
+    "mixtures": mixtures.ROWS,
     "neighbors": neighbors.ROWS,
     "probability": probability.ROWS,
+    "sequences": sequences.ROWS,
     "sparse": sparse.ROWS,
     "svm": svm.ROWS,
     "tool": tool.ROWS,

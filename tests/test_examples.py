@@ -25,6 +25,7 @@ EXPECTED = {
     "plot_optimisers.py": ["the step is too long", "leaves the pass", "Closed form against gradient descent", "gap: "],
     "plot_losses.py": ["never below the 0/1 loss", "not convex", "p = 1 (lasso) is at (0.00, 1.00)"],
     "plot_stein.py": ["better than the mean at every θ"],
+    "plot_hmm.py": ["log-likelihood -328.5", "ascent: ", "BIC chooses", "figure: "],
     "plot_motif.py": ["bits in 57 positions", "evidence of position weights", "of pairs"],
     "plot_bayesian_regression.py": [
         "in the gap",
@@ -47,6 +48,7 @@ FIGURES = {
     "plot_optimisers.py": {"valley", "valley_convergence", "saddle", "cliff", "closed_form"},
     "plot_paths.py": {"paths"},
     "plot_stein.py": {"stein"},
+    "plot_hmm.py": {"hmm_path", "hmm_states"},
     "plot_motif.py": {"motif_promoters", "motif_splice"},
     "plot_bayesian_regression.py": {"bayesian_regression", "bayesian_evidence"},
     "plot_trees.py": {"tree", "pruning_path"},

@@ -244,6 +244,11 @@ REGISTRY: Final[dict[str, Entry]] = {
             "generative", _CLASSES, True, True, "that exponential families have the mean statistics of the rows"
         ),
     ),
+    "CategoricalHMM": Entry(
+        "learnable.sequences.categorical:CategoricalHMM", "learnable.sequences.verify:hidden_markov"
+    ),
+    "GaussianHMM": Entry("learnable.sequences.gaussian:GaussianHMM", "learnable.sequences.verify:hidden_markov"),
+    "PoissonHMM": Entry("learnable.sequences.poisson:PoissonHMM", "learnable.sequences.verify:hidden_markov"),
     "TableEncoder": Entry("learnable.data.encoder:TableEncoder"),
     "TableModel": Entry("learnable.meta.table_model:TableModel", "learnable.meta.verify:table_model"),
     "OneVsRestClassifier": Entry(
@@ -290,6 +295,10 @@ REGISTRY: Final[dict[str, Entry]] = {
         traits=Traits("ensembles", _REGRESSION, False, False, "that every split is the best of its candidates"),
         variants=({},),
     ),
+    "GaussianMixture": Entry(
+        "learnable.mixtures.gaussian:GaussianMixture", "learnable.mixtures.verify_gaussian:gaussian_mixture"
+    ),
+    "KMeans": Entry("learnable.mixtures.kmeans:KMeans", "learnable.mixtures.verify:kmeans"),
     "CalibratedClassifier": Entry(
         "learnable.evaluation.calibration:CalibratedClassifier", "learnable.evaluation.verify:calibrated_classifier"
     ),
