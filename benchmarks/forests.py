@@ -37,20 +37,25 @@ class Forest(NamedTuple):
     truth: np.ndarray[Any, Any]
 
 
-def make_rows(n: int, d: int = 30, *, classes: bool = True, seed: int = 0) -> tuple[Any, Any]:
-    """Return rows whose target depends on ten columns, with interactions and a tenth of noise."""
+def make_rows(n: int, d: int = 30, *, classes: int = 2, seed: int = 0) -> tuple[Any, Any]:
+    """Return rows whose target, classes of equal size or (0) a number, depends on ten columns, with interactions.
+
+    A tenth of the labels of two classes is noise; several have none.
+    """
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
     f = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + np.abs(X[:, 3]) - 0.5 * X[:, 4] ** 2
     f += 0.5 * X[:, 5:10].sum(axis=1) * (X[:, 0] > 0)
     if not classes:
         return X, f + 0.5 * rng.standard_normal(n)
+    if classes > 2:
+        return X, np.searchsorted(np.quantile(f, np.arange(1, classes) / classes), f)
     labels = (f > np.median(f)).astype(np.int64)
     noisy = rng.random(n) < 0.1
     return X, np.where(noisy, 1 - labels, labels)
 
 
-def training_rows(n: int, *, classes: bool = True) -> Callable[[bool], Split]:
+def training_rows(n: int, *, classes: int = 2) -> Callable[[bool], Split]:
     """Return the function that makes n training rows, and half as many to judge on."""
 
     def make(quick: bool) -> Split:
@@ -128,7 +133,7 @@ ROWS = [
         "random_forest_regressor",
         "RandomForestRegressor, 50 trees, a third of the columns",
         "50,000 × 30",
-        training_rows(50_000, classes=False),
+        training_rows(50_000, classes=0),
         {
             OURS: forest(OURS, "RandomForestRegressor", n_estimators=50, max_features=1 / 3),
             SKLEARN: forest(SKLEARN, "RandomForestRegressor", n_estimators=50, max_features=1 / 3),
@@ -139,11 +144,50 @@ ROWS = [
         tolerance=TOLERANCE,
     ),
     Row(
+        "random_forest_small",
+        "RandomForestClassifier, 100 trees, exact",
+        "3,000 × 30",
+        training_rows(3_000),
+        {OURS: forest(OURS, "RandomForestClassifier"), SKLEARN: forest(SKLEARN, "RandomForestClassifier")},
+        test_error,
+        {SKLEARN: 1.0},
+        compared="error",
+        tolerance=2 * TOLERANCE,
+    ),
+    Row(
         "extra_trees",
         "ExtraTreesClassifier, 100 trees",
         "100,000 × 30",
         training_rows(100_000),
         {OURS: forest(OURS, "ExtraTreesClassifier"), SKLEARN: forest(SKLEARN, "ExtraTreesClassifier")},
+        test_error,
+        {SKLEARN: 2.0},
+        compared="error",
+        tolerance=TOLERANCE,
+    ),
+    Row(
+        "extra_trees_classes",
+        "ExtraTreesClassifier, 50 trees, seven classes",
+        "100,000 × 30",
+        training_rows(100_000, classes=7),
+        {
+            OURS: forest(OURS, "ExtraTreesClassifier", n_estimators=50),
+            SKLEARN: forest(SKLEARN, "ExtraTreesClassifier", n_estimators=50),
+        },
+        test_error,
+        {SKLEARN: 2.0},
+        compared="error",
+        tolerance=TOLERANCE,
+    ),
+    Row(
+        "extra_trees_regressor",
+        "ExtraTreesRegressor, 20 trees",
+        "100,000 × 30",
+        training_rows(100_000, classes=0),
+        {
+            OURS: forest(OURS, "ExtraTreesRegressor", n_estimators=20),
+            SKLEARN: forest(SKLEARN, "ExtraTreesRegressor", n_estimators=20),
+        },
         test_error,
         {SKLEARN: 2.0},
         compared="error",

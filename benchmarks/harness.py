@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 OURS = "learnable"
-PACKAGES = ("learnable", "numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex", "faiss-cpu")
+PACKAGES: tuple[str, ...] = ("learnable", "numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex")
+PACKAGES += ("faiss-cpu", "lightgbm", "xgboost", "catboost", "shap")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 EXPECTED = {
     "demo.py": ["closed-form: ", "gap: ", "verified: ", "NOT verified: ", "load: "],
     "plot_trees.py": ["full tree greedy: ", "one standard error: ", "path: ", "mean over ten orders, mdl: "],
+    "plot_boundaries.py": ["Bayes risk 0.142338", "boundary: line: ", "boundary: hyperbola: ", "excess risk 0.0004"],
     "plot_adaboost.py": [
         "weighted error 0.14, vote 0.92",
         "errs on 0.50 of the weight",
@@ -21,6 +22,8 @@ EXPECTED = {
     ],
     "plot_margins.py": ["boosting  60 trees: training error 0.000", "largest margin of any vote of stumps: 0.3333"],
     "plot_forest_intervals.py": ["forest greedy: ", "90% intervals hold", "shuffling x0 adds", "figure: "],
+    "plot_shap.py": ["boosting greedy: ", "base 152.13", "strongest interaction: ", "most important by gain: "],
+    "plot_boosting.py": ["boosting greedy: ", "kept the best ", "training loss rises: False", "crossings: 0"],
     "plot_paths.py": ["LassoCV gap: ", "largest duality gap along the path", "ridge path: "],
     "plot_optimisers.py": ["the step is too long", "leaves the pass", "Closed form against gradient descent", "gap: "],
     "plot_losses.py": ["never below the 0/1 loss", "not convex", "p = 1 (lasso) is at (0.00, 1.00)"],
@@ -47,6 +50,7 @@ FIGURES = {
     "plot_losses.py": {"surrogate_losses", "regression_losses", "lp_balls", "balls_and_errors"},
     "plot_optimisers.py": {"valley", "valley_convergence", "saddle", "cliff", "closed_form"},
     "plot_paths.py": {"paths"},
+    "plot_boundaries.py": {"boundaries"},
     "plot_stein.py": {"stein"},
     "plot_hmm.py": {"hmm_path", "hmm_states"},
     "plot_motif.py": {"motif_promoters", "motif_splice"},
@@ -60,7 +64,9 @@ FIGURES = {
         "adaboost_errors",
     },
     "plot_margins.py": {"margins"},
+    "plot_boosting.py": {"boosting_stops", "boosting_errors", "boosting_quantiles"},
     "plot_forest_intervals.py": {"forest_intervals"},
+    "plot_shap.py": {"shap_summary", "partial_dependence"},
 }
 
 

@@ -23,8 +23,14 @@ from .ensembles import AdaBoostClassifier as AdaBoostClassifier
 from .ensembles import AdaBoostRegressor as AdaBoostRegressor
 from .ensembles import BaggingClassifier as BaggingClassifier
 from .ensembles import BaggingRegressor as BaggingRegressor
+from .ensembles import BoostByMajority as BoostByMajority
 from .ensembles import ExtraTreesClassifier as ExtraTreesClassifier
 from .ensembles import ExtraTreesRegressor as ExtraTreesRegressor
+from .ensembles import ForwardStagewiseAdditive as ForwardStagewiseAdditive
+from .ensembles import GradientBoostingClassifier as GradientBoostingClassifier
+from .ensembles import GradientBoostingRegressor as GradientBoostingRegressor
+from .ensembles import HistGradientBoostingClassifier as HistGradientBoostingClassifier
+from .ensembles import HistGradientBoostingRegressor as HistGradientBoostingRegressor
 from .ensembles import RandomForestClassifier as RandomForestClassifier
 from .ensembles import RandomForestRegressor as RandomForestRegressor
 from .evaluation import CalibratedClassifier as CalibratedClassifier

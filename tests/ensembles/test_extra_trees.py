@@ -51,3 +51,23 @@ def test_trees_are_verified(weighted):
     assert ln.verify(forest, X, y, weight)
     other = RandomForestRegressor(4, random_state=0).fit(X, y, weight)
     assert other.predict(X)[0] != forest.predict(X)[0] or weighted
+
+
+@pytest.mark.parametrize("options", [{}, {"criterion": "entropy"}, {"bootstrap": True}])
+def test_the_forest_does_not_depend_on_threads(options):
+    X, y = load_breast_cancer(return_X_y=True)
+    one, three = (
+        ExtraTreesClassifier(7, random_state=0, n_jobs=k, **options).fit(X, y + (X[:, 0] > 15)) for k in (1, 3)
+    )
+    for name in ("feature", "threshold", "value", "impurity", "weight"):
+        np.testing.assert_array_equal(getattr(one.trees_, name), getattr(three.trees_, name))
+
+
+def test_columns_without_order_or_with_gaps_give_forests_too():
+    X, y = load_breast_cancer(return_X_y=True)
+    plain = ExtraTreesClassifier(20, random_state=0).fit(X[::2], y[::2]).score(X[1::2], y[1::2])
+    gaps = np.where(np.random.default_rng(0).random(X.shape) < 0.05, np.nan, X)
+    codes = np.c_[X, np.arange(len(X)) % 3]
+    for table, options in ((gaps, {}), (codes, {"categorical_features": [30]}), (X, {"max_bins": 100})):
+        forest = ExtraTreesClassifier(20, random_state=0, **options).fit(table[::2], y[::2])
+        assert forest.score(table[1::2], y[1::2]) > plain - 0.03

@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeRegressor
 from tests.evaluation.wrapped import Broken, RefittedRidge, regression
 from tests.oracles import conformal as oracle
 
-from learnable import LinearRegression, Ridge, load, save, verify
+from learnable import LinearRegression, PoissonRegressor, Ridge, load, save, verify
 from learnable.core import DataError, ModelFileError, ParameterError
 from learnable.evaluation import ConformalRegressor
 from learnable.meta import TableModel
@@ -430,3 +430,15 @@ def test_coverage_on_california_housing(reference_data, method, inner):
     slack = 1e-9 * np.abs(y).max()
     assert (lower >= each.min(axis=0) - quantile - slack).all()
     assert (upper <= each.max(axis=0) + quantile + slack).all()
+
+
+@pytest.mark.parametrize("method", ["split", "cv+", "jackknife+"])
+def test_intervals_of_counts_are_not_negative_and_still_cover(method):
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((120, 2))
+    y = rng.poisson(np.exp(0.4 * X[:, 0] - 0.5)).astype(float)
+    model = ConformalRegressor(PoissonRegressor(), method=method, level=0.9, random_state=0).fit(X[:80], y[:80])
+    lower, upper = model.predict_interval(X)
+    assert (lower >= 0.0).all() and (lower == 0.0).any()
+    assert np.mean((lower[80:] <= y[80:]) & (y[80:] <= upper[80:])) >= 0.8
+    assert (ConformalRegressor(Ridge(), method=method).fit(X, y).predict_interval(X)[0] < 0.0).any()

@@ -135,8 +135,11 @@ def test_sparse_rows_files_and_dask(tmp_path):
     lazy = BayesianLinearRegression().fit(da.from_array(X, chunks=(90, 6)), da.from_array(y, chunks=90))
     np.testing.assert_allclose(lazy.coef_, here.coef_, rtol=1e-9)
     assert lazy.log_marginal_likelihood_ == pytest.approx(here.log_marginal_likelihood_, rel=1e-9)
-    predicted = lazy.predict(da.from_array(X, chunks=(90, 6)))
-    np.testing.assert_allclose(predicted.compute(), here.predict(X), rtol=1e-8)
+    mean, std = lazy.predict(da.from_array(X, chunks=(90, 6)), return_std=True)
+    np.testing.assert_allclose(mean.compute(), here.predict(X), rtol=1e-8)
+    np.testing.assert_allclose(std.compute(), here.predict(X, return_std=True)[1], rtol=1e-8)
+    low, _ = lazy.predict_interval(da.from_array(X, chunks=(90, 6)), 0.9)
+    np.testing.assert_allclose(low.compute(), here.predict_interval(X, 0.9)[0], rtol=1e-8)
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(y=y)
     frame.to_parquet(tmp_path / "rows.parquet")
     filed = BayesianLinearRegression().fit(str(tmp_path / "rows.parquet"), "y")
@@ -218,3 +221,46 @@ def test_large_means_do_not_matter():
     far = BayesianLinearRegression().fit(X + 1e6, y + 1e6)
     np.testing.assert_allclose(far.coef_, near.coef_, rtol=1e-6)
     assert far.log_marginal_likelihood_ == pytest.approx(near.log_marginal_likelihood_, rel=1e-6)
+
+
+def test_columns_of_very_different_sizes_keep_their_posteriors():
+    X, y = rows(10, 80, 4)
+    sizes = np.array([1e-6, 1.0, 1e8, 1e3])
+    model = BayesianLinearRegression("known", noise_std=0.5, prior_std=3.0, fit_intercept=False).fit(X * sizes, y)
+    # In units in which the columns are alike, the prior is not: N(0, diag(3 sizes)²).
+    precision = X.T @ X / 0.25 + np.diag(1.0 / (3.0 * sizes) ** 2)
+    scale = 1.0 / np.sqrt(np.diag(precision))
+    cov = np.linalg.inv(precision * np.outer(scale, scale)) * np.outer(scale, scale)
+    np.testing.assert_allclose(model.coef_dist().std * sizes, np.sqrt(np.diag(cov)), rtol=1e-8)
+    np.testing.assert_allclose(model.coef_ * sizes, cov @ X.T @ y / 0.25, rtol=1e-7)
+    assert ln.verify(model, X * sizes, y)
+
+
+def test_small_weights_are_no_missing_rows():
+    X, y = rows(11, 50, 4)
+    light = BayesianLinearRegression().fit(X, y, np.full(50, 0.1))
+    assert light.alpha_**-0.5 > 0.2  # a total weight of 5 with 4 columns, but 50 rows that show the noise
+    assert ln.verify(light, X, y, np.full(50, 0.1))
+
+
+def test_sizes_whose_squares_underflow_are_refused():
+    X, y = rows()
+    with pytest.raises(DataError, match=r"X reaches only .*e-200, below 1e-100"):
+        BayesianLinearRegression().fit(1e-200 * X, y)
+    with pytest.raises(DataError, match=r"y reaches only .*e-(199|200), below 1e-100"):
+        BayesianLinearRegression().fit(X, 1e-200 * y)
+
+
+def test_more_directions_than_memory_are_refused():
+    X = sp.random_array((30_000, 40_000), density=1e-5, format="csr", rng=np.random.default_rng(0))
+    with pytest.raises(DataError, match="use Ridge, or fewer columns"):
+        BayesianLinearRegression().fit(X, np.arange(30_000.0))
+
+
+def test_nearly_dependent_columns():
+    x = np.linspace(0.0, 1.0, 60)
+    y = np.sin(5.0 * x) + 0.1 * np.random.default_rng(0).normal(size=60)
+    for X in (np.vander(x, 25), np.vander(x[:15], 40)):
+        for noise in NOISES:
+            model = BayesianLinearRegression(noise).fit(X, y[: len(X)])
+            assert model.certificate_.holds and ln.verify(model, X, y[: len(X)])

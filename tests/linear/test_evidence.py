@@ -20,8 +20,8 @@ def moments_of(X, y, intercept=True, wide=False):
     x_mean, y_mean = (X.mean(axis=0), y.mean()) if intercept else (np.zeros(X.shape[1]), 0.0)
     Z, t = X - x_mean, y - y_mean
     if wide:
-        return thin(float(len(y)), x_mean, y_mean, Z, Z.T @ t, t @ t)
-    return spectral(float(len(y)), x_mean, y_mean, Z.T @ Z, Z.T @ t, t @ t)
+        return thin(len(y), float(len(y)), x_mean, y_mean, Z, Z.T @ t, t @ t)
+    return spectral(len(y), float(len(y)), x_mean, y_mean, Z.T @ Z, Z.T @ t, t @ t)
 
 
 @pytest.mark.parametrize(("n", "d"), [(12, 3), (4, 9)])

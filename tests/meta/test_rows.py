@@ -99,3 +99,11 @@ def test_the_keyword_of_the_weights():
     for model in (KNeighborsRegressor(), make_pipeline(StandardScaler(), KNeighborsRegressor())):
         with pytest.raises(DataError, match="takes no sample_weight"):
             weight_keyword("test", model)
+
+
+def test_a_cell_that_holds_several_things_is_refused_in_every_row():
+    X = np.array([[1.0, "a"], [2.0, None]], dtype=object)
+    assert read_rows("Bag", X, [0, 1], None) is not None
+    X[1, 0] = {"foo": "bar"}
+    with pytest.raises(TypeError, match="Bag: X holds a dict: the argument must be a string or a real number"):
+        read_rows("Bag", X, [0, 1], None)

@@ -1,7 +1,7 @@
 """Generative classifiers by brute force: enumeration of categories, numeric integration over parameters."""
 
 import numpy as np
-from scipy import integrate, stats
+from scipy import stats
 
 
 def categorical_posterior(X, y, query, alpha):
@@ -26,22 +26,17 @@ def exact_posterior(joint):
 
 
 def normal_predictive(x, sample, mean, kappa, shape, rate):
-    """Return the posterior predictive density at x of normal data under a normal–inverse-gamma prior, by quadrature."""
-
-    def posterior(mu, log_var):
-        var = np.exp(log_var)
-        prior = stats.norm.logpdf(mu, mean, np.sqrt(var / kappa)) + stats.invgamma.logpdf(var, shape, scale=rate)
-        return prior + stats.norm.logpdf(sample, mu, np.sqrt(var)).sum() + log_var  # dvar = var dlog_var
-
-    centre = np.mean([*sample, mean])
-    spread = 6 * (np.std([*sample, mean]) + 1.0)
-    top = max(posterior(centre, v) for v in np.linspace(-6, 6, 41))
-    box = (-8.0, 8.0, centre - spread, centre + spread)
-
-    def integral(f):
-        return integrate.dblquad(lambda mu, v: np.exp(posterior(mu, v) - top) * f(mu, v), *box, epsabs=1e-9)[0]
-
-    return integral(lambda mu, v: stats.norm.pdf(x, mu, np.exp(v / 2))) / integral(lambda mu, v: 1.0)
+    """Return the posterior predictive density at x of normal data under a normal–inverse-gamma prior, on a grid."""
+    mu = np.linspace(np.mean(sample) - 15, np.mean(sample) + 15, 1501)[:, None]
+    log_var = np.linspace(-9, 9, 1201)[None, :]
+    std = np.exp(0.5 * log_var)
+    log_p = (
+        stats.norm.logpdf(mu, mean, std / np.sqrt(kappa)) + stats.invgamma.logpdf(std**2, shape, scale=rate) + log_var
+    )
+    for value in sample:
+        log_p = log_p - 0.5 * ((value - mu) / std) ** 2 - np.log(std)
+    weight = np.exp(log_p - log_p.max())
+    return (weight * np.exp(-0.5 * ((x - mu) / std) ** 2) / (std * np.sqrt(2 * np.pi))).sum() / weight.sum()
 
 
 def discriminant(X, y, priors=None):

@@ -60,7 +60,10 @@ def assert_same(a, b):
 def test_every_target_grows_the_tree_of_the_loop(monkeypatch, rule, form):
     X, y, weight = make_table(form == "missing")
     columns = Columns.build(sp.csc_array(X) if form == "sparse" else X, max_bins=20 if form == "bins" else None)
+    few = {"gini of two", "entropy", "squared"} if form in ("sparse", "bins") else None  # kernels of their own
     for name, target in targets(y, weight if form == "weights" else None):
+        if few is not None and name not in few:
+            continue
         found = grow(columns, target, rule, seed=3)
         assert len(found.tree.feature) > 1, name
         assert_same(found, by_levels(monkeypatch, columns, target, rule, seed=3))

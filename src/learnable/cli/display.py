@@ -39,13 +39,18 @@ def one_line(text: Any, most: int = 400) -> str:
     return flat if len(flat) <= most else flat[: most - 1] + "…"
 
 
-def table_of(heads: Sequence[str], rows: Sequence[Sequence[Any]], right: Sequence[int] = ()) -> Table:
-    """Return a plain table; columns in `right` are aligned there."""
+def table_of(
+    heads: Sequence[str], rows: Sequence[Sequence[Any]], right: Sequence[int] = (), whole: Sequence[int] = ()
+) -> Table:
+    """Return a plain table; columns in `right` are aligned there, those in `whole` are never broken into lines."""
     from rich import box
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for position, head in enumerate(heads):
-        table.add_column(head, justify="right" if position in right else "left", overflow="fold")
+        unbroken = position in whole
+        width = max((len(str(row[position])) for row in rows), default=0) if unbroken else None
+        side: Any = "right" if position in right else "left"
+        table.add_column(head, justify=side, overflow="fold", no_wrap=unbroken, min_width=width)
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(one_line(cell)) for cell in row))
     return table

@@ -34,7 +34,8 @@ def models(json: options.Json = False, debug: options.Debug = False) -> None:
         ]
         for row in rows
     ]
-    console().print(table_of(["model", "family", "predicts", "models", "size", "what a fit proves"], shown))
+    heads = ["model", "family", "predicts", "models", "size", "what a fit proves"]
+    console().print(table_of(heads, shown, whole=[0]))
 
 
 def listed_models() -> list[dict[str, Any]]:

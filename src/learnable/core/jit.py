@@ -47,6 +47,29 @@ def lean_kernel(function: Callable[P, R]) -> Callable[P, R]:
     return cast(Callable[P, R], numba.njit(**options)(function))
 
 
+def ieee_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a lean kernel in which x/0 is infinite or NaN, as in NumPy: without the test, divisions vectorise."""
+    options = _options(function) | {"_nrt": False, "error_model": "numpy"}
+    return cast(Callable[P, R], numba.njit(**options)(function))
+
+
+def strict_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a kernel whose sums keep their order: for formulas that use the rounding of a sum, as (x + c) − c does.
+
+    A division by zero gives infinity, as in NumPy: a test for it would keep loops from vectorising.
+
+    Examples
+    --------
+    >>> @strict_kernel
+    ... def whole(x):
+    ...     return (x + 6755399441055744.0) - 6755399441055744.0
+    >>> whole(2.3)
+    2.0
+    """
+    options = _options(function) | {"fastmath": {"contract"}, "error_model": "numpy"}
+    return cast(Callable[P, R], numba.njit(**options)(function))
+
+
 def _options(function: Callable[..., Any]) -> dict[str, Any]:
     cacheable = os.path.isfile(function.__code__.co_filename)  # doctests and notebooks have no file to cache beside
     return {"nogil": True, "cache": cacheable, "fastmath": {"reassoc", "contract", "nsz", "arcp"}}

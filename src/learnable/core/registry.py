@@ -271,6 +271,16 @@ REGISTRY: Final[dict[str, Entry]] = {
         traits=Traits("ensembles", _REGRESSION, False, False, "that errors and weights follow from the data"),
         variants=({},),
     ),
+    "BoostByMajority": Entry(
+        "learnable.ensembles.majority:BoostByMajority",
+        "learnable.ensembles.verify_majority:boost_by_majority",
+        traits=Traits("ensembles", ("binary",), False, False, "that every vote of three errs at most on 3ε² − 2ε³"),
+    ),
+    "ForwardStagewiseAdditive": Entry(
+        "learnable.ensembles.stagewise:ForwardStagewiseAdditive",
+        "learnable.ensembles.verify_stagewise:stagewise",
+        traits=Traits("ensembles", _REGRESSION, False, False, "that every step is the best along its direction"),
+    ),
     "RandomForestClassifier": Entry(
         "learnable.ensembles.forest:RandomForestClassifier",
         "learnable.ensembles.verify_forest:forest",
@@ -299,6 +309,29 @@ REGISTRY: Final[dict[str, Entry]] = {
         "learnable.mixtures.gaussian:GaussianMixture", "learnable.mixtures.verify_gaussian:gaussian_mixture"
     ),
     "KMeans": Entry("learnable.mixtures.kmeans:KMeans", "learnable.mixtures.verify:kmeans"),
+    "GradientBoostingClassifier": Entry(
+        "learnable.ensembles.gradient.exact_classifier:GradientBoostingClassifier",
+        "learnable.ensembles.gradient.verify:boosting",
+        traits=Traits("ensembles", _CLASSES, False, False, "that every split is the best of its candidates"),
+        variants=({},),
+    ),
+    "GradientBoostingRegressor": Entry(
+        "learnable.ensembles.gradient.exact_regressor:GradientBoostingRegressor",
+        "learnable.ensembles.gradient.verify:boosting",
+        traits=Traits("ensembles", _REGRESSION, False, False, "that every split is the best of its candidates"),
+        variants=({},),
+    ),
+    # Without variants a comparison races them only when they are named: their kernels compile for half a minute.
+    "HistGradientBoostingClassifier": Entry(
+        "learnable.ensembles.gradient.hist_classifier:HistGradientBoostingClassifier",
+        "learnable.ensembles.gradient.verify:boosting",
+        traits=Traits("ensembles", _CLASSES, False, False, "that every split is the best of its candidates"),
+    ),
+    "HistGradientBoostingRegressor": Entry(
+        "learnable.ensembles.gradient.hist_regressor:HistGradientBoostingRegressor",
+        "learnable.ensembles.gradient.verify:boosting",
+        traits=Traits("ensembles", _REGRESSION, False, False, "that every split is the best of its candidates"),
+    ),
     "CalibratedClassifier": Entry(
         "learnable.evaluation.calibration:CalibratedClassifier", "learnable.evaluation.verify:calibrated_classifier"
     ),

@@ -86,8 +86,11 @@ def _between(ends: Array, line: list[Any]) -> Array:
 
 def _changes(line: list[Any], priors: Array, costs: Array, decide: Any) -> Array:
     """Return the points at which the best decision, or that of `decide`, changes."""
-    if decide is None and all(isinstance(p, Normal) for p in line) and _is_zero_one(costs):
-        return _normal_crossings(line, priors)
+    if decide is None and all(isinstance(p, Normal) for p in line):
+        if _is_zero_one(costs):
+            return _normal_crossings(line, priors)
+        if len(line) == 2:  # what each error costs more than the right answer weighs like a prior
+            return _normal_crossings(line, priors * np.array([costs[0, 1] - costs[0, 0], costs[1, 0] - costs[1, 1]]))
     low = min(float(p.quantile(_TAIL)) for p in line)
     high = max(float(p.quantile(1.0 - _TAIL)) for p in line)
     levels = np.linspace(0.0, 1.0, _GRID // 4)[1:-1]

@@ -26,6 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.certificate import Certificate
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.parameters import N_JOBS, RANDOM_STATE, Matches, Nothing, Options, Rule
+from ..core.registry import REGISTRY
 from ..core.run import Run
 from ..linear.ridge import Ridge
 from ..meta.rows import count_rows, take_rows
@@ -209,10 +210,16 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, ConformalModel):
         Returns
         -------
         lower, upper : arrays of shape (n_samples,)
-            Infinite, with a warning, where the calibration rows are too few for the level.
+            Infinite, with a warning, where the calibration rows are too few for the level. None is negative where the
+            inner regressor is made for counts or positive numbers alone.
         """
         check_is_fitted(self)
-        rank = self._rank(level)
+        lower, upper = self._ends(X, self._rank(level))
+        if never_negative(self.estimator_):
+            lower, upper = np.maximum(lower, 0.0), np.maximum(upper, 0.0)
+        return lower, upper
+
+    def _ends(self, X: Any, rank: int) -> tuple[Array, Array]:
         if rank > len(self.scores_):
             unbounded = np.full(len(self.predict(X)), np.inf)
             return -unbounded, unbounded
@@ -277,6 +284,21 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, ConformalModel):
                     raise ModelFileError("load: loo_coef_ and loo_intercept_ must have one row of numbers a score.")
             if self.method != "jackknife+":
                 raise ModelFileError("load: only jackknife+ has leave-one-out coefficients.")
+
+
+def never_negative(model: Any) -> bool:
+    """Tell whether a model, alone or at the end of others, is made for targets that are not negative.
+
+    Examples
+    --------
+    >>> from learnable import PoissonRegressor, Ridge, TableModel
+    >>> never_negative(TableModel(PoissonRegressor())), never_negative(Ridge())
+    (True, False)
+    """
+    for name in ("estimator", "model"):  # of a wrapper, then of the table model in it
+        model = getattr(model, name, model)
+    entry = REGISTRY.get(type(model).__name__)
+    return entry is not None and entry.traits is not None and entry.traits.targets != "any"
 
 
 def _predicted(model: Any, X: Any) -> Array:

@@ -23,6 +23,7 @@ from ..core.certificate import Certificate
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.parameters import N_JOBS, Boolean, Matches, Nothing, Number, Options, Rule, optional
 from ..core.run import Run
+from ..core.threads import interruptible
 from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
 from .base import EPS, PRIORS, TOLERANCE, GenerativeModel, log_or_minus_inf
@@ -75,7 +76,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     priors_, means_ : arrays of shape (n_classes,), (n_classes, n_features)
         Class probabilities, and μ.
     covariance_ : array of shape (n_features, n_features)
-        Σ = Σ_k π_k Σ_k (with "svd", weighted by the rows).
+        Σ_k π_k Σ_k. (The rule of "svd" weights the classes by their rows, whatever the priors.)
     scalings_, explained_variance_ratio_ : arrays
         Fisher's directions, and their shares of the spread between the classes; not with "lsqr".
     xbar_ : array of shape (n_features,)
@@ -86,12 +87,12 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     Examples
     --------
     >>> from learnable import LinearDiscriminantAnalysis
-    >>> X, y = [[-1.0, -1.0], [-2.0, -1.0], [-3.0, -2.0], [1.0, 1.0], [2.0, 1.0], [3.0, 2.0]], [1, 1, 1, 2, 2, 2]
+    >>> X, y = [[0.0, 0.0], [1.0, 2.0], [2.0, 1.0], [3.0, 3.0], [4.0, 5.0], [5.0, 4.0]], [1, 1, 1, 2, 2, 2]
     >>> model = LinearDiscriminantAnalysis().fit(X, y)
-    >>> model.predict([[-0.8, -1.0]])
+    >>> model.predict([[2.0, 2.5]])
     array([1])
     >>> print(model.boundary(1, 2))
-    line: 6 x0 − 21 x1 = 0
+    line: 3 x0 + 3 x1 − 15 = 0
     """
 
     _parameters: ClassVar[dict[str, Rule]] = {
@@ -137,7 +138,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
                 f"{self.n_components}."
             )
         apart = self.covariance_estimator is not None or self.shrinkage == "auto" or self.priors is not None
-        pooled = self.solver == "svd" or not apart
+        pooled = not apart or (self.solver == "svd" and not self.store_covariance)
         sums = class_scatter(owner, table.blocks, K, pooled=pooled, n_jobs=self.n_jobs)
         if sums.n_rows == K:
             raise DataError(f"{owner}: The number of samples must be more than the number of classes; both are {K}.")
@@ -147,6 +148,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         cov = self._within(table, sums, pooled)
         if self.solver != "svd" or self.store_covariance:
             self.covariance_ = cov
+        if self.solver == "svd":
+            cov = sums.within / sums.weight.sum()  # of all rows alike, whatever the priors
         value = self._solve(table, sums, cov)
         if not (np.isfinite(self.coef_).all()):
             raise DataError(f"{owner}: coefficients are beyond the range of float64; rescale the columns of X.")
@@ -167,7 +170,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         std = np.where(std > 0, std, 1.0)
         R = cov / np.outer(std, std)
         away = (self.means_ - self.xbar_) / std
-        values, axes = eigh(R)
+        values, axes = interruptible(eigh, R)
         floor = np.sqrt(len(R) * EPS * values[-1]) if values[-1] > 0 else 0.0
         kept = np.sqrt(np.maximum(values, 0.0)) > max(floor, self.tol if self.solver == "svd" else 0.0)
         if not kept.any():
@@ -208,7 +211,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         between = total_covariance(type(self).__name__, table, sums, *method) - cov
         units = np.outer(std, std)
         try:
-            values, vectors = eigh(between / units, cov / units)
+            values, vectors = interruptible(eigh, between / units, cov / units)
         except LinAlgError:
             raise DataError(
                 f"{type(self).__name__}: the covariance within the classes is singular, so that solver='eigen' has no "
@@ -278,6 +281,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         width = getattr(self, "n_components_", None)
         if not isinstance(width, int) or not 1 <= width <= max(1, min(K - 1, d)):
             raise ModelFileError("load: n_components_ must be a number of directions.")
+        if hasattr(self, "covariance_"):
+            self._require_numbers(covariance_=(d, d))
         if self.solver != "lsqr":
             directions = getattr(self, "scalings_", None)
             if not isinstance(directions, np.ndarray) or directions.ndim != 2:

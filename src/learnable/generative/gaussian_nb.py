@@ -76,7 +76,7 @@ class GaussianNB(SummedModel):
     >>> model.predict([[-0.8, 0.6], [float("nan"), 0.5]])
     array(['a', 'b'], dtype='<U1')
     >>> GaussianNB(integrate=True).fit(X[:3] + [[2.0, 0.7]], y).predict_proba([[-0.8, 0.6]]).round(2)
-    array([[0.8, 0.2]])
+    array([[0.49, 0.51]])
     """
 
     _parameters: ClassVar[dict[str, Rule]] = {

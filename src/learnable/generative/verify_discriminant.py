@@ -30,8 +30,10 @@ def linear_discriminant(model: Any, X: Any, y: Any, sample_weight: Any) -> Reche
     if model.solver == "svd":
         each = np.stack([_scatter(rows, k, mean[k]) for k in range(K)])
         cov = each.sum(axis=0) / count.sum()
+        stored = np.einsum("k,kij->ij", priors, each / count[:, None, None])
     else:
         cov = np.einsum("k,kij->ij", priors, np.stack([_covariance(model, rows, k, mean, count) for k in range(K)]))
+        stored = cov
     centre = priors @ mean
     std = np.sqrt(np.diag(cov))
     std = np.where(std > 0, std, 1)
@@ -64,7 +66,7 @@ def linear_discriminant(model: Any, X: Any, y: Any, sample_weight: Any) -> Reche
         relative(intercept + coef @ centre, constant, (1 + abs(constant) + (exact**2).sum(axis=1)) * digits + blur),
     )
     if hasattr(model, "covariance_"):
-        worst = max(worst, relative(model.covariance_, cov, np.outer(std, std)))
+        worst = max(worst, relative(model.covariance_, stored, np.outer(std, std)))
     if model.solver != "lsqr":
         S = np.asarray(model.scalings_, dtype=np.longdouble) * std[:, None]
         size = abs(S).T @ abs(R) @ abs(S)

@@ -45,6 +45,8 @@ Array = NDArray[np.float64]
 _POSITIVE = Number(low=0.0, low_open=True, high=1e100)
 _ONE_SWEEP_RESIDUAL = 1e-6  # of y's square that must be left for its digits to be found in the moments alone
 _MAX_PASSES = 4
+_LARGEST_BASIS = 4e8  # numbers, 3.2 GB
+_SMALLEST_ENTRY = 1e-100  # of a table whose squares can still be summed
 
 
 class BayesianLinearRegression(NamedScore, RegressorMixin, LinearPosterior):
@@ -136,10 +138,7 @@ class BayesianLinearRegression(NamedScore, RegressorMixin, LinearPosterior):
         self.n_jobs = n_jobs
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        moments = self._moments(table)
-        certificate = self._learn(moments, table.blocks)
-        self.n_rows_ = table.n_rows
-        return certificate
+        return self._learn(self._moments(table), table.blocks)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from some more rows; the result is that of one fit on all rows, in any order.
@@ -169,7 +168,6 @@ class BayesianLinearRegression(NamedScore, RegressorMixin, LinearPosterior):
         moments = merge(self._stored(), draft._moments(table), self.fit_intercept)
         certificate = draft._learn(moments, None)
         d, n = self.n_features_in_, self.n_rows_ + table.n_rows
-        draft.n_rows_ = n
         rows = sum(_rows_checksum(f, m, d) for f, m in
                    ((self.certificate_.fingerprint, self.n_rows_), (table.fingerprint, table.n_rows)))  # fmt: skip
         checksum = whole_checksum(Scan(rows, 0), (n, d, 1), None)
@@ -194,22 +192,30 @@ class BayesianLinearRegression(NamedScore, RegressorMixin, LinearPosterior):
         """Return the moments of a table, through the smaller of its two Gram matrices."""
         blocks, intercept = table.blocks, self.fit_intercept
         owner = type(self).__name__
+        n, d = blocks.n_rows if blocks.in_memory else blocks.n_columns, blocks.n_columns
+        if min(n, d) * d > _LARGEST_BASIS:
+            raise DataError(
+                f"{owner}: the posterior of {d} coefficients from {n} rows needs {min(n, d)} directions of them, more "
+                f"than {_LARGEST_BASIS:g} numbers; use Ridge, or fewer columns."
+            )
         if blocks.in_memory:
             refuse_extreme_sizes(table.X, table.weight, owner)
+            _refuse_tiny_sizes(owner, X=table.X.data if blocks.sparse else table.X, y=table.y)
         if blocks.in_memory and blocks.n_rows < blocks.n_columns:
             X, y, weight = dense_rows(blocks)
             x_mean, y_mean = weighted_mean(X, weight, intercept), weighted_mean(y, weight, intercept)
             with one_thread_blas():
                 Z, t = eliminate_intercept(X, y, weight, x_mean, y_mean, intercept)
                 cross = Z.T @ t[:, 0]
-            found = thin(table.weight_sum, x_mean, float(y_mean[0]), Z, cross, float(t[:, 0] @ t[:, 0]))
+            found = thin(blocks.n_rows, table.weight_sum, x_mean, float(y_mean[0]), Z, cross, float(t[:, 0] @ t[:, 0]))
         else:
             sums = centred_moments(blocks, intercept=intercept, n_jobs=self.n_jobs)
             if not np.isfinite(sums.gram).all() or not np.isfinite(sums.y_square).all():
                 raise DataError(f"{owner}: sums of squares overflow; rescale X and y, for example by StandardScaler.")
             mean = sums.x_mean if intercept else np.zeros(blocks.n_columns)
             level = float(sums.y_mean[0]) if intercept else 0.0
-            found = spectral(sums.weight, mean, level, sums.gram, sums.cross[:, 0], max(float(sums.y_square[0]), 0.0))
+            square = max(float(sums.y_square[0]), 0.0)
+            found = spectral(sums.n_rows, sums.weight, mean, level, sums.gram, sums.cross[:, 0], square)
         if not np.isfinite(found.y_square) or not np.isfinite(found.cross).all():
             raise DataError(f"{owner}: sums of squares overflow; rescale X and y, for example by StandardScaler.")
         return found
@@ -230,7 +236,7 @@ class BayesianLinearRegression(NamedScore, RegressorMixin, LinearPosterior):
         sweep = blocks is not None and (
             blocks.in_memory or residuals[2] < _ONE_SWEEP_RESIDUAL * moments.y_square or value > 1e-13
         )
-        for _ in range(_MAX_PASSES if sweep else 0):
+        for left in range(_MAX_PASSES - 1 if sweep else -1, -1, -1):
             sums = residual_sums(blocks, moments.x_mean, np.array([level]), coef[:, None], n_jobs=self.n_jobs)
             total = float(sums.total[0]) if intercept else 0.0
             residuals = sums.cross[:, 0], total, float(sums.square[0])
@@ -238,7 +244,7 @@ class BayesianLinearRegression(NamedScore, RegressorMixin, LinearPosterior):
             problem = problem_of(moments, intercept, residuals[2] - float(inside.sum()))
             before, rho = rho, self._choose_ratio(problem)
             value = self._residual(moments, residuals, coef, level, rho)
-            if value <= 0.1 * CLOSED_FORM_TOLERANCE and abs(rho / before - 1.0) < 1e-12:
+            if left == 0 or (value <= 0.1 * CLOSED_FORM_TOLERANCE and abs(rho / before - 1.0) < 1e-12):
                 break
             coef = coef + _mean_of(moments, residuals[0] - rho * coef, rho)
             level = level + (total / moments.weight if intercept else 0.0)
@@ -291,14 +297,33 @@ class BayesianLinearRegression(NamedScore, RegressorMixin, LinearPosterior):
         return float(value.max(initial=0.0))
 
     def _store_moments(self, m: RowMoments) -> None:
+        self.n_rows_ = int(m.rows)
         self.weight_sum_, self.x_mean_, self.y_mean_ = float(m.weight), m.x_mean, float(m.y_mean)
         self.eigenvalues_, self.basis_, self.cross_ = m.values, m.basis, m.cross
         self.y_square_ = float(m.y_square)
 
     def _stored(self) -> RowMoments:
         return RowMoments(
-            self.weight_sum_, self.x_mean_, self.y_mean_, self.eigenvalues_, self.basis_, self.cross_, self.y_square_
+            self.n_rows_,
+            self.weight_sum_,
+            self.x_mean_,
+            self.y_mean_,
+            self.eigenvalues_,
+            self.basis_,
+            self.cross_,
+            self.y_square_,
         )
+
+
+def _refuse_tiny_sizes(owner: str, **columns: Any) -> None:
+    """Raise where all squares would underflow to zero."""
+    for name, values in columns.items():
+        largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+        if 0.0 < largest < _SMALLEST_ENTRY:
+            raise DataError(
+                f"{owner}: {name} reaches only {largest:.3g}, below {_SMALLEST_ENTRY:g}, so that sums of squares would "
+                "underflow; rescale it, for example by StandardScaler."
+            )
 
 
 def _mean_of(m: RowMoments, cross: Array, rho: float) -> Array:

@@ -42,7 +42,6 @@ class LinearPosterior(LinearModel):
     eigenvalues_: Array
     basis_: Array
 
-    @rowwise
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return the means of the predictive distributions, and with `return_std` their standard deviations.
 
@@ -51,13 +50,17 @@ class LinearPosterior(LinearModel):
         X : array, sparse array, dataframe, path or Dask collection of shape (n_samples, n_features)
             New rows.
         return_std : bool
-            Whether to return a pair of arrays.
+            Whether to return a pair of arrays; lazy Dask arrays for a Dask collection.
         """
-        if not return_std:
-            return self._score_rows(X)
-        found = self.predict_dist(X)
-        mean = found.loc if isinstance(found, StudentT) else found.mean
-        return mean, found.std
+        return (self._predict_mean(X), self._predict_std(X)) if return_std else self._predict_mean(X)
+
+    @rowwise
+    def _predict_mean(self, X: Any) -> Array:
+        return self._score_rows(X)
+
+    @rowwise
+    def _predict_std(self, X: Any) -> Array:
+        return np.asarray(self.predict_dist(X).std)
 
     def predict_dist(self, X: Any) -> Normal | StudentT:
         """Return the distribution of a new observation at each row of X: normal, or Student-t with unknown noise."""
@@ -67,11 +70,13 @@ class LinearPosterior(LinearModel):
         """Return the distribution of the regression function b + xᵀβ at each row of X, without the noise."""
         return self._at_rows(X, new_observation=False)
 
-    @rowwise
     def predict_interval(self, X: Any, level: float = 0.95) -> tuple[Array, Array]:
         """Return lower and upper ends that hold a new observation with the probability `level`."""
-        lower, upper = self.predict_dist(X).interval(level)
-        return np.asarray(lower), np.asarray(upper)
+        return self._predict_end(X, level, 0), self._predict_end(X, level, 1)
+
+    @rowwise
+    def _predict_end(self, X: Any, level: float, end: int) -> Array:
+        return np.asarray(self.predict_dist(X).interval(level)[end])
 
     def _at_rows(self, X: Any, *, new_observation: bool) -> Normal | StudentT:
         check_is_fitted(self)

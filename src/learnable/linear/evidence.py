@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 from scipy.special import gammaln
 
 from ..core.threads import interruptible, one_thread_blas
@@ -32,6 +33,7 @@ Array = NDArray[np.float64]
 #: ρ is sought between these multiples of the largest eigenvalue.
 LEAST, MOST = 1e-12, 1e12
 _GRID = 97  # points a quarter of a decade apart
+_GRADED = 1e6  # quotient of squared sizes of columns
 _LOG_2PI = math.log(2.0 * math.pi)
 _NOISE_FLOOR = 1e-14  # of the size of y: a fit without residuals has no noise, a distribution some
 
@@ -39,6 +41,7 @@ _NOISE_FLOOR = 1e-14  # of the size of y: a fit without residuals has no noise, 
 class RowMoments(NamedTuple):
     """All that a Bayesian regression needs of its rows; moments of several runs of rows merge."""
 
+    rows: int  #: how many
     weight: float  #: W
     x_mean: Array  #: (d,); zero without an intercept
     y_mean: float
@@ -101,20 +104,24 @@ class Problem(NamedTuple):
         return float(value)
 
 
-def spectral(weight: float, x_mean: Array, y_mean: float, gram: Array, cross: Array, y_square: float) -> RowMoments:
+def spectral(
+    rows: int, weight: float, x_mean: Array, y_mean: float, gram: Array, cross: Array, y_square: float
+) -> RowMoments:
     """Return the moments of rows whose Gram matrix is known."""
-    values, basis = interruptible(np.linalg.eigh, gram)
-    return RowMoments(weight, x_mean, y_mean, *_positive(values, basis, len(gram)), cross, y_square)
+    found = _graded(gram) if _is_graded(np.diag(gram)) else None
+    if found is None:
+        found = _positive(*interruptible(np.linalg.eigh, gram), len(gram))
+    return RowMoments(rows, weight, x_mean, y_mean, *found, cross, y_square)
 
 
-def thin(weight: float, x_mean: Array, y_mean: float, A: Array, cross: Array, y_square: float) -> RowMoments:
+def thin(rows: int, weight: float, x_mean: Array, y_mean: float, A: Array, cross: Array, y_square: float) -> RowMoments:
     """Return the moments of rows whose Gram matrix is AᵀA, for an A of fewer rows than columns."""
-    # With Aᵀ = QR, AᵀA = Q(RRᵀ)Qᵀ: the basis stays orthonormal, however small an eigenvalue is.
+    # With Aᵀ = QR and R = UΣWᵀ, AᵀA = (QU)Σ²(QU)ᵀ: nothing is squared, and the basis is orthonormal.
     Q, R = interruptible(np.linalg.qr, A.T)
-    values, small = interruptible(np.linalg.eigh, R @ R.T)
-    values, small = _positive(values, small, max(A.shape))
+    small, sigma, _ = interruptible(np.linalg.svd, R)
+    values, small = _positive(sigma[::-1] ** 2, small[:, ::-1], 1)
     basis = np.ascontiguousarray(interruptible(np.matmul, Q, small))
-    return RowMoments(weight, x_mean, y_mean, values, basis, cross, y_square)
+    return RowMoments(rows, weight, x_mean, y_mean, values, basis, cross, y_square)
 
 
 def _positive(values: Array, vectors: Array, size: int) -> tuple[Array, Array]:
@@ -124,13 +131,46 @@ def _positive(values: Array, vectors: Array, size: int) -> tuple[Array, Array]:
     return np.ascontiguousarray(values[kept]), np.ascontiguousarray(vectors[:, kept])
 
 
+def _is_graded(squares: Array) -> bool:
+    """Tell whether columns are of so different sizes that the small ones would drown in the rounding of the large."""
+    positive = squares[squares > 0.0]
+    return bool(positive.size and positive.max() > _GRADED * positive.min())
+
+
+def _graded(gram: Array) -> tuple[Array, Array] | None:
+    """Return eigenvalues, each to its own digits, and vectors of a Gram matrix of columns of very different sizes.
+
+    S = RᵀR with R = (Cholesky factor of the correlations)·diag(sizes); one-sided Jacobi rotations of R keep the small
+    singular values (Drmač and Veselić, 2008). None where the correlations are singular.
+    """
+    size = np.sqrt(np.diag(gram))
+    active = size > 0.0
+    scaled = (gram / np.where(active, size, 1.0)[:, None] / np.where(active, size, 1.0))[np.ix_(active, active)]
+    factor, info = lapack.dpotrf(scaled, lower=0, clean=1)
+    if info != 0 or np.diagonal(factor).min() < 1e-6:
+        return None
+    # The left vectors of Rᵀ are the eigenvectors of RᵀR; rows of different sizes do no harm (joba=2).
+    transposed = np.asfortranarray((factor * size[active]).T)
+    jacobi = interruptible(lapack.dgejsv, transposed, joba=2, jobu=0, jobv=3, jobr=0, jobt=0)
+    sigma, left, _, work, _, info = jacobi
+    if info != 0:
+        return None
+    sigma = sigma * (work[0] / work[1])
+    order = np.argsort(sigma)
+    basis = np.zeros((len(size), len(order)))
+    basis[active] = left[:, order]
+    values = np.square(sigma[order])
+    kept = values > 0.0
+    return np.ascontiguousarray(values[kept]), np.ascontiguousarray(basis[:, kept])
+
+
 def merge(a: RowMoments, b: RowMoments, intercept: bool) -> RowMoments:
     """Return the moments of two runs of rows together."""
     weight = a.weight + b.weight
     pull = a.weight / weight * b.weight if intercept else 0.0
     dx, dy = b.x_mean - a.x_mean, b.y_mean - a.y_mean
     share = b.weight / weight
-    head = weight, a.x_mean + share * dx, a.y_mean + share * dy
+    head = a.rows + b.rows, weight, a.x_mean + share * dx, a.y_mean + share * dy
     cross = a.cross + b.cross + pull * dx * dy
     y_square = a.y_square + b.y_square + pull * dy * dy
     rows = [(part.basis * np.sqrt(part.values)).T for part in (a, b)]
@@ -150,7 +190,7 @@ def problem_of(moments: RowMoments, intercept: bool, rest: float | None = None) 
     n = moments.weight - intercept
     if rest is None:
         rest = moments.y_square - float(squares.sum())
-    if len(moments.values) >= n:
+    if len(moments.values) >= moments.rows - intercept:
         rest = 0.0  # as many directions as rows: nothing is left
     size = moments.y_square / moments.weight + moments.y_mean**2
     floor = max(n, 1.0) * _NOISE_FLOOR**2 * (size if size > 0.0 else 1.0)

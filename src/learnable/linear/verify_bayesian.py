@@ -58,14 +58,13 @@ def bayesian(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     size = yy / W + level**2
     floor = max(N, 1) * 1e-28 * (size if size > 0 else 1)
     Q = max(rss - (total**2 / W if flat else 0) + rho * (beta @ beta), floor)
-    s_all = np.maximum(np.linalg.eigvalsh(S), 0.0).astype(np.longdouble)
-    s_all[: max(d - len(model.eigenvalues_), 0)] = 0.0  # these are rounding, if the basis gives back S
-    gamma, log_ratio = (s_all / (s_all + rho)).sum(), -np.log1p(s_all / rho).sum()
+    top = np.linalg.eigvalsh(S)[-1] if d else 0.0
+    gamma, log_ratio = _spectrum_sums(S, float(rho), len(model.eigenvalues_))
     if not _agrees(model, S, x_mean if flat else centre, alpha, rho, N, Q, log_ratio, W, flat):
         return Recheck(np.inf, 0.0, fingerprint)
     if model.noise != "evidence":
         return Recheck(value, _ROUNDING, fingerprint)
-    drawn, top = alpha * rho * (beta @ beta), s_all[-1] if d else 0
+    drawn = alpha * rho * (beta @ beta)
     slope = gamma - drawn
     if rho >= 1e12 * top * (1 - 1e-9):
         slope = min(slope, 0)
@@ -73,8 +72,24 @@ def bayesian(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         slope = max(slope, 0)
     evidence = max(abs(N - alpha * Q) / N, abs(slope) / max(gamma, drawn, 1e-6))
     # Eigenvalues and Q are known to rounding only; what is left of y is at worst all rounding.
-    rounding = _EVIDENCE_ROUNDING + float(1e-15 * yy / Q)
+    far = np.max(abs(centre) * np.sqrt(W / np.maximum(np.diag(S), 1e-300)), initial=0.0, where=np.diag(S) > 0)
+    rounding = _EVIDENCE_ROUNDING + float(1e-15 * (yy / Q + far + abs(level) * np.sqrt(W / Q)))
     return Recheck(float(max(value, evidence)), rounding, fingerprint)
+
+
+def _spectrum_sums(S: Array, rho: float, rank: int) -> tuple[Any, Any]:
+    """Return Σ s/(s + ρ) and Σ log(ρ/(s + ρ)) over the eigenvalues s of S."""
+    diagonal = np.diag(S)[np.diag(S) > 0]
+    if diagonal.size and diagonal.max() > 1e6 * diagonal.min():
+        # Columns of very different sizes: a Cholesky factor of the scaled matrix keeps what eigenvalues lose.
+        size = np.sqrt(np.diag(S) + rho)
+        factor = np.linalg.cholesky(S / size[:, None] / size + np.diag(rho / size / size))
+        inverse = np.linalg.inv(factor) / size
+        log_det = 2.0 * (np.log(np.diag(factor)) + np.log(size)).sum()
+        return len(S) - rho * (inverse**2).sum(), len(S) * np.log(rho) - log_det
+    s = np.maximum(np.linalg.eigvalsh(S), 0.0).astype(np.longdouble)
+    s[: max(len(S) - rank, 0)] = 0.0  # these are rounding, if the basis gives back S
+    return (s / (s + rho)).sum(), -np.log1p(s / rho).sum()
 
 
 def _normal_equations(

@@ -160,8 +160,20 @@ def _as_container(owner: str, X: Any) -> Any:
     if sp.issparse(X):
         return X if X.format == "csr" else X.tocsr()
     if hasattr(X, "shape") and hasattr(X, "__getitem__") and len(X.shape) > 0:
+        _refuse_containers(owner, X)
         return X
     array = as_array(owner, X, "X")
     if array.ndim == 0:
         check_shape(owner, array.shape, X)
     return array
+
+
+def _refuse_containers(owner: str, X: Any) -> None:
+    """Raise where a cell holds several things: whether a model meets that row must not be left to chance."""
+    if getattr(getattr(X, "dtype", None), "kind", "") != "O":
+        return
+    for cell in np.asarray(X).ravel():
+        if isinstance(cell, (dict, list, set, tuple)):
+            raise DataTypeError(
+                f"{owner}: X holds a {type(cell).__name__}: the argument must be a string or a real number."
+            )

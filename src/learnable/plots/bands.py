@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import DataError
-from .axes import ACCENT, MUTED, Frame, extent, numbers
+from .axes import ACCENT, MUTED, Array, Frame, extent, numbers
 from .markup import Markup, compact, isolated, tag
 
 _BAND_OPACITY = 0.17  # bands lie on top of each other: the inner one is darker
@@ -74,14 +74,20 @@ def function_bands(
         there = frame.path(xs, np.clip(lower, low, high))
         back = frame.path(xs[::-1], np.clip(upper[::-1], low, high)).replace("M", "L", 1)
         marks.append(tag("path", tag("title", isolated(name)), d=f"{there}{back}Z", fill=ACCENT, opacity=_BAND_OPACITY))
-    inside = lambda row: np.where((row >= low) & (row <= high), row, np.nan)  # noqa: E731
     for row in lines:
-        marks.append(frame.line(xs, inside(row), stroke=MUTED, stroke_width=0.7, opacity=0.55))
+        marks.append(frame.line(xs, _inside(row, y_extent), stroke=MUTED, stroke_width=0.7, opacity=0.55))
     for row in true:
-        marks.append(frame.line(xs, inside(row), stroke="currentColor", stroke_width=1.2, stroke_dasharray="4 3"))
-    marks.append(frame.line(xs, inside(ys), stroke=ACCENT, stroke_width=2))
+        marks.append(
+            frame.line(xs, _inside(row, y_extent), stroke="currentColor", stroke_width=1.2, stroke_dasharray="4 3")
+        )
+    marks.append(frame.line(xs, _inside(ys, y_extent), stroke=ACCENT, stroke_width=2))
     for px, py in zip(*dots, strict=True):
         if np.isfinite(px) and low <= py <= high:
             at = compact(float(frame.x(px))), compact(float(frame.y(py)))
             marks.append(tag("circle", cx=at[0], cy=at[1], r="2.4", fill="currentColor", opacity=0.75))
     return frame.draw(title, *marks, x_label=x_label, y_label=y_label)
+
+
+def _inside(row: Array, ends: tuple[float, float]) -> Array:
+    """Return the values, NaN where they are outside."""
+    return np.where((row >= ends[0]) & (row <= ends[1]), row, np.nan)

@@ -135,9 +135,10 @@ class Distribution(Frozen):
     @property
     def natural_parameter(self) -> Array:
         """The natural parameter of an exponential family; this distribution is none."""
+        remedy = "; use fit_mle(x) with the data." if hasattr(self, "fit_mle") else "."
         raise NotExponentialFamilyError(
             f"{type(self).__name__} is no exponential family: it has no natural parameter and no sufficient "
-            "statistic of fixed size; use fit_mle(x) with the data."
+            f"statistic of fixed size{remedy}"
         )
 
     @abstractmethod
@@ -314,6 +315,19 @@ class ExponentialFamily(Distribution):
         # ⟨η_p - η_q, E_p t⟩ - A_p + A_q: the Bregman divergence of A.
         change = np.sum((self.natural_parameter - other.natural_parameter) * self.mean_statistic, axis=-1)
         return np.maximum(change - self.log_partition + other.log_partition, 0.0)
+
+
+class LinearFamily(ExponentialFamily):
+    """An exponential family of numbers whose statistic is the number itself."""
+
+    @property
+    def mean_statistic(self) -> Array:
+        """The mean of t(x) = x, along a last axis of length 1."""
+        return np.asarray(self.mean)[..., None]
+
+    def sufficient_statistic(self, x: ArrayLike) -> Array:
+        """Return t(x) = x, along a new last axis of length 1."""
+        return np.asarray(x, dtype=np.float64)[..., None]
 
 
 def require(owner: object, name: str, values: Array, holds: NDArray[np.bool_], rule: str) -> None:

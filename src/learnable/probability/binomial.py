@@ -19,7 +19,7 @@ from ..core.errors import DataError
 from .base import (
     Array,
     Discrete,
-    ExponentialFamily,
+    LinearFamily,
     RandomState,
     Size,
     Univariate,
@@ -32,7 +32,7 @@ from .counting import expectation, is_count, least_count, log_factorial_part, re
 from .saddle import deviance, inside_or
 
 
-class _Trials(Univariate, Discrete, ExponentialFamily):
+class _Trials(Univariate, Discrete, LinearFamily):
     """What one trial and several trials share; `n` is the number of trials."""
 
     @property
@@ -110,15 +110,6 @@ class _Trials(Univariate, Discrete, ExponentialFamily):
         """The log-partition function A(η) = n log(1 + e^η) = -n log(1 - p)."""
         with np.errstate(divide="ignore"):
             return -self.n * log1p(-self.p)
-
-    @property
-    def mean_statistic(self) -> Array:
-        """The mean np of t(x) = x, along a last axis of length 1."""
-        return np.asarray(self.mean)[..., None]
-
-    def sufficient_statistic(self, x: ArrayLike) -> Array:
-        """Return t(x) = x, along a new last axis of length 1."""
-        return np.asarray(x, dtype=np.float64)[..., None]
 
     def log_base_measure(self, x: ArrayLike) -> Array:
         """Return the logarithm of the binomial coefficient."""

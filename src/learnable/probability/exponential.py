@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from ..core.errors import DataError
 from .base import (
     Array,
-    ExponentialFamily,
+    LinearFamily,
     RandomState,
     Size,
     Univariate,
@@ -27,7 +27,7 @@ from .base import (
 from .saddle import deviance, inside_or
 
 
-class Exponential(Univariate, ExponentialFamily):
+class Exponential(Univariate, LinearFamily):
     """The exponential distribution, or an array of them.
 
     Parameters
@@ -123,15 +123,6 @@ class Exponential(Univariate, ExponentialFamily):
     def log_partition(self) -> Array:
         """The log-partition function A(η) = -log λ."""
         return -np.log(self.rate)
-
-    @property
-    def mean_statistic(self) -> Array:
-        """The mean 1/λ of t(x) = x, along a last axis of length 1."""
-        return np.asarray(self.mean)[..., None]
-
-    def sufficient_statistic(self, x: ArrayLike) -> Array:
-        """Return t(x) = x, along a new last axis of length 1."""
-        return np.asarray(x, dtype=np.float64)[..., None]
 
     def log_base_measure(self, x: ArrayLike) -> Array:
         """Return log h(x) = 0 for x >= 0."""

@@ -17,7 +17,7 @@ from scipy.special import gammaincc, gammaln
 from .base import (
     Array,
     Discrete,
-    ExponentialFamily,
+    LinearFamily,
     RandomState,
     Size,
     Univariate,
@@ -30,7 +30,7 @@ from .counting import expectation, is_count, least_count
 from .saddle import deviance, inside_or, log_poisson
 
 
-class Poisson(Univariate, Discrete, ExponentialFamily):
+class Poisson(Univariate, Discrete, LinearFamily):
     """The Poisson distribution of counts, or an array of them.
 
     Parameters
@@ -124,15 +124,6 @@ class Poisson(Univariate, Discrete, ExponentialFamily):
     def log_partition(self) -> Array:
         """The log-partition function A(η) = e^η = λ."""
         return self.rate
-
-    @property
-    def mean_statistic(self) -> Array:
-        """The mean λ of t(x) = x, along a last axis of length 1."""
-        return np.asarray(self.rate)[..., None]
-
-    def sufficient_statistic(self, x: ArrayLike) -> Array:
-        """Return t(x) = x, along a new last axis of length 1."""
-        return np.asarray(x, dtype=np.float64)[..., None]
 
     def log_base_measure(self, x: ArrayLike) -> Array:
         """Return log h(x) = -log x!."""

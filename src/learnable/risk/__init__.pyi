@@ -1,9 +1,11 @@
+from . import kernels as kernels
 from . import losses as losses
 from . import penalties as penalties
 from .losses import AbsoluteLoss as AbsoluteLoss
 from .losses import ConvexLoss as ConvexLoss
 from .losses import EpsilonInsensitiveLoss as EpsilonInsensitiveLoss
 from .losses import ExponentialLoss as ExponentialLoss
+from .losses import GammaLoss as GammaLoss
 from .losses import HingeLoss as HingeLoss
 from .losses import HuberLoss as HuberLoss
 from .losses import LogisticLoss as LogisticLoss
@@ -13,6 +15,7 @@ from .losses import MulticlassZeroOneLoss as MulticlassZeroOneLoss
 from .losses import PerceptronLoss as PerceptronLoss
 from .losses import PoissonLoss as PoissonLoss
 from .losses import ProbabilisticLoss as ProbabilisticLoss
+from .losses import QuantileLoss as QuantileLoss
 from .losses import SmoothLoss as SmoothLoss
 from .losses import SoftmaxLoss as SoftmaxLoss
 from .losses import SquaredHingeLoss as SquaredHingeLoss

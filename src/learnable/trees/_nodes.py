@@ -14,6 +14,8 @@ from .criteria import ABSOLUTE, ENTROPY, GRADIENT, POISSON
 
 Array = NDArray[np.float64]
 
+_EPSILON = 2.220446049250313e-16
+
 
 @lean_kernel
 def gather_payload(
@@ -147,6 +149,13 @@ def divide(
         for i in range(n_right):
             own[n_left + i] = spare[i]
         middle[node] = begin[node] + n_left
+
+
+@lean_kernel
+def is_enough(gain: float, stops: Any) -> bool:
+    """Tell whether a split gains what the rule wants: in the criterion's units, and as a share of all the weight."""
+    gain *= stops.scale
+    return gain >= stops.min_gain and gain / stops.whole + _EPSILON * max(1.0, stops.scale) >= stops.min_decrease
 
 
 @lean_kernel

@@ -25,9 +25,14 @@ def next_random(state: Any) -> tuple[Any, float]:
     return state, np.float64(mix(state) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-def child_seeds(seeds: NDArray[np.uint64], side: int) -> NDArray[np.uint64]:
-    """Return the seeds of the left (side 0) or right (side 1) children of nodes."""
-    z = seeds * np.uint64(2) + np.uint64(side) + np.uint64(0x632BE59BD9B4E019)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(z ^ (z >> np.uint64(31)))
+@lean_kernel
+def child_seed(seed: Any, side: Any) -> Any:
+    """Return the seed of the left (side 0) or right (side 1) child of a node."""
+    return mix(seed * np.uint64(2) + np.uint64(side) + np.uint64(0x632BE59BD9B4E019))
+
+
+@lean_kernel
+def child_seeds(seeds: NDArray[np.uint64], out: NDArray[np.uint64]) -> None:
+    """OUT out (2m,): the seeds of both children of each node, pair by pair."""
+    for i in range(seeds.size):
+        out[2 * i], out[2 * i + 1] = child_seed(seeds[i], 0), child_seed(seeds[i], 1)

@@ -1,8 +1,10 @@
 """Kernels of the random splitter: one tree, depth first, without leaving the kernel.
 
-The rows of a node are `index[begin:end]`, ascending, with targets and weights beside them in the same order. Once a
-node fits into a block of the cache, its whole subtree grows in it. Nodes get their numbers in the order of the walk: a
-parent, its left subtree, the right one.
+The rows of a node are `index[begin:end]`, ascending, with targets and weights beside them in the same order. A node of
+many rows reads the whole table, column after column. Once few of the values that come into the cache with each other
+are its own, its rows are copied side by side (`outer`), and once more when they fit into the cache (`inner`); then the
+subtree grows there, and `index` counts in the copy. Nodes get their numbers in the order of the walk: a parent, its
+left subtree, the right one.
 """
 
 from __future__ import annotations
@@ -13,26 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.jit import lean_kernel
-from ._random import mix
-from ._random_cuts import IN_BLOCK, IN_CODES, IN_ROWS, count_classes, load_block, search_node
+from ._nodes import is_enough
+from ._random import child_seed
+from ._random_cuts import count_classes, search_node
 from ._sorting import Int
 from ._sweeps import mass
 
 Array = NDArray[np.float64]
 
-_LEFT = np.uint64(0x632BE59BD9B4E019)  # of `_random.child_seeds`
-_EPSILON = 2.220446049250313e-16
-
 
 @lean_kernel
 def grow_tree(
-    table: Any, rows: Any, spare: Any, block: Any, scratch: Any, stack: Any, nodes: Any, rule: Any, leaf_of_row: Any,
-    stop: Any,
+    table: Any, rows: Any, spare: Any, outer: Any, inner: Any, scratch: Any, stack: Any, nodes: Any, rule: Any,
+    leaf_of_row: Any, stop: Any,
 ) -> Int:  # fmt: skip
     """Grow the tree of all rows; return the number of nodes, −1 if the flag was raised."""
     stack.begin[0], stack.end[0], stack.depth[0], stack.parent[0] = 0, rows.number.size, 0, -1
     size, count = 1, np.int64(0)
-    block_begin, block_end = np.int64(0), np.int64(0)
+    outer_begin, outer_end, inner_begin, inner_end = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     while size > 0:
         if stop[0] != 0:
             return np.int64(-1)
@@ -44,37 +44,49 @@ def grow_tree(
         n, totals = end - begin, scratch.totals
         nodes.n_rows[count] = n
         pure = _describe(y, weight, rule, totals, nodes, count)
-        where = IN_BLOCK if block_begin <= begin and end <= block_end else IN_CODES if n >= table.many else IN_ROWS
-        column, threshold, left = np.int64(-1), 0.0, np.int64(0)
+        in_outer = outer_begin <= begin and end <= outer_end
+        in_inner = inner_begin <= begin and end <= inner_end
+        column, threshold, left, line = np.int64(-1), 0.0, np.int64(0), np.int64(0)
         if not pure and n >= rule.min_split and depth < rule.max_depth and nodes.weight[count] >= 2.0 * rule.min_weight:
-            if where != IN_BLOCK and n <= block.origin.size:
-                load_block(table.X, index, block)
-                block_begin, block_end, where = begin, end, IN_BLOCK
-            column, threshold, score, left = search_node(
-                table, block, where, index, y, weight, seed, totals, rule, scratch
-            )
-            if column >= 0 and not _is_enough(score, totals, nodes.impurity[count], rule):
+            if not in_inner and n <= inner.number.size:
+                _load(table.rows, index, outer.number, in_outer, inner)
+                inner_begin, inner_end, in_inner = begin, end, True
+            elif not in_outer and n <= outer.number.size and n > inner.number.size:
+                _load(table.rows, index, outer.number, False, outer)
+                outer_begin, outer_end, in_outer = begin, end, True
+            columns = inner.values if in_inner else outer.values if in_outer else table.columns
+            column, threshold, score, left, line = search_node(columns, index, y, weight, seed, totals, rule, scratch)
+            if column >= 0 and not is_enough(_gain(score, totals, nodes.impurity[count], rule), rule):
                 column, threshold = np.int64(-1), 0.0
         nodes.feature[count], nodes.threshold[count] = column, threshold
         nodes.right[count] = -1
         nodes.missing_left[count] = 1 if column >= 0 and 2 * left > n else 0
         if column >= 0:
-            cut = 0.5 if where == IN_CODES else threshold
-            _divide(scratch.values[scratch.slots[scratch.slots.size - 1]], cut, index, y, weight, spare)
+            _divide(scratch.values[line], threshold, index, y, weight, spare)
             middle = begin + left
             for side in range(1, -1, -1):  # the left one is taken next
                 stack.begin[size], stack.end[size] = middle if side else begin, end if side else middle
                 stack.depth[size], stack.parent[size] = depth + 1, count if side else -1
-                stack.seed[size] = mix(seed * np.uint64(2) + np.uint64(side) + _LEFT)
+                stack.seed[size] = child_seed(seed, side)
                 size += 1
-        elif where == IN_BLOCK:
-            for i in range(n):
-                leaf_of_row[block.origin[index[i]]] = count
         else:
             for i in range(n):
-                leaf_of_row[index[i]] = count
+                r = np.int64(index[i])
+                leaf_of_row[inner.number[r] if in_inner else outer.number[r] if in_outer else r] = count
         count += 1
     return count
+
+
+@lean_kernel
+def _load(table: Array, index: NDArray[np.int32], number: NDArray[np.int32], is_copy: bool, block: Any) -> None:
+    """Copy the rows of a node, column after column; from now on `index` counts there."""
+    for i in range(index.size):
+        r = number[index[i]] if is_copy else index[i]
+        row = table[r]
+        for j in range(row.size):
+            block.values[j, i] = row[j]
+        block.number[i] = r
+        index[i] = i
 
 
 @lean_kernel
@@ -125,17 +137,12 @@ def _describe_numbers(y: Array, weight: Array, totals: Array, nodes: Any, node: 
 
 
 @lean_kernel
-def _is_enough(score: float, totals: Array, impurity: float, rule: Any) -> bool:
-    """Tell whether a split lowers the impurity as much as the rule wants; see `grower`."""
+def _gain(score: float, totals: Array, impurity: float, rule: Any) -> float:
+    """Return by how much a split lowers the weighted impurity; see `_subtrees.gain_of`."""
     w = totals[totals.size - 1]
     if rule.pairs:
-        gain = (score - totals[0] * totals[0] / w) * (2.0 if rule.n_classes == 2 else 1.0)
-    else:
-        gain = score - w * (1.0 - impurity) if rule.gini else score + w * impurity
-    gain *= rule.scale
-    if gain < rule.min_gain:
-        return False
-    return gain / rule.whole + _EPSILON * max(1.0, rule.scale) >= rule.min_decrease
+        return (score - totals[0] * totals[0] / w) * (2.0 if rule.n_classes == 2 else 1.0)
+    return score - w * (1.0 - impurity) if rule.gini else score + w * impurity
 
 
 @lean_kernel

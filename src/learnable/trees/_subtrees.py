@@ -12,17 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.jit import lean_kernel
-from ._nodes import divide, gather_pairs, gather_payload, summarise
-from ._random import mix
+from ._nodes import divide, gather_pairs, gather_payload, is_enough, summarise
+from ._random import child_seed
 from ._search import search_columns, search_nodes
 from ._sorting import Int
 from ._sweeps import COLUMN, CUT, MISSING_LEFT, NEXT, SCORE, THRESHOLD
-from .criteria import ENTROPY, GINI, GRADIENT, MISCLASSIFICATION, POISSON
+from .criteria import ABSOLUTE, ENTROPY, GINI, GRADIENT, MISCLASSIFICATION, POISSON
 
 Array = NDArray[np.float64]
-
-_LEFT = np.uint64(0x632BE59BD9B4E019)  # of `_random.child_seeds`
-_EPSILON = 2.220446049250313e-16
 
 
 class Level(NamedTuple):
@@ -127,8 +124,7 @@ def grow_subtrees(
         if found[SCORE] == -np.inf or stop[0] != 0:
             continue
         gain = gain_of(goal, limits, total, nodes.impurity[node], found[SCORE])
-        share = gain * stops.scale / stops.whole + _EPSILON * max(1.0, stops.scale)
-        if not (gain * stops.scale >= stops.min_gain and share >= stops.min_decrease):
+        if not is_enough(gain, stops):
             continue
         column, cut = np.int64(found[COLUMN]), np.int64(found[CUT])
         nodes.feature[node], nodes.cut[node], nodes.gain[node] = column, cut, gain
@@ -143,7 +139,7 @@ def grow_subtrees(
             nodes.begin[child] = own.middle[0] if side else begin[0]
             nodes.end[child] = end[0] if side else own.middle[0]
             nodes.depth[child] = nodes.depth[node] + 1
-            nodes.seed[child] = mix(nodes.seed[node] * np.uint64(2) + np.uint64(side) + _LEFT)
+            nodes.seed[child] = child_seed(nodes.seed[node], side)
             nodes.feature[child] = nodes.left[child] = nodes.right[child] = -1
             nodes.threshold[child], nodes.cut[child], nodes.missing_left[child] = 0.0, 0, 0
             nodes.gain[child] = -np.inf
@@ -173,7 +169,7 @@ def gain_of(goal: Any, limits: Any, total: Array, impurity: float, score: float)
         return 2.0 * (score - total[1] ** 2 / w)
     if goal.kind in (GINI, MISCLASSIFICATION):
         return score - m * w * (1.0 - impurity)
-    if goal.kind == ENTROPY:
+    if goal.kind in (ENTROPY, ABSOLUTE):
         return score + m * w * impurity
     gain = score
     for k in range(m):
@@ -183,6 +179,27 @@ def gain_of(goal: Any, limits: Any, total: Array, impurity: float, score: float)
         else:
             gain -= s**2 / (total[m + k] + limits.reg_lambda if goal.kind == GRADIENT else w)
     return gain
+
+
+@lean_kernel
+def judge_splits(goal: Any, limits: Any, stops: Any, level: Any, impurity: Array, score: Array, gain: Array) -> None:
+    """OUT gain: what the best split of each open node gains, −inf where it is not enough."""
+    for i in range(score.size):
+        gain[i] = -np.inf
+        if score[i] > -np.inf:
+            found = gain_of(goal, limits, level.totals[i], impurity[i], score[i])
+            gain[i] = found if is_enough(found, stops) else -np.inf
+
+
+@lean_kernel
+def place_thresholds(cols: Any, categorical: Any, found: Array, threshold: Array) -> None:
+    """OUT threshold: where the splits found cut; zero for categories."""
+    for i in range(threshold.size):
+        column = np.int64(found[i, COLUMN])
+        after = np.int64(found[i, NEXT])
+        threshold[i] = 0.0
+        if not categorical[column] or not np.isnan(found[i, THRESHOLD]):
+            threshold[i] = threshold_of(cols, column, np.int64(found[i, CUT]), after, found[i, THRESHOLD])
 
 
 @lean_kernel

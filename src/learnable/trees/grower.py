@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from ._nodes import divide, label_rows, preorder
 from ._subtrees import Level, Stops
-from ._sweeps import COLUMN, CUT, MISSING_LEFT, NEXT, SCORE, THRESHOLD
+from ._sweeps import COLUMN, CUT, MISSING_LEFT, SCORE
 from .columns import Columns
-from .criteria import ABSOLUTE, ENTROPY, GINI, GRADIENT, MISCLASSIFICATION, PAIRS, POISSON, TWO, Target
+from .criteria import GRADIENT, Target
 from .frontier import best_first_order, wanted_next
 from .layout import Trees
 from .node_store import NodeStore
@@ -31,8 +31,6 @@ from .random_grower import Values, grow_random
 from .workspace import Workspace
 
 Array = NDArray[np.float64]
-
-_EPSILON = 2.220446049250313e-16
 
 
 @dataclass(frozen=True)
@@ -191,14 +189,10 @@ def _open(
     bounds = np.pad(nodes.bounds[some], ((0, 0), (0, 1)))
     level = Level(begin, end, nodes.seed[some], bounds, totals[at])
     found, sets = space.search(level)
-    gain = _gains(target, totals[at], impurity[at], found[:, SCORE])
-    scale = target.gain_scale
-    good = (found[:, SCORE] > -np.inf) & (gain * scale >= rule.min_gain)
-    share = np.where(good, gain, 0.0) * scale / (whole * target.n_outputs)
-    good &= share + _EPSILON * max(1.0, scale) >= rule.min_impurity_decrease
-    taken = np.flatnonzero(good)
+    gain = space.gains(level, impurity[at], found[:, SCORE], _stops(target, rule, whole))
+    taken = np.flatnonzero(gain > -np.inf)
     column, cut = found[taken, COLUMN].astype(np.int32), found[taken, CUT].astype(np.int64)
-    threshold = _thresholds(columns, column, cut, found[taken])
+    threshold = space.thresholds(columns.categorical, found[taken])
     to_left = found[taken, MISSING_LEFT].astype(np.uint8)
     nodes.set_splits(some[taken], column, cut, threshold, to_left, gain[taken])
     if columns.categorical.any():
@@ -220,42 +214,6 @@ def _divide(
     if rule.is_monotone:
         _bound_children(nodes, chosen, space, target, rule)
     return children
-
-
-def _gains(target: Target, totals: Array, impurity: Array, score: Array) -> Array:
-    """Return by how much each split lowers the weighted impurity, summed over outputs (gradients: raises the score)."""
-    w, m = totals[:, -1], target.n_outputs
-    if target.family == TWO:  # Σ cₖ²/W of two classes is 2S²/W − 2S + W
-        return 2.0 * (score - totals[:, 1] ** 2 / w)
-    if target.family == PAIRS:
-        size = totals[:, 1] + target.reg_lambda if target.kind == GRADIENT else w
-        if target.kind == GINI:
-            return 2.0 * (score - totals[:, 1] ** 2 / w)
-        return score - totals[:, 0] ** 2 / size
-    if target.kind in (GINI, MISCLASSIFICATION):
-        return score - m * w * (1.0 - impurity)
-    if target.kind in (ENTROPY, ABSOLUTE):
-        return score + m * w * impurity
-    S = totals[:, :m]
-    if target.kind == POISSON:
-        return score - (S * np.log(np.where(S > 0, S, 1.0) / w[:, None])).sum(axis=1)
-    size = totals[:, m : 2 * m] + target.reg_lambda if target.kind == GRADIENT else w[:, None]
-    return score - (S**2 / size).sum(axis=1)
-
-
-def _thresholds(columns: Columns, column: Any, cut: Any, found: Array) -> Array:
-    """Return the midpoint between the codes on both sides of the cut; zero for categories."""
-    after, drawn = found[:, NEXT].astype(np.int64), found[:, THRESHOLD]
-    number = ~columns.categorical[column]
-    only_missing = after == columns.n_codes[column]
-    out = np.zeros(len(column))
-    ends = number & ~only_missing
-    a = columns.high[columns.offset[column[ends]] + cut[ends]]
-    b = columns.low[columns.offset[column[ends]] + after[ends]]
-    middle = a / 2.0 + b / 2.0
-    out[ends] = np.where((a <= middle) & (middle < b), middle, a)
-    out[number & only_missing] = np.inf
-    return np.where(np.isnan(drawn), out, drawn)
 
 
 def _clip(value: Array, bounds: Array, target: Target) -> None:

@@ -24,6 +24,7 @@ Array = NDArray[np.float64]
 
 _CHUNK_ROWS = 8192
 _FEW_ROWS = 512  # packing the nodes takes longer than their walk
+_MANY_ROWS = 2048  # from here on it is worth while to prepare small trees
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,12 @@ class Trees:
 
     def sum(self, X: Any, n_jobs: int | None = 1) -> Array:
         """Return the sum over the trees of the rows' leaf values, (n, K)."""
+        if X.shape[0] >= _MANY_ROWS and self.n_trees > 1 and not sp.issparse(X):
+            from .predictor import Predictor  # it is built on this module
+
+            prepared = Predictor.build(self)
+            if prepared.is_prepared:
+                return prepared.sum(X, n_jobs)
         out = np.zeros((X.shape[0], self.value.shape[1]))
         self._over_rows(X, n_jobs, sum_dense, sum_sparse, out)
         return out

@@ -70,8 +70,8 @@ class NodeStore:
         begin = np.stack([self.begin[parents], middle], axis=1).ravel()
         end = np.stack([middle, self.end[parents]], axis=1).ravel()
         depth = np.repeat(self.depth[parents] + 1, 2)
-        own = self.seed[parents]
-        seed = np.stack([child_seeds(own, 0), child_seeds(own, 1)], axis=1).ravel()
+        seed = np.empty(2 * len(parents), np.uint64)
+        child_seeds(self.seed[parents], seed)
         added = self._add(begin, end, depth, seed, np.repeat(self.bounds[parents], 2, axis=0))
         self.left[parents], self.right[parents] = added[::2], added[1::2]
         return added

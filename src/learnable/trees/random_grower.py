@@ -1,8 +1,9 @@
-"""Trees whose thresholds are drawn: no order of the values is needed, so the table is read as it is, row by row.
+"""Trees whose thresholds are drawn: no order of the values is needed, so the numbers are read as they are.
 
 What `grower` does level by level over ranks is done here depth first over the numbers themselves, for the targets that
 a pair of sums or counts of classes describe. Both draw the same columns and thresholds from the seed and the path from
-the root: they grow the same tree, up to ties. Memory besides the table: about 250 bytes a row for each tree under way.
+the root: they grow the same tree, up to ties. Memory: the table a second time, and about 250 bytes a row for each tree
+under way.
 """
 
 from __future__ import annotations
@@ -14,8 +15,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ._random_codes import encode
-from ._random_cuts import GROUP
 from ._random_tree import grow_tree
 from .columns import Columns
 from .criteria import ENTROPY, GINI, SQUARED, Target
@@ -27,24 +26,12 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-_BLOCK_VALUES = 1 << 15  # a quarter of a megabyte
+_INNER_VALUES = 1 << 15  # a quarter of a megabyte
+_OUTER_SHARE = 16  # of the rows: eight values come into the cache together
 _FEW_ROWS = 32  # a block of fewer rows is not worth its copy
 _FEW_COLUMNS = 16  # columns of the table for each that is drawn
-_MANY_ROWS = 1024  # from here on a node reads codes, if it does not fit into a block
-_SAMPLE_ROWS = 8192  # from which the edges of codes are taken
 _DIGITS, _FEW_CLASSES = 52, 10  # binary digits of a whole number that a float holds exactly
 _LONG = 1 << 21  # rows times columns drawn at a node: a tenth of a second
-
-
-class Coded(NamedTuple):
-    """The table, and codes of one byte a value; no codes for small tables."""
-
-    X: Array  #: (n, d), row after row
-    codes: NDArray[np.uint8]  #: (d, n)
-    edges: Array  #: (d, 256), ascending, filled up with infinity
-    low: Array  #: (d, 256) smallest value of each code
-    high: Array  #: (d, 256) largest one
-    many: int  #: rows of a node from which on it reads codes
 
 
 class Rows(NamedTuple):
@@ -55,20 +42,24 @@ class Rows(NamedTuple):
     weight: Array
 
 
+class Table(NamedTuple):
+    """The numbers."""
+
+    rows: Array  #: (n, d), row after row
+    columns: Array  #: (d, n), column after column
+
+
 class Block(NamedTuple):
     """A copy of the rows of a small node."""
 
     values: Array  #: (d, ·)
-    origin: NDArray[np.int32]
+    number: NDArray[np.int32]  #: of each row in the table
 
 
 class Scratch(NamedTuple):
     """Memory of the search."""
 
-    values: Array  #: (·, n) of the columns of a group, and of the best one so far; or marks of its sides
-    codes: NDArray[np.uint8]  #: (·, n)
-    slots: NDArray[np.int64]  #: which line of `values` each column of a group has; the last is that of the best
-    ends: Array  #: (GROUP, 3) smallest and largest value of each column, and what draws its threshold
+    values: Array  #: (2, n) of one column, and of the best one so far
     order: NDArray[np.int32]
     picks: NDArray[np.int64]
     totals: Array
@@ -122,7 +113,8 @@ class Memory(NamedTuple):
 
     rows: Rows
     spare: Rows
-    block: Block
+    outer: Block
+    inner: Block
     scratch: Scratch
     stack: Stack
     nodes: Nodes
@@ -130,39 +122,29 @@ class Memory(NamedTuple):
 
 @dataclass(frozen=True)
 class Values:
-    """The table as it is.
+    """The table of the random splitter.
 
     Attributes
     ----------
-    coded : Coded
+    table : Table
         Without missing values.
     unused : dict of list of Memory
         Of trees that are finished, for the next ones of the same kind: fresh memory costs a tenth of a tree.
     """
 
-    coded: Coded
+    table: Table
     unused: dict[tuple[int, int], list[Memory]] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return len(self.coded.X)
+        return len(self.table.rows)
 
     @staticmethod
     def build(X: Any) -> Values:
         """Return the table of X, (n, d), without missing values."""
-        X = np.ascontiguousarray(X, dtype=np.float64)
-        n, d = X.shape
-        edges, (low, high) = np.full((d, 256), np.inf), np.empty((2, d, 256))
-        if n < _MANY_ROWS:
-            return Values(Coded(X, np.empty((d, 0), np.uint8), edges, low, high, n + 1))
-        codes = np.empty((d, n), np.uint8)
-        sample = np.sort(X[:: -(-n // _SAMPLE_ROWS)], axis=0)
-        for j in range(d):
-            own = _edges(sample[:, j])
-            edges[j, : len(own)] = own
-        encode(X, edges, codes, low, high)
-        return Values(Coded(X, codes, edges, low, high, _MANY_ROWS))
+        X = np.asarray(X, dtype=np.float64)
+        return Values(Table(np.ascontiguousarray(X), np.ascontiguousarray(X.T)))
 
 
 def read_table(
@@ -190,7 +172,7 @@ def takes_values(X: Any, target: Target, rule: GrowthRule) -> bool:
 
 
 def grow_random(
-    table: Values, target: Target, rule: GrowthRule, used: NDArray[np.int32], seed: int, stop: NDArray[np.int64]
+    values: Values, target: Target, rule: GrowthRule, used: NDArray[np.int32], seed: int, stop: NDArray[np.int64]
 ) -> tuple[Trees, NDArray[np.int32]] | None:
     """Grow one tree of the rows `used`; return it and the leaf of every row, None if the flag was raised.
 
@@ -203,23 +185,23 @@ def grow_random(
     >>> bool((tree.apply(X)[:, 0] == leaf).all())
     True
     """
-    shape = table.coded.X.shape
+    shape = values.table.rows.shape
     limits = _limits(target, rule, used, shape[1])
-    unused = table.unused.setdefault((limits.max_features, target.width), [])
+    unused = values.unused.setdefault((limits.max_features, target.width), [])
     try:
         memory = unused.pop()
     except IndexError:  # other threads have them all
-        memory = _allocate(shape, table.coded.many <= shape[0], limits, target.width)
+        memory = _allocate(shape, limits, target.width)
     n = len(used)
     rows = Rows(memory.rows.number[:n], memory.rows.y[:n], memory.rows.weight[:n])
     rows.number[:], rows.y[:], rows.weight[:] = used, _targets(target, limits, used), target.weight[used]
     own = memory._replace(rows=rows)
     own.stack.seed[0] = seed % 2**64
-    leaf_of_row = np.full(table.n_rows, -1, np.int32)
+    leaf_of_row = np.full(values.n_rows, -1, np.int32)
     count = np.zeros(1, np.int64)
 
     def whole(part: int) -> None:
-        count[0] = grow_tree(table.coded, *own, limits, leaf_of_row, stop)
+        count[0] = grow_tree(values.table, *own, limits, leaf_of_row, stop)
 
     run_parts(whole, 1, stop, n * limits.max_features >= _LONG)
     found = None if count[0] < 0 else (_as_tree(own.nodes, int(count[0]), target), leaf_of_row)
@@ -256,34 +238,23 @@ def _targets(target: Target, limits: Limits, used: NDArray[np.int32]) -> Array:
     return np.exp2(limits.bits * labels) if limits.bits else labels.astype(np.float64)
 
 
-def _edges(ordered: Array) -> Array:
-    """Return up to 255 edges at quantiles; a value that fills several of them gets a code of its own."""
-    picked = ordered[np.linspace(0, len(ordered) - 1, 255).astype(np.int64)]
-    again = np.unique(picked[1:][picked[1:] == picked[:-1]])
-    return np.union1d(picked, np.nextafter(again, -np.inf))
-
-
-def _allocate(shape: tuple[int, ...], coded: bool, limits: Limits, width: int) -> Memory:
+def _allocate(shape: tuple[int, ...], limits: Limits, width: int) -> Memory:
     """Allocate for all rows of the table; pages that no row needs cost nothing."""
     n, d = shape
-    size = _BLOCK_VALUES // d if d <= _FEW_COLUMNS * limits.max_features else 0
-    size = min(size, n) if size >= _FEW_ROWS else 0
-    lines = min(GROUP, limits.max_features) + 1
-    slots = np.minimum(np.arange(GROUP + 1), lines - 1)
-    order, picks, ends = np.arange(d, dtype=np.int32), np.empty(d, np.int64), np.empty((GROUP, 3))
+    few = d <= _FEW_COLUMNS * limits.max_features
+    inner = min(n, _INNER_VALUES // d) if few and _INNER_VALUES // d >= _FEW_ROWS else 0
+    outer = n // _OUTER_SHARE if few and n // _OUTER_SHARE > 2 * inner else 0
     most = 2 * n - 1
     begin, end, depth, parent = (np.empty(n + 1, np.int64) for _ in range(4))
     return Memory(
         Rows(np.empty(n, np.int32), np.empty(n), np.empty(n)),
         Rows(np.empty(n, np.int32), np.empty(n), np.empty(n)),
-        Block(np.empty((d, size)), np.empty(size, np.int32)),
+        Block(np.empty((d, outer)), np.empty(outer, np.int32)),
+        Block(np.empty((d, inner)), np.empty(inner, np.int32)),
         Scratch(
-            np.empty((lines, n)),
-            np.empty((lines, n if coded else 0), np.uint8),
-            slots,
-            ends,
-            order,
-            picks,
+            np.empty((2, n)),
+            np.arange(d, dtype=np.int32),
+            np.empty(d, np.int64),
             np.empty(width + 1),
             np.empty(width),
         ),

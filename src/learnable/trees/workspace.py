@@ -13,7 +13,7 @@ from ._absolute import medians, rank_level
 from ._nodes import gather_pairs, gather_payload, summarise, take_rows
 from ._search import search_columns, search_nodes
 from ._sorting import COUNTS
-from ._subtrees import Level, OneNode, Stops, grow_subtrees
+from ._subtrees import Level, OneNode, Stops, grow_subtrees, judge_splits, place_thresholds
 from ._sweeps import FOUND_SIZE, SCORE
 from .columns import Columns
 from .criteria import ABSOLUTE_ERROR, CLASSES, GINI, PAIRS, SUMS, TWO, Target
@@ -251,6 +251,18 @@ class Workspace:
             better = found[:, SCORE] > best[:, SCORE]
             best[better], best_sets[better] = found[better], sets[better]
         return best, best_sets
+
+    def gains(self, level: Level, impurity: Array, score: Array, stops: Stops) -> Array:
+        """Return what the splits found gain, −inf where it is not enough."""
+        out = np.empty(len(score))
+        judge_splits(self.goal, self.limits, stops, level, impurity, np.ascontiguousarray(score), out)
+        return out
+
+    def thresholds(self, categorical: NDArray[np.bool_], found: Array) -> Array:
+        """Return where the splits found cut."""
+        out = np.empty(len(found))
+        place_thresholds(self.columns, categorical, found, out)
+        return out
 
     def takes_subtrees(self, n_open: int) -> bool:
         """Tell whether what is left is so small that its nodes are better grown one by one, on one thread."""

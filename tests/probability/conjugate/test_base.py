@@ -226,3 +226,14 @@ def test_refusals():
     with pytest.raises(TypeError):
         Conjugate()
     assert isinstance(NormalNormal().map(), Normal)
+
+
+@pytest.mark.parametrize(
+    "name", ["NormalInverseGamma", "NormalGamma", "GammaNormal", "InverseGammaNormal", "NormalWishart"]
+)
+def test_squares_beyond_the_floats_are_refused(name):
+    prior, data = PAIRS[name]
+    with pytest.raises(ParameterError, match=r"(finite|definite)"):
+        prior.update(1e300 * np.asarray(data))
+    tiny = prior.update(1e-300 * np.asarray(data))  # as good as zero
+    assert_same(tiny, prior.update(0.0 * np.asarray(data)))

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy import integrate
+from scipy import integrate, stats
 from scipy.special import gammaln
 from tests.probability.families import EXPONENTIAL
 
@@ -96,3 +96,14 @@ def test_refusals():
         ExponentialFamilyPrior(Normal([0.0, 1.0]))
     with pytest.raises(DataError, match="observations must be > 0"):
         ExponentialFamilyPrior(Gamma(1.0)).update([-1.0])
+
+
+def test_numeric_posteriors_are_calibrated():
+    """Simulation-based calibration of the shape of a Gamma distribution, whose posterior is on nodes."""
+    prior, rng = ExponentialFamilyPrior(Gamma(2.0, 1.0), 6.0), np.random.default_rng(5)
+    ranks = []
+    truth = prior.sample(50, random_state=4)
+    for shape, rate in zip(truth.shape, truth.rate, strict=True):
+        nodes = prior.update(Gamma(shape, rate).sample(5, rng))._on_nodes()
+        ranks.append(nodes.weights @ (nodes.members.shape < shape))
+    assert stats.kstest(ranks, "uniform").pvalue > 1e-3

@@ -13,11 +13,13 @@ from learnable.risk.losses import (
     AbsoluteLoss,
     EpsilonInsensitiveLoss,
     ExponentialLoss,
+    GammaLoss,
     HingeLoss,
     HuberLoss,
     LogisticLoss,
     PerceptronLoss,
     PoissonLoss,
+    QuantileLoss,
     SquaredHingeLoss,
     SquaredLoss,
 )
@@ -25,12 +27,15 @@ from learnable.risk.losses import (
 SIGNS = (-1.0, 1.0)
 REALS = (-1.25, 0.0, 2.5)
 COUNTS = (0.0, 1.0, 7.0)
-ON_REALS = (SquaredLoss(), AbsoluteLoss(), HuberLoss(0.75), EpsilonInsensitiveLoss(0.25))
+POSITIVE = (0.5, 1.0, 7.0)
+DEVIANCES = (PoissonLoss, GammaLoss)
+ON_REALS = (SquaredLoss(), AbsoluteLoss(), HuberLoss(0.75), EpsilonInsensitiveLoss(0.25), QuantileLoss(0.75))
 ON_SIGNS = (LogisticLoss(), HingeLoss(), SquaredHingeLoss(), ExponentialLoss(), PerceptronLoss())
 CASES = [
     *((loss, y) for loss in ON_REALS for y in REALS),
     *((loss, y) for loss in ON_SIGNS for y in SIGNS),
     *((PoissonLoss(), y) for y in COUNTS),
+    *((GammaLoss(), y) for y in POSITIVE),
 ]
 WITH_CURVATURE = [(loss, y) for loss, y in CASES if hasattr(loss, "curvature")]
 EXTREME = np.array([0.0, 5e-324, 1e-300, 1e-9, 1.0, 700.0, 710.0, 1e5, 1e16, 1e154, 1e300])
@@ -45,7 +50,7 @@ def name(case):
 def kinks(loss, y):
     """Scores at which the value or the gradient has a kink."""
     match loss:
-        case AbsoluteLoss():
+        case AbsoluteLoss() | QuantileLoss():
             return np.array([y])
         case HuberLoss():
             return np.array([y - loss.delta, y + loss.delta])
@@ -75,6 +80,10 @@ def dual_domain(loss, y):
             return (-np.inf, 0.0) if y > 0 else (0.0, np.inf)
         case PoissonLoss():
             return -y, np.inf
+        case QuantileLoss():
+            return -loss.level, 1.0 - loss.level
+        case GammaLoss():
+            return -np.inf, 1.0
     return -np.inf, np.inf
 
 
@@ -117,12 +126,13 @@ def test_gradient_is_a_subgradient_everywhere_kinks_included(loss, y):
 
 
 @given(data=st.data(), z=st.floats(-30, 30), u=st.floats(-4, 4))
-@pytest.mark.parametrize("loss", [*ON_REALS, *ON_SIGNS, PoissonLoss()], ids=name)
+@pytest.mark.parametrize("loss", [*ON_REALS, *ON_SIGNS, PoissonLoss(), GammaLoss()], ids=name)
 def test_fenchel_young(loss, data, z, u):
     if loss in ON_SIGNS:
         y = data.draw(st.sampled_from(SIGNS))
     else:
-        y = data.draw(st.floats(0.0 if isinstance(loss, PoissonLoss) else -20.0, 20.0))
+        low = 0.0 if isinstance(loss, PoissonLoss) else 1e-3 if isinstance(loss, GammaLoss) else -20.0
+        y = data.draw(st.floats(low, 20.0))
     y, z, u = np.float64(y), np.float64(z), np.float64(u)
     value = loss.value(y, z)
     assert value + loss.conjugate(y, u) >= u * z - 1e-13 * (1 + abs(u * z) + abs(value))
@@ -204,7 +214,7 @@ def test_extreme_scores_give_neither_nan_nor_warning(loss, y):
         if hasattr(loss, "probability"):
             results.append(loss.probability(EXTREME))
     assert not np.isnan(results).any()
-    low = 0.0 if not isinstance(loss, PoissonLoss) else -np.inf
+    low = 0.0 if not isinstance(loss, DEVIANCES) else -np.inf
     assert np.all(results[0] >= low)
     assert np.all(results[2] > -np.inf)
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import get_tags
 
 from ...core.registry import REGISTRY, estimator_names, registered_class
 
@@ -40,7 +41,9 @@ def warm_models(*, sparse: bool = True, single: bool = True) -> Iterator[Warmed]
                 warnings.simplefilter("ignore")
                 for task in traits.tasks:
                     for X in _tables(sparse, single):
-                        _fit_and_predict(_brief(registered_class(name)()), X, task)
+                        model = _brief(registered_class(name)())
+                        if not sp.issparse(X) or get_tags(model).input_tags.sparse:
+                            _fit_and_predict(model, X, task)
         except Exception as error:
             failure = f"{type(error).__name__}: {error}"
         yield Warmed(name, time.perf_counter() - began, failure)

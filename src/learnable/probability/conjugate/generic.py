@@ -48,9 +48,9 @@ class ExponentialFamilyPrior(Conjugate):
     >>> prior = ExponentialFamilyPrior(Gamma(shape=2.0, rate=1.0), strength=1.0)
     >>> posterior = prior.update([0.5, 1.0, 1.5, 3.0])
     >>> posterior.map()
-    Gamma(shape=2.4747, rate=1.5467)
+    Gamma(shape=2.3930, rate=1.4956)
     >>> posterior.expected_mean_statistic
-    array([0.2516, 1.6   ])
+    array([0.2467, 1.6   ])
     """
 
     def __init__(self, member: ExponentialFamily, strength: ArrayLike = 1.0) -> None:

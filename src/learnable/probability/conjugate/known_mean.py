@@ -46,7 +46,8 @@ class _KnownMean(Conjugate):
         return self._parameters["mean"]
 
     def _learn(self, x: Array, w: Array) -> Self:
-        return self._grow(np.asarray(w.sum()), np.tensordot(w, np.square(x - self.mean), axes=1))
+        with np.errstate(over="ignore"):
+            return self._grow(np.asarray(w.sum()), np.tensordot(w, np.square(x - self.mean), axes=1))
 
     def _absorb(self, weight: Array, total: Array) -> Self:
         # Σ(x - μ)² = Σx² - 2μΣx + Wμ².

@@ -18,7 +18,8 @@ def moments(x: Array, w: Array) -> tuple[Array, Array, Array]:
     away = x - mean
     # One correction by the mean of what is left makes the mean exact to rounding.
     left = np.tensordot(share / total, away, axes=1)
-    scatter = np.tensordot(w, np.square(away - left), axes=1)
+    with np.errstate(over="ignore"):  # the prior refuses what is not finite
+        scatter = np.tensordot(w, np.square(away - left), axes=1)
     return np.asarray(w.sum()), np.asarray(mean + left), np.asarray(scatter)
 
 
@@ -29,7 +30,8 @@ def vector_moments(x: Array, w: Array) -> tuple[Array, Array, Array]:
         return np.zeros(()), np.zeros(x.shape[1:]), np.zeros((*x.shape[1:], d))
     weight, mean, _ = moments(x, w)
     columns = np.moveaxis((x - mean) * np.sqrt(w).reshape(-1, *(1,) * (x.ndim - 1)), 0, -1)
-    return weight, mean, columns @ np.swapaxes(columns, -1, -2)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return weight, mean, columns @ np.swapaxes(columns, -1, -2)
 
 
 def moments_of_sums(owner: object, weight: Array, first: Array, second: Array) -> tuple[Array, Array]:

@@ -68,7 +68,8 @@ class NormalScale(Conjugate):
         kappa = self.kappa + weight
         away = mean - self.mean
         # (κ/κ_n)·n·(x̄ - μ₀)²/2, in an order that neither overflows nor underflows needlessly.
-        pull = 0.5 * (self.kappa / kappa) * np.square(np.sqrt(weight) * away)
+        with np.errstate(over="ignore"):
+            pull = 0.5 * (self.kappa / kappa) * np.square(np.sqrt(weight) * away)
         return type(self)(
             self.mean + (weight / kappa) * away,
             kappa,

@@ -108,7 +108,9 @@ class NormalWishart(Conjugate):
         weight, mean, scatter = (np.asarray(part, dtype=np.float64) for part in (weight, mean, scatter))
         kappa = self.kappa + weight
         away = mean - self.mean
-        pull = np.asarray(weight * (self.kappa / kappa))[..., None, None] * (away[..., :, None] * away[..., None, :])
+        with np.errstate(over="ignore", invalid="ignore"):
+            outer = away[..., :, None] * away[..., None, :]
+            pull = np.asarray(weight * (self.kappa / kappa))[..., None, None] * outer
         return type(self)(
             self.mean + np.asarray(weight / kappa)[..., None] * away,
             kappa,

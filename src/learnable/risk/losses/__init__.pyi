@@ -13,6 +13,8 @@ from .multiclass import MulticlassZeroOneLoss as MulticlassZeroOneLoss
 from .multiclass import SoftmaxLoss as SoftmaxLoss
 from .regression import AbsoluteLoss as AbsoluteLoss
 from .regression import EpsilonInsensitiveLoss as EpsilonInsensitiveLoss
+from .regression import GammaLoss as GammaLoss
 from .regression import HuberLoss as HuberLoss
 from .regression import PoissonLoss as PoissonLoss
+from .regression import QuantileLoss as QuantileLoss
 from .regression import SquaredLoss as SquaredLoss

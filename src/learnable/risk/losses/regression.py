@@ -1,4 +1,4 @@
-r"""Losses of a real target: functions of the residual $r = z - y$, and the Poisson loss of a count.
+r"""Losses of a real target: functions of the residual $r = z - y$, and the deviances of counts and positive numbers.
 
 The conjugate of a function of the residual, $V(y, z) = \varphi(z - y)$, is $V^*(y, u) = u y + \varphi^*(u)$.
 
@@ -231,6 +231,104 @@ class PoissonLoss:
         t = u + y
         value: Array = -entr(t) - t  # entr(t) = -t log t, and -inf where t < 0
         return value
+
+    @overflow_is_inf
+    def predict(self, z: Array) -> Array:
+        """Return the mean eᶻ."""
+        return np.exp(z)
+
+
+@dataclass(frozen=True)
+class QuantileLoss(ResidualLoss):
+    r"""The pinball loss; its best constant score is the quantile of level τ, for τ = ½ the median.
+
+    $$ V(y, z) = \max\bigl(\tau (y - z),\; (1 - \tau)(z - y)\bigr), \qquad
+       V^*(y, u) = u y \;\text{ on } -\tau \le u \le 1 - \tau $$
+
+    Parameters
+    ----------
+    level : float
+        The level τ, between 0 and 1.
+
+    References
+    ----------
+    R. Koenker and G. Bassett, Regression quantiles, Econometrica 46, 1978.
+
+    Examples
+    --------
+    >>> y, z = np.array([1.0, 2.0]), np.array([1.5, 0.0])
+    >>> QuantileLoss(level=0.9).value(y, z)
+    array([0.05, 1.8 ])
+    """
+
+    level: float = 0.5
+    smoothness: ClassVar[float] = math.inf
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.level < 1.0:
+            raise ParameterError(f"QuantileLoss: level must be > 0 and < 1, got {self.level!r}.")
+
+    @property
+    def lipschitz(self) -> float:
+        """The steeper of the two slopes."""
+        return max(self.level, 1.0 - self.level)
+
+    def value(self, y: Array, z: Array) -> Array:
+        """Return τ(y - z) or (1 - τ)(z - y), whichever is not negative."""
+        r = z - y
+        return np.maximum(-self.level * r, (1.0 - self.level) * r)
+
+    def gradient(self, y: Array, z: Array) -> Array:
+        """Return -τ where z < y, 1 - τ where z > y; at the kink z = y, zero."""
+        r = z - y
+        return np.where(r > 0.0, 1.0 - self.level, np.where(r < 0.0, -self.level, 0.0))
+
+    @overflow_is_inf
+    def conjugate(self, y: Array, u: Array) -> Array:
+        """Return uy where -τ <= u <= 1 - τ."""
+        return np.where((u >= -self.level) & (u <= 1.0 - self.level), u * y, np.inf)
+
+
+@dataclass(frozen=True)
+class GammaLoss:
+    r"""Half the gamma deviance of a target y > 0 whose mean is $e^z$, without the constant $1 + \log y$.
+
+    $$ V(y, z) = z + y e^{-z}, \qquad
+       V^*(y, u) = t \log \tfrac{t}{y} - t \;\text{ with } t = 1 - u \ge 0 $$
+
+    Without its constant the loss can be negative; the least value, at $z = \log y$, is $1 + \log y$.
+
+    Examples
+    --------
+    >>> y, z = np.array([1.0, 2.0]), np.array([0.0, 1.0])
+    >>> GammaLoss().value(y, z)
+    array([1.    , 1.7358])
+    """
+
+    lipschitz: ClassVar[float] = math.inf
+    smoothness: ClassVar[float] = math.inf
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def value(self, y: Array, z: Array) -> Array:
+        """Return z + ye⁻ᶻ."""
+        ratio = y * np.exp(-z)
+        return np.where(np.isinf(ratio), np.inf, z + ratio)
+
+    @overflow_is_inf
+    def gradient(self, y: Array, z: Array) -> Array:
+        """Return 1 - ye⁻ᶻ."""
+        return 1.0 - y * np.exp(-z)
+
+    @overflow_is_inf
+    def curvature(self, y: Array, z: Array) -> Array:
+        """Return ye⁻ᶻ."""
+        return y * np.exp(-z)
+
+    def conjugate(self, y: Array, u: Array) -> Array:
+        """Return t log(t/y) - t with t = 1 - u where t >= 0."""
+        t = 1.0 - u
+        value: Array = -entr(t) - t * (1.0 + np.log(y))  # entr(t) = -t log t, and -inf where t < 0
+        return np.where(u > 1.0, np.inf, value)
 
     @overflow_is_inf
     def predict(self, z: Array) -> Array:

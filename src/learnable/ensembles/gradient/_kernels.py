@@ -1,0 +1,147 @@
+"""Kernels of `losses`: derivatives and sums of a loss in one pass, over fixed blocks of rows.
+
+A block's sum is written to its own place, so that the total is the same for any number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ...core.jit import kernel, strict_kernel
+from ._vector_math import TILE, exp_tile, log1p_tile
+
+SQUARED, LOGISTIC, EXPONENTIAL, POISSON, GAMMA, CLASSES = range(6)
+BLOCK: Final = 1 << 14  # rows of a block
+
+
+@kernel
+def add_leaves(F: Any, leaf: Any, value: Any, first: int, last: int) -> None:
+    """Add the values of the rows' leaves to the scores, in blocks first … last − 1."""
+    lo, hi = first * BLOCK, min(last * BLOCK, F.size)
+    scores, leaves = F[lo:hi], leaf[lo:hi]
+    for i in range(scores.size):
+        scores[i] += value[leaves[i]]
+
+
+@kernel
+def evaluate_scores(kind: int, y: Any, F: Any, w: Any, g: Any, h: Any, total: Any, first: int, last: int) -> None:
+    """Write g and h of a loss of one score, and the (weighted) sum of the loss of each block first … last − 1.
+
+    IN y, F, w (n,), w of length 0: one each; OUT g, h (n,), total (blocks,).
+    """
+    x, e, extra = np.empty(TILE), np.empty(TILE), np.empty(TILE)
+    scratch = np.empty(2 * TILE)
+    bits = scratch.view(np.int64)
+    for block in range(first, last):
+        lo, hi = block * BLOCK, min((block + 1) * BLOCK, y.size)
+        s = 0.0
+        for at in range(lo, hi, TILE):
+            n = min(TILE, hi - at)
+            yt, Ft, gt, ht = y[at : at + n], F[at : at + n], g[at : at + n], h[at : at + n]
+            if kind == SQUARED:
+                for i in range(n):
+                    r = Ft[i] - yt[i]
+                    gt[i] = r
+                    ht[i] = 1.0
+                    extra[i] = 0.5 * r * r
+            else:
+                sign = 1.0 if kind == POISSON else -1.0
+                for i in range(n):
+                    x[i] = sign * Ft[i] if kind >= POISSON else -yt[i] * Ft[i]
+                exp_tile(x, e, scratch, bits, n)
+                _derive(kind, yt, Ft, e, gt, ht, extra, n)
+                if kind == LOGISTIC:
+                    log1p_tile(e, extra, scratch, bits, n)
+            if w.size:
+                wt = w[at : at + n]
+                for i in range(n):
+                    s += wt[i] * extra[i]
+            else:
+                for i in range(n):
+                    s += extra[i]
+        total[block] = s
+
+
+@strict_kernel
+def _derive(kind: int, y: Any, F: Any, e: Any, g: Any, h: Any, extra: Any, n: int) -> None:
+    """Write derivatives and losses from e = e^{−yF}, e^F or e^{−F}."""
+    if kind == LOGISTIC:
+        for i in range(n):
+            d = 1.0 / (1.0 + e[i])
+            wrong = e[i] * d
+            g[i] = -y[i] * wrong
+            h[i] = wrong * d
+    elif kind == EXPONENTIAL:
+        for i in range(n):
+            g[i] = -y[i] * e[i]
+            h[i] = e[i]
+            extra[i] = e[i]
+    elif kind == POISSON:
+        for i in range(n):
+            g[i] = e[i] - y[i]
+            h[i] = e[i]
+            extra[i] = e[i] - y[i] * F[i]
+    else:
+        for i in range(n):
+            ratio = y[i] * e[i]
+            g[i] = 1.0 - ratio
+            h[i] = ratio
+            extra[i] = F[i] + ratio
+
+
+@strict_kernel
+def _invert(x: Any, n: int) -> None:
+    """Replace x by 1/(1 + x)."""
+    for i in range(n):
+        x[i] = 1.0 / (1.0 + x[i])
+
+
+@kernel
+def evaluate_classes(y: Any, F: Any, w: Any, g: Any, h: Any, total: Any, first: int, last: int) -> None:
+    """Write g and h, (K, n), of the cross-entropy, and the (weighted) sum of the loss of each block."""
+    K = F.shape[0]
+    top, others, loss, x, e = np.empty(TILE), np.empty(TILE), np.empty(TILE), np.empty(TILE), np.empty(TILE)
+    scratch = np.empty(2 * TILE)
+    bits = scratch.view(np.int64)
+    for block in range(first, last):
+        lo, hi = block * BLOCK, min((block + 1) * BLOCK, y.size)
+        s = 0.0
+        for at in range(lo, hi, TILE):
+            n = min(TILE, hi - at)
+            yt = y[at : at + n]
+            top[:n] = F[0, at : at + n]
+            for k in range(1, K):
+                Ft = F[k, at : at + n]
+                for i in range(n):
+                    top[i] = max(top[i], Ft[i])
+            others[:n] = -1.0  # the largest term is one
+            for k in range(K):
+                Ft, gt = F[k, at : at + n], g[k, at : at + n]
+                for i in range(n):
+                    x[i] = Ft[i] - top[i]
+                exp_tile(x, e, scratch, bits, n)
+                for i in range(n):
+                    gt[i] = e[i]
+                    others[i] += e[i]
+            for i in range(n):
+                others[i] = max(others[i], 0.0)
+            log1p_tile(others, loss, scratch, bits, n)
+            for i in range(n):
+                loss[i] += top[i] - F[yt[i], at + i]
+            _invert(others, n)
+            for k in range(K):
+                gt, ht = g[k, at : at + n], h[k, at : at + n]
+                for i in range(n):
+                    p = gt[i] * others[i]
+                    ht[i] = p * (1.0 - p)
+                    gt[i] = p - (1.0 if yt[i] == k else 0.0)
+            if w.size:
+                wt = w[at : at + n]
+                for i in range(n):
+                    s += wt[i] * loss[i]
+            else:
+                for i in range(n):
+                    s += loss[i]
+        total[block] = s

@@ -1,0 +1,339 @@
+"""What all boosted models share: the door, the fit around the loop, early stopping, scores, invariants when loaded.
+
+A subclass says what grows its trees (`_make_learner`), when it stops early (`_stopping`) and what scikit-learn calls
+its results (`_finish`). The trees of all rounds lie in one `Trees`: tree m·K + k is that of output k in round m, and
+its values are multiplied by the step already, so that F_k(x) = baseline_k + Σ_m value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ...core.certificate import Certificate
+from ...core.errors import DataError, ModelFileError, ParameterError
+from ...core.estimator import Estimator
+from ...core.run import Run
+from ...data.dask_blocks import is_dask
+from ...data.door import Table, door, read_features, take_named_columns
+from ...data.sources import is_external, open_files, read_files
+from ...data.targets import read_target, read_weight
+from ...trees.layout import Trees, concatenate
+from ...trees.predictor import Predictor
+from ...trees.tree_model import TOLERANCE
+from ..draws import new_seed
+from .categories import categorical_columns, check_levels, encode, find_levels
+from .driver import Plan, Rounds, boost, stack_values
+from .explained import ExplainedTrees
+from .loss_base import BoostingLoss
+from .settings import hold_out
+from .stopping import Part, Stopping, Watch, take_rows
+
+Array = NDArray[np.float64]
+
+
+def boosting_door(target: Any) -> Callable[..., Table]:
+    """Return a door that turns categories into codes first."""
+    inner = door(target=target, sparse=True, missing=True)
+
+    def read(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, run: Any = None) -> Table:
+        owner = type(estimator).__name__
+        if is_external(X):
+            files = None if is_dask(X) else open_files(owner, X)
+            if files is None or not files.is_small():
+                estimator.is_categorical_, estimator.levels_ = None, None
+                return inner(estimator, X if files is None else files, y, sample_weight, run)
+            X = read_files(owner, files)
+        X, y, sample_weight = take_named_columns(owner, X, y, sample_weight)
+        mask = categorical_columns(owner, estimator.categorical_features, X)
+        estimator.is_categorical_ = mask
+        estimator.levels_ = None if mask is None else find_levels(owner, X, mask)
+        if mask is not None:
+            X = encode(owner, X, mask, estimator.levels_)
+        return inner(estimator, X, y, sample_weight, run)
+
+    return read
+
+
+class GradientBoosting(ExplainedTrees, Estimator):
+    """Base of the boosted models; not to be used directly."""
+
+    _remedy: ClassVar[str] = "fit again"
+    _classes: ClassVar[bool] = False
+
+    trees_: Trees
+    baseline_: Array
+    n_features_in_: int
+    n_trees_per_iteration_: int
+    is_categorical_: NDArray[np.bool_] | None
+    levels_: list[NDArray[Any]] | None
+    training_loss_: Array
+    steps_: Array
+    init_: Any
+
+    # What the subclasses say
+
+    def _loss(self, n_classes: int) -> BoostingLoss:
+        raise TypeError(f"{type(self).__name__} does not define _loss")
+
+    def _row_weight(self, table: Table) -> Array | None:
+        """Return the weights of the rows, those of their classes included."""
+        return table.weight
+
+    def _n_rounds(self) -> int:
+        raise TypeError(f"{type(self).__name__} does not define _n_rounds")
+
+    def _stopping(self, n_rows: int, given: bool) -> Stopping | None:
+        raise TypeError(f"{type(self).__name__} does not define _stopping")
+
+    def _make_learner(self, part: Part, loss: BoostingLoss, run: Run) -> Any:
+        raise TypeError(f"{type(self).__name__} does not define _make_learner")
+
+    def _finish(self, rounds: Rounds, loss: BoostingLoss) -> None:
+        """Set what scikit-learn calls the results."""
+
+    def _signs(self, n_outputs: int) -> Any:
+        """Return the monotone constraints, checked."""
+        return None
+
+    def _claim(self, part: Part) -> float:
+        """Return the largest shortfall of a split, as a share of what its tree could gain, that is claimed."""
+        return TOLERANCE
+
+    # The fit
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe, path or Dask collection of shape (n_samples, n_features)
+            Training data; NaN is a missing value.
+        y : array of shape (n_samples,) or str
+            Targets; with a dataframe, a path or a Dask frame, the name of a column.
+        sample_weight : array of shape (n_samples,) or str, optional
+            Non-negative weights of the rows; a row of weight zero is left out.
+        X_val, y_val, sample_weight_val : optional
+            Rows that decide when to stop; otherwise some are held out where early stopping is on.
+
+        Returns
+        -------
+        self
+            The fitted estimator. If the fit fails or is interrupted, the estimator stays as it was.
+        """
+        if (X_val is None) != (y_val is None):
+            missing = "y_val" if y_val is None else "X_val"
+            raise DataError(f"{type(self).__name__}: X_val and y_val belong together, but {missing} was not provided.")
+        self._validation = None if X_val is None else (X_val, y_val, sample_weight_val)
+        try:
+            return super().fit(X, y, sample_weight)
+        finally:
+            del self._validation
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        owner = type(self).__name__
+        n_classes = 0 if table.classes is None else len(table.classes)
+        if table.classes is not None:
+            self.classes_ = np.asarray(table.classes)
+        old = run.previous if self.warm_start and hasattr(run.previous, "trees_") else None
+        self.seed_ = new_seed(self.random_state) if old is None else old.seed_
+        loss = self._loss(n_classes)
+        self.n_trees_per_iteration_ = loss.n_outputs
+        part, held, stopping = self._parts(table, run)
+        if table.classes is None:
+            loss.check_targets(owner, part.y)
+        y = loss.truth(part.y)
+        rounds = self._begin(old, part, y, loss)
+        watch = None if stopping is None else Watch(self, loss, part, y, held, stopping, rounds, old)
+        done = len(rounds.steps)
+        plan = self._plan(loss)
+        with self._make_learner(part, loss, run) as learner:
+            boost(loss, y, part.w, learner, plan, run, rounds, watch)
+        self._store(rounds, old, done, watch)
+        self._finish(rounds, loss)
+        if self.verbose:
+            print(f"{owner}: {self._rounds_done()} rounds, training loss {self.training_loss_[-1]:.6g}")
+        claim = self._claim(part)
+        return Certificate("greedy", 0.0 if claim <= TOLERANCE else claim, claim, n_iter=self._rounds_done())
+
+    def _parts(self, table: Table, run: Run) -> tuple[Part, Part | None, Stopping | None]:
+        """Return the rows to fit on, those that decide when to stop, and the rule for it."""
+        owner = type(self).__name__
+        if not table.in_memory:
+            raise DataError(
+                f"{owner}: exact splits need all rows in memory. Use HistGradientBoosting for files and Dask, or pass "
+                "fewer rows."
+            )
+        whole = Part(table.X, table.y, self._row_weight(table))
+        self.n_held_out_ = 0
+        given = getattr(self, "_validation", None)
+        stopping = self._stopping(table.n_rows, given is not None)
+        if stopping is None or (given is None and stopping.fraction is None):
+            return whole, None, stopping
+        if given is not None:
+            return whole, self._read_validation(*given), stopping
+        fit, held = hold_out(owner, table.y, table.classes is not None, stopping.fraction, self.seed_)
+        self.n_held_out_ = len(held)
+        return take_rows(whole, fit), take_rows(whole, held), stopping
+
+    def _read_validation(self, X: Any, y: Any, weight: Any) -> Part:
+        owner = type(self).__name__
+        X, y, weight = take_named_columns(owner, X, y, weight)
+        features = self._read(X)
+        y, labels = read_target(owner, y, "classes" if self._classes else "numeric", False)
+        if y is None or len(y) != features.shape[0]:
+            raise DataError(f"{owner}: X_val has {features.shape[0]} rows; y_val must have one target for each.")
+        w = read_weight(owner, weight, features.shape[0])
+        if not self._classes:
+            return Part(features, y, w)
+        codes = {label: code for code, label in enumerate(self.classes_.tolist())}
+        strange = [label for label in np.asarray(labels).tolist() if label not in codes]
+        if strange:
+            raise DataError(f"{owner}: y_val has labels that y does not have: {strange[:5]!r}.")
+        return Part(features, np.array([codes[label] for label in np.asarray(labels).tolist()])[y], w)
+
+    def _begin(self, old: Any, part: Part, y: Array, loss: BoostingLoss) -> Rounds:
+        """Return the scores of the training rows before the first round, or after those of a warm start."""
+        n = part.X.shape[0]
+        if old is not None:
+            self._refuse_other_table(old, part)
+            self.baseline_, self.init_ = old.baseline_, old.init_
+            raw = old._raw_of(part.X)
+            return Rounds(raw, [], old.steps_.tolist(), old.training_loss_.tolist())
+        self.init_, start = self._start(part, y, loss)
+        self.baseline_ = np.zeros(loss.n_outputs) if start.ndim == 2 else start
+        return Rounds(np.broadcast_to(start.reshape(loss.n_outputs, -1), (loss.n_outputs, n)).copy())
+
+    def _start(self, part: Part, y: Array, loss: BoostingLoss) -> tuple[Any, Array]:
+        """Return the model of the start, or None, and its scores: (K,) if they are constant, else (K, n)."""
+        return None, loss.start(y, part.w)
+
+    def _refuse_other_table(self, old: Any, part: Part) -> None:
+        owner, total = type(self).__name__, self._n_rounds()
+        if part.X.shape[1] != old.n_features_in_ or old.n_trees_per_iteration_ != self.n_trees_per_iteration_:
+            raise DataError(
+                f"{owner}: warm_start goes on with {old.n_features_in_} columns and {old.n_trees_per_iteration_} "
+                f"score(s); got {part.X.shape[1]} and {self.n_trees_per_iteration_}. Set warm_start=False."
+            )
+        if total < len(old.steps_):
+            raise ParameterError(
+                f"{owner}: with warm_start there must be at least as many rounds as there are, {len(old.steps_)}; got "
+                f"{total}. Set warm_start=False to begin anew."
+            )
+
+    def _plan(self, loss: BoostingLoss) -> Plan:
+        return Plan(
+            self._n_rounds(),
+            self.learning_rate,
+            self.step,
+            self.direction,
+            self.leaf,
+            self.subsample,
+            self.sampling,
+            self.seed_,
+            self._signs(loss.n_outputs),
+        )
+
+    def _store(self, rounds: Rounds, old: Any, done: int, watch: Watch | None) -> None:
+        """Keep the trees up to the best round."""
+        K = self.n_trees_per_iteration_
+        best = len(rounds.steps) if watch is None else max(watch.best_round(len(rounds.steps)), done)
+        parts = [] if old is None else [old.trees_]
+        parts += rounds.trees[: (best - done) * K]
+        self.trees_ = concatenate(parts)
+        self.steps_ = np.array(rounds.steps[:best])
+        self.training_loss_ = np.array(rounds.losses[: best + 1])
+        self.outside_loss_ = np.array(rounds.outside[: best - done]).reshape(-1, 2)
+        self.do_early_stopping_ = watch is not None
+        self.validation_score_ = np.array([] if watch is None or watch.held is None else watch.scores)
+        self.train_score_ = np.array([] if watch is None else watch.train_scores)
+
+    def _rounds_done(self) -> int:
+        return len(self.steps_)
+
+    # What a fitted model computes
+
+    def _read(self, X: Any) -> Any:
+        """Return the features of new rows as numbers, categories as codes."""
+        check_is_fitted(self, "is_categorical_")
+        if self.is_categorical_ is not None:
+            X = encode(type(self).__name__, X, self.is_categorical_, self.levels_ or [])
+        return read_features(self, X, missing=True)
+
+    def _raw(self, X: Any) -> Array:
+        """Return the scores of new rows, (K, n)."""
+        check_is_fitted(self)
+        return self._raw_of(self._read(X))
+
+    def _raw_of(self, X: Any) -> Array:
+        fixed = getattr(self, "_scores", None)  # while a fit is judged by a scorer
+        if fixed is not None:
+            return fixed
+        raw = self._raw_start(X)
+        K = self.n_trees_per_iteration_
+        for k, trees in enumerate([self.trees_] if K == 1 else stack_values(self.trees_, K)):
+            raw[k] += Predictor.build(trees).sum(X, self.n_jobs)[:, 0]
+        return raw
+
+    def _raw_start(self, X: Any) -> Array:
+        raw = np.tile(self.baseline_[:, None], (1, X.shape[0]))
+        if self.init_ is not None:
+            raw += self._fitted_loss().scores_of(self._init_output(X))
+        return raw
+
+    def _init_output(self, X: Any) -> Array:
+        return np.asarray(self.init_.predict_proba(X) if self._classes else self.init_.predict(X), dtype=np.float64)
+
+    def _fitted_loss(self) -> BoostingLoss:
+        return self._loss(len(self.classes_) if self._classes else 0)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "trees_") or hasattr(self, "_scores")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _check_loaded(self) -> None:
+        if not hasattr(self, "trees_"):
+            return
+        owner = type(self).__name__
+
+        def require(condition: Any, what: str) -> None:
+            if not bool(condition):
+                raise ModelFileError(f"load: {owner}: {what}.")
+
+        require(isinstance(self.trees_, Trees), "trees_ must be trees")
+        K: Any = getattr(self, "n_trees_per_iteration_", None)
+        d: Any = getattr(self, "n_features_in_", None)
+        require(type(K) is int and K >= 1 and type(d) is int and d >= 1, "sizes must be whole numbers")
+        require(type(getattr(self, "seed_", None)) is int, "seed_ must be a whole number")
+        self.trees_.check(d, 1)
+        steps: Any = getattr(self, "steps_", None)
+        losses: Any = getattr(self, "training_loss_", None)
+        for name, array in (("steps_", steps), ("training_loss_", losses), ("baseline_", self.baseline_)):
+            require(
+                isinstance(array, np.ndarray) and array.dtype == np.float64 and array.ndim == 1, f"{name} is damaged"
+            )
+        require(self.trees_.n_trees == len(steps) * K and len(losses) == len(steps) + 1, "rounds and trees differ")
+        require(len(self.baseline_) == K and np.isfinite(self.baseline_).all(), "baseline_ must hold K numbers")
+        check_levels(getattr(self, "is_categorical_", None), getattr(self, "levels_", None), d)
+        if self._classes:
+            classes: Any = getattr(self, "classes_", None)
+            require(isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) >= 2, "classes_ is odd")
+            require((1 if len(classes) == 2 else len(classes)) == K, "classes_ and trees_ do not fit together")

@@ -1,0 +1,238 @@
+r"""A distribution for every row: from several quantiles fitted jointly, or Normal with a learned scale.
+
+`loss="quantile"` with levels τ₁ < … < τ_L gives quantiles that do not cross; joined by straight lines they are a
+quantile function, and beyond the outermost levels tails fall exponentially from the density that the outermost
+segments have. `loss="normal"` boosts the mean μ(x) and the logarithm of the standard deviation σ(x) together,
+
+    V = log σ + ½(y − μ)²/σ²,      ∂V/∂μ = (μ − y)/σ²,   ∂V/∂log σ = 1 − u,     u = (y − μ)²/σ²,
+
+with curvature 1/σ² for μ, and 1 + u for log σ: the mean of the expected one, 2, and the one at the row, 2u. A leaf's
+step for log σ is then (ū − 1)/(ū + 1), which is bounded and agrees with the best one, ½ log ū, to second order.
+
+References: R. Koenker, *Quantile Regression*, 2005; T. Duan et al., NGBoost, ICML 2020, whose natural gradient is the
+step with the expected curvature.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...core.errors import DataError, ParameterError
+from ...probability.base import RandomState, Size, Univariate, require
+from ...probability.normal import Normal
+from .joint_quantiles import JointQuantiles
+from .loss_base import BoostingLoss
+
+Array = NDArray[np.float64]
+
+
+class QuantileDistribution(Univariate):
+    r"""The distribution whose quantile function joins given quantiles by straight lines; or an array of them.
+
+    With p₁ … p_L the levels, q₁ … q_L the quantiles and b the slope of the first line, Q(p) = q₁ + b p₁ log(p/p₁) below
+    p₁; likewise above p_L. Equal quantiles are an atom, where the density is infinite.
+
+    Parameters
+    ----------
+    levels : array of shape (L,)
+        Ascending, between 0 and 1; at least two.
+    quantiles : array of shape (..., L)
+        Ascending along the last axis, finite.
+
+    Examples
+    --------
+    >>> d = QuantileDistribution([0.25, 0.5, 0.75], [-1.0, 0.0, 1.0])
+    >>> float(d.quantile(0.6)), float(d.cdf(0.4)), float(d.mean)
+    (0.4, 0.6, 0.0)
+    """
+
+    _event_ranks = {"levels": 1, "quantiles": 1}  # noqa: RUF012  a ClassVar of the base
+
+    def __init__(self, levels: ArrayLike, quantiles: ArrayLike) -> None:
+        self._store(levels=levels, quantiles=quantiles)
+        p, q = self.levels, self.quantiles
+        if p.shape[-1] != q.shape[-1] or p.shape[-1] < 2:
+            raise ParameterError(
+                "QuantileDistribution: levels and quantiles must have the same length of at least 2, got "
+                f"{p.shape[-1]} and {q.shape[-1]}."
+            )
+        require(self, "levels", p, (p > 0.0) & (p < 1.0), "> 0 and < 1")
+        require(self, "levels", np.diff(p), np.diff(p) > 0.0, "ascending")
+        require(self, "quantiles", q, np.isfinite(q), "finite")
+        require(self, "quantiles", np.diff(q), np.diff(q) >= 0.0, "ascending")
+
+    @property
+    def levels(self) -> Array:
+        """The levels."""
+        return self._parameters["levels"]
+
+    @property
+    def quantiles(self) -> Array:
+        """The quantiles at the levels."""
+        return self._parameters["quantiles"]
+
+    def _slopes(self) -> Array:
+        return np.diff(self.quantiles) / np.diff(self.levels)
+
+    def _moments(self) -> tuple[Array, Array]:
+        """Return ∫Q and ∫(Q − middle)², with the middle taken out so that no digits are lost."""
+        p, b = self.levels, self._slopes()
+        middle = self.quantiles[..., p.shape[-1] // 2]
+        q = self.quantiles - middle[..., None]
+        lower, upper = p[..., 0], 1.0 - p[..., -1]
+        dp, left, right = np.diff(p), q[..., :-1], q[..., 1:]
+        # With c = b·p₁: the tail has ∫Q = p₁(q₁ − c) and ∫Q² = p₁(q₁² − 2q₁c + 2c²); the other one mirrored.
+        c, e = b[..., 0] * lower, b[..., -1] * upper
+        first, last = q[..., 0], q[..., -1]
+        one = lower * (first - c) + upper * (last + e) + (dp * (left + right) / 2.0).sum(axis=-1)
+        two = (dp * (left * left + left * right + right * right) / 3.0).sum(axis=-1)
+        two = two + lower * (first * first - 2 * first * c + 2 * c * c)
+        two = two + upper * (last * last + 2 * last * e + 2 * e * e)
+        return middle + one, two - one * one
+
+    @property
+    def mean(self) -> Array:
+        """The mean."""
+        return self._moments()[0][()]
+
+    @property
+    def variance(self) -> Array:
+        """The variance."""
+        return np.maximum(self._moments()[1], 0.0)[()]
+
+    def quantile(self, p: ArrayLike) -> Array:
+        """Return the x at which the cdf is p; −∞ at 0 and ∞ at 1."""
+        p = self._as_probabilities(p)
+        P, Q, b = self.levels, self.quantiles, self._slopes()
+        at = np.clip((P[..., 1:-1] < p[..., None]).sum(axis=-1), 0, P.shape[-1] - 2)
+        p0, q0, slope = (_take(table, at) for table in (P[..., :-1], Q[..., :-1], b))
+        first, last = b[..., 0] * P[..., 0], b[..., -1] * (1.0 - P[..., -1])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            low = Q[..., 0] + np.where(first > 0.0, first * np.log(p / P[..., 0]), 0.0)
+            high = Q[..., -1] - np.where(last > 0.0, last * np.log((1.0 - p) / (1.0 - P[..., -1])), 0.0)
+        inside = q0 + slope * (p - p0)
+        return np.where(p < P[..., 0], low, np.where(p > P[..., -1], high, inside))[()]
+
+    def cdf(self, x: ArrayLike) -> Array:
+        """Return the probability of at most x."""
+        x = np.asarray(x, dtype=np.float64)
+        P, Q, b = self.levels, self.quantiles, self._slopes()
+        at = np.clip((Q[..., 1:-1] <= x[..., None]).sum(axis=-1), 0, P.shape[-1] - 2)
+        p0, q0, slope = (_take(table, at) for table in (P[..., :-1], Q[..., :-1], b))
+        first, last = b[..., 0] * P[..., 0], b[..., -1] * (1.0 - P[..., -1])
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            inside = p0 + np.where(slope > 0.0, (x - q0) / slope, 0.0)
+            low = np.where(first > 0.0, P[..., 0] * np.exp(np.minimum((x - Q[..., 0]) / first, 0.0)), 0.0)
+            tail = np.exp(np.minimum(-(x - Q[..., -1]) / last, 0.0))
+        high = 1.0 - np.where(last > 0.0, (1.0 - P[..., -1]) * tail, 0.0)
+        return np.where(x < Q[..., 0], low, np.where(x >= Q[..., -1], high, inside))[()]
+
+    def logpdf(self, x: ArrayLike) -> Array:
+        """Return minus the logarithm of the slope of Q at the cdf of x."""
+        x = np.asarray(x, dtype=np.float64)
+        P, Q, b = self.levels, self.quantiles, self._slopes()
+        slope = _take(b, np.clip((Q[..., 1:-1] <= x[..., None]).sum(axis=-1), 0, P.shape[-1] - 2))
+        first, last = b[..., 0] * P[..., 0], b[..., -1] * (1.0 - P[..., -1])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            beyond = np.where(
+                x < Q[..., 0], (x - Q[..., 0]) / first, np.where(x > Q[..., -1], (Q[..., -1] - x) / last, 0.0)
+            )
+            value = np.where(
+                x < Q[..., 0], -np.log(b[..., 0]), np.where(x > Q[..., -1], -np.log(b[..., -1]), -np.log(slope))
+            )
+        return np.where(np.isnan(beyond) | np.isneginf(beyond), -np.inf, value + beyond)[()]
+
+    def _entropy_in_nats(self) -> Array:
+        # E[−log p] = ∫ log Q′: a line's logarithm, and in the tails log b + 1 more.
+        P, b = self.levels, self._slopes()
+        lower, upper = P[..., 0], 1.0 - P[..., -1]
+        with np.errstate(divide="ignore"):
+            logs = np.log(b)
+        return (np.diff(P) * logs).sum(axis=-1) + lower * (logs[..., 0] + 1.0) + upper * (logs[..., -1] + 1.0)
+
+    def _kl(self, other: Any) -> Array:
+        raise ParameterError("QuantileDistribution: kl is not defined for it; compare logpdf on a sample.")
+
+    def sample(self, size: Size = (), random_state: RandomState = None) -> Array:
+        """Draw independent samples, of shape `size` followed by the shape of the batch."""
+        return self.quantile(np.random.default_rng(random_state).random(self._sample_shape(size)))
+
+
+class NormalScale(BoostingLoss):
+    """Minus the log-likelihood of N(F₀, e^{2F₁}), without the constant; two scores a row."""
+
+    smooth = True  # type: ignore[assignment]
+    n_outputs = 2
+
+    def __init__(self) -> None:
+        super().__init__(None)
+
+    @np.errstate(over="ignore")
+    def value(self, y: Array, F: Array) -> Array:
+        """Return log σ + ½(y − μ)²/σ²."""
+        return F[1] + 0.5 * np.square((y - F[0]) * np.exp(-F[1]))
+
+    @np.errstate(over="ignore")
+    def derivatives(self, y: Array, F: Array) -> tuple[Array, Array]:
+        """Return the gradient and the positive curvature of the module's docstring."""
+        precision = np.exp(-2.0 * F[1])
+        r = F[0] - y
+        u = r * r * precision
+        return np.stack([r * precision, 1.0 - u]), np.stack([precision, 1.0 + u])
+
+    def start(self, y: Array, w: Array | None) -> Array:
+        """Return the mean and the logarithm of the standard deviation, which is not zero."""
+        mean = np.average(y, weights=w)
+        std = float(np.sqrt(np.average(np.square(y - mean), weights=w)))
+        return np.array([mean, np.log(max(std, 1e-9 * float(np.abs(y).max(initial=0.0)), 1e-150))])
+
+    def predict(self, F: Array) -> Array:
+        """Return the mean."""
+        return np.ascontiguousarray(F[0])
+
+    def check_targets(self, owner: str, y: Array) -> None:
+        """Raise DataError where squares overflow."""
+        if np.abs(y).max(initial=0.0) > 1e150:
+            raise DataError(f"{owner}: loss='normal' squares the targets, which reach 1e150; rescale them.")
+
+
+def predict_dist(model: Any, X: Any) -> Univariate:
+    """Return the predictive distribution of each row, as an array of distributions.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted boosted regressor with `loss="quantile"` and at least two levels, or `loss="normal"`.
+    X : array, sparse array or dataframe of shape (n_samples, n_features)
+        New rows.
+
+    Returns
+    -------
+    distribution
+        `QuantileDistribution` or `Normal`, with `mean`, `std`, `interval(level)`, `logpdf`, `cdf`, `sample`.
+    """
+    loss = model._fitted_loss() if hasattr(model, "_fitted_loss") else None
+    if isinstance(loss, JointQuantiles) and loss.n_outputs > 1:
+        return QuantileDistribution(loss.levels, np.asarray(model.predict(X)))
+    if isinstance(loss, NormalScale):
+        mean, log_scale = model._raw(X)
+        return Normal(mean, np.exp(np.clip(log_scale, -690.0, 690.0)))
+    raise DataError(
+        f"{type(model).__name__}: predict_dist needs loss='quantile' with at least two levels, or loss='normal'; for "
+        "intervals of any other regressor use evaluation.ConformalRegressor."
+    )
+
+
+def predict_interval(model: Any, X: Any, level: float = 0.9) -> tuple[Array, Array]:
+    """Return the ends of the equal-tailed interval that has probability `level`, of each row."""
+    return predict_dist(model, X).interval(level)
+
+
+def _take(table: Array, at: NDArray[np.int64]) -> Array:
+    """Return the entry `at` of the last axis, with the axes before it broadcast."""
+    shape = np.broadcast_shapes(table.shape[:-1], np.shape(at))
+    wide = np.broadcast_to(table, (*shape, table.shape[-1]))
+    return np.take_along_axis(wide, np.broadcast_to(at, shape)[..., None], axis=-1)[..., 0]

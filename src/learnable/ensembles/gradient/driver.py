@@ -1,0 +1,348 @@
+r"""The boosting loop: rounds of trees fitted to the derivatives of any loss.
+
+    F_0 = argmin_c Σ w V(y, c)
+    for m = 1 … M:   g, h = V′, V″ at F_{m−1};   T_m = a tree for them;   F_m = F_{m−1} + ρ_m T_m
+
+| direction         | the tree                                                                 | its leaves            |
+|-------------------|--------------------------------------------------------------------------|-----------------------|
+| `"newton"`        | minimises Σ(gT + ½hT²) + γ·leaves + ½λ‖T‖² (Chen and Guestrin, XGBoost)  | −G/(H + λ)            |
+| `"gradient"`      | fits −g by least squares (Friedman)                                      | mean of −g, then best |
+| `"inner-product"` | maximises −⟨g, T⟩ over trees with leaves ±1 (Mason et al., AnyBoost)     | ±1                    |
+
+Leaves are then replaced by the best value for the loss, unless `leaf="fitted"`: for smooth losses Newton's step, for
+the others, and with `leaf="minimiser"`, the minimiser of the loss. Steps: ρ = η, η/√m, or η times the minimiser of the
+loss along T_m; with it the loss cannot rise. With several outputs a round has one tree for each, all
+for the same derivatives, and one step.
+
+Everything drawn in round m (rows, columns) depends on the seed and on m alone, so that a warm start goes on as if it
+had never stopped. References: J. Friedman, Annals of Statistics 29 (2001), and Stochastic gradient boosting (2002); L.
+Mason et al., Boosting algorithms as gradient descent, NIPS 1999; G. Ke et al., LightGBM, NIPS 2017.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from ...core.run import Run
+from ...core.threads import resolve_n_jobs
+from ...trees.grower import Grown, GrowthStopped
+from ...trees.layout import Trees
+from .._forest import tree_seed
+from .evaluator import Evaluator, mean_loss
+from .loss_base import BoostingLoss
+from .losses import Softmax
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+_TICK = 0.05  # seconds between two looks at the clock and at Ctrl-C
+
+
+class Learner(Protocol):
+    """What grows the trees."""
+
+    def grow(self, direction: str, g: Array, h: Array, w: Array | None, rows: Rows | None, seed: int) -> Grown:
+        """Return a tree for derivatives g, h (n,) and weights w, and the leaf of every row, also of those not used."""
+        ...
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the rounds do.
+
+    Attributes
+    ----------
+    n_rounds : int
+        M.
+    learning_rate, step : float, str
+        η, and what it multiplies.
+    direction, leaf : str
+        What the trees fit, and whether leaves are then made best for the loss.
+    subsample, sampling : float, str
+        Share of the rows in a round, and whether rows with large gradients come first.
+    seed : int
+        Of all draws.
+    monotonic : (d,) int8 or None
+        Signs that leaf values have to respect.
+    """
+
+    n_rounds: int
+    learning_rate: float
+    step: str = "fixed"
+    direction: str = "newton"
+    leaf: str = "best"
+    subsample: float = 1.0
+    sampling: str = "uniform"
+    seed: int = 0
+    monotonic: NDArray[np.int8] | None = None
+
+
+@dataclass
+class Rounds:
+    """What the rounds leave behind.
+
+    Attributes
+    ----------
+    F : (K, n)
+        Scores of the training rows.
+    trees : list of Trees
+        K for each round; their values are multiplied by the step.
+    steps : list of float
+        ρ_m.
+    losses : list of float
+        Mean training loss before the first round and after each.
+    outside : list of (float, float)
+        With sampled rows: mean loss of the other rows before and after the round.
+    """
+
+    F: Array
+    trees: list[Trees] = field(default_factory=list)
+    steps: list[float] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
+    outside: list[tuple[float, float]] = field(default_factory=list)
+
+
+def boost(
+    loss: BoostingLoss,
+    y: Array,
+    w: Array | None,
+    learner: Learner,
+    plan: Plan,
+    run: Run,
+    rounds: Rounds,
+    watch: Callable[[Rounds, list[Trees]], bool] | None = None,
+) -> Rounds:
+    """Go on from `rounds` until there are `plan.n_rounds`, the time is up, or `watch` says that it is enough.
+
+    Ctrl-C raises the run's flag, which the grower polls.
+    """
+    evaluate = Evaluator(loss, y, w, resolve_n_jobs(run.n_jobs))
+
+    def loop() -> None:
+        loss.prepare(y, rounds.F, w)
+        now = evaluate(rounds.F)
+        if not rounds.losses:
+            rounds.losses.append(now)
+        for m in range(len(rounds.steps), plan.n_rounds):
+            try:
+                trees, progress = _round(evaluate, learner, plan, rounds, m)
+            except GrowthStopped:
+                return
+            enough = watch is not None and watch(rounds, trees)
+            if run.progress(m + 1, rounds.losses[-1]) or enough or not progress:
+                return
+
+    try:
+        _watched(loop, run, lambda: len(rounds.steps) > 0)
+    finally:
+        evaluate.close()
+    return rounds
+
+
+def _round(evaluate: Evaluator, learner: Learner, plan: Plan, rounds: Rounds, m: int) -> tuple[list[Trees], bool]:
+    """Add one round; return its trees, and whether a next one could do more."""
+    loss, y, w, F = evaluate.loss, evaluate.y, evaluate.w, rounds.F
+    g, h, K = evaluate.g, evaluate.h, loss.n_outputs
+    rows, factor = draw_round(plan, g, w, m)
+    weight = w if factor is None else factor if w is None else w * factor
+    out = None if rows is None or plan.sampling == "gradient" else np.setdiff1d(np.arange(len(y)), rows)
+    outside = _mean_of(loss, y, F, w, out)
+    # Scores may move at once where no other tree of the round has to see them as they were.
+    at_once = plan.step != "line-search" and (K == 1 or (loss.smooth and plan.leaf != "minimiser"))
+    direction = np.empty((0, 0)) if at_once else np.empty_like(F)
+    rho = plan.learning_rate / (float(np.sqrt(m + 1.0)) if plan.step == "sqrt-decay" else 1.0)
+    grown: list[tuple[Trees, Array]] = []
+    for k in range(K):
+        found = learner.grow(plan.direction, g[k], h[k], weight, rows, tree_seed(plan.seed, m * K + k))
+        values = leaf_values(loss, plan, found, k, y, F, g[k], h[k], weight, rows)
+        grown.append((found.tree, values))
+        if at_once:
+            evaluate.add(F[k], found.leaf_of_row, rho * values)
+        else:
+            np.take(values, found.leaf_of_row, out=direction[k])
+    if not at_once:
+        if plan.step == "line-search":
+            rho = _searched(loss, plan, y, w, F, direction, rounds.losses[-1])
+        direction *= rho
+        F += direction
+    trees = [replace(tree, value=(rho * values)[:, None]) for tree, values in grown]
+    rounds.trees += trees
+    rounds.steps.append(rho)
+    rounds.losses.append(evaluate(F))
+    if out is not None:
+        rounds.outside.append((outside, _mean_of(loss, y, F, w, out)))
+    # A round that changes nothing would be repeated for ever, unless the next one draws something else.
+    moved = rho != 0.0 and any(values.any() for _, values in grown)
+    return trees, moved or rows is not None
+
+
+def leaf_values(
+    loss: BoostingLoss,
+    plan: Plan,
+    found: Grown,
+    k: int,
+    y: Array,
+    F: Array,
+    g: Array,
+    h: Array,
+    w: Array | None,
+    rows: Rows | None,
+) -> Array:
+    """Return the values of all nodes; those of leaves are the best for the loss, unless they are to stay."""
+    tree = found.tree
+    fitted = tree.value[:, 0]
+    newton = loss.smooth and plan.leaf == "best"
+    if plan.direction == "inner-product" or plan.leaf == "fitted" or (plan.direction == "newton" and newton):
+        return fitted
+    used = slice(None) if rows is None else rows
+    leaf = found.leaf_of_row[used]
+    weight = None if w is None else w[used]
+    if newton:
+        G = np.bincount(leaf, g[used] if weight is None else g[used] * weight, len(fitted))
+        H = np.bincount(leaf, h[used] if weight is None else h[used] * weight, len(fitted))
+        values = np.where(H > 1e-150, -G / np.where(H > 1e-150, H, 1.0), 0.0)
+        if isinstance(loss, Softmax):  # Friedman's factor, which scikit-learn keeps
+            values *= (loss.n_outputs - 1) / loss.n_outputs
+    else:
+        values = loss.best_leaf_values(k, leaf, len(fitted), y[used], F[:, used], weight)
+    values = np.where(tree.feature < 0, values, fitted)
+    return values if plan.monotonic is None else respect_signs(tree, values, plan.monotonic)
+
+
+def respect_signs(tree: Trees, values: Array, signs: NDArray[np.int8]) -> Array:
+    """Return leaf values that rise and fall as the signs of the columns say: the middle of two sides bounds both."""
+    out, total = values.copy(), tree.weight * np.where(tree.feature < 0, values, 0.0)
+    for i in range(len(values) - 1, -1, -1):  # children come after their parents
+        if tree.feature[i] >= 0:
+            total[i] = total[tree.left[i]] + total[tree.right[i]]
+    mean = total / tree.weight
+    low, high = np.full(len(values), -np.inf), np.full(len(values), np.inf)
+    for i in range(len(values)):
+        out[i] = min(max(mean[i], low[i]), high[i])
+        if tree.feature[i] < 0:
+            continue
+        a, b = int(tree.left[i]), int(tree.right[i])
+        low[[a, b]], high[[a, b]] = low[i], high[i]
+        sign = int(signs[tree.feature[i]])
+        if sign:
+            middle = min(max((mean[a] + mean[b]) / 2, low[i]), high[i])
+            below, above = (a, b) if sign > 0 else (b, a)
+            high[below], low[above] = middle, middle
+    return out
+
+
+class Drawn(NamedTuple):
+    """The rows of a round."""
+
+    rows: Rows | None  #: None: all
+    factor: Array | None  #: what their weights are multiplied with
+
+
+def draw_round(plan: Plan, g: Array, w: Array | None, m: int) -> Drawn:
+    """Draw the rows of round m.
+
+    `sampling="gradient"`: two thirds of them are those with the largest Σ|g|w, the others are drawn from the rest and
+    weigh more, so that sums keep their expectation (GOSS of LightGBM).
+    """
+    n = g.shape[1]
+    if plan.subsample >= 1.0:
+        return Drawn(None, None)
+    size = max(1, int(plan.subsample * n))
+    rng = np.random.default_rng([plan.seed, m, 2**33])
+    if plan.sampling == "uniform":
+        return Drawn(np.sort(rng.choice(n, size, replace=False, shuffle=False)), None)
+    top = 2 * size // 3
+    score = np.abs(g).sum(axis=0) * (1.0 if w is None else w)
+    order = np.argsort(-score, kind="stable")
+    rest = np.sort(order[top:])
+    others = rest[rng.choice(len(rest), size - top, replace=False, shuffle=False)]
+    factor = np.ones(n)
+    factor[others] = len(rest) / (size - top)
+    return Drawn(np.sort(np.r_[order[:top], others]), factor)
+
+
+def _searched(
+    loss: BoostingLoss, plan: Plan, y: Array, w: Array | None, F: Array, direction: Array, before: float
+) -> float:
+    """Return η times the best step; the loss does not rise."""
+    shrunk = plan.learning_rate * line_search(lambda r: mean_loss(loss, y, F + r * direction, w), before)
+    while shrunk and not mean_loss(loss, y, F + shrunk * direction, w) <= before:  # only where the loss is not convex
+        shrunk = shrunk / 2 if shrunk > 1e-12 else 0.0
+    return shrunk
+
+
+def line_search(phi: Callable[[float], float], at_zero: float) -> float:
+    """Return ρ ≥ 0 that minimises φ, to six digits; zero if no step was found that lowers it.
+
+    Examples
+    --------
+    >>> round(line_search(lambda r: (r - 3.0) ** 2, 9.0), 4)
+    3.0
+    """
+    best, best_value = 0.0, at_zero
+    high, value = 1.0, phi(1.0)
+    while value < best_value and high < 2.0**40:
+        best, best_value = high, value
+        high *= 2.0
+        value = phi(high)
+    found = minimize_scalar(phi, bounds=(0.0, high), method="bounded", options={"xatol": 1e-6 * high})
+    if found.fun < best_value:
+        best = float(found.x)
+    return best
+
+
+def _mean_of(loss: BoostingLoss, y: Array, F: Array, w: Array | None, rows: Rows | None) -> float:
+    if rows is None or not len(rows):
+        return 0.0
+    return mean_loss(loss, y[rows], F[:, rows], None if w is None else w[rows])
+
+
+def _watched(work: Callable[[], None], run: Run, has_something: Callable[[], bool]) -> None:
+    """Do the work on another thread, so that Ctrl-C and the clock are seen while a kernel runs."""
+    failure: list[BaseException] = []
+    done = threading.Event()
+
+    def guarded() -> None:
+        try:
+            work()
+        except BaseException as error:  # raised again below
+            failure.append(error)
+        done.set()
+
+    thread = threading.Thread(target=guarded)
+    thread.start()
+    try:
+        while not done.wait(_TICK):
+            if run.out_of_time and has_something():
+                run.flag.raise_()
+    except BaseException:
+        run.flag.raise_()
+        raise
+    finally:
+        thread.join()
+    if failure:
+        raise failure[0]
+
+
+def stack_values(trees: Trees, n_outputs: int, first: int = 0, stop: int | None = None) -> list[Trees]:
+    """Return the trees of each output, of rounds `first` … `stop` − 1."""
+    n_rounds = trees.n_trees // n_outputs
+    rounds = range(first, n_rounds if stop is None else stop)
+    return [take_trees(trees, [m * n_outputs + k for m in rounds]) for k in range(n_outputs)]
+
+
+def take_trees(trees: Trees, numbers: Any) -> Trees:
+    """Return some trees; sets of categories stay where they are."""
+    numbers = np.asarray(numbers, dtype=np.int64)
+    sizes = np.diff(trees.start)[numbers]
+    nodes = np.concatenate([np.arange(trees.start[t], trees.start[t + 1]) for t in numbers.tolist()])
+    names = ("feature", "threshold", "left", "right", "missing_left", "category", "impurity", "n_rows", "weight")
+    picked = {name: np.ascontiguousarray(getattr(trees, name)[nodes]) for name in (*names, "value")}
+    return Trees(start=np.r_[0, np.cumsum(sizes)].astype(np.int64), bits=trees.bits, **picked)

@@ -1,0 +1,151 @@
+r"""Gradient boosting with exact splits: every value of a column is a candidate.
+
+    F_m = F_{m−1} + ρ_m T_m,   T_m ≈ −∂V/∂F at F_{m−1},   minimising n⁻¹ Σ w V(y, F(x)) over sums of trees (λ = 0).
+
+By default this is scikit-learn's (and Friedman's) TreeBoost: the tree fits the negative gradient by least squares, its
+leaves take the best value for the loss (Newton's step for the logistic loss), steps are `learning_rate`. The loop and
+the other directions and steps are in `driver`; columns are ranked once for all rounds (`trees.columns`). Time
+O(d·n·depth) a tree, memory O(dn).
+
+Reference: J. Friedman, Greedy function approximation: a gradient boosting machine, Annals of Statistics 29 (2001).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from ...core.errors import DataError, ParameterError
+from ...core.parameters import Matches, Number, Options, Rule, optional
+from ...core.run import Run
+from ...core.threads import resolve_n_jobs
+from ...trees.columns import Columns
+from ...trees.grower import GrowthRule
+from ...trees.settings import TREE_PARAMETERS, count_features, count_rows
+from .base import GradientBoosting
+from .driver import Rounds
+from .exact_learner import ExactLearner
+from .loss_base import BoostingLoss
+from .losses import Squared, TwoClasses
+from .settings import COLUMNS, EXTRAS, SIGNS, monotone_signs
+from .stopping import Part, Stopping
+
+Array = NDArray[np.float64]
+
+
+_PARAMETERS: dict[str, Rule] = (
+    TREE_PARAMETERS
+    | EXTRAS
+    | {
+        "learning_rate": Number(low=0.0),
+        "n_estimators": Number(low=1, integer=True),
+        "criterion": Options("deprecated", "squared_error", "friedman_mse"),
+        "init": optional(Options("zero") | Matches(lambda v: hasattr(v, "fit") and hasattr(v, "predict"), "a model")),
+        "validation_fraction": Number(low=0.0, high=1.0, low_open=True, high_open=True),
+        "n_iter_no_change": optional(Number(low=1, integer=True)),
+        "tol": Number(low=0.0),
+        "ccp_alpha": Number(low=0.0),
+        "reg_lambda": Number(low=0.0),
+        "monotonic_cst": SIGNS,
+        "categorical_features": COLUMNS,
+    }
+)
+
+
+class ExactBoosting(GradientBoosting):
+    """What the two models with exact splits share; not to be used directly."""
+
+    n_estimators_: int
+
+    def _n_rounds(self) -> int:
+        return int(self.n_estimators)
+
+    def _stopping(self, n_rows: int, given: bool) -> Stopping | None:
+        if self.n_iter_no_change is None and not given:
+            return None
+        return Stopping(self.validation_fraction, self.n_iter_no_change or 10, self.tol)
+
+    def _signs(self, n_outputs: int) -> Any:
+        names = getattr(self, "feature_names_in_", None)
+        return monotone_signs(type(self).__name__, self.monotonic_cst, self.n_features_in_, names, n_outputs)
+
+    def _make_learner(self, part: Part, loss: BoostingLoss, run: Run) -> ExactLearner:
+        owner, (n, d) = type(self).__name__, part.X.shape
+        if self.direction == "inner-product" and self._signs(loss.n_outputs) is not None:
+            raise ParameterError(f"{owner}: direction='inner-product' does not know monotonic_cst; use 'newton'.")
+        if self.gamma > 0 and self.direction != "newton":
+            raise ParameterError(f"{owner}: gamma and reg_lambda are for direction='newton'; got {self.direction!r}.")
+        n_threads = resolve_n_jobs(run.n_jobs)
+        columns = Columns.build(
+            part.X, max_bins=self.max_bins, categorical=self.is_categorical_, n_threads=n_threads, owner=owner
+        )
+        total = float(n if part.w is None else part.w.sum())
+        rule = GrowthRule(
+            max_depth=self.max_depth,
+            max_leaf_nodes=self.max_leaf_nodes,
+            min_samples_split=max(2, count_rows(self.min_samples_split, n)),
+            min_samples_leaf=count_rows(self.min_samples_leaf, n),
+            min_weight_leaf=0.0 if self.direction == "newton" else self.min_weight_fraction_leaf * total,
+            max_features=count_features(owner, self.max_features, d),
+            min_impurity_decrease=self.min_impurity_decrease,
+            monotonic=self._signs(loss.n_outputs),
+        )
+        self.max_features_ = int(rule.max_features or d)
+        return ExactLearner(
+            part.X, columns, rule, self.reg_lambda, self.gamma, self.ccp_alpha, n_threads, run.flag.array
+        )
+
+    def _start(self, part: Part, y: Array, loss: BoostingLoss) -> tuple[Any, Array]:
+        if self.init is None:
+            return None, loss.start(y, part.w)
+        if isinstance(self.init, str):
+            return None, np.zeros(loss.n_outputs)
+        if self._classes and not hasattr(self.init, "predict_proba"):
+            raise ParameterError(f"{type(self).__name__}: init must have predict_proba; got {self.init!r}.")
+        self.init_ = clone(self.init)
+        labels = self.classes_[part.y] if self._classes else part.y
+        try:
+            self.init_.fit(part.X, labels, **({} if part.w is None else {"sample_weight": part.w}))
+        except TypeError as error:
+            raise DataError(
+                f"{type(self).__name__}: the initial estimator {type(self.init).__name__} does not support sample "
+                f"weights: {error}"
+            ) from error
+        return self.init_, loss.scores_of(self._init_output(part.X))
+
+    def _finish(self, rounds: Rounds, loss: BoostingLoss) -> None:
+        """Show scikit-learn's figures: losses after each round, twice as large for squares and log-odds."""
+        factor = 2.0 if isinstance(loss, Squared) or (isinstance(loss, TwoClasses) and loss.factor == 1.0) else 1.0
+        self.n_estimators_ = len(self.steps_)
+        self.train_score_ = factor * self.training_loss_[1:]
+        if len(self.outside_loss_) == len(self.steps_) > 0:
+            before, after = factor * self.outside_loss_.T
+            self.oob_scores_, self.oob_improvement_ = after.copy(), before - after
+            self.oob_score_ = float(after[-1])
+
+    @property
+    def estimators_(self) -> NDArray[Any]:
+        """The trees, (n_estimators_, K), each as a `Trees` of its own, its values multiplied by the step."""
+        check_is_fitted(self, "trees_")
+        out = np.empty((len(self.steps_), self.n_trees_per_iteration_), dtype=object)
+        for t in range(out.size):
+            out.flat[t] = self.trees_.tree(t)
+        return out
+
+    @property
+    def feature_importances_(self) -> Array:
+        """Each column's share in the fall of impurity, averaged over the trees; it sums to one."""
+        check_is_fitted(self, "trees_")
+        total = self.trees_.feature_importances(self.n_features_in_, normalize=False)
+        return total / total.sum() if total.sum() > 0 else total
+
+    def apply(self, X: Any) -> Array:
+        """Return the leaf of each row in each tree, (n_samples, n_estimators_), or (…, n_classes) for K > 2."""
+        check_is_fitted(self, "trees_")
+        leaves = self.trees_.apply(self._read(X), self.n_jobs).astype(np.float64)
+        K = self.n_trees_per_iteration_
+        return leaves if not self._classes else leaves.reshape(len(leaves), -1, K)

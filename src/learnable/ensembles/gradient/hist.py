@@ -1,0 +1,196 @@
+r"""Gradient boosting on histograms: values in at most 255 bins, trees by sums of derivatives over bins.
+
+    F_m = F_{m−1} + ρ_m T_m,    T_m = argmin Σ w(gT + ½hT²) + γ·leaves + ½λ‖T‖²,    g, h = V′, V″ at F_{m−1}
+
+over trees whose cuts lie between bins: second-order boosting of the risk n⁻¹ Σ w V(y, F(x)) (in these units the penalty
+on a round's leaf values is λ/(2n), XGBoost's convention). Leaves are −G/(H + λ); losses with a kink get the best value
+of each leaf. Scores, parameters and attributes are scikit-learn's; the trees are `trees.histogram_grower`'s. Time O(nd)
+a tree, memory about two bytes a cell and 50 bytes a row. From files and Dask the codes of the bins are kept in memory,
+not the rows (`streams`).
+
+References: J. Friedman, Annals of Statistics 29 (2001); T. Chen and C. Guestrin, XGBoost, KDD 2016; G. Ke et al.,
+LightGBM, NIPS 2017.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import DataError, ParameterError
+from ...core.parameters import Boolean, Matches, Nothing, Number, Options, Rule, optional
+from ...core.run import Run
+from ...core.threads import resolve_n_jobs
+from ...data.door import Table
+from ...trees.bins import BinnedTable
+from ...trees.histogram_grower import HistogramRule
+from ...trees.tree_model import TOLERANCE
+from .base import GradientBoosting
+from .driver import Rounds
+from .hist_learner import HistLearner
+from .loss_base import BoostingLoss
+from .settings import (
+    COLUMNS,
+    EXTRAS,
+    SHARE,
+    SIGNS,
+    hold_out,
+    interaction_sets,
+    monotone_signs,
+)
+from .stopping import Part, Stopping
+from .streams import Encoded, read_codes, read_rows, read_targets
+
+Array = NDArray[np.float64]
+
+_MANY_ROWS = 10_000  # from here on "auto" stops early, as in scikit-learn
+_FEW_ROWS = 4096  # up to here exact sums cost next to nothing
+#: Largest shortfall of a split, as a share of what its tree could gain, that rounded derivatives explain.
+ROUNDED = 1e-2
+
+_PARAMETERS: dict[str, Rule] = EXTRAS | {
+    "learning_rate": Number(low=0.0, low_open=True),
+    "max_iter": Number(low=1, integer=True),
+    "max_leaf_nodes": optional(Number(low=2, integer=True)),
+    "max_depth": optional(Number(low=1, integer=True)),
+    "min_samples_leaf": Number(low=1, integer=True),
+    "l2_regularization": Number(low=0.0),
+    "reg_lambda": optional(Number(low=0.0)),
+    "min_hessian": Number(low=0.0),
+    "category_smoothing": Number(low=0.0),
+    "max_features": SHARE,
+    "max_features_tree": SHARE,
+    "max_features_level": SHARE,
+    "max_bins": Number(low=2, high=255, integer=True),
+    "categorical_features": COLUMNS,
+    "monotonic_cst": SIGNS,
+    "interaction_cst": Options("pairwise", "no_interactions")
+    | optional(Matches(lambda v: isinstance(v, (list, tuple)), "a list of sets of columns")),
+    "early_stopping": Options("auto") | Boolean(),
+    "scoring": Nothing() | Matches(lambda v: isinstance(v, str) or callable(v), "'loss', a name, a scorer"),
+    "validation_fraction": Nothing()
+    | Number(low=1, integer=True)
+    | Number(low=0.0, high=1.0, low_open=True, high_open=True),
+    "n_iter_no_change": Number(low=1, integer=True),
+    "tol": Number(low=0.0),
+    "growth": Options("leaf", "depth"),
+    "histogram": Options("auto", "float64"),
+}
+
+
+class HistBoosting(GradientBoosting):
+    """What the two models on histograms share; not to be used directly."""
+
+    n_iter_: int
+
+    def _n_rounds(self) -> int:
+        return int(self.max_iter)
+
+    def _stopping(self, n_rows: int, given: bool) -> Stopping | None:
+        if given and self.early_stopping is False:
+            raise ParameterError(
+                f"{type(self).__name__}: X_val and y_val are passed to fit while early_stopping is False; set it to "
+                "'auto' or True."
+            )
+        stops = given or n_rows > _MANY_ROWS if self.early_stopping == "auto" else self.early_stopping
+        if not stops:
+            return None
+        return Stopping(self.validation_fraction, self.n_iter_no_change, self.tol, self.scoring)
+
+    def _signs(self, n_outputs: int) -> Any:
+        names = getattr(self, "feature_names_in_", None)
+        return monotone_signs(type(self).__name__, self.monotonic_cst, self.n_features_in_, names, n_outputs)
+
+    def _exact_sums(self, part: Part) -> bool:
+        """Tell whether histograms are sums in float64: of few rows, and where weights are too wide to be rounded."""
+        wide = part.w is not None and float(part.w.max()) > 1e3 * float(part.w.min())
+        return bool(wide or self.histogram == "float64" or part.X.shape[0] <= _FEW_ROWS)
+
+    def _claim(self, part: Part) -> float:
+        return TOLERANCE if self._exact_sums(part) or self.direction == "inner-product" else ROUNDED
+
+    def _rule(self, n_outputs: int, part: Part) -> HistogramRule:
+        """Return what the trees may do."""
+        second = self.direction == "newton"
+        if self.gamma > 0 and not second:
+            raise ParameterError(
+                f"{type(self).__name__}: gamma is for direction='newton'; got direction={self.direction!r}."
+            )
+        return HistogramRule(
+            max_leaf_nodes=self.max_leaf_nodes,
+            max_depth=self.max_depth,
+            min_samples_leaf=self.min_samples_leaf,
+            min_hessian=self.min_hessian if second else 0.0,
+            reg_lambda=self._lambda() if second else 0.0,
+            gamma=self.gamma,
+            growth=self.growth,
+            monotonic=self._signs(n_outputs),
+            interactions=interaction_sets(type(self).__name__, self.interaction_cst, self.n_features_in_),
+            columns_per_tree=self.max_features_tree,
+            columns_per_level=self.max_features_level,
+            columns_per_node=self.max_features,
+            category_smoothing=self.category_smoothing,
+            histogram="float64" if self._exact_sums(part) else "auto",
+        )
+
+    def _lambda(self) -> float:
+        return float(self.l2_regularization if self.reg_lambda is None else self.reg_lambda)
+
+    def _parts(self, table: Table, run: Run) -> tuple[Part, Part | None, Stopping | None]:
+        if table.in_memory:
+            return super()._parts(table, run)
+        self._refuse_what_needs_rows(run)
+        owner, blocks, jobs = type(self).__name__, table.blocks, run.n_jobs
+        y, given_weight = read_targets(blocks, table.classes, jobs)
+        w = self._row_weight(replace(table, y=y, weight=given_weight))
+        given = getattr(self, "_validation", None)
+        stopping, fit, held = self._stopping(len(y), given is not None), None, None
+        self.n_held_out_ = 0
+        if given is not None:
+            held = self._read_validation(*given)
+        elif stopping is not None and stopping.fraction is not None:
+            fit, out = hold_out(owner, y, table.classes is not None, stopping.fraction, self.seed_)
+            held = Part(read_rows(blocks, out, jobs), y[out], None if w is None else w[out])
+            self.n_held_out_ = len(out)
+        n_rows = len(y)
+        if fit is not None:
+            y, w = y[fit], None if w is None else w[fit]
+        binned = read_codes(blocks, fit, n_rows, self.max_bins, w, self.seed_ % 2**32, jobs, owner)
+        return Part(Encoded(binned, (len(y), table.n_columns)), y, w), held, stopping
+
+    def _refuse_what_needs_rows(self, run: Run) -> None:
+        owner = type(self).__name__
+        if self.warm_start and hasattr(run.previous, "trees_"):
+            raise DataError(f"{owner}: warm_start needs all rows in memory; set warm_start=False for files and Dask.")
+        if self.direction == "inner-product":
+            raise DataError(f"{owner}: direction='inner-product' needs all rows in memory; use 'newton' or 'gradient'.")
+        if not (self.categorical_features is None or isinstance(self.categorical_features, str)):
+            raise DataError(f"{owner}: categories need all rows in memory; encode them as numbers, or read the table.")
+
+    def _bin(self, part: Part, n_threads: int) -> BinnedTable:
+        if isinstance(part.X, Encoded):
+            return part.X.binned
+        return BinnedTable.build(
+            part.X,
+            max_bins=self.max_bins,
+            categorical=self.is_categorical_,
+            weight=part.w,
+            seed=self.seed_ % 2**32,
+            n_threads=n_threads,
+            owner=type(self).__name__,
+        )
+
+    def _make_learner(self, part: Part, loss: BoostingLoss, run: Run) -> HistLearner:
+        rule = self._rule(loss.n_outputs, part)
+        if self.direction == "inner-product" and (rule.monotonic is not None or rule.interactions is not None):
+            raise ParameterError(
+                f"{type(self).__name__}: direction='inner-product' does not know constraints; use 'newton'."
+            )
+        n_threads = resolve_n_jobs(run.n_jobs)
+        return HistLearner(part.X, self._bin(part, n_threads), rule, self.max_bins, n_threads, run.flag.array)
+
+    def _finish(self, rounds: Rounds, loss: BoostingLoss) -> None:
+        self.n_iter_ = len(self.steps_)

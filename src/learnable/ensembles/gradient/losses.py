@@ -1,0 +1,281 @@
+r"""What a boosting round asks of a loss: a start, derivatives, the best value of a leaf, the link to predictions.
+
+The scores of the n rows are F, an array (K, n): one line an output. With V the loss, w the weights of the rows,
+
+    start           argmin_c Σ w V(y, c)
+    derivatives     g = ∂V/∂F and h = ∂²V/∂F², or h = 1 where V has a kink (absolute, quantile) or no second derivative
+    leaf values     smooth: Newton's step −Σwg/(Σwh + λ);   with a kink, or on demand: argmin_c Σ_{leaf} w V(y, F + c)
+
+The formulas are those of `learnable.risk.losses`; here they get weights, starts and leaves. Several quantiles are
+fitted jointly by `JointQuantiles`, whose scores are the middle one and the logarithms of the gaps beside it: whatever
+the scores, the quantiles cannot cross.
+
+References: J. Friedman, Greedy function approximation: a gradient boosting machine, Annals of Statistics 29 (2001); T.
+Chen and C. Guestrin, XGBoost, KDD 2016.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, log_softmax, logit, softmax
+
+from ...core.errors import DataError, ParameterError
+from ...risk.losses import (
+    AbsoluteLoss,
+    ExponentialLoss,
+    GammaLoss,
+    HuberLoss,
+    LogisticLoss,
+    PoissonLoss,
+    QuantileLoss,
+    SquaredLoss,
+)
+from . import _kernels
+from .joint_quantiles import JointQuantiles
+from .loss_base import BoostingLoss, centred_log, quantiles_by_leaf, sum_by_leaf
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int32]
+
+REGRESSION_LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "normal")
+CLASS_LOSSES = ("log_loss", "exponential")
+
+_TINY = 1e-300
+
+
+class Squared(BoostingLoss):
+    """½(y − F)²; the start is the mean."""
+
+    def __init__(self) -> None:
+        super().__init__(SquaredLoss())
+        self.fused = _kernels.SQUARED
+
+    def start(self, y: Array, w: Array | None) -> Array:
+        """Return the mean, without overflow."""
+        scale = float(np.abs(y).max(initial=0.0)) or 1.0
+        return np.array([np.average(y / scale, weights=w) * scale])
+
+    def check_targets(self, owner: str, y: Array) -> None:
+        """Refuse what has no finite squares."""
+        spread = float(y.max() / 2 - y.min() / 2)
+        if spread > 1e150:
+            raise DataError(f"{owner}: y spreads over {spread:.3g}, and its squares overflow; divide it by a constant.")
+
+
+class Quantile(BoostingLoss):
+    """Pinball or absolute loss: starts and leaves are quantiles of the residuals."""
+
+    def __init__(self, level: float, absolute: bool = False) -> None:
+        super().__init__(AbsoluteLoss() if absolute else QuantileLoss(level))
+        self.level = level
+
+    def best_leaf_values(self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None) -> Array:
+        """Return the quantile of the residuals in each leaf."""
+        return quantiles_by_leaf(leaf, n_leaves, y - F[0], w, self.level)
+
+
+class Huber(BoostingLoss):
+    """Huber's loss, whose δ is in every round the quantile `level` of |y − F|, as in Friedman's M-TreeBoost.
+
+    The start is the median; a leaf has the median of its residuals plus the mean of what is left, clipped to ±δ.
+    """
+
+    def __init__(self, level: float) -> None:
+        super().__init__(HuberLoss())
+        self.level = level
+
+    @property
+    def smooth(self) -> bool:
+        """Leaves have a formula of their own."""
+        return False
+
+    def prepare(self, y: Array, F: Array, w: Array | None) -> None:
+        """Set δ."""
+        one = np.zeros(len(y), np.int32)
+        delta = float(quantiles_by_leaf(one, 1, np.abs(y - F[0]), w, self.level)[0])
+        self.loss = HuberLoss(max(delta, _TINY))
+
+    def best_leaf_values(self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None) -> Array:
+        """Return median + mean of the clipped rest."""
+        r = y - F[0]
+        middle = quantiles_by_leaf(leaf, n_leaves, r, w, 0.5)
+        rest = np.clip(r - middle[leaf], -self.loss.delta, self.loss.delta)
+        weight = np.bincount(leaf, w, n_leaves)
+        total = np.bincount(leaf, rest if w is None else rest * w, n_leaves)
+        return middle + total / np.where(weight > 0, weight, 1.0)
+
+    def start(self, y: Array, w: Array | None) -> Array:
+        """Return the median."""
+        return quantiles_by_leaf(np.zeros(len(y), np.int32), 1, y, w, 0.5)
+
+
+class Deviance(BoostingLoss):
+    """Poisson or gamma deviance of a mean e^F."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(PoissonLoss() if name == "poisson" else GammaLoss())
+        self.name = name
+        self.fused = _kernels.POISSON if name == "poisson" else _kernels.GAMMA
+
+    def start(self, y: Array, w: Array | None) -> Array:
+        """Return the logarithm of the mean."""
+        return np.log([max(float(np.average(y, weights=w)), _TINY)])
+
+    def scores_of(self, predicted: Array) -> Array:
+        """Return log μ."""
+        return np.log(np.maximum(np.asarray(predicted, dtype=np.float64), _TINY)).reshape(1, -1)
+
+    def check_targets(self, owner: str, y: Array) -> None:
+        """Refuse negative counts, or none at all; gamma's targets are positive."""
+        bad = (y < 0).any() or not y.any() if self.name == "poisson" else (y <= 0).any()
+        if bad:
+            rule = "y >= 0 with a positive sum" if self.name == "poisson" else "y > 0"
+            raise DataError(
+                f"{owner}: loss={self.name!r} requires {rule}; the smallest target is {y.min():g}. Use "
+                "loss='squared_error'."
+            )
+
+
+class TwoClasses(BoostingLoss):
+    """Logistic (scores are log-odds) or exponential loss (half of them)."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(LogisticLoss() if name == "log_loss" else ExponentialLoss(), margin=True)
+        self.factor = 1.0 if name == "log_loss" else 0.5
+        self.fused = _kernels.LOGISTIC if name == "log_loss" else _kernels.EXPONENTIAL
+
+    def start(self, y: Array, w: Array | None) -> Array:
+        """Return the log-odds, or half of them."""
+        p = float(np.average(y > 0, weights=w))
+        return np.array([self.factor * logit(np.clip(p, 1e-15, 1 - 1e-15))])
+
+    def scores_of(self, predicted: Array) -> Array:
+        """Return the (half) log-odds of probabilities (n, 2)."""
+        eps = np.finfo(np.float64).eps
+        return self.factor * logit(np.clip(predicted[:, 1], eps, 1 - eps))[None]
+
+    def best_leaf_values(self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None) -> Array:
+        """Return the minimisers; of leaves with one class only, whose loss has none, ±4."""
+        return np.clip(super().best_leaf_values(k, leaf, n_leaves, y, F, w), -4.0, 4.0)
+
+    def probability(self, F: Array) -> Array:
+        """Return both probabilities, each with its own digits."""
+        z = F[0] / self.factor
+        return np.column_stack([expit(-z), expit(z)])
+
+
+class Softmax(BoostingLoss):
+    """Cross-entropy of K classes; hessians are the diagonal p(1 − p)."""
+
+    def __init__(self, n_classes: int) -> None:
+        super().__init__(None)
+        self.n_outputs = n_classes
+        self.fused = _kernels.CLASSES
+
+    smooth = True  # type: ignore[assignment]
+    has_probability = True  # type: ignore[assignment]
+
+    def truth(self, y: NDArray[Any]) -> NDArray[Any]:  # type: ignore[override]
+        """Return the class codes."""
+        return np.asarray(y, dtype=np.int64)
+
+    def value(self, y: Array, F: Array) -> Array:
+        """Return −log p_y."""
+        return -np.asarray(log_softmax(F, axis=0))[y.astype(np.int64), np.arange(F.shape[1])]
+
+    def derivatives(self, y: Array, F: Array) -> tuple[Array, Array]:
+        """Return p − e_y and p(1 − p)."""
+        p = np.asarray(softmax(F, axis=0))
+        h = p * (1.0 - p)
+        p[y.astype(np.int64), np.arange(F.shape[1])] -= 1.0
+        return p, h
+
+    def start(self, y: Array, w: Array | None) -> Array:
+        """Return the logarithms of the shares of the classes, their mean zero."""
+        return centred_log(sum_by_leaf(y.astype(np.int64), w, self.n_outputs)[None])[:, 0]
+
+    def best_leaf_values(self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None) -> Array:
+        """Return the minimisers; where there is none, ±4."""
+        return np.clip(super().best_leaf_values(k, leaf, n_leaves, y, F, w), -4.0, 4.0)
+
+    def predict(self, F: Array) -> Array:
+        """Return the most probable class."""
+        return np.argmax(F, axis=0)
+
+    def probability(self, F: Array) -> Array:
+        """Return the probabilities of the classes, (n, K)."""
+        return np.ascontiguousarray(np.asarray(softmax(F, axis=0)).T)
+
+    def scores_of(self, predicted: Array) -> Array:
+        """Return the logarithms of probabilities, centred."""
+        return centred_log(predicted)
+
+
+class CustomClasses(Softmax):
+    """A loss of K > 2 classes that the user brings: rows of scores (n, K), truth in codes."""
+
+    def __init__(self, loss: Any, n_classes: int) -> None:
+        super().__init__(n_classes)
+        self.loss, self.fused = loss, None
+        self.smooth = hasattr(loss, "curvature")  # type: ignore[misc]
+        self.has_probability = hasattr(loss, "probability")  # type: ignore[misc]
+
+    def value(self, y: Array, F: Array) -> Array:
+        """Return V of each row."""
+        return np.asarray(self.loss.value(y, np.ascontiguousarray(F.T)), dtype=np.float64)
+
+    def derivatives(self, y: Array, F: Array) -> tuple[Array, Array]:
+        """Return g, and h if the loss has it."""
+        z = np.ascontiguousarray(F.T)
+        g = np.ascontiguousarray(np.asarray(self.loss.gradient(y, z), dtype=np.float64).T)
+        h = np.asarray(self.loss.curvature(y, z), dtype=np.float64).T if self.smooth else np.ones_like(g)
+        return g, np.ascontiguousarray(h)
+
+    def start(self, y: Array, w: Array | None) -> Array:
+        """Return zeros."""
+        return np.zeros(self.n_outputs)
+
+    def probability(self, F: Array) -> Array:
+        """Return what the loss says."""
+        return np.asarray(self.loss.probability(np.ascontiguousarray(F.T)))
+
+
+def regression_loss(owner: str, loss: Any, level: Any) -> BoostingLoss:
+    """Return the loss that a regressor names; `level` is a quantile, several, or None."""
+    if not isinstance(loss, str):
+        return BoostingLoss(loss)
+    if loss == "quantile":
+        if level is None:
+            raise ParameterError(f"{owner}: loss='quantile' needs a level; got quantile=None. Set quantile=0.5.")
+        levels = np.atleast_1d(np.asarray(level, dtype=np.float64))
+        if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all() or not (np.diff(levels) > 0).all():
+            raise ParameterError(
+                f"{owner}: quantile must be a level > 0 and < 1, or several of them, ascending; got {level!r}."
+            )
+        return Quantile(float(levels[0])) if np.ndim(level) == 0 else JointQuantiles(levels)
+    if loss == "huber":
+        return Huber(0.9 if level is None else float(level))
+    if loss == "absolute_error":
+        return Quantile(0.5, absolute=True)
+    if loss == "normal":
+        from .distribution import NormalScale  # built on this file
+
+        return NormalScale()
+    return Squared() if loss == "squared_error" else Deviance(loss)
+
+
+def class_loss(owner: str, loss: Any, n_classes: int) -> BoostingLoss:
+    """Return the loss that a classifier names, for this many classes."""
+    if not isinstance(loss, str):
+        return BoostingLoss(loss, margin=True) if n_classes == 2 else CustomClasses(loss, n_classes)
+    if n_classes == 2:
+        return TwoClasses(loss)
+    if loss == "exponential":
+        raise DataError(
+            f"{owner}: loss='exponential' is for two classes; got {n_classes}. Use loss='log_loss', or "
+            f"OneVsRestClassifier({owner}(loss='exponential'))."
+        )
+    return Softmax(n_classes)

@@ -1,0 +1,105 @@
+"""What the parameters of boosted models mean for a table: ranges, signs, sets of columns, rows held out."""
+
+from __future__ import annotations
+
+import itertools
+from numbers import Integral
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+
+from ...core.errors import DataError, ParameterError
+from ...core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Matches, Number, Options, Rule, optional
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+SHARE: Final = Number(low=0.0, high=1.0, low_open=True)
+COLUMNS: Final = optional(
+    Matches(
+        lambda value: hasattr(value, "__len__") and not isinstance(value, str), "an array of columns or truth values"
+    )
+    | Options("from_dtype")
+)
+SIGNS: Final = optional(Matches(lambda value: hasattr(value, "__len__") and not isinstance(value, str), "an array"))
+CUSTOM_LOSS: Final = Matches(
+    lambda value: not isinstance(value, (str, type)) and hasattr(value, "value") and hasattr(value, "gradient"),
+    "an object with value(y, z) and gradient(y, z)",
+)
+CLASS_WEIGHT: Final = optional(Options("balanced") | Matches(lambda v: isinstance(v, dict), "a dict of weights"))
+
+#: Ranges of what both kinds of boosted models add to scikit-learn's parameters.
+EXTRAS: Final[dict[str, Rule]] = {
+    "direction": Options("newton", "gradient", "inner-product"),
+    "leaf": Options("best", "minimiser", "fitted"),
+    "step": Options("fixed", "line-search", "sqrt-decay"),
+    "gamma": Number(low=0.0),
+    "sampling": Options("uniform", "gradient"),
+    "subsample": SHARE,
+    "warm_start": Boolean(),
+    "verbose": Boolean() | Number(low=0, integer=True),
+    "random_state": RANDOM_STATE,
+    "n_jobs": N_JOBS,
+    "max_seconds": MAX_SECONDS,
+}
+
+
+def monotone_signs(owner: str, given: Any, n_columns: int, names: Any, n_outputs: int) -> NDArray[np.int8] | None:
+    """Return 1, −1 or 0 for each column; None without constraints."""
+    if given is None:
+        return None
+    if isinstance(given, dict):
+        known = [] if names is None else list(names)
+        strange = [name for name in given if name not in known]
+        if strange:
+            raise ParameterError(f"{owner}: monotonic_cst names columns that are not there: {strange[:5]!r}.")
+        signs = np.array([given.get(name, 0) for name in known])
+    else:
+        signs = np.asarray(given)
+    if signs.shape != (n_columns,) or not np.isin(signs, (-1, 0, 1)).all():
+        raise ParameterError(
+            f"{owner}: monotonic_cst must hold -1, 0 or 1 for each of {n_columns} columns; got {given!r}."
+        )
+    if not signs.any():
+        return None
+    if n_outputs > 1:
+        raise ParameterError(
+            f"{owner}: monotonic constraints are for one score; several quantiles or more than two classes have more "
+            "(they are not supported for multiclass classification)."
+        )
+    return signs.astype(np.int8)
+
+
+def interaction_sets(owner: str, given: Any, n_columns: int) -> list[list[int]] | None:
+    """Return the sets of columns that may meet on a path; those in no set form one of their own."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        sets = [{j} for j in range(n_columns)]
+        if given == "pairwise":
+            sets = [set(pair) for pair in itertools.combinations(range(n_columns), 2)] or sets
+    else:
+        try:
+            sets = [set(group) for group in given]
+        except TypeError as error:
+            raise ParameterError(f"{owner}: interaction_cst must be a list of sets; got {given!r}.") from error
+    for group in sets:
+        if not all(isinstance(j, (Integral, np.integer)) and 0 <= j < n_columns for j in group):
+            raise ParameterError(f"{owner}: interaction_cst must hold numbers of {n_columns} columns; got {group!r}.")
+    rest = set(range(n_columns)).difference(*sets) if sets else set(range(n_columns))
+    return [sorted(int(j) for j in group) for group in (*sets, rest) if group]
+
+
+def hold_out(owner: str, y: NDArray[Any], classes: bool, fraction: Any, seed: int) -> tuple[Rows, Rows]:
+    """Return the rows to fit on and the rows held out, the latter with the same shares of the classes."""
+    try:
+        fit, held = train_test_split(
+            np.arange(len(y)), test_size=fraction, stratify=y if classes else None, random_state=seed % 2**32
+        )
+    except ValueError as error:
+        raise DataError(f"{owner}: no rows can be held out for early stopping: {error}") from error
+    if classes and len(np.unique(y[fit])) < len(np.unique(y)):
+        raise DataError(f"{owner}: a class has no row left besides those held out. Pass X_val and y_val instead.")
+    return np.sort(fit), np.sort(held)

@@ -1,0 +1,344 @@
+"""Independent check of boosted models: every round is played again in plain NumPy.
+
+Scores start at the baseline, which is compared with the best constant. In round m the rows are drawn again,
+derivatives are computed from formulas of the checker's own, every tree is walked from its root, and compared are: the
+rows of every node; the leaf values, multiplied by the step, with their definition; the gain of every split with the
+best among all cuts of all columns (sets of categories: in the order of −G/(H + smoothing)), under the same limits; and
+the training loss after the round with the record. The certificate's value is the largest shortfall of a gain, as a
+share of what the tree could gain if every row were a leaf, or infinite if a number is wrong.
+
+Cost: O(T · depth · d · n). Where columns are drawn, or constraints hold, splits are not compared with the best. Leaves
+are not asked whether they could have been split. Of losses with a kink the leaf values must be minimisers: a step of a
+thousandth to either side may not lower the loss.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ...core.errors import DataError, VerificationError
+from ...core.verification import Recheck
+from ...trees.bins import Bins
+from ...trees.layout import Trees
+from .driver import draw_round
+from .settings import hold_out
+from .stopping import Part, take_rows
+from .verify_formulas import Formulas, formulas
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+AGREE = 1e-9  # what sums in another order may differ by, relative to their size
+
+
+def boosting(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
+    """Recompute the certificate of a boosted model."""
+    again = model._draft()
+    try:
+        table = type(model)._door(again, X, y, sample_weight)
+    except DataError as error:
+        raise VerificationError(f"verify: the data are not the table of the fit: {error}") from error
+    recorded = model.certificate_
+    if table.fingerprint != recorded.fingerprint or table.n_columns != model.n_features_in_:
+        return Recheck(np.inf, 0.0, table.fingerprint)
+    if table.classes is not None and list(table.classes) != list(model.classes_):
+        return Recheck(np.inf, 0.0, f"{table.fingerprint}, but the labels are others")
+    if not table.in_memory:
+        raise VerificationError("verify: pass the rows as an array or a dataframe; the check needs them in memory.")
+    part = Part(table.X, table.y, model._row_weight(table))
+    if model.n_held_out_:
+        stopping = model._stopping(table.n_rows, False)
+        fit, _ = hold_out("verify", table.y, table.classes is not None, stopping.fraction, model.seed_)
+        part = take_rows(part, fit)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        worst = _Replay(model, part).shortfall()
+    return Recheck(worst, max(recorded.tolerance, AGREE), table.fingerprint)
+
+
+class _Replay:
+    """The rounds of one model, played again."""
+
+    def __init__(self, model: Any, part: Part) -> None:
+        self.model, self.w = model, np.ones(part.X.shape[0]) if part.w is None else part.w
+        margins = model._classes and len(model.classes_) == 2
+        self.y = np.where(part.y == 1, 1.0, -1.0) if margins else part.y
+        self.columns = _Columns(model, part)
+        self.K = model.n_trees_per_iteration_
+        self.F = np.tile(model.baseline_[:, None], (1, len(self.y)))
+        if model.init_ is not None:
+            self.F += model._raw_start(part.X) - self.F
+        self.plan = model._plan(model._fitted_loss())
+        sampled = getattr(model, "max_features_", model.n_features_in_) < model.n_features_in_ or any(
+            getattr(model, name, 1.0) < 1.0 for name in ("max_features_tree", "max_features_level")
+        )
+        sampled |= isinstance(model.max_features, float) and model.max_features < 1.0
+        constrained = self.plan.monotonic is not None or getattr(model, "interaction_cst", None) is not None
+        self.compares = not (sampled or constrained or getattr(model, "ccp_alpha", 0.0) > 0)
+        second = model.direction == "newton"
+        self.reg = float(model.reg_lambda or getattr(model, "l2_regularization", 0.0) or 0.0) if second else 0.0
+        self.least = float(getattr(model, "min_hessian", 0.0)) if second else 0.0
+
+    def shortfall(self) -> float:
+        """Return the largest shortfall of all rounds; infinite if a recorded number is wrong."""
+        worst, model = 0.0, self.model
+        law = self._law()
+        if not self._start_agrees(law) or not self._loss_agrees(law, 0):
+            return np.inf
+        for m in range(len(model.steps_)):
+            found = self._round(law, m)
+            if not self._loss_agrees(law, m + 1) or not np.isfinite(found):
+                return np.inf
+            worst, law = max(worst, found), self._law()
+        return worst
+
+    def _law(self) -> Formulas:
+        """Return the loss of the next round; Huber's δ follows the residuals."""
+        if self.model.loss != "huber":
+            return formulas(self.model)
+        level = self.model._level()
+        return formulas(self.model, _quantile(np.abs(self.y - self.F[0]), self.w, 0.9 if level is None else level))
+
+    def _start_agrees(self, law: Formulas) -> bool:
+        """Tell whether no other constant would have a smaller loss to begin with, up to a thousandth."""
+        model = self.model
+        if getattr(model, "init", None) is not None or not isinstance(model.loss, str) or model.loss == "huber":
+            return True
+        scale = 1e-3 * max(1e-3, float(np.abs(model.baseline_).max()))
+        here = float(self.w @ law.value(self.y, self.F))
+        for k in range(self.K):
+            for side in (-scale, scale):
+                moved = self.F.copy()
+                moved[k] += side
+                if float(self.w @ law.value(self.y, moved)) < here - AGREE * abs(here) - 1e-12 * self.w.sum():
+                    return False
+        return True
+
+    def _loss_agrees(self, law: Formulas, m: int) -> bool:
+        value = float(self.w @ law.value(self.y, self.F) / self.w.sum())
+        recorded = float(self.model.training_loss_[m])
+        return bool(abs(value - recorded) <= 1e-9 * max(1.0, abs(recorded))) or not np.isfinite(recorded)
+
+    def _round(self, law: Formulas, m: int) -> float:
+        model, K = self.model, self.K
+        g = law.slope(self.y, self.F)
+        h = np.ones_like(g) if law.mass is None else law.mass(self.F)
+        h = h if law.curvature is None else law.curvature(self.y, self.F)
+        rows, factor = draw_round(self.plan, g, None if (self.w == 1).all() else self.w, m)
+        used = np.arange(len(self.y)) if rows is None else rows
+        w = self.w if factor is None else self.w * factor
+        worst, moves = 0.0, np.empty_like(self.F)
+        for k in range(K):
+            tree = model.trees_.tree(m * K + k)
+            unit = model.direction != "newton"
+            walk = _Walk(self, tree, used, g[k] * w, (np.ones_like(w) if unit else h[k]) * w)
+            worst = max(worst, walk.shortfall())
+            leaf = walk.leaf
+            if not self._values_agree(law, tree, leaf, used, g[k] * w, h[k] * w, w, k, float(model.steps_[m])):
+                return np.inf
+            moves[k] = tree.value[leaf, 0]
+        self.F += moves
+        return worst
+
+    def _values_agree(
+        self, law: Formulas, tree: Trees, leaf: Ids, used: Ids, g: Array, h: Array, w: Array, k: int, step: float
+    ) -> bool:
+        """Tell whether the leaf values are the step times what the definition says."""
+        model, n, ids = self.model, tree.n_nodes, leaf[used]
+        G, H, W = (np.bincount(ids, part[used], n) for part in (g, h, w))
+        leaves = np.flatnonzero(tree.feature < 0)
+        value = tree.value[leaves, 0]
+        if self.plan.monotonic is not None:
+            return True  # clipped by the constraints; what they do to the scores is in the loss
+        if model.direction == "inner-product":
+            return bool(
+                np.allclose(np.abs(value), abs(step)) and (step * value * G[leaves] <= AGREE * abs(G).max()).all()
+            )
+        if model.leaf == "fitted" and model.direction == "gradient":
+            wanted = -G / W
+        elif model.leaf == "fitted" or (law.curvature is not None and model.leaf == "best"):
+            H = H if law.curvature is not None else W
+            wanted = np.where(H + self.reg > 1e-150, -G / (H + self.reg), 0.0)
+            if model.direction == "gradient" and model._classes and self.K > 1 and isinstance(model.loss, str):
+                wanted = wanted * (self.K - 1) / self.K
+        elif model.loss == "huber":
+            return True  # one step of a formula, whose outcome is in the loss
+        else:
+            return self._minimises(law, tree, leaf, used, w, k, step)
+        return bool(np.allclose(value, step * wanted[leaves], rtol=1e-7, atol=AGREE * (1e-300 + abs(value).max())))
+
+    def _minimises(self, law: Formulas, tree: Trees, leaf: Ids, used: Ids, w: Array, k: int, step: float) -> bool:
+        """Tell whether no leaf's loss falls when its value is changed by a thousandth."""
+        if step == 0.0:
+            return True
+        move, ids = tree.value[leaf, 0] / step, leaf[used]
+        joint = self.K > 1 and not self.model._classes and law.mass is not None
+        at_one = law.mass is not None and bool((law.mass(self.F)[k] == 1.0).all())
+        # Where a minimum is infinite, and for gaps, values have ends.
+        end = 3.99 if self.model._classes else 2.99 if joint and not at_one else np.inf
+        inside = np.abs(tree.value[:, 0]) < end * abs(step)
+        best = None
+        for side in (0.0, -1e-3, 1e-3):
+            F = self.F[:, used].copy()
+            F[k] += move[used] * (1.0 + side)
+            total = np.bincount(ids, w[used] * law.value(self.y[used], F), tree.n_nodes)
+            if best is None:
+                best = total
+            elif (total < best - AGREE * (1.0 + np.abs(best)))[inside].any():
+                return False
+        return True
+
+
+class _Walk:
+    """One tree and its rows, on the way down."""
+
+    def __init__(self, replay: _Replay, tree: Trees, used: Ids, g: Array, h: Array) -> None:
+        self.replay, self.tree, self.used, self.g, self.h = replay, tree, used, g, h
+        self.leaf = np.zeros(len(g), dtype=np.int64)
+        if replay.model.direction == "inner-product":
+            self.potential = float(np.abs(g[used]).sum())
+        else:
+            self.potential = float((g[used] ** 2).sum() * len(used) / (h[used].sum() + replay.reg))
+
+    def shortfall(self) -> float:
+        """Walk all rows down; return the largest shortfall of the splits."""
+        tree, worst, inside = self.tree, 0.0, np.zeros(len(self.g), dtype=bool)
+        inside[self.used] = True
+        moving = np.arange(len(self.g))
+        while len(moving):
+            node = self.leaf[moving]
+            own = moving[inside[moving]]
+            counts = np.bincount(self.leaf[own], minlength=tree.n_nodes)
+            here = np.unique(node)
+            if not np.array_equal(counts[here], tree.n_rows[here]):
+                return np.inf
+            inner = tree.feature[node] >= 0
+            moving, node = moving[inner], node[inner]
+            if not len(moving):
+                break
+            left = self.replay.columns.goes_left(tree, node, moving)
+            below = np.where(left, tree.left[node], tree.right[node]).astype(np.int64)
+            if self.replay.compares:
+                asked = inside[moving]
+                worst = max(worst, self._compare(moving[asked], node[asked], left[asked]))
+            self.leaf[moving] = below
+        return worst
+
+    def _compare(self, rows: Ids, node: Ids, left: NDArray[np.bool_]) -> float:
+        """Return the largest shortfall of the splits of one level."""
+        nodes, own = np.unique(node, return_inverse=True)
+        g, h, count = self.g[rows], self.h[rows], len(nodes)
+        G, H, N = (_sums(own, part, count) for part in (g, h, np.ones(len(g))))
+        whole = self._score(G, H)
+        GL, HL = (_sums(own, part * left, count) for part in (g, h))
+        taken = self._score(GL, HL) + self._score(G - GL, H - HL) - whole
+        best = np.full(count, -np.inf)
+        for j in range(self.replay.columns.d):
+            best = np.maximum(best, self._best(j, rows, own, g, h, G, H, N))
+        short = best - whole - taken
+        return float(np.max(short[np.isfinite(short)], initial=0.0)) / self.potential if self.potential > 0 else 0.0
+
+    def _score(self, G: Array, H: Array) -> Array:
+        if self.replay.model.direction == "inner-product":
+            return np.abs(G)
+        return np.where(H + self.replay.reg > 0, G**2 / (H + self.replay.reg), 0.0)
+
+    def _best(self, j: int, rows: Ids, own: Ids, g: Array, h: Array, G: Array, H: Array, N: Array) -> Array:
+        """Return the largest score of all cuts of column j in each node, missing values on either side."""
+        columns, count, model = self.replay.columns, len(G), self.replay.model
+        code, size, category = columns.codes(j, rows)
+        cells = own * (size + 1) + code
+        shape = (count, size + 1)
+        sums = [np.bincount(cells, part, shape[0] * shape[1]).reshape(shape) for part in (g, h, np.ones(len(g)))]
+        missing = [part[:, -1:].copy() for part in sums]
+        if category:
+            mass = sums[1][:, :-1] + float(getattr(model, "category_smoothing", 0.0))
+            order = np.argsort(-sums[0][:, :-1] / np.where(mass > 0, mass, 1.0), axis=1)
+            sums = [np.take_along_axis(part[:, :-1], order, axis=1) for part in sums]
+        else:
+            sums = [part[:, :-1] for part in sums]
+        prefix = [np.cumsum(part, axis=1) for part in sums]
+        least = max(1, int(getattr(model, "min_samples_leaf", 1)))
+        best = np.full(count, -np.inf)
+        for side in (0.0, 1.0):
+            GL, HL, NL = (part + side * gap for part, gap in zip(prefix, missing, strict=True))
+            GR, HR, NR = G[:, None] - GL, H[:, None] - HL, N[:, None] - NL
+            fine = (np.minimum(NL, NR) >= least) & (np.minimum(HL, HR) >= self.replay.least)
+            score = np.where(fine, self._score(GL, HL) + self._score(GR, HR), -np.inf)
+            best = np.maximum(best, score.max(axis=1, initial=-np.inf))
+        return best
+
+
+class _Columns:
+    """The columns of a table: values, and the codes between which cuts may lie."""
+
+    def __init__(self, model: Any, part: Part) -> None:
+        dense = sp.issparse(part.X)
+        self.X = part.X.tocsc() if dense else part.X
+        self.sparse, self.d = dense, part.X.shape[1]
+        mask = model.is_categorical_
+        self.categorical = np.zeros(self.d, bool) if mask is None else mask
+        self.bins: Bins | None = None
+        if getattr(model, "max_bins", None) is not None:
+            seed = model.seed_ % 2**32
+            self.bins = Bins.fit(part.X, max_bins=model.max_bins, categorical=mask, weight=part.w, seed=seed)
+        self._kept: dict[int, tuple[Ids, int]] = {}
+
+    def values(self, j: int, rows: Ids) -> Array:
+        """Return some rows of a column."""
+        column = self.X[:, [j]].toarray()[:, 0] if self.sparse else self.X[:, j]
+        return np.asarray(column, dtype=np.float64)[rows]
+
+    def codes(self, j: int, rows: Ids) -> tuple[Ids, int, bool]:
+        """Return codes 0 … size − 1, size for missing values; and whether they have no order."""
+        if j not in self._kept:
+            x = self.values(j, np.arange(self.X.shape[0]))
+            bins = self.bins
+            if self.categorical[j]:
+                known = np.where(np.isnan(x), -1, x).astype(np.int64)
+                level = known if bins is None else bins.level_bin[bins.level_start[j] : bins.level_start[j + 1]][known]
+                size = int(level.max(initial=0)) + 1
+                self._kept[j] = np.where(known < 0, size, level).astype(np.int64), size
+            else:
+                edges = (
+                    np.unique(x[~np.isnan(x)])
+                    if bins is None
+                    else bins.edges[bins.edge_start[j] : bins.edge_start[j + 1]]
+                )
+                size = len(edges) + 1
+                self._kept[j] = np.where(np.isnan(x), size, np.searchsorted(edges, x)), size
+        code, size = self._kept[j]
+        return code[rows], size, bool(self.categorical[j])
+
+    def goes_left(self, tree: Trees, node: Ids, rows: Ids) -> NDArray[np.bool_]:
+        """Answer the questions of the nodes for their rows."""
+        left = np.zeros(len(rows), dtype=bool)
+        for i in np.unique(node):
+            here = node == i
+            x = self.values(int(tree.feature[i]), rows[here])
+            at = int(tree.category[i])
+            if at < 0:
+                answer = x <= tree.threshold[i]
+            else:
+                words = tree.bits[at + 1 : at + 1 + int(tree.bits[at])]
+                members = np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
+                code = np.where((x >= 0) & (x < len(members)), x, -1).astype(np.int64)
+                answer = np.where(code < 0, tree.missing_left[i] == 1, members[code])
+            left[here] = np.where(np.isnan(x), tree.missing_left[i] == 1, answer)
+        return left
+
+
+def _sums(own: Ids, x: Array, count: int) -> Array:
+    return np.bincount(own, x, count).astype(np.float64)
+
+
+def _quantile(x: Array, w: Array, level: float) -> float:
+    """Return the weighted quantile, the middle of two values where the level falls between them."""
+    order = np.argsort(x)
+    share = np.cumsum(w[order]) / w.sum()
+    i = int(np.searchsorted(share, level - 1e-12))
+    j = i + 1 if abs(share[i] - level) <= 1e-12 and i + 1 < len(x) else i
+    return float((x[order[i]] + x[order[j]]) / 2)

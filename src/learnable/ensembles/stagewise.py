@@ -1,0 +1,348 @@
+r"""Forward stagewise additive modelling: any loss, any weak learner, one term at a time.
+
+    f₀ = 0 or the best constant;   for m = 1 … M:
+        h_m = the learner's answer to −g,   gᵢ = ∂V(yᵢ, f_{m−1}(xᵢ))/∂f
+        β_m = argmin_β Σ wᵢ V(yᵢ, f_{m−1}(xᵢ) + β h_m(xᵢ)),        f_m = f_{m−1} + ν β_m h_m.
+
+It is coordinate descent on n⁻¹ Σ wᵢ V(yᵢ, f(xᵢ)), without a penalty (λ = 0), in the space whose coordinates are all
+functions that the learner can return: the slope along h is ⟨g, h⟩, the learner finds a coordinate of steep descent, and
+the line search minimises along it. A regressor is fitted to −g by least squares; a classifier is given the labels
+sign(−g) with weights |g|, so that the one of least weighted error is the one of largest −⟨g, h⟩ over h ∈ ±1.
+
+With the exponential loss and stumps these are the rounds of AdaBoost: |gᵢ| ∝ e^{−yᵢf(xᵢ)}, and the line search gives
+½ log((1−ε)/ε). With the squared loss, −g are the residuals. Where V has kinks (hinge, absolute, quantile), the rounds
+can end at a point that no single coordinate improves, though f is not optimal; ν < 1 keeps off the kinks.
+
+References: T. Hastie, R. Tibshirani and J. Friedman, *The Elements of Statistical Learning*, 2009, algorithm 10.2; J.
+Friedman, Greedy function approximation, Annals of Statistics 29 (2001), algorithm 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import MetaEstimatorMixin
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError, ModelFileError
+from ..core.estimator import Estimator
+from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Matches, Number, Options, Rule, optional
+from ..core.run import Run
+from ..data.door import Table, door, read_features
+from ..data.sources import rowwise
+from ..meta.binary import MODEL
+from .directions import Direction, direction_of, direction_outputs
+from .draws import new_seed
+from .line_search import best_step
+from .loss_names import LOSSES, classifies, flat, for_classes, n_scores, named_loss, targets_of
+from .stumps import Stumps
+
+Array = NDArray[np.float64]
+
+_LOSS = Options(*LOSSES) | Matches(
+    lambda loss: all(callable(getattr(loss, name, None)) for name in ("value", "gradient", "predict")),
+    "a loss with value, gradient and predict",
+)
+_CLASSES, _NUMBERS = door(target="classes"), door(target="numeric")
+
+
+def _open(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, run: Any = None) -> Table:
+    """Read labels or numbers, as the loss takes them."""
+    return (_CLASSES if classifies(estimator.loss) else _NUMBERS)(estimator, X, y, sample_weight, run)
+
+
+def _has_probabilities(self: Any) -> bool:
+    return hasattr(named_loss(self.loss), "probability")
+
+
+class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
+    r"""f = Σ νβ_m h_m, minimising n⁻¹ Σ w V(y, f(x)) one term at a time; a regressor or a classifier, as the loss is.
+
+    Memory beyond the data and the learners: O(n), or O(nK) for K classes. `fit` takes M fits of the learner; each step
+    costs some twenty evaluations of the loss.
+
+    Parameters
+    ----------
+    loss : str or loss, default="squared_error"
+        V: "squared_error", "absolute_error", "huber", "poisson", … for numbers, "exponential", "log_loss", "hinge",
+        "squared_hinge", … for labels (with more than two, "log_loss" is the softmax loss, "hinge" that of Crammer and
+        Singer), or any object of `learnable.risk.losses` or like them, with `value`, `gradient` and `predict`.
+    learner : estimator or None, default=None
+        A regressor, fitted to −g; or, for numbers and two classes, a classifier, fitted to the signs of −g with the
+        weights |g|. None: for two classes the stump h ∈ ±1 of largest −⟨g, h⟩, else a regression tree of one split.
+    n_estimators : int, default=100
+        Rounds M; fewer if no learner descends.
+    step : {"line-search", "fixed", "sqrt-decay"}, default="line-search"
+        β_m: the best one, 1, or 1/√m.
+    learning_rate : float, default=1.0
+        ν.
+    start : {"constant", "zero"}, default="constant"
+        f₀: the best constant score, or zero.
+    random_state : int, Generator, RandomState or None, default=None
+        Seeds the learners' `random_state`.
+    n_jobs : int or None, default=None
+        Threads of the stumps' search; the model does not depend on it.
+    max_seconds : float or None, default=None
+        Time limit.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        Labels, for losses of labels.
+    start_ : array of shape (n_scores,)
+        f₀.
+    steps_ : array of shape (n_rounds,)
+        β_m, without ν.
+    train_loss_ : array of shape (n_rounds + 1,)
+        Weighted mean loss of f₀, f₁, …; with the line search and ν ≤ 1 it never rises where V is convex.
+    stumps_, models_ : Stumps or None, list or None
+        The learners; of K classes, K for each round.
+    certificate_ : Certificate
+        Default stumps for labels: `greedy`, the share of rounds whose stump is not the one of steepest descent, or
+        whose step is not the best. Other learners: `closed-form`, the largest slope that a line search left, relative
+        to the slope at its start; the learners' own fits are not judged. Without line search: how far the losses are
+        from those recorded.
+
+    Examples
+    --------
+    >>> from learnable import ForwardStagewiseAdditive
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0.0, 0.1, 2.0, 2.1, 1.0, 1.1]
+    >>> model = ForwardStagewiseAdditive("huber", n_estimators=50).fit(X, y)
+    >>> model.predict([[2.5]]).round(2).tolist(), bool((model.train_loss_[1:] <= model.train_loss_[:-1]).all())
+    ([2.0], True)
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "loss": _LOSS,
+        "learner": optional(MODEL),
+        "n_estimators": Number(low=1, integer=True),
+        "step": Options("line-search", "fixed", "sqrt-decay"),
+        "learning_rate": Number(low=0.0, low_open=True, high=1e6),
+        "start": Options("constant", "zero"),
+        "random_state": RANDOM_STATE,
+        "n_jobs": N_JOBS,
+        "max_seconds": MAX_SECONDS,
+    }
+    _door = staticmethod(_open)
+    _remedy = "raise max_seconds, or scale the targets"
+
+    def __init__(
+        self,
+        loss: Any = "squared_error",
+        learner: Any = None,
+        *,
+        n_estimators: int = 100,
+        step: str = "line-search",
+        learning_rate: float = 1.0,
+        start: str = "constant",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.loss = loss
+        self.learner = learner
+        self.n_estimators = n_estimators
+        self.step = step
+        self.learning_rate = learning_rate
+        self.start = start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.max_seconds = max_seconds
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        if not table.in_memory:
+            raise DataError(
+                "ForwardStagewiseAdditive: every round reads all rows again, so they have to fit into memory; read the "
+                "table into an array, or take a sample."
+            )
+        if table.classes is not None:
+            self.classes_ = np.asarray(table.classes)
+        loss = for_classes(named_loss(self.loss), len(self.classes_) if table.classes is not None else 0)
+        y = targets_of(loss, table.y)
+        weight = np.ones(table.n_rows) if table.weight is None else table.weight
+        weight = weight / weight.sum()
+        self.start_ = self._first_scores(loss, y, weight)
+        f = np.tile(self.start_, (table.n_rows, 1))
+        before = _mean_loss(loss, y, f, weight)
+        if not np.isfinite(before):
+            raise DataError(
+                f"ForwardStagewiseAdditive: the {type(loss).__name__} of the targets is {before}; the loss is not made "
+                "for these targets, or they are too large: scale them."
+            )
+        K, seed = len(self.start_), new_seed(self.random_state)
+        signs = table.classes is not None and K == 1
+        find = direction_of(self.learner, table.X, y, table.weight, K, seed, self.n_jobs, signs)
+        steps: list[float] = []
+        found: list[Direction] = []
+        losses, residual = [before], 0.0
+        for m in range(self.n_estimators):
+            if run.progress(m + 1, losses[-1]) and steps:
+                break
+            direction = find(-loss.gradient(y, flat(f)).reshape(f.shape))
+            if direction is None:
+                break
+            beta, left = self._step(loss, y, f, direction.outputs, weight, m)
+            if beta <= 0.0:
+                break
+            further = f + self.learning_rate * beta * direction.outputs
+            after = _mean_loss(loss, y, further, weight)
+            if not after < (losses[-1] if self.step == "line-search" else np.inf):
+                break  # at a kink the subgradient promises more than there is
+            f = further
+            losses.append(after)
+            steps.append(beta)
+            found.append(direction)
+            residual = max(residual, left)
+            if 0.0 <= losses[-1] <= _NO_LOSS * losses[0]:
+                break
+        self._store(steps, found, losses)
+        if self.stumps_ is not None and self.step == "line-search":
+            return Certificate("greedy", 0.0, 0.0, None, len(steps))
+        return Certificate("closed-form", residual, 1e-6, None, max(1, len(steps)))
+
+    def _first_scores(self, loss: Any, y: NDArray[Any], weight: Array) -> Array:
+        K = n_scores(loss, len(getattr(self, "classes_", ())))
+        if K > 1:
+            shares = np.bincount(y, weights=weight, minlength=K).astype(np.float64)
+            constant = self.start == "constant" and hasattr(loss, "probability")
+            return np.log(shares) - np.log(shares).mean() if constant else np.zeros(K)
+        if self.start == "zero":
+            return np.zeros(1)
+        zero, one = np.zeros(len(y)), np.ones(len(y))
+        return np.array([best_step(loss, y, zero, one, weight, both_ways=True).step])
+
+    def _step(self, loss: Any, y: NDArray[Any], f: Array, h: Array, weight: Array, m: int) -> tuple[float, float]:
+        """Return β, and the slope that is left there."""
+        if self.step != "line-search":
+            return (1.0 if self.step == "fixed" else 1.0 / np.sqrt(m + 1.0)), 0.0
+        found = best_step(loss, y, flat(f), flat(h), weight)
+        return found.step, found.residual
+
+    def _store(self, steps: list[float], found: list[Direction], losses: list[float]) -> None:
+        self.steps_, self.train_loss_ = np.array(steps), np.array(losses)
+        stumps = [d.stump for d in found if d.stump is not None]
+        self.stumps_ = Stumps.pack(stumps) if stumps else None
+        self.models_ = [model for d in found for model in d.models]
+
+    def _classifies(self) -> bool:
+        return classifies(self.loss)
+
+    @property
+    def n_classes_(self) -> int:
+        """The number of classes."""
+        return len(self.classes_)
+
+    def raw_score(self, X: Any) -> Array:
+        """Return f(x), (n,); for more than two classes (n, n_classes)."""
+        scores = np.zeros(0)
+        for scores in self._staged(X):  # noqa: B007  the last one is wanted
+            pass
+        return scores
+
+    @rowwise
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the number or the label that f(x) stands for."""
+        return self._predicted(self.raw_score(X))
+
+    @available_if(_classifies)  # type: ignore[untyped-decorator]
+    @rowwise
+    def decision_function(self, X: Any) -> Array:
+        """Return f(x)."""
+        return self.raw_score(X)
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @rowwise
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probabilities of the classes that the loss gives to f(x)."""
+        scores = self.raw_score(X)
+        p = self._loss().probability(scores)
+        return p if p.ndim == 2 else np.column_stack([1.0 - p, p])
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Yield the predictions of f₀, f₁, f₂ and so on."""
+        for scores in self._staged(X):
+            yield self._predicted(scores)
+
+    def staged_raw_score(self, X: Any) -> Iterator[Array]:
+        """Yield f₀, f₁, f₂ and so on."""
+        for scores in self._staged(X):
+            yield scores.copy()
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy of labels, R² of numbers."""
+        metric = accuracy_score if classifies(self.loss) else r2_score
+        return float(metric(y, self.predict(X), sample_weight=sample_weight))
+
+    def _loss(self) -> Any:
+        return for_classes(named_loss(self.loss), len(self.classes_) if classifies(self.loss) else 0)
+
+    def _predicted(self, scores: Array) -> NDArray[Any]:
+        named = self._loss().predict(scores)
+        if not classifies(self.loss):
+            return np.asarray(named)
+        return self.classes_[named if scores.ndim == 2 else (named > 0).astype(np.int64)]
+
+    def _staged(self, X: Any) -> Iterator[Array]:
+        check_is_fitted(self)
+        X = read_features(self, X)
+        f, K = np.tile(self.start_, (X.shape[0], 1)), len(self.start_)
+        yield flat(f)
+        for m, beta in enumerate(self.steps_):
+            learners = list(self.stumps_)[m : m + 1] if self.stumps_ is not None else self.models_[m * K : m * K + K]
+            f = f + self.learning_rate * beta * direction_outputs(learners, X)
+            yield flat(f)
+
+    def _check_loaded(self) -> None:
+        """Raise ModelFileError unless steps, scores and learners fit each other."""
+        start: Any = getattr(self, "start_", None)
+        steps: Any = getattr(self, "steps_", None)
+        for name, array in (("start_", start), ("steps_", steps)):
+            if not (isinstance(array, np.ndarray) and array.dtype == np.float64 and array.ndim == 1):
+                _refuse(f"{name} must be a list of numbers")
+            if not np.isfinite(array).all():
+                _refuse(f"{name} must be finite")
+        K = len(self.classes_) if classifies(self.loss) else 0
+        if classifies(self.loss) and not (self.classes_.ndim == 1 and K >= 2):
+            _refuse("classes_ must hold at least two labels")
+        if len(start) != n_scores(self._loss(), K):
+            _refuse("start_ must hold one score for each class")
+        if self.stumps_ is not None:
+            if not isinstance(self.stumps_, Stumps) or len(self.stumps_) != len(steps) or self.models_ != []:
+                _refuse("stumps_ must hold one stump for each step")
+            if self.stumps_.value.shape[2] != 1 or (self.stumps_.feature >= self.n_features_in_).any():
+                _refuse("stumps_ must have one score and test columns that exist")
+        elif not isinstance(self.models_, list) or len(self.models_) != len(steps) * len(start):
+            _refuse("models_ must hold a learner for each step and score")
+        elif any(getattr(model, "n_features_in_", None) != self.n_features_in_ for model in self.models_):
+            _refuse("models_ must have the features of the ensemble")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        if classifies(self.loss):
+            tags.estimator_type = "classifier"
+            tags.classifier_tags = ClassifierTags(multi_class=self.loss in ("log_loss", "hinge"))
+        else:
+            tags.estimator_type = "regressor"
+            tags.regressor_tags = RegressorTags()
+        return tags
+
+
+#: A loss that is as good as zero, relative to that of f₀.
+_NO_LOSS = 1e-30
+
+
+def _mean_loss(loss: Any, y: NDArray[Any], f: Array, weight: Array) -> float:
+    return float(weight @ loss.value(y, flat(f)))
+
+
+def _refuse(what: str) -> NoReturn:
+    raise ModelFileError(f"load: ForwardStagewiseAdditive: {what}.")

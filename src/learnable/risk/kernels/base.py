@@ -1,0 +1,244 @@
+r"""What every Mercer kernel can do.
+
+A kernel k(x, z) is symmetric, and for any points the matrix of its values is positive semidefinite: it is an inner
+product of features of x and of z. Kernels are immutable; they add, multiply, and can be scaled:
+
+    3.0 * Gaussian(2.0) + Linear() * Periodic(1.0, period=12.0) + White(0.1)
+
+Their hyperparameters are positive, so that optimisers move their logarithms θ. `gradient` has one matrix ∂K/∂θⱼ for
+each; `weighted_gradient` has only Σᵢₖ Sᵢₖ ∂Kᵢₖ/∂θⱼ, which is all that a marginal likelihood needs.
+
+A product of two kernels is one by Schur's theorem; a sum of two, trivially.
+
+Reference: B. Schölkopf and A. Smola, Learning with Kernels, 2002, §2 and §13.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ...core.errors import DataError, ParameterError
+from ...data.blocks import map_reduce
+
+Array: TypeAlias = NDArray[np.float64]
+
+_BLOCK = 2**21  # entries of the kernel matrix that exist at a time, for each thread
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel(ABC):
+    """A Mercer kernel.
+
+    Subclasses are frozen dataclasses. `_positive` names the fields that are hyperparameters; `fixed` those of them
+    that are not to be learned.
+    """
+
+    _positive: ClassVar[tuple[str, ...]] = ()
+
+    fixed: tuple[str, ...] = dataclasses.field(default=(), kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in self._positive:
+            value = np.asarray(getattr(self, name), dtype=np.float64)
+            if value.ndim > 1 or not np.all((value > 0.0) & np.isfinite(value)):
+                raise ParameterError(
+                    f"{type(self).__name__}: {name} must be positive and finite; got {getattr(self, name)!r}."
+                )
+            value.flags.writeable = False
+            object.__setattr__(self, name, float(value) if value.ndim == 0 else value)
+        unknown = set(self.fixed) - set(self._positive)
+        if unknown:
+            raise ParameterError(f"{type(self).__name__}: there is no hyperparameter {', '.join(sorted(unknown))}.")
+
+    # -- values -------------------------------------------------------------------------------------------------------
+
+    def __call__(self, X: Any, Z: Any = None) -> Array:
+        """Return the matrix of k(xᵢ, zⱼ), of shape (n, m); without Z, that of X with itself.
+
+        With itself a point is the same point, which matters to `White`; with Z, even an equal one is another.
+        """
+        X = read_points(X)
+        if Z is not None:
+            return self._between(X, read_points(Z, X.shape[1]))
+        K = self._between(X, X)
+        K.flat[:: len(K) + 1] = self._diagonal(X)
+        return K
+
+    def diagonal(self, X: Any) -> Array:
+        """Return k(xᵢ, xᵢ), of shape (n,)."""
+        return self._diagonal(read_points(X))
+
+    def products(self, X: Any, V: Any, Z: Any = None, *, n_jobs: int | None = None) -> Array:
+        """Return K(X, Z) V without the matrix: block by block of its rows, on threads.
+
+        Parameters
+        ----------
+        X, Z : (n, d) and (m, d) points
+            Without Z, X itself.
+        V : (m,) or (m, t) array
+            What the matrix is multiplied with.
+        n_jobs : int or None
+            Threads; the result is the same for any number.
+        """
+        X, V = read_points(X), np.asarray(V, dtype=np.float64)
+        other = X if Z is None else read_points(Z, X.shape[1])
+        if V.ndim not in (1, 2) or len(V) != other.shape[0]:
+            raise DataError(f"{type(self).__name__}: V must have {other.shape[0]} rows; got shape {V.shape}.")
+        own = self._diagonal(X) if Z is None else None
+        out = np.empty((X.shape[0], *V.shape[1:]))
+        step = max(1, _BLOCK // max(1, other.shape[0]))
+
+        def fill(start: int) -> None:
+            rows = slice(start, min(start + step, X.shape[0]))
+            K = self._between(X[rows], other)
+            if own is not None:
+                K[np.arange(len(K)), np.arange(rows.start, rows.stop)] = own[rows]
+            out[rows] = K @ V
+
+        map_reduce(list(range(0, X.shape[0], step)), fill, lambda a, b: None, n_jobs=n_jobs)
+        return out
+
+    @abstractmethod
+    def _between(self, X: Any, Z: Any) -> Array:
+        """Return a new array of k(xᵢ, zⱼ), where xᵢ and zⱼ are always different points."""
+
+    @abstractmethod
+    def _diagonal(self, X: Any) -> Array:
+        """Return k(xᵢ, xᵢ)."""
+
+    # -- hyperparameters ----------------------------------------------------------------------------------------------
+
+    @property
+    def theta(self) -> Array:
+        """The logarithms of the hyperparameters that are free, one after the other."""
+        parts = [np.log(np.atleast_1d(getattr(self, name))) for name in self._free()]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    @property
+    def theta_names(self) -> list[str]:
+        """What the entries of θ are called."""
+        names = []
+        for name in self._free():
+            size = np.size(getattr(self, name))
+            own = f"{type(self).__name__}.{name}"
+            names += [own] if np.ndim(getattr(self, name)) == 0 else [f"{own}[{i}]" for i in range(size)]
+        return names
+
+    def with_theta(self, theta: Any) -> Self:
+        """Return the kernel with other hyperparameters, given by their logarithms."""
+        theta, at = np.asarray(theta, dtype=np.float64), 0
+        changes: dict[str, Any] = {}
+        if theta.shape != self.theta.shape:
+            raise ParameterError(f"{type(self).__name__}: theta must have shape {self.theta.shape}; got {theta.shape}.")
+        for name in self._free():
+            size = np.size(getattr(self, name))
+            value = np.exp(theta[at : at + size])
+            changes[name], at = (float(value[0]) if np.ndim(getattr(self, name)) == 0 else value), at + size
+        return dataclasses.replace(self, **changes)
+
+    def hold(self, *names: str) -> Self:
+        """Return the kernel with some hyperparameters fixed, by default all: they leave θ."""
+        return dataclasses.replace(self, fixed=names or self._positive)
+
+    def _free(self) -> list[str]:
+        return [name for name in self._positive if name not in self.fixed]
+
+    def gradient(self, X: Any) -> Array:
+        """Return ∂K/∂θⱼ at X, of shape (len(theta), n, n)."""
+        X = read_points(X)
+        parts = self._gradients(X)
+        return np.stack(parts) if parts else np.zeros((0, X.shape[0], X.shape[0]))
+
+    def weighted_gradient(self, X: Any, S: Array) -> Array:
+        """Return Σᵢₖ Sᵢₖ ∂Kᵢₖ/∂θⱼ for a symmetric S (n, n), of shape (len(theta),)."""
+        return np.array([float((S * part).sum()) for part in self._gradients(read_points(X))])
+
+    def _gradients(self, X: Any) -> list[Array]:
+        """Return the matrices of `gradient`, one after the other."""
+        if self._free():
+            raise NotImplementedError(f"{type(self).__name__} has no derivatives")
+        return []
+
+    # -- algebra ------------------------------------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Kernel:
+        from .composed import Sum
+        from .dot import Constant
+
+        return Sum(self, other if isinstance(other, Kernel) else Constant(other))
+
+    def __radd__(self, other: Any) -> Kernel:
+        return self.__add__(other)
+
+    def __mul__(self, other: Any) -> Kernel:
+        from .composed import Product, Scaled
+
+        return Product(self, other) if isinstance(other, Kernel) else Scaled(self, other)
+
+    def __rmul__(self, other: Any) -> Kernel:
+        return self.__mul__(other)
+
+    def __pow__(self, power: int) -> Kernel:
+        if not isinstance(power, (int, np.integer)) or power < 1:
+            raise ParameterError(f"a kernel has whole powers from 1; got {power!r}.")
+        return self if power == 1 else self * self ** (power - 1)
+
+    def on(self, *columns: int) -> Kernel:
+        """Return the kernel that sees only some columns."""
+        from .composed import Restricted
+
+        return Restricted(self, columns)
+
+    # -- words --------------------------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def formula(self) -> str:
+        """k(x, z) as text."""
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(_same(getattr(self, f.name), getattr(other, f.name)) for f in dataclasses.fields(self))
+
+    def __hash__(self) -> int:
+        return hash((type(self), tuple(_frozen(getattr(self, f.name)) for f in dataclasses.fields(self))))
+
+
+def read_points(X: Any, n_columns: int | None = None) -> Any:
+    """Return points as a float64 matrix, dense or CSR, all finite; a vector is a single column."""
+    if sp.issparse(X):
+        out: Any = sp.csr_array(X, dtype=np.float64)
+        data = out.data
+    else:
+        out = np.asarray(X, dtype=np.float64)
+        out = out[:, None] if out.ndim == 1 else out
+        data = out
+    if out.ndim != 2:
+        raise DataError(f"kernels take a matrix, a row for each point; got shape {out.shape}.")
+    if not np.isfinite(data).all():
+        raise DataError("kernels take finite numbers; got NaN or infinity.")
+    if n_columns is not None and out.shape[1] != n_columns:
+        raise DataError(f"both sets of points must have {n_columns} columns; got {out.shape[1]}.")
+    return out
+
+
+def shown(value: Any) -> str:
+    """Return a hyperparameter as text."""
+    if np.ndim(value) == 0:
+        return f"{value:.4g}"
+    return "(" + ", ".join(f"{v:.4g}" for v in value) + ")"
+
+
+def _same(a: Any, b: Any) -> bool:
+    return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else bool(a == b)
+
+
+def _frozen(value: Any) -> Any:
+    return (value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value

@@ -1,0 +1,306 @@
+"""Kernels made of kernels, and of anything else: sums, products, scalings, some columns, functions, given matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from ...core.errors import DataError, ParameterError
+from .base import Array, Kernel, read_points, shown
+from .stationary import dense
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair(Kernel):
+    left: Kernel = None  # type: ignore[assignment]
+    right: Kernel = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        for part in (self.left, self.right):
+            if not isinstance(part, Kernel):
+                raise ParameterError(f"{type(self).__name__}: kernels are combined with kernels; got {part!r}.")
+
+    @property
+    def theta(self) -> Array:
+        """The logarithms of the free hyperparameters of both."""
+        return np.concatenate([self.left.theta, self.right.theta])
+
+    @property
+    def theta_names(self) -> list[str]:
+        """What they are called."""
+        return self.left.theta_names + self.right.theta_names
+
+    def with_theta(self, theta: Any) -> Self:
+        """Return the kernel with other hyperparameters."""
+        theta, size = np.asarray(theta, dtype=np.float64), len(self.left.theta)
+        return replace(self, left=self.left.with_theta(theta[:size]), right=self.right.with_theta(theta[size:]))
+
+    def hold(self, *names: str) -> Self:
+        """Return the kernel with all hyperparameters fixed; those of one part are held there."""
+        if names:
+            raise ParameterError(f"{type(self).__name__}: hold names in the parts, before they are combined.")
+        return replace(self, left=self.left.hold(), right=self.right.hold())
+
+
+@dataclass(frozen=True, eq=False)
+class Sum(_Pair):
+    """k(x, z) = k₁(x, z) + k₂(x, z).
+
+    Examples
+    --------
+    >>> from learnable.risk.kernels import Constant, Linear
+    >>> (Linear() + Constant(1.0))([[2.0]])
+    array([[5.]])
+    """
+
+    def _between(self, X: Any, Z: Any) -> Array:
+        return self.left._between(X, Z) + self.right._between(X, Z)
+
+    def _diagonal(self, X: Any) -> Array:
+        return self.left._diagonal(X) + self.right._diagonal(X)
+
+    def _gradients(self, X: Any) -> list[Array]:
+        return self.left._gradients(X) + self.right._gradients(X)
+
+    def weighted_gradient(self, X: Any, S: Array) -> Array:
+        """Return that of one part after the other."""
+        return np.concatenate([self.left.weighted_gradient(X, S), self.right.weighted_gradient(X, S)])
+
+    @property
+    def formula(self) -> str:
+        """k(x, z) as text."""
+        return f"{self.left.formula} + {self.right.formula}"
+
+
+@dataclass(frozen=True, eq=False)
+class Product(_Pair):
+    """k(x, z) = k₁(x, z) k₂(x, z).
+
+    Examples
+    --------
+    >>> from learnable.risk.kernels import Linear
+    >>> (Linear() * Linear())([[2.0]])
+    array([[16.]])
+    """
+
+    def _between(self, X: Any, Z: Any) -> Array:
+        return self.left._between(X, Z) * self.right._between(X, Z)
+
+    def _diagonal(self, X: Any) -> Array:
+        return self.left._diagonal(X) * self.right._diagonal(X)
+
+    def _gradients(self, X: Any) -> list[Array]:
+        left, right = self.left(X), self.right(X)
+        return [part * right for part in self.left._gradients(X)] + [left * part for part in self.right._gradients(X)]
+
+    def weighted_gradient(self, X: Any, S: Array) -> Array:
+        """Return that of each part, weighted with the other too."""
+        X = read_points(X)
+        parts = [self.left.weighted_gradient(X, S * self.right(X)), self.right.weighted_gradient(X, S * self.left(X))]
+        return np.concatenate(parts)
+
+    @property
+    def formula(self) -> str:
+        """k(x, z) as text."""
+        return " · ".join(
+            f"({part.formula})" if isinstance(part, Sum) else part.formula for part in (self.left, self.right)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled(Kernel):
+    """k(x, z) = s k₁(x, z): the variance of a process.
+
+    Examples
+    --------
+    >>> from learnable.risk.kernels import Gaussian
+    >>> (4.0 * Gaussian()).diagonal([[0.0]])
+    array([4.])
+    """
+
+    _positive: ClassVar[tuple[str, ...]] = ("scale",)
+
+    inner: Kernel = None  # type: ignore[assignment]
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.scale, (str, bytes)) or np.ndim(self.scale):
+            raise ParameterError(f"a kernel is multiplied with a positive number or a kernel; got {self.scale!r}.")
+        super().__post_init__()
+
+    def _between(self, X: Any, Z: Any) -> Array:
+        K = self.inner._between(X, Z)
+        K *= self.scale
+        return K
+
+    def _diagonal(self, X: Any) -> Array:
+        return self.scale * self.inner._diagonal(X)
+
+    @property
+    def theta(self) -> Array:
+        """The logarithm of s, then those of the inner kernel."""
+        return np.concatenate([super().theta, self.inner.theta])
+
+    @property
+    def theta_names(self) -> list[str]:
+        """What they are called."""
+        return super().theta_names + self.inner.theta_names
+
+    def with_theta(self, theta: Any) -> Self:
+        """Return the kernel with other hyperparameters."""
+        theta, own = np.asarray(theta, dtype=np.float64), len(self._free())
+        scale = float(np.exp(theta[0])) if own else self.scale
+        return replace(self, scale=scale, inner=self.inner.with_theta(theta[own:]))
+
+    def hold(self, *names: str) -> Self:
+        """Return the kernel with its scale fixed, or, without names, everything."""
+        return replace(self, fixed=("scale",), inner=self.inner if names else self.inner.hold())
+
+    def _gradients(self, X: Any) -> list[Array]:
+        own = [self(X)] if self._free() else []
+        return own + [self.scale * part for part in self.inner._gradients(X)]
+
+    def weighted_gradient(self, X: Any, S: Array) -> Array:
+        """Return Σ S∘K for the scale, then s times that of the inner kernel."""
+        own = [float((S * self(X)).sum())] if self._free() else []
+        return np.concatenate([own, self.scale * self.inner.weighted_gradient(X, S)])
+
+    @property
+    def formula(self) -> str:
+        """k(x, z) as text."""
+        inner = f"({self.inner.formula})" if isinstance(self.inner, Sum) else self.inner.formula
+        return f"{shown(self.scale)} {inner}"
+
+
+@dataclass(frozen=True, eq=False)
+class Restricted(Kernel):
+    """A kernel that sees only some columns.
+
+    Examples
+    --------
+    >>> from learnable.risk.kernels import Linear
+    >>> Linear().on(1)([[7.0, 2.0]])
+    array([[4.]])
+    """
+
+    inner: Kernel = None  # type: ignore[assignment]
+    columns: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        columns = tuple(int(j) for j in np.atleast_1d(self.columns))
+        if not columns or min(columns) < 0:
+            raise ParameterError(f"a kernel is restricted to columns >= 0, at least one; got {self.columns!r}.")
+        object.__setattr__(self, "columns", columns)
+
+    def _some(self, X: Any) -> Any:
+        if max(self.columns) >= X.shape[1]:
+            raise DataError(f"the kernel sees column {max(self.columns)}; the points have only {X.shape[1]}.")
+        return X[:, list(self.columns)]
+
+    def _between(self, X: Any, Z: Any) -> Array:
+        return self.inner._between(self._some(X), self._some(Z))
+
+    def _diagonal(self, X: Any) -> Array:
+        return self.inner._diagonal(self._some(X))
+
+    @property
+    def theta(self) -> Array:
+        """Those of the inner kernel."""
+        return self.inner.theta
+
+    @property
+    def theta_names(self) -> list[str]:
+        """What they are called."""
+        return self.inner.theta_names
+
+    def with_theta(self, theta: Any) -> Self:
+        """Return the kernel with other hyperparameters."""
+        return replace(self, inner=self.inner.with_theta(theta))
+
+    def hold(self, *names: str) -> Self:
+        """Return the kernel with hyperparameters of the inner one fixed."""
+        return replace(self, inner=self.inner.hold(*names))
+
+    def _gradients(self, X: Any) -> list[Array]:
+        return self.inner._gradients(self._some(X))
+
+    def weighted_gradient(self, X: Any, S: Array) -> Array:
+        """Return that of the inner kernel."""
+        return self.inner.weighted_gradient(self._some(read_points(X)), S)
+
+    @property
+    def formula(self) -> str:
+        """k(x, z) as text."""
+        return f"[{self.inner.formula} of columns {', '.join(map(str, self.columns))}]"
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionKernel(Kernel):
+    """Any function as a kernel; `is_mercer` tells whether it is one on given points.
+
+    Parameters
+    ----------
+    function : callable
+        (X, Z) → (n, m) matrix for two matrices of points, or, with `pairwise`, (x, z) → number for two points.
+    pairwise : bool
+        Whether it takes two points at a time.
+
+    Examples
+    --------
+    >>> FunctionKernel(lambda x, z: min(x[0], z[0]), pairwise=True)([[1.0], [2.0]])
+    array([[1., 1.],
+           [1., 2.]])
+    """
+
+    function: Callable[..., Any] = None  # type: ignore[assignment]
+    pairwise: bool = False
+
+    def _between(self, X: Any, Z: Any) -> Array:
+        if self.pairwise:
+            X, Z = dense(X), dense(Z)
+            return np.array([[float(self.function(x, z)) for z in Z] for x in X]).reshape(len(X), len(Z))
+        K = self.function(X, Z)
+        K = np.array(K.toarray() if sp.issparse(K) else K, dtype=np.float64)
+        if K.shape != (X.shape[0], Z.shape[0]):
+            raise DataError(f"the kernel function must give shape {(X.shape[0], Z.shape[0])}; got {K.shape}.")
+        return K
+
+    def _diagonal(self, X: Any) -> Array:
+        one = [self._between(X[[i]], X[[i]])[0, 0] for i in range(X.shape[0])]
+        return np.array(one, dtype=np.float64)
+
+    @property
+    def formula(self) -> str:
+        """The function's name."""
+        return f"{getattr(self.function, '__name__', 'function')}(x, z)"
+
+
+@dataclass(frozen=True, eq=False)
+class Precomputed(Kernel):
+    """The given matrix is the kernel: `X` holds K(X, training points) itself.
+
+    Examples
+    --------
+    >>> Precomputed()([[2.0, 1.0], [1.0, 2.0]])
+    array([[2., 1.],
+           [1., 2.]])
+    """
+
+    def __call__(self, X: Any, Z: Any = None) -> Array:
+        """Return X."""
+        return np.array(dense(read_points(X)))
+
+    def _between(self, X: Any, Z: Any) -> Array:
+        return np.array(dense(X))
+
+    def _diagonal(self, X: Any) -> Array:
+        return np.array(dense(X).diagonal())
+
+    @property
+    def formula(self) -> str:
+        """K as text."""
+        return "K(x, z), given"

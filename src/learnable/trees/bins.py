@@ -1,0 +1,398 @@
+"""The table that boosting reads: every value as one byte, by rows and by columns.
+
+`Bins` says how values become bytes and is found from at most 200,000 rows, drawn by their number in the whole table, so
+that blocks from disk give the edges of the table in memory. `BinnedTable` holds the bytes twice: row by row in groups
+of at most 16 columns (histograms read all columns of few rows) and column by column (a split reads one column of many).
+
+- A number has at most 255 bins of about equal weight, one for each value where there are few; x is in bin b when
+  edge[b−1] < x <= edge[b]. Missing values have the code after the last bin.
+- A category has a bin of its own; if there are more than 255 levels, the 254 most frequent do and the rest share one.
+- Columns of a sparse table that are never non-zero in the same row share a byte ("exclusive feature bundling", Ke et
+  al., LightGBM, NIPS 2017): code 0 says that all are zero, and each has codes for its other bins.
+
+How to use it:
+
+    bins = Bins.fit(X, max_bins=255, categorical=mask, weight=None, seed=0, n_threads=2)   # or of a sample of rows
+    table = bins.encode(X, n_threads=2)                     # BinnedTable; BinnedTable.build(X, ...) does both
+    rows = sample_rows(n_rows, seed)                        # which rows `Bins.fit` looks at, ascending
+
+Memory: two bytes a cell (columns in groups of less than 16 are padded).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..core.errors import DataError, ParameterError
+from ._bin_kernels import bin_rows, bundle, code_entries, transpose
+from .columns import MOST_CATEGORIES, SAMPLE_ROWS, _midpoints
+
+Array = NDArray[np.float64]
+Bytes = NDArray[np.uint8]
+
+MOST_BINS = 255
+GROUP = 16  #: bytes of a group of columns in a row
+_CHUNK_ROWS = 8192
+
+
+def sample_rows(n_rows: int, seed: int = 0) -> NDArray[np.int64] | None:
+    """Return the numbers of the rows that edges are computed from, ascending; None: all of them."""
+    if n_rows <= SAMPLE_ROWS:
+        return None
+    return np.sort(np.random.default_rng(seed).choice(n_rows, SAMPLE_ROWS, replace=False, shuffle=False))
+
+
+@dataclass(frozen=True)
+class Bins:
+    """How values become codes.
+
+    Attributes
+    ----------
+    categorical : (d,) bool
+        Which columns have no order.
+    n_bins : (d,) int64
+        Bins of each column, without the one of missing values.
+    edge_start, edges : (d+1,) int64, float64
+        Upper ends of the bins of column j but the last: edges[edge_start[j] : edge_start[j+1]].
+    level_start, level_bin : (d+1,) int64, int16
+        Bin of level v of a category: level_bin[level_start[j] + v]; −1 for levels that were not seen.
+    stored, first : (d,) int64
+        Where the codes of column j are: bin b is code first + b of stored column `stored`, missing first + n_bins.
+    default : (d,) int64
+        Of a column that shares a byte: the bin of zero, which has no code (bins above it have the code before); else
+        −1.
+    can_miss : (d,) bool
+        Whether a missing value has a code; a column that shares a byte has one only if `fit` saw a missing value.
+    """
+
+    categorical: NDArray[np.bool_]
+    n_bins: NDArray[np.int64]
+    edge_start: NDArray[np.int64]
+    edges: Array
+    level_start: NDArray[np.int64]
+    level_bin: NDArray[np.int16]
+    stored: NDArray[np.int64]
+    first: NDArray[np.int64]
+    default: NDArray[np.int64]
+    can_miss: NDArray[np.bool_]
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns d."""
+        return len(self.n_bins)
+
+    @property
+    def n_stored(self) -> int:
+        """Number of stored columns: bytes a row without padding."""
+        return int(self.stored.max(initial=-1)) + 1
+
+    @cached_property
+    def group_start(self) -> NDArray[np.int64]:
+        """First stored column of each group; groups have about equal size, so that threads have equal work."""
+        s = self.n_stored
+        count = max(1, -(-s // GROUP))
+        count += count % 2 if s >= 8 else 0  # two threads are the common case
+        return np.array([s * g // count for g in range(count + 1)], np.int64)
+
+    @cached_property
+    def position(self) -> NDArray[np.int64]:
+        """Byte of each stored column in a row."""
+        start = self.group_start
+        group = np.repeat(np.arange(len(start) - 1), np.diff(start))
+        return np.arange(self.n_stored) - start[group] + GROUP * group
+
+    @property
+    def missing_code(self) -> NDArray[np.int64]:
+        """Code of a missing value of each column."""
+        return self.first + self.n_bins - (self.default >= 0)
+
+    @staticmethod
+    def fit(
+        X: Any,
+        *,
+        max_bins: int = MOST_BINS,
+        categorical: NDArray[np.bool_] | None = None,
+        weight: Array | None = None,
+        seed: int = 0,
+        n_threads: int = 1,
+        owner: str = "Bins",
+    ) -> Bins:
+        """Find the bins of X.
+
+        Parameters
+        ----------
+        X : (n, d) float array, CSR or CSC array
+            NaN is a missing value. Of more than 200,000 rows a sample is looked at (categories: all).
+        max_bins : int
+            Most bins of a column, 2 … 255.
+        categorical : (d,) bool or None
+            Columns whose values are codes of categories: whole numbers from 0 to 65535.
+        weight : (n,) float64 or None
+            Bins have about equal weight.
+        seed : int
+            Of the sample.
+        n_threads : int
+            Columns are independent.
+        owner : str
+            In whose name errors speak.
+        """
+        if not 2 <= max_bins <= MOST_BINS:
+            raise ParameterError(f"{owner}: max_bins must be 2 … {MOST_BINS}, got {max_bins!r}.")
+        n, d = X.shape
+        is_category = np.zeros(d, bool) if categorical is None else np.asarray(categorical, bool)
+        sparse = sp.issparse(X)
+        X = X.tocsc() if sparse else X
+        chosen = sample_rows(n, seed)
+        w = None if weight is None else np.asarray(weight, np.float64)[slice(None) if chosen is None else chosen]
+        used = X if chosen is None else X[chosen]
+        used = used.tocsc() if sparse else used
+
+        def one(j: int) -> _Column:
+            values, weights = _of_column(used, j, w, sparse)
+            if is_category[j]:
+                whole, _ = _of_column(X, j, None, sparse)
+                return _levels(whole, max_bins, f"{owner}: column {j}")
+            return _Column(_edges(values, weights, max_bins), _NO_LEVELS)
+
+        found = _map(one, d, n_threads)
+        n_bins = np.array([max(1, c.levels.max(initial=-1) + 1) if k else len(c.edges) + 1
+                           for c, k in zip(found, is_category, strict=True)], np.int64)  # fmt: skip
+        edge_start = np.r_[0, np.cumsum([len(c.edges) for c in found])].astype(np.int64)
+        level_start = np.r_[0, np.cumsum([len(c.levels) for c in found])].astype(np.int64)
+        edges = np.concatenate([c.edges for c in found]) if d else np.zeros(0)
+        levels = np.concatenate([c.levels for c in found]) if d else _NO_LEVELS
+        zeros = np.zeros(d, np.int64)
+        bins = Bins(
+            is_category,
+            n_bins,
+            edge_start,
+            edges,
+            level_start,
+            levels,
+            np.arange(d, dtype=np.int64),
+            zeros,
+            zeros - 1,
+            np.ones(d, bool),
+        )
+        return _bundled(bins, X) if sparse else bins
+
+    def encode(self, X: Any, *, n_threads: int = 1) -> BinnedTable:
+        """Return the codes of X; a sparse X must be the table of `fit`, because others may not be exclusive."""
+        n = X.shape[0]
+        rows = np.zeros((n, GROUP * (len(self.group_start) - 1)), np.uint8)
+        columns = np.empty((self.n_stored, n), np.uint8)
+        if sp.issparse(X):
+            self._encode_sparse(X.tocsc(), rows, columns, n_threads)
+            return BinnedTable(self, rows, columns)
+        dtype = np.float32 if X.dtype == np.float32 else np.float64
+        edges = self._padded_edges(dtype)
+
+        def chunk(i: int) -> None:
+            lo = i * _CHUNK_ROWS
+            part = np.ascontiguousarray(X[lo : lo + _CHUNK_ROWS], dtype)
+            bin_rows(part, lo, edges, self.n_bins, self.categorical, self.level_start, self.level_bin, self.position,
+                     rows, columns)  # fmt: skip
+
+        _map(chunk, -(-n // _CHUNK_ROWS), n_threads)
+        return BinnedTable(self, rows, columns)
+
+    def _padded_edges(self, dtype: Any) -> NDArray[Any]:
+        """Return 255 edges a column, infinite ones at the end; x <= edge is the same in both precisions."""
+        padded = np.full((self.n_columns, 256), np.inf, dtype)
+        for j in range(self.n_columns):
+            own = self.edges[self.edge_start[j] : self.edge_start[j + 1]]
+            near = own.astype(dtype)
+            padded[j, : len(own)] = np.where(near > own, np.nextafter(near, dtype(-np.inf)), near)
+        return padded
+
+    def _encode_sparse(self, X: Any, rows: Bytes, columns: Bytes, n_threads: int) -> None:
+        zero = np.zeros(1)
+        edges = self._padded_edges(np.float64)
+        columns[:] = 0
+        data = X.data.astype(np.float64, copy=False)
+        for j in range(self.n_columns):
+            begin, end = X.indptr[j], X.indptr[j + 1]
+            base = self.level_bin[self.level_start[j] : self.level_start[j + 1]]
+            if self.default[j] < 0:
+                code = np.empty(1, np.uint8)
+                code_entries(zero, np.zeros(1, np.int64), edges[j], base, self.categorical[j], self.n_bins[j], 0, -1,
+                             code)  # fmt: skip
+                columns[self.stored[j]] = code[0]
+            code_entries(data[begin:end], X.indices[begin:end].astype(np.int64), edges[j], base, self.categorical[j],
+                         self.n_bins[j], self.first[j], self.default[j], columns[self.stored[j]])  # fmt: skip
+        n = rows.shape[0]
+        _map(
+            lambda i: transpose(columns, self.position, i * _CHUNK_ROWS, min(n, (i + 1) * _CHUNK_ROWS), rows),
+            -(-n // _CHUNK_ROWS),
+            n_threads,
+        )
+
+
+@dataclass(frozen=True)
+class BinnedTable:
+    """The codes of a table.
+
+    Attributes
+    ----------
+    bins : Bins
+        What the codes mean.
+    rows : (n, 16 × groups) uint8
+        Row by row; stored column s is byte bins.position[s].
+    columns : (s, n) uint8
+        Column by column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = BinnedTable.build(np.array([[0.5], [2.0], [np.nan], [0.5]]))
+    >>> table.columns.tolist(), table.bins.edges.tolist()
+    ([[0, 1, 2, 0]], [1.25])
+    """
+
+    bins: Bins
+    rows: Bytes
+    columns: Bytes
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.rows.shape[0]
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of the table, not of stored ones."""
+        return self.bins.n_columns
+
+    @cached_property
+    def has_missing(self) -> NDArray[np.bool_]:
+        """Whether each column has a missing value."""
+        bins, found = self.bins, np.zeros(self.n_columns, bool)
+        for j in np.flatnonzero(bins.can_miss):
+            code = bins.missing_code[j]
+            found[j] = code < 256 and bool((self.columns[bins.stored[j]] == code).any())
+        return found
+
+    @staticmethod
+    def build(
+        X: Any,
+        *,
+        max_bins: int = MOST_BINS,
+        categorical: NDArray[np.bool_] | None = None,
+        weight: Array | None = None,
+        seed: int = 0,
+        n_threads: int = 1,
+        owner: str = "BinnedTable",
+    ) -> BinnedTable:
+        """Find the bins of X and encode it; the parameters are those of `Bins.fit`."""
+        bins = Bins.fit(
+            X, max_bins=max_bins, categorical=categorical, weight=weight, seed=seed, n_threads=n_threads, owner=owner
+        )
+        return bins.encode(X, n_threads=n_threads)
+
+
+class _Column(NamedTuple):
+    edges: Array
+    levels: NDArray[np.int16]
+
+
+_NO_LEVELS = np.zeros(0, np.int16)
+
+
+def _map(function: Callable[[int], Any], count: int, n_threads: int) -> list[Any]:
+    if n_threads <= 1 or count < 2:
+        return [function(j) for j in range(count)]
+    with ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(function, range(count)))
+
+
+def _of_column(X: Any, j: int, weight: Array | None, sparse: bool) -> tuple[NDArray[Any], Array | None]:
+    """Return values and weights of a column; zeros that are not stored come as one value with all their weight."""
+    if not sparse:
+        return X[:, j], weight
+    values, rows = X.data[X.indptr[j] : X.indptr[j + 1]], X.indices[X.indptr[j] : X.indptr[j + 1]]
+    n = X.shape[0]
+    if len(values) == n:
+        return values, None if weight is None else weight[rows]
+    own = np.ones(len(rows)) if weight is None else weight[rows]
+    whole = float(n) if weight is None else float(weight.sum())
+    return np.append(values, values.dtype.type(0)), np.append(own, whole - own.sum())
+
+
+def _edges(values: NDArray[Any], weight: Array | None, max_bins: int) -> Array:
+    """Return the edges between at most `max_bins` bins of about equal weight."""
+    present = ~np.isnan(values) if weight is None else ~np.isnan(values) & (weight > 0)
+    x = values if present.all() else values[present]
+    if weight is None:
+        x = np.sort(x)
+        cumulated = None
+    else:
+        order = np.argsort(x, kind="stable")
+        x, cumulated = x[order], np.cumsum(weight[present][order])
+    if not len(x):
+        return np.zeros(0)
+    new = np.r_[True, x[1:] != x[:-1]]
+    distinct = x[new].astype(np.float64)
+    if len(distinct) <= max_bins:
+        return _midpoints(distinct[:-1], distinct[1:])
+    share = np.linspace(0, 1, max_bins + 1)[1:-1]
+    if cumulated is None:
+        at = (share * len(x)).astype(np.int64)
+    else:
+        at = np.minimum(np.searchsorted(cumulated, share * cumulated[-1], side="right"), len(x) - 1)
+    above = np.cumsum(new)[at] - 1  # numbers of the distinct values that begin the bins
+    above = np.unique(above[above > 0])
+    return _midpoints(distinct[above - 1], distinct[above])
+
+
+def _levels(values: NDArray[Any], max_bins: int, who: str) -> _Column:
+    """Return the bin of each level of a category: the most frequent ones have one each, the others share the last."""
+    x = np.asarray(values, np.float64)
+    known = x[~np.isnan(x)]
+    if known.size and (known.min() < 0 or known.max() >= MOST_CATEGORIES or (known != np.trunc(known)).any()):
+        raise DataError(
+            f"{who} is categorical, so its values must be codes 0, 1, … {MOST_CATEGORIES - 1}; got values from "
+            f"{known.min():g} to {known.max():g}. Encode it, for example with sklearn.preprocessing.OrdinalEncoder."
+        )
+    counts = np.bincount(known.astype(np.int64))
+    levels = np.full(len(counts), -1, np.int16)
+    seen = np.flatnonzero(counts)
+    if len(seen) <= max_bins:
+        levels[seen] = np.arange(len(seen))
+    else:
+        frequent = np.sort(seen[np.argsort(-counts[seen], kind="stable")[: max_bins - 1]])
+        levels[seen] = max_bins - 1
+        levels[frequent] = np.arange(max_bins - 1)
+    return _Column(np.zeros(0), levels)
+
+
+def _bundled(bins: Bins, X: Any) -> Bins:
+    """Let columns that are never non-zero in one row share a byte."""
+    n, d = X.shape
+    zero_bin = np.array([_bin_of_zero(bins, j) for j in range(d)], np.int64)
+    missing = np.array([np.isnan(X.data[X.indptr[j] : X.indptr[j + 1]]).any() for j in range(d)], bool)
+    size = bins.n_bins - 1 + missing
+    order = np.argsort(-np.diff(X.indptr), kind="stable").astype(np.int64)
+    stored, first = np.empty(d, np.int64), np.zeros(d, np.int64)
+    taken = np.zeros((d, -(-n // 8)), np.uint8)
+    bundle(X.indptr.astype(np.int64), X.indices.astype(np.int64), order, size.astype(np.int64), taken,
+           np.zeros(d, np.int64), stored, first)  # fmt: skip
+    alone = np.bincount(stored, minlength=d)[stored] == 1
+    default = np.where(alone, -1, zero_bin)
+    first[alone] = 0
+    return Bins(bins.categorical, bins.n_bins, bins.edge_start, bins.edges, bins.level_start, bins.level_bin, stored,
+                first, default, missing | alone)  # fmt: skip
+
+
+def _bin_of_zero(bins: Bins, j: int) -> int:
+    if bins.categorical[j]:
+        levels = bins.level_bin[bins.level_start[j] : bins.level_start[j + 1]]
+        return int(max(levels[0], 0)) if len(levels) else 0
+    return int(np.searchsorted(bins.edges[bins.edge_start[j] : bins.edge_start[j + 1]], 0.0))
