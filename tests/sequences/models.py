@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from learnable import CategoricalHMM, GaussianHMM, PoissonHMM
+from learnable import GMMHMM, CategoricalHMM, GaussianHMM, PoissonHMM
 
-KINDS = ("categorical", "poisson", "diag", "spherical", "full", "tied")
+KINDS = ("categorical", "poisson", "diag", "spherical", "full", "tied", "mixture")
 
 
 def given(kind, K=3, d=2, seed=0):
@@ -17,6 +17,10 @@ def given(kind, K=3, d=2, seed=0):
     elif kind == "poisson":
         model = PoissonHMM(K)
         model.lambdas_ = rng.uniform(0.5, 12, (K, d))
+    elif kind == "mixture":
+        model = GMMHMM(K, 2)
+        model.weights_, model.means_ = rng.dirichlet(np.ones(2), K), 4 * rng.normal(size=(K, 2, d))
+        model.covars_ = rng.uniform(0.3, 2.0, (K, 2, d))
     else:
         model = GaussianHMM(K, kind)
         model.means_ = 4 * rng.normal(size=(K, d))

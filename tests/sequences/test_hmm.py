@@ -10,7 +10,7 @@ from tests.oracles.hidden_paths import posteriors
 from tests.sequences.models import KINDS, given, holes
 
 import learnable as ln
-from learnable import CategoricalHMM, GaussianHMM, PoissonHMM
+from learnable import GMMHMM, CategoricalHMM, GaussianHMM, PoissonHMM
 from learnable.core.errors import DataError, ParameterError
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*stopped after")
@@ -32,7 +32,7 @@ def test_the_bound_never_falls_and_is_the_log_likelihood(kind, seed, missing):
     model.fit(X, [30, 1, 49])
     rises = np.diff(model.bound_history_)
     assert (rises >= -1e-9 * abs(model.bound_history_[1:])).all()
-    flat = not isinstance(model, GaussianHMM)  # there the default prior of the covariances is not flat
+    flat = not isinstance(model, (GaussianHMM, GMMHMM))  # there the default prior of the covariances is not flat
     prior = 0.0 if flat else model._log_prior(model._fitted().emission)
     assert model.score(X, [30, 1, 49]) + prior == pytest.approx(model.bound_history_[-1], rel=1e-10)
 
@@ -135,7 +135,7 @@ def test_parameters_that_are_not_named_stay():
     np.testing.assert_array_equal(given_model.means_, before)
 
 
-@pytest.mark.parametrize("kind", ["categorical", "poisson", "full"])
+@pytest.mark.parametrize("kind", ["categorical", "poisson", "full", "mixture"])
 def test_files_keep_every_answer(kind, tmp_path):
     X = given(kind).sample(60, random_state=0)[0]
     model = clone(given(kind)).set_params(n_iter=100, random_state=0).fit(X)
@@ -180,7 +180,7 @@ def test_degenerate_data_have_right_answers():
     one = PoissonHMM(1).fit([[3]])
     assert one.lambdas_[0, 0] == 3 and one.predict([[3]]).tolist() == [0]
     gap = np.r_[np.zeros(5), np.full(10_000, np.nan), np.full(5, 9.0)][:, None]
-    model = PoissonHMM(2, n_iter=500, n_init=8, tol=1e-9, random_state=0).fit(gap)
+    model = PoissonHMM(2, n_iter=500, n_init=3, tol=1e-9, random_state=0).fit(gap)
     assert np.sort(model.lambdas_[:, 0]) == pytest.approx([0, 9], abs=1e-3)
     constant = GaussianHMM(2, n_iter=50, random_state=0).fit(np.full((30, 2), 5.0))
     np.testing.assert_allclose(constant.means_, 5.0)
@@ -188,3 +188,33 @@ def test_degenerate_data_have_right_answers():
         GaussianHMM(1, covars_prior=0.0, n_iter=50).fit(np.full((30, 2), 5.0))
     everything_missing = GaussianHMM(2, n_iter=5, random_state=0).fit(np.full((30, 2), np.nan))
     assert everything_missing.score(np.full((30, 2), np.nan)) == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_degenerate_rows_end_in_certified_models(kind):
+    X = np.zeros((12, 1 if kind == "categorical" else 2))
+    X[:6] = 2.0
+    cases = [(np.full_like(X, np.nan), None), (X[:3], [1, 1, 1]), (np.full_like(X, 2.0), None), (X, [6, 6])]
+    for rows, lengths in cases:  # all missing, more states than rows, one row again and again, two
+        model = clone(given(kind, K=4)).set_params(n_iter=300, random_state=0).fit(rows, lengths)
+        np.testing.assert_allclose(model.predict_proba(rows, lengths).sum(axis=1), 1.0)
+        assert ln.verify(model, rows, lengths)
+
+
+def test_a_gap_forgets_and_its_middle_is_the_stationary_law():
+    model = given("mixture")
+    X = np.array(model.sample(40, random_state=0)[0], dtype=float)
+    gap = np.concatenate([X, np.full((5000, 2), np.nan), X])
+    np.testing.assert_allclose(model.predict_proba(gap)[2540], model.get_stationary_distribution(), atol=1e-12)
+
+
+def test_a_variance_that_rounding_hides_is_refused():
+    X = np.random.default_rng(0).integers(1, 4, (40, 2)) * 1e140
+    with pytest.raises(DataError, match="GaussianHMM: a covariance collapsed"):
+        GaussianHMM(2, n_iter=200, random_state=0).fit(X)
+
+
+def test_columns_of_very_different_size_are_verified():
+    X = np.random.default_rng(0).normal(size=(40, 2)) * [1e140, 1e-3]
+    model = GaussianHMM(2, n_iter=300, covars_prior=1e-12, min_covar=1e-12, random_state=0).fit(X)
+    assert model.converged_ and ln.verify(model, X)

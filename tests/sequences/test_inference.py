@@ -1,11 +1,14 @@
 """Filtering, smoothing, pairs, best and drawn paths against the enumeration of all paths."""
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles.hidden_paths import enumerate_paths, posteriors
 
+from learnable.sequences import inference
 from learnable.sequences.inference import Frames, best_path, draw_paths, filtered, pairwise, smooth
 
 NO_CODES = np.empty(0, dtype=np.int64)
@@ -19,6 +22,14 @@ def draw(seed, K, lengths, zeros=0.0, spread=3.0):
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     log = rng.normal(size=(offsets[-1], K)) * spread - 5
     return Frames(log, NO_CODES, offsets), start, A / A.sum(axis=1, keepdims=True)
+
+
+@contextmanager
+def always_two_threads():
+    """Let short sequences use two threads, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inference, "_WORTH", 0)
+        yield
 
 
 def each_sequence(frames):
@@ -36,7 +47,8 @@ def each_sequence(frames):
 def test_forward_backward_is_the_sum_over_all_paths(seed, K, lengths, zeros, spread):
     frames, start, A = draw(seed, K, lengths, zeros, spread)
     for threads in (1, 2):
-        found = smooth(frames, start, A, threads)
+        with always_two_threads():
+            found = smooth(frames, start, A, threads)
         expected = [posteriors(log, start, A) for log in each_sequence(frames)]
         np.testing.assert_allclose(found.log_likelihoods, [e[0] for e in expected], rtol=1e-11)
         np.testing.assert_allclose(found.gamma, np.concatenate([e[1] for e in expected]), atol=1e-11)
@@ -58,7 +70,8 @@ def test_forward_backward_is_the_sum_over_all_paths(seed, K, lengths, zeros, spr
 def test_viterbi_is_the_best_of_all_paths(seed, K, lengths, zeros):
     frames, start, A = draw(seed, K, lengths, zeros)
     for threads in (1, 2):
-        logs, path = best_path(frames, start, A, threads)
+        with always_two_threads():
+            logs, path = best_path(frames, start, A, threads)
         for log, lo, hi, found in zip(
             each_sequence(frames), frames.offsets[:-1], frames.offsets[1:], logs, strict=True
         ):
@@ -144,3 +157,16 @@ def test_the_impossible_has_no_likelihood():
     frames = Frames(log, NO_CODES, np.array([0, 2]))
     assert smooth(frames, np.array([1.0, 0.0]), np.eye(2)).log_likelihoods[0] == -np.inf
     assert filtered(frames, np.array([1.0, 0.0]), np.eye(2), keep=False)[0][0] == -np.inf
+
+
+def test_an_error_of_either_thread_is_raised():
+    def fail(lines):
+        if lines[0] >= half:
+            raise FloatingPointError("second half")
+        return np.zeros((len(lines), 2))
+
+    n, half = 4 * inference._LINES, 3 * inference._LINES
+    frames = Frames(inference.LazyRows(fail, np.arange(n), 2), NO_CODES, np.array([0, n]))
+    for threads in (1, 2):
+        with pytest.raises(FloatingPointError, match="second half"):
+            smooth(frames, np.full(2, 0.5), np.full((2, 2), 0.5), threads)

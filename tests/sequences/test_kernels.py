@@ -1,30 +1,26 @@
-"""Kernels that no other test reaches by themselves."""
+"""Sums over states in groups of four, against NumPy."""
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp
 
 from learnable.sequences import _kernels as kernels
 
 
-@pytest.mark.parametrize("Q", [1, 2, 5])
-def test_products_in_groups_of_four(Q):
-    rng = np.random.default_rng(Q)
-    M = 4 * Q
-    A, v, out = rng.normal(size=(M, M)), rng.normal(size=M), np.empty((Q, 4))
-    kernels.mix(v.reshape(Q, 4), A.reshape(Q, 4, Q, 4), out)
-    np.testing.assert_allclose(out.ravel(), v @ A, rtol=1e-12, atol=1e-12)
-    kernels.max_step(v.reshape(Q, 4), A.reshape(Q, 4, Q, 4), out)
-    np.testing.assert_array_equal(out.ravel(), (v[:, None] + A).max(axis=0))
-    pairs = np.zeros((Q, 4, Q, 4))
-    kernels.add_pairs(v.reshape(Q, 4), A[0].reshape(Q, 4), 0.5, pairs)
-    np.testing.assert_allclose(pairs.reshape(M, M), 0.5 * np.outer(v, A[0]), rtol=1e-14)
+@pytest.mark.parametrize("M", [4, 8, 20])
+def test_products_in_groups_of_four(M):
+    rng = np.random.default_rng(M)
+    A, v, out = rng.normal(size=(M, M)), rng.normal(size=2 * M), np.empty(2 * M)
+    kernels.mix(v, M, A.ravel(), out, 0, M)
+    np.testing.assert_allclose(out[:M], v[M:] @ A, rtol=1e-12, atol=1e-12)
+    assert kernels.weigh(v, 0, v, M, out, M, M) == pytest.approx(v[:M] @ v[M:], rel=1e-12)
+    np.testing.assert_array_equal(out[M:], v[:M] * v[M:])
+    kernels.scale_by(out, M, 0.5, M)
+    np.testing.assert_array_equal(out[M:], 0.5 * v[:M] * v[M:])
 
 
-def test_sums_of_logarithms():
-    rng = np.random.default_rng(0)
-    L, v, out = rng.normal(size=(3, 3)) * 500, rng.normal(size=3), np.empty(3)
-    L[:, 1] = -np.inf
-    kernels.log_mix(v, L, out)
-    np.testing.assert_allclose(out, logsumexp(v[:, None] + L, axis=0), rtol=1e-13)
-    assert kernels.log_total(np.full(3, -np.inf)) == -np.inf
+@pytest.mark.parametrize("M", [4, 12])
+def test_sums_of_products(M):
+    rng = np.random.default_rng(M)
+    v, w, out = rng.normal(size=(6, M)), rng.normal(size=(6, M)), np.ones((M, M))
+    kernels.add_products(v.ravel(), w.ravel(), 6, out.reshape(-1), M)
+    np.testing.assert_allclose(out, 1 + v.T @ w, rtol=1e-12, atol=1e-12)

@@ -1,5 +1,6 @@
 from .categorical import CategoricalHMM as CategoricalHMM
 from .gaussian import GaussianHMM as GaussianHMM
+from .gaussian_mixture import GMMHMM as GMMHMM
 from .hmm import HiddenMarkovModel as HiddenMarkovModel
 from .markov import MarkovChain as MarkovChain
 from .markov import TransitionPosterior as TransitionPosterior

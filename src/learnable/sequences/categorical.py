@@ -156,12 +156,14 @@ class CategoricalHMM(HiddenMarkovModel):
         return int(np.nanmax(X)) + 1 if not np.isnan(X).all() else 1
 
     def _log_frames(self, lines: Array, emission: tuple[Array, ...]) -> Array:
+        gone = np.isnan(lines[:, 0])
         with np.errstate(divide="ignore"):
-            known = np.log(emission[0].T)
-        return np.concatenate([known, np.zeros((1, known.shape[1]))])  # the last line is a missing symbol
+            found = np.log(emission[0].T[np.where(gone, 0, lines[:, 0]).astype(np.int64)])
+        found[gone] = 0.0
+        return found
 
     def _statistics(self, lines: Array, weight: Array, emission: tuple[Array, ...]) -> tuple[Array, ...]:
-        return (weight[:-1].T,)
+        return (weight[:-1, : self.n_components].T,)
 
     def _update(self, statistics: tuple[Array, ...], emission: tuple[Array, ...]) -> tuple[Array, ...]:
         return (estimate_rows(statistics[0], self._prior(emission[0].shape), emission[0]),)

@@ -17,11 +17,12 @@ from scipy.linalg import cho_solve, solve_triangular
 
 from ..core.errors import DataError
 from ._row_kernels import log_normal_rows, scatter_rows
+from .inference import padded_size
 
 Array = NDArray[Any]
 
 _LOG_2PI = float(np.log(2 * np.pi))
-_ROWS = 4096
+_LEAST_SHARE = 1e-26
 
 
 def expand(covars: Array, kind: str, K: int, d: int) -> Array:
@@ -38,10 +39,10 @@ def gaussian_frames(X: Array, means: Array, covars: Array, kind: str) -> Array:
     K, d = means.shape
     if kind in ("diag", "spherical"):
         variance = _diagonal(covars, kind, d)
-        share = -0.5 * (_LOG_2PI + np.log(variance.T))
-        out = np.empty((len(X), K))
-        log_normal_rows(X, np.ascontiguousarray(means.T), np.ascontiguousarray(1 / variance.T), share, out)
-        return out
+        share = -0.5 * (_LOG_2PI + np.log(variance))
+        out = np.empty((len(X), padded_size(K)))
+        log_normal_rows(X, _lanes(means), _lanes(0.5 / variance), _lanes(share), out.reshape(-1))
+        return out[:, :K]
     full, out = expand(covars, kind, K, d), np.zeros((len(X), K))
     for rows, there in _patterns(X):
         if not there.any():
@@ -55,17 +56,20 @@ def gaussian_frames(X: Array, means: Array, covars: Array, kind: str) -> Array:
 
 
 def gaussian_statistics(X: Array, weight: Array, means: Array, covars: Array, kind: str) -> tuple[Array, ...]:
-    """Return n, Σγ(x − μ) and Σγ(x − μ)(x − μ)ᵀ about the present means; their diagonals for diagonal shapes."""
+    """Return n, Σγ(x − μ) and Σγ(x − μ)(x − μ)ᵀ about the present means; their diagonals for diagonal shapes.
+
+    The weights γ are (n, K), or padded with columns of zeros to a multiple of four.
+    """
     K, d = means.shape
     if kind in ("diag", "spherical"):
-        count, first, second = np.zeros((3, d, K))
-        for lo in range(0, len(X), _ROWS):
-            part = slice(lo, lo + _ROWS)
-            scatter_rows(
-                X[part], np.ascontiguousarray(weight[part]), np.ascontiguousarray(means.T), count, first, second
-            )
+        M = padded_size(K)
+        if weight.shape[1] != M:
+            weight = np.pad(weight, ((0, 0), (0, M - weight.shape[1])))
+        sums = np.zeros((3, d * M))
+        scatter_rows(X, weight.ravel(), _lanes(means), *sums)
+        count, first, second = sums.reshape(3, d, M)[:, :, :K]
         return count.T, first.T, second.T
-    full = expand(covars, kind, K, d)
+    full, weight = expand(covars, kind, K, d), weight[:, :K]
     count, first, second = np.zeros(K), np.zeros((K, d)), np.zeros((K, d, d))
     for rows, there in _patterns(X):
         if not there.any():
@@ -95,9 +99,12 @@ class Covariances:
     mean_weight: Array  #: m (K, 1)
     scale: Array  #: C₀, shaped as the covariances: (K, d), (K, d, d) or (d, d)
     excess: float  #: c
+    owner: str = "GaussianHMM"  #: the class that an error names
 
     @classmethod
-    def build(cls, kind: str, K: int, d: int, mean: Any, weight: Any, scale: Any, excess: Any) -> Self:
+    def build(
+        cls, kind: str, K: int, d: int, mean: Any, weight: Any, scale: Any, excess: Any, owner: str = "GaussianHMM"
+    ) -> Self:
         """Return the rule with everything broadcast to K states of d columns."""
         mean0, weight0 = np.asarray(mean, dtype=float), np.asarray(weight, dtype=float)
         mean0 = mean0[:, None] if mean0.shape == (K,) and mean0.shape != (d,) else mean0
@@ -116,6 +123,7 @@ class Covariances:
             np.broadcast_to(weight0, (K, 1)),
             np.broadcast_to(scale0, shape),
             degrees,
+            owner,
         )
 
     def update(self, statistics: tuple[Array, ...], means: Array, covars: Array, letters: str) -> tuple[Array, Array]:
@@ -138,22 +146,24 @@ class Covariances:
             if self.kind == "spherical":
                 top, bottom = top.sum(axis=1), np.broadcast_to(bottom, top.shape).sum(axis=1)
             found = np.where(bottom > 0, top / np.where(bottom > 0, bottom, 1.0), covars)
-            least = float(found.min())
+            variance = _diagonal(found, self.kind, away.shape[1])
         else:
             cross = shift[:, :, None] * first[:, None, :]
             spread = second - cross - cross.transpose(0, 2, 1) + n[:, :, None] * _outer(shift)
             spread = spread + self.mean_weight[:, :, None] * _outer(away)
             if self.kind == "tied":
-                found = (self.scale + spread.sum(axis=0)) / (self.excess + n.sum())
+                total = self.excess + n.sum()
+                found = (self.scale + spread.sum(axis=0)) / total if total > 0 else covars
             else:
                 bottom = self.excess + n[:, :, None]
                 found = np.where(bottom > 0, (self.scale + spread) / np.where(bottom > 0, bottom, 1.0), covars)
             found = (found + np.swapaxes(found, -1, -2)) / 2
-            least = float(np.linalg.eigvalsh(found).min())
-        if not least > 0:
+            variance = np.where(np.linalg.eigvalsh(found) > 0, np.diagonal(found, axis1=-2, axis2=-1), 0.0)
+        # A variance that float64 cannot tell from zero beside the mean is none.
+        if not (variance > _LEAST_SHARE * (self.mean + away) ** 2).all():
             raise DataError(
-                "GaussianHMM: a state's covariance collapsed onto a few equal rows, where the likelihood has no "
-                "maximum; raise covars_prior, use fewer states, or leave constant columns out."
+                f"{self.owner}: a covariance collapsed onto a few equal rows, where the likelihood has no maximum; "
+                "raise covars_prior, use fewer states, divide large columns, or leave constant ones out."
             )
         return found
 
@@ -174,6 +184,14 @@ class Covariances:
 
 def _diagonal(covars: Array, kind: str, d: int) -> Array:
     return np.repeat(covars[:, None], d, axis=1) if kind == "spherical" else covars
+
+
+def _lanes(values: Array) -> Array:
+    """Return values (K, d) as rows over states, padded with zeros to a multiple of four: (d · M,)."""
+    K, d = values.shape
+    out = np.zeros((d, padded_size(K)))
+    out[:, :K] = values.T
+    return out.ravel()
 
 
 def _outer(v: Array) -> Array:

@@ -166,27 +166,13 @@ class GaussianHMM(HiddenMarkovModel):
             raise ParameterError(f"GaussianHMM: the priors do not fit {K} states of {d} columns: {error}") from error
 
     def _draw_start(self, X: Array, rng: Any) -> dict[str, Array]:
-        from ..mixtures.kmeans import KMeans
+        from .starts import draw_means, first_covariance
 
-        K, d = self.n_components, X.shape[1]
-        whole = X[~np.isnan(X).any(axis=1)]
-        n = np.maximum((~np.isnan(X)).sum(axis=0), 1)
-        centre = np.nansum(X, axis=0) / n
-        spread = np.nansum((X - centre) ** 2, axis=0) / n
-        if len(whole) > 20_000:
-            whole = whole[np.linspace(0, len(whole) - 1, 20_000).astype(int)]
-        if len(np.unique(whole, axis=0)) >= K:
-            seed = int(rng.randint(2**31 - 1))
-            means = KMeans(n_clusters=K, n_init=1, random_state=seed).fit(whole).cluster_centers_
-        else:  # too few distinct rows for clusters
-            means = centre + rng.standard_normal((K, d)) * np.sqrt(spread)
-        cov = np.diag(spread)
-        if len(whole) > d:
-            cov = np.cov(whole.T, bias=True).reshape(d, d)
-        cov = cov + self.min_covar * np.eye(d)
+        K = self.n_components
+        cov = first_covariance(X, self.min_covar)
         compact = {"full": np.tile(cov, (K, 1, 1)), "tied": cov, "diag": np.tile(np.diag(cov), (K, 1))}
         compact["spherical"] = np.full(K, np.diag(cov).mean())
-        return {"means_": np.asarray(means, dtype=float), "covars_": compact[self.covariance_type]}
+        return {"means_": draw_means(X, K, rng), "covars_": compact[self.covariance_type]}
 
     def _emission_of(self, attributes: Mapping[str, Any]) -> tuple[Array, ...]:
         means = np.asarray(attributes["means_"], dtype=float)

@@ -15,7 +15,7 @@ of probabilistic functions of Markov chains, Annals of Mathematical Statistics 4
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,10 +41,11 @@ from ..core.parameters import (
 from ..core.run import Run
 from ..core.threads import resolve_n_jobs
 from ..solvers.em import em
-from .inference import Frames, best_path, draw_paths, filtered, pairwise, smooth
+from .baum_welch import BaumWelch, Parameters
+from .inference import Frames, LazyRows, best_path, draw_paths, filtered, pairwise, smooth
 from .markov import MarkovChain
-from .rows import Block, SequenceTable, cut_sequences, read_sequences
-from .transitions import allowed_moves, check_probabilities, estimate_rows, log_dirichlet
+from .rows import SequenceTable, cut_sequences, read_sequences
+from .transitions import allowed_moves, check_probabilities
 
 Array = NDArray[Any]
 
@@ -68,14 +69,6 @@ COMMON_PARAMETERS: dict[str, Rule] = {
     "max_seconds": MAX_SECONDS,
     "n_jobs": N_JOBS,
 }
-
-
-class Parameters(NamedTuple):
-    """One point of the climb."""
-
-    startprob: Array  #: π (K,)
-    transmat: Array  #: A (K, K)
-    emission: tuple[Array, ...]  #: what the emissions need
 
 
 class HiddenMarkovModel(Estimator):
@@ -103,7 +96,7 @@ class HiddenMarkovModel(Estimator):
         raise TypeError(f"{type(self).__name__} does not define _log_frames")
 
     def _statistics(self, lines: Array, weight: Array, emission: tuple[Array, ...]) -> tuple[Array, ...]:
-        """Return the expected statistics of observations with weights (m, K)."""
+        """Return the expected statistics of observations with weights (m, M): K columns and zeros."""
         raise TypeError(f"{type(self).__name__} does not define _statistics")
 
     def _update(self, statistics: tuple[Array, ...], emission: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -168,7 +161,7 @@ class HiddenMarkovModel(Estimator):
         blocks = cut_sequences(*self._encode(table.X), table.offsets)
         rng = check_random_state(self.random_state)
         starts = [self._start(table.X, run.previous, rng) for _ in range(self.n_init)]
-        problem = _Problem(self, threads if len(blocks) < threads else 1)
+        problem = BaumWelch(self, threads if len(blocks) < threads else 1)
         result = em(
             problem,
             blocks,
@@ -178,6 +171,7 @@ class HiddenMarkovModel(Estimator):
             n_jobs=run.n_jobs,
             flag=run.flag,
             progress=run.progress,
+            rounding=1e-14 * len(table.X),  # log p(x) may be zero: a sum of rounded zeros
         )
         self.startprob_, self.transmat_, emission = result.parameters
         self._set_emission(emission)
@@ -194,14 +188,16 @@ class HiddenMarkovModel(Estimator):
             np.full(K, 1.0 / K) if not isinstance(self.structure, str) or self.structure == "banded" else np.eye(K)[0]
         )
         P = np.where(allowed, 0.5 / allowed.sum(axis=1, keepdims=True) + 0.5 * rng.dirichlet(np.ones(K), K), 0.0)
-        drawn = {"startprob_": first, "transmat_": P / P.sum(axis=1, keepdims=True), **self._draw_start(X, rng)}
         letters = {"s": "startprob_", "t": "transmat_", **self._letters}
-        kept = {
+        attributes = {
             name: getattr(previous, name)
             for letter, name in letters.items()
             if letter not in self.init_params and hasattr(previous, name)
         }
-        attributes = {**drawn, **kept}
+        drawn = {"startprob_": first, "transmat_": P / P.sum(axis=1, keepdims=True)}
+        if not attributes.keys() >= set(self._letters.values()):
+            drawn |= self._draw_start(X, rng)
+        attributes = {**drawn, **attributes}
         start = _check_law(owner, "startprob_", attributes["startprob_"], (K,))
         A = _check_law(owner, "transmat_", attributes["transmat_"], (K, K))
         return Parameters(start, A, self._emission_of(attributes))
@@ -332,7 +328,13 @@ class HiddenMarkovModel(Estimator):
         self._check_rows(table.X)
         parameters = self._fitted()
         lines, codes = self._encode(table.X)
-        return Frames(self._log_frames(lines, parameters.emission), codes, table.offsets), parameters
+        return self._frames(lines, codes, table.offsets, parameters), parameters
+
+    def _frames(self, lines: Array, codes: Array, offsets: Array, parameters: Parameters) -> Frames:
+        def compute(some: Array) -> Array:
+            return self._log_frames(some, parameters.emission)
+
+        return Frames(LazyRows(compute, lines, self.n_components), codes, offsets)
 
     def _fitted(self) -> Parameters:
         K, owner = self.n_components, type(self).__name__
@@ -357,47 +359,6 @@ class HiddenMarkovModel(Estimator):
         tags.input_tags.allow_nan = True
         tags.target_tags.required = False
         return tags
-
-
-class _Problem:
-    """The two steps, as the driver asks for them."""
-
-    def __init__(self, model: HiddenMarkovModel, threads: int) -> None:
-        self.model, self.threads = model, threads
-        K = model.n_components
-        self.start_prior = np.broadcast_to(np.asarray(model.startprob_prior, dtype=float), (K,))
-        self.move_prior = np.broadcast_to(np.asarray(model.transmat_prior, dtype=float), (K, K))
-
-    def expectation(self, block: Block, parameters: Parameters) -> tuple[tuple[Any, ...], float]:
-        model = self.model
-        frames = Frames(model._log_frames(block.lines, parameters.emission), block.codes, block.offsets)
-        found = smooth(frames, parameters.startprob, parameters.transmat, self.threads)
-        total = float(found.log_likelihoods.sum())
-        if not np.isfinite(total):
-            raise DataError(
-                f"{type(model).__name__}: the observations are impossible under the start; "
-                "a zero in startprob_, transmat_ or the emissions stays zero."
-            )
-        first = found.gamma[block.offsets[:-1]].sum(axis=0)
-        weight = block.by_line(found.gamma)
-        return (first, found.pairs, *model._statistics(block.lines, weight, parameters.emission)), total
-
-    def maximisation(self, statistics: tuple[Any, ...], parameters: Parameters) -> Parameters:
-        first, pairs, *rest = statistics
-        start, A, emission = parameters
-        letters = self.model.params
-        if "s" in letters:
-            start = estimate_rows(first[None], self.start_prior[None], start[None])[0]
-        if "t" in letters:
-            A = estimate_rows(pairs, self.move_prior, A)
-        if set(letters) & set(self.model._letters):
-            emission = self.model._update(tuple(rest), emission)
-        return Parameters(start, A, emission)
-
-    def log_prior(self, parameters: Parameters) -> float:
-        total = log_dirichlet(parameters.startprob, self.start_prior)
-        total += log_dirichlet(parameters.transmat, self.move_prior)
-        return total + self.model._log_prior(parameters.emission)
 
 
 def _check_law(owner: str, name: str, values: Any, shape: tuple[int, ...]) -> Array:

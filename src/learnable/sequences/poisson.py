@@ -123,7 +123,7 @@ class PoissonHMM(HiddenMarkovModel):
         return found
 
     def _statistics(self, lines: Array, weight: Array, emission: tuple[Array, ...]) -> tuple[Array, ...]:
-        there = ~np.isnan(lines)
+        there, weight = ~np.isnan(lines), weight[:, : self.n_components]
         return weight.T @ there, weight.T @ np.where(there, lines, 0.0)
 
     def _update(self, statistics: tuple[Array, ...], emission: tuple[Array, ...]) -> tuple[Array, ...]:

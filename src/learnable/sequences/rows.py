@@ -15,7 +15,7 @@ from ._row_kernels import sum_by_code
 
 Array = NDArray[Any]
 
-_BLOCK_ROWS = 2**15  # short sequences share a block of about this many rows
+_BLOCK_ROWS = 2**14  # short sequences share a block of about this many rows
 
 
 class SequenceTable(NamedTuple):
@@ -34,11 +34,11 @@ class Block(NamedTuple):
     offsets: Array  #: (S + 1,) int64, from zero
 
     def by_line(self, gamma: Array) -> Array:
-        """Return the sum of gamma (n, K) over the rows of each line."""
+        """Return the sum of gamma (n, M), M a multiple of four, over the rows of each line."""
         if not self.codes.size:
             return gamma
         total = np.zeros((len(self.lines), gamma.shape[1]))
-        sum_by_code(self.codes, gamma, total)
+        sum_by_code(self.codes, gamma.ravel(), total.reshape(-1))
         return total
 
 

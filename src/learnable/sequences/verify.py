@@ -7,12 +7,13 @@ that step.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
-from scipy.stats import multivariate_normal, poisson
+from scipy.stats import multivariate_normal, norm, poisson
 
 from ..core.errors import VerificationError
 from ..core.verification import Recheck
@@ -20,6 +21,7 @@ from ..linear.verify_rows import fingerprint_of, plain_rows
 
 Array = NDArray[Any]
 State = dict[str, Array]
+Expected = tuple[float, Array, Array, Array]
 
 #: The objective is a sum over rows; its digits beyond this share are rounding.
 ROUNDING = 1e-11
@@ -27,9 +29,23 @@ ROUNDING = 1e-11
 AGREEMENT = 1e-10
 
 
-@np.errstate(all="ignore")  # a model may hold anything; NaN then fails the comparison
-def hidden_markov(model: Any, X: Any, lengths: Any, sample_weight: Any) -> Recheck:
+def hmm(model: Any, X: Any, lengths: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a CategoricalHMM, GaussianHMM or PoissonHMM; `lengths` stand in the place of y."""
+    own = {"CategoricalHMM": ["emissionprob_"], "PoissonHMM": ["lambdas_"], "GaussianHMM": ["means_", "covars_"]}
+    return recheck(model, X, lengths, own[type(model).__name__], expect, maximise, log_prior)
+
+
+@np.errstate(all="ignore")  # a model may hold anything; NaN then fails the comparison
+def recheck(
+    model: Any,
+    X: Any,
+    lengths: Any,
+    names: list[str],
+    expect: Callable[..., Expected],
+    maximise: Callable[..., State],
+    log_prior: Callable[..., float],
+) -> Recheck:
+    """Return what one more step adds to the objective, given the names of the emissions' attributes and the steps."""
     table = X.to_numpy() if hasattr(X, "to_numpy") else X
     rows = np.asarray(table, dtype=np.float64)
     sizes = [len(rows)] if lengths is None else [int(size) for size in np.asarray(lengths)]
@@ -38,32 +54,24 @@ def hidden_markov(model: Any, X: Any, lengths: Any, sample_weight: Any) -> Reche
     firsts = np.cumsum([0, *sizes[:-1]])
     stamps = np.arange(len(rows)) + np.where(np.isin(np.arange(len(rows)), firsts), 0.5, 0.0)
     fingerprint = fingerprint_of(plain_rows(model, rows, stamps, None))
-    now: State = {name: np.asarray(getattr(model, name), dtype=float) for name in _names(model)}
-    laws = [now[name] for name in ("startprob_", "transmat_", "emissionprob_") if name in now]
+    now: State = {name: np.asarray(getattr(model, name), dtype=float) for name in ["startprob_", "transmat_", *names]}
+    laws = [now[name] for name in ("startprob_", "transmat_", "emissionprob_", "weights_") if name in now]
     if any((law < 0).any() or not np.allclose(law.sum(axis=-1), 1.0, rtol=0, atol=1e-9) for law in laws):
         return Recheck(np.inf, ROUNDING, fingerprint)
     try:
-        before, gamma, first, pairs = _expect(model, rows, sizes, now)
-        after = _objective(model, rows, sizes, _maximise(model, rows, now, gamma, first, pairs))
+        before, *expected = expect(model, rows, sizes, now)
+        new = maximise(model, rows, now, *expected)
+        after = expect(model, rows, sizes, new)[0] + log_prior(model, new)
     except (np.linalg.LinAlgError, ValueError):  # covariances that are none
         return Recheck(np.inf, ROUNDING, fingerprint)
-    before += _log_prior(model, now)
+    before += log_prior(model, now)
     recorded = np.asarray(getattr(model, "bound_history_", np.nan), dtype=float).ravel()[-1]
     if not abs(recorded - before) <= AGREEMENT * max(abs(before), 1.0):  # the model is not where its climb ended
         return Recheck(np.inf, ROUNDING, fingerprint)
     return Recheck(float(max(after - before, 0.0) / max(abs(before), 1.0)), ROUNDING, fingerprint)
 
 
-def _names(model: Any) -> list[str]:
-    own = {"CategoricalHMM": ["emissionprob_"], "PoissonHMM": ["lambdas_"], "GaussianHMM": ["means_", "covars_"]}
-    return ["startprob_", "transmat_", *own[type(model).__name__]]
-
-
-def _objective(model: Any, X: Array, sizes: list[int], state: State) -> float:
-    return _expect(model, X, sizes, state)[0] + _log_prior(model, state)
-
-
-def _expect(model: Any, X: Array, sizes: list[int], state: State) -> tuple[float, Array, Array, Array]:
+def expect(model: Any, X: Array, sizes: list[int], state: State) -> Expected:
     """Return log p(x), P(z_t | x), the sum of the first ones and the sum over pairs."""
     logb, start, moves = _log_densities(model, X, state), np.log(state["startprob_"]), np.log(state["transmat_"])
     K = len(start)
@@ -99,6 +107,10 @@ def _log_densities(model: Any, X: Array, state: State) -> Array:
     elif "lambdas_" in state:
         for k in range(K):
             out[:, k] = np.where(gone, 0.0, poisson.logpmf(np.where(gone, 0, X), state["lambdas_"][k])).sum(axis=1)
+    elif model.covariance_type in ("diag", "spherical"):  # a matrix of columns of very different size looks singular
+        for k in range(K):
+            spread = np.sqrt(state["covars_"][k] * np.ones(X.shape[1]))
+            out[:, k] = np.where(gone, 0.0, norm.logpdf(np.where(gone, 0.0, X), state["means_"][k], spread)).sum(axis=1)
     else:
         full = _full(model, state)
         for pattern in np.unique(gone, axis=0):
@@ -117,28 +129,30 @@ def _full(model: Any, state: State) -> Array:
     return np.array([C if kind == "tied" else np.diag(C[k] * np.ones(d)) for k in range(K)])
 
 
-def _maximise(model: Any, X: Array, state: State, gamma: Array, first: Array, pairs: Array) -> State:
+def maximise(model: Any, X: Array, state: State, gamma: Array, first: Array, pairs: Array) -> State:
+    """Return the parameters after one M-step."""
     new = dict(state)
     if "s" in model.params:
-        new["startprob_"] = _shares(first, model.startprob_prior, state["startprob_"])
+        new["startprob_"] = shares(first, model.startprob_prior, state["startprob_"])
     if "t" in model.params:
-        new["transmat_"] = _shares(pairs, model.transmat_prior, state["transmat_"])
+        new["transmat_"] = shares(pairs, model.transmat_prior, state["transmat_"])
     gone = np.isnan(X)
     if "emissionprob_" in state and "e" in model.params:
         counts = np.array(
             [[gamma[X[:, 0] == o, k].sum() for o in range(state["emissionprob_"].shape[1])] for k in range(len(first))]
         )
-        new["emissionprob_"] = _shares(counts, model.emissionprob_prior, state["emissionprob_"])
+        new["emissionprob_"] = shares(counts, model.emissionprob_prior, state["emissionprob_"])
     if "lambdas_" in state and "l" in model.params:
         a, b = (_by_state(p) for p in (model.lambdas_prior, model.lambdas_weight))
         top, bottom = a + gamma.T @ np.where(gone, 0.0, X), b + gamma.T @ ~gone
         new["lambdas_"] = np.where(bottom > 0, top / bottom, state["lambdas_"])
     if "means_" in state:
-        new.update(_maximise_gaussian(model, X, state, gamma))
+        new.update(maximise_gaussian(model, X, state, gamma))
     return new
 
 
-def _shares(counts: Array, prior: Any, now: Array) -> Array:
+def shares(counts: Array, prior: Any, now: Array) -> Array:
+    """Return rows ∝ counts + prior − 1; zeros stay zero."""
     raised = np.where(now > 0, counts + np.asarray(prior, dtype=float) - 1, 0.0)
     total = raised.sum(axis=-1, keepdims=True)
     return np.where(total > 0, raised / total, now)
@@ -149,7 +163,8 @@ def _by_state(values: Any) -> Array:
     return array[:, None] if array.ndim == 1 else array
 
 
-def _maximise_gaussian(model: Any, X: Array, state: State, gamma: Array) -> State:
+def maximise_gaussian(model: Any, X: Array, state: State, gamma: Array) -> State:
+    """Return means and covariances after one M-step."""
     mu, full, kind = state["means_"], _full(model, state), model.covariance_type
     K, d = mu.shape
     diagonal = kind in ("diag", "spherical")
@@ -177,7 +192,8 @@ def _maximise_gaussian(model: Any, X: Array, state: State, gamma: Array) -> Stat
     covars = state["covars_"]
     if "c" in model.params:
         if kind == "tied":
-            covars = (C0[0] + top.sum(axis=0)) / (c + bottom[:, 0].sum())
+            total = c + bottom[:, 0].sum()
+            covars = (C0[0] + top.sum(axis=0)) / total if total > 0 else covars
         elif kind == "full":
             covars = np.array(
                 [(C0[k] + top[k]) / (c + bottom[k, 0]) if c + bottom[k, 0] > 0 else covars[k] for k in range(K)]
@@ -204,7 +220,8 @@ def _gaussian_prior(model: Any, K: int, d: int) -> tuple[Array, Array, Array, fl
     return mu0, m, np.broadcast_to(C, (K, d, d)), max(float(model.covars_weight) - (d if matrix else 1), 0.0)
 
 
-def _log_prior(model: Any, state: State) -> float:
+def log_prior(model: Any, state: State) -> float:
+    """Return the log-density of the priors, up to a constant."""
     total = 0.0
     for name, prior in (
         ("startprob_", model.startprob_prior),
