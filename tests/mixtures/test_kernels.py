@@ -5,6 +5,7 @@ import numpy as np
 from learnable.mixtures._kernels import (
     Motion,
     RowState,
+    Tile,
     assign_rows,
     lower_squares,
     screen_rows,
@@ -19,6 +20,11 @@ SQUARES = ((X[:, None] - C) ** 2).sum(axis=2)
 NONE = np.empty(0)
 
 
+def tile_of(scores, margin, names):
+    level = np.empty(1, np.float32)
+    return Tile(scores.view(np.int32), names.astype(np.int32), margin, 1.0, level, level.view(np.int32))
+
+
 def new_state():
     return RowState(np.full(50, -1, np.int32), np.zeros(50), np.zeros(50), np.zeros(7), np.zeros((7, 3)))
 
@@ -27,7 +33,7 @@ def test_rows_get_the_nearest_centre_with_true_bounds():
     state = new_state()
     margin = np.full(50, 0.3)  # crude scores: within the margin every centre must be measured
     scores = (0.5 * SQUARES + RNG.uniform(0, 0.3, SQUARES.shape)).astype(np.float32)
-    assign_rows(scores, np.arange(50), X, C, margin, 1.0, NONE, np.zeros(3), state)
+    assign_rows(tile_of(scores, margin, np.arange(7)), np.arange(50), False, X, C, NONE, np.zeros(3), state)
     assert state.labels.tolist() == SQUARES.argmin(axis=1).tolist()
     np.testing.assert_allclose(state.upper, np.sqrt(SQUARES.min(axis=1)))
     others = np.sort(SQUARES, axis=1)[:, 1]
@@ -38,15 +44,41 @@ def test_rows_get_the_nearest_centre_with_true_bounds():
     np.testing.assert_allclose(state.sums, sums, atol=1e-12)
 
 
-def test_a_row_whose_bounds_allow_no_doubt_is_skipped():
+def settled_state(squares):
     state = new_state()
-    state.labels[:] = SQUARES.argmin(axis=1)
-    state.upper[:], state.lower[:] = np.sqrt(np.sort(SQUARES, axis=1)[:, :2]).T
-    rows = np.empty(50, np.int64)
-    still = Motion(np.zeros(7), 0.0, 0, 0.0, np.zeros(7), 1e-12)
-    assert screen_rows(X, C, state, still, rows) == 0
-    moved = Motion(np.full(7, 9.0), 9.0, 0, 9.0, np.zeros(7), 1e-12)
-    assert screen_rows(X, C, state, moved, rows) == 50
+    state.labels[:] = squares.argmin(axis=1)
+    state.upper[:], state.lower[:] = np.sqrt(np.sort(squares, axis=1)[:, :2]).T
+    return state
+
+
+def test_a_row_whose_bounds_allow_no_doubt_is_skipped():
+    state, rows, count = settled_state(SQUARES), np.empty((2, 50), np.int64), np.empty(2, np.int64)
+    still = Motion(np.zeros(7), 0.0, 0, 0.0, 0.0, np.zeros(7), 1e-12)
+    screen_rows(X, C, state, still, rows, count)
+    assert count.tolist() == [0, 0]
+    moved = Motion(np.full(7, 9.0), 9.0, 0, 9.0, 9.0, np.zeros(7), 1e-12)
+    screen_rows(X, C, state, moved, rows, count)
+    assert count.tolist() == [50, 0]
+
+
+def test_rows_that_only_the_movers_may_win_are_measured_against_them_alone():
+    moved = C.copy()
+    moved[[1, 4]] += RNG.normal(size=(2, 3))
+    squares = ((X[:, None] - moved) ** 2).sum(axis=2)
+    state, rows, count = settled_state(SQUARES), np.empty((2, 50), np.int64), np.empty(2, np.int64)
+    move = np.sqrt(((moved - C) ** 2).sum(axis=1))
+    most, mover = move.max(), int(move.argmax())
+    motion = Motion(move, most, mover, np.sort(move)[-2], 0.0, np.zeros(7), 1e-12)
+    screen_rows(X, moved, state, motion, rows, count)
+    whole, part = rows[0, : count[0]], rows[1, : count[1]]
+    assert len(part) > 10 and not np.isin(state.labels[whole], [0, 2, 3, 5, 6]).any()  # the own centre moved away
+    names, margin = np.array([1, 4]), np.full(50, 1e-4)
+    for some, known, of in ((whole, False, np.arange(7)), (part, True, names)):
+        scores = (0.5 * squares[np.ix_(some, of)]).astype(np.float32) + np.float32(5e-5)
+        assign_rows(tile_of(scores, margin[some], of), some, known, X, moved, NONE, np.zeros(3), state)
+    assert state.labels.tolist() == squares.argmin(axis=1).tolist()
+    assert (state.lower <= np.sqrt(np.sort(squares, axis=1)[:, 1]) * (1 + 1e-9)).all()
+    assert (state.upper >= np.sqrt(squares.min(axis=1)) * (1 - 1e-12)).all()
 
 
 def test_distances():

@@ -2,8 +2,16 @@
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp, softmax
 
-from learnable.mixtures._normal_kernels import add_moments, add_moments_diagonal, log_normals, log_normals_diagonal
+from learnable.mixtures._normal_kernels import (
+    add_moments,
+    add_moments_diagonal,
+    invert_lower,
+    log_normals,
+    log_normals_diagonal,
+    normalise_columns,
+)
 
 RNG = np.random.default_rng(0)
 X, MEANS = RNG.normal(size=(300, 4)), RNG.normal(size=(3, 4))
@@ -31,3 +39,20 @@ def test_moments(diagonal):
     np.testing.assert_allclose(
         second, np.einsum("kaa->ka", full) if diagonal else np.tril(full), rtol=1e-10, atol=1e-12
     )
+
+
+def test_columns_are_normalised_whatever_their_size():
+    logs = RNG.normal(size=(3, 16)) * 100.0 + np.repeat([0.0, -1e4], 8)
+    logs[1, ::3] = -np.inf
+    found, tops, inverse = logs.copy(), np.empty(16), np.empty(16)
+    normalise_columns(found, tops, inverse)
+    np.testing.assert_allclose(found, softmax(logs, axis=0), rtol=1e-13, atol=1e-300)
+    np.testing.assert_allclose(tops - np.log(inverse), logsumexp(logs, axis=0), rtol=1e-15)
+
+
+def test_triangles_are_inverted():
+    factors = np.tril(RNG.normal(size=(3, 6, 6))) + 3 * np.eye(6)
+    inverses = np.zeros((3, 6, 6))
+    invert_lower(factors, inverses)
+    np.testing.assert_allclose(factors @ inverses, np.broadcast_to(np.eye(6), (3, 6, 6)), atol=1e-13)
+    assert (np.triu(inverses, 1) == 0).all()

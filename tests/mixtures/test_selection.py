@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from learnable.core.errors import ParameterError
-from learnable.mixtures import GaussianMixture, select_components
+from learnable.mixtures import GaussianMixture, MixtureModel, select_components
 
 
 def test_bic_recovers_the_number_of_components():
@@ -14,6 +14,13 @@ def test_bic_recovers_the_number_of_components():
     chosen = select_components(GaussianMixture(random_state=0), X, range(1, 6), covariance_types=["full", "spherical"])
     assert chosen.best.n_components == 3 and chosen.best.covariance_type == "spherical"
     assert chosen.values.min() == pytest.approx(chosen.best.bic(X)) and len(chosen.models) == 10
+
+
+def test_other_mixtures_have_no_types():
+    rng = np.random.default_rng(0)
+    counts = np.concatenate([rng.poisson(rate, (150, 2)) for rate in (1.0, 9.0)])
+    chosen = select_components(MixtureModel("Poisson", random_state=0), counts, range(1, 5))
+    assert chosen.best.n_components == 2 and chosen.settings[0] == {"n_components": 1}
 
 
 def test_bad_arguments():

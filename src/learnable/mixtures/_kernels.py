@@ -6,14 +6,16 @@ centre (G. Hamerly, Making k-means even faster, SDM 2010). Distances that decide
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.jit import kernel
+from ..core.jit import kernel, lean_kernel
 
 Array = NDArray[Any]
+
+_INFINITY: Final = np.int32(0x7F800000)  # its bits as a float32
 
 
 class RowState(NamedTuple):
@@ -33,11 +35,26 @@ class Motion(NamedTuple):
     most: float  #: the longest of them
     mover: int  #: whose it is
     second: float  #: the longest of the others
+    rest: float  #: the longest but for those centres that are measured in any case
     half_gap: Array  #: (K,) half the distance to the nearest other centre
     slack: float  #: by how much rounding may blur a bound
 
 
-@kernel
+class Tile(NamedTuple):
+    """Scores of some rows with some centres: at least ½‖x − c‖² in units of 1/unit, and not negative.
+
+    Floats that are not negative are ordered as their bits, and integers are compared many at once.
+    """
+
+    bits: Array  #: (r, p) int32, of float32 numbers
+    names: Array  #: (p,) int32, which centres
+    margin: Array  #: (r,) by how much a row's scores may be too large
+    unit: float
+    level: Array  #: (1,) float32, scratch
+    level_bits: Array  #: (1,) int32, the same memory
+
+
+@lean_kernel
 def square_distance(X: Array, i: int, C: Array, k: int) -> float:
     """Return Σⱼ(xᵢⱼ − cₖⱼ)² in float64."""
     total = 0.0
@@ -47,22 +64,24 @@ def square_distance(X: Array, i: int, C: Array, k: int) -> float:
     return total
 
 
-@kernel
-def screen_rows(X: Array, C: Array, state: RowState, motion: Motion, rows: Array) -> int:
-    """Move the bounds along with the centres; write the rows whose centre is in doubt; return their number.
+@lean_kernel
+def screen_rows(X: Array, C: Array, state: RowState, motion: Motion, rows: Array, count: Array) -> None:
+    """Move the bounds along with the centres; tell the rows whose centre is in doubt.
 
     IN  X (m, d), C (K, d) the new centres, motion.
-    OUT state.upper, state.lower; rows (m,) int64.
+    OUT state.upper, state.lower; rows (2, m) int64, count (2,): those that any centre may win, and those that only the
+        centres that moved most may win (their lower bound is then about the others).
     """
     labels, upper, lower = state.labels, state.upper, state.lower
     move, half_gap, slack = motion.move, motion.half_gap, motion.slack
-    count = 0
+    count[:] = 0
     for i in range(labels.size):
         a = labels[i]
         if a < 0:
-            rows[count] = i
-            count += 1
+            rows[0, count[0]] = i
+            count[0] += 1
             continue
+        others = lower[i] - motion.rest
         lower[i] -= motion.second if a == motion.mover else motion.most
         upper[i] += move[a]
         bound = max(lower[i], half_gap[a])
@@ -71,57 +90,68 @@ def screen_rows(X: Array, C: Array, state: RowState, motion: Motion, rows: Array
         upper[i] = np.sqrt(square_distance(X, i, C, a))
         if upper[i] + slack < bound:
             continue
-        rows[count] = i
-        count += 1
-    return count
+        which = 0
+        if upper[i] + slack < others:
+            which, lower[i] = 1, others
+        rows[which, count[which]] = i
+        count[which] += 1
 
 
-@kernel
+@lean_kernel
 def assign_rows(
-    scores: Array, rows: Array, X: Array, C: Array, margin: Array, unit: float, weight: Array, origin: Array, state: Any
+    tile: Tile, rows: Array, known: bool, X: Array, C: Array, weight: Array, origin: Array, state: RowState
 ) -> None:
     """Give rows their nearest centres, the lowest number among equals, and update bounds and sums.
 
-    IN  scores (r, K) float32, not negative: at least ½‖x − c‖² in units of 1/unit, and too large by margin (r,) at
-        most; rows (r,) where in X; weight (m,) or empty: one each; origin (d,).
-    OUT state (RowState).
-
-    Floats that are not negative are ordered as their bits, and integers are compared many at once.
+    IN  tile; rows (r,) where in X; known: whether only the own centre and those of the tile come into question, and
+        state.lower is about the others; weight (m,) or empty: one each; origin (d,).
+    OUT state.
     """
-    level = np.empty(1, np.float32)
-    level_bits = level.view(np.int32)
-    n_centres = C.shape[0]
+    bits, level, level_bits, n_scores = tile.bits, tile.level, tile.level_bits, np.int32(tile.bits.shape[1])
+    per_square = 2.0 / (tile.unit * tile.unit)
     for r in range(rows.size):
-        bits, i = scores[r].view(np.int32), rows[r]
-        lowest = bits[0]
-        for k in range(n_centres):
-            lowest = min(lowest, bits[k])
-        level_bits[0] = lowest
-        level[0] = (level[0] + margin[r]) * np.float32(1.000001)
-        edge = level_bits[0]
-        inside, beyond = 0, np.int32(0x7F800000)  # infinity
-        for k in range(n_centres):
-            inside += bits[k] <= edge
-            beyond = min(beyond, bits[k] if bits[k] > edge else np.int32(0x7F800000))
+        i = rows[r]
+        nearest, best, second = np.int32(-1), np.inf, np.inf
+        if known:
+            nearest, second = state.labels[i], state.lower[i] * state.lower[i]
+            best = square_distance(X, i, C, nearest)
+            level[0] = best / per_square
+        else:
+            level_bits[0] = _lowest(bits, r)
+        own = nearest
+        level[0] = (level[0] + tile.margin[r]) * np.float32(1.000001)
+        edge, beyond, first, last = level_bits[0], _INFINITY, n_scores, np.int32(-1)
+        for k in range(n_scores):
+            inside = bits[r, k] <= edge
+            first = min(first, np.int32(k) if inside else n_scores)
+            last = max(last, np.int32(k) if inside else np.int32(-1))
+            beyond = min(beyond, _INFINITY if inside else bits[r, k])
         level_bits[0] = beyond
-        second = max(0.0, 2.0 * (np.float64(level[0]) - margin[r])) / (unit * unit)
-        best, nearest = np.inf, 0
-        for k in range(n_centres):
-            if bits[k] > edge:
+        second = min(second, max(0.0, per_square * (np.float64(level[0]) - tile.margin[r])))
+        for k in range(first, last + 1):
+            name = tile.names[k]
+            if bits[r, k] > edge or name == own:
                 continue
-            square = square_distance(X, i, C, k)
-            if square < best:
-                second, best, nearest = min(second, best), square, k
+            square = square_distance(X, i, C, name)
+            if square < best or (square == best and name < nearest):
+                second, best, nearest = min(second, best), square, name
             else:
                 second = min(second, square)
-            inside -= 1
-            if inside == 0:
-                break
         relabel_row(X, i, nearest, np.sqrt(best), np.sqrt(second), weight, origin, state)
 
 
-@kernel
-def relabel_row(X: Array, i: int, k: int, upper: float, lower: float, weight: Array, origin: Array, state: Any) -> None:
+@lean_kernel
+def _lowest(bits: Array, r: int) -> Any:
+    lowest = _INFINITY
+    for k in range(bits.shape[1]):
+        lowest = min(lowest, bits[r, k])
+    return lowest
+
+
+@lean_kernel
+def relabel_row(
+    X: Array, i: int, k: Any, upper: float, lower: float, weight: Array, origin: Array, state: RowState
+) -> None:
     """Store a row's centre and bounds; if the centre is another one, move the row between the sums."""
     old = state.labels[i]
     state.upper[i], state.lower[i], state.labels[i] = upper, lower, k

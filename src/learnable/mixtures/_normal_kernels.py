@@ -10,7 +10,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.jit import kernel
+from ..core.jit import ieee_kernel, kernel, lean_kernel
+from ..core.simd import add, exp, fma, larger, load, mul, spread, store, sub
 
 Array = NDArray[Any]
 
@@ -24,25 +25,71 @@ def log_normals(Xt: Array, means: Array, roots: Array, constants: Array, out: Ar
     IN  Xt (d, m), means (K, d), roots (K, d, d) lower triangular W with WᵀW = Σ⁻¹, constants (K,). OUT out (K, m).
     """
     d, m = Xt.shape
-    z, y = np.empty((d, _STRIP)), np.empty(_STRIP)
+    z, square = np.zeros(d * _STRIP), np.empty(_STRIP)
     for start in range(0, m, _STRIP):
         size = min(_STRIP, m - start)
         for k in range(means.shape[0]):
-            square = out[k, start : start + size]
-            square[:] = 0.0
             for a in range(d):
-                za, xa, mu = z[a], Xt[a, start : start + size], means[k, a]
+                za, xa, mu = z[a * _STRIP : (a + 1) * _STRIP], Xt[a, start : start + size], means[k, a]
                 for t in range(size):
                     za[t] = xa[t] - mu
-                y[:] = 0.0
-                for b in range(a + 1):
-                    zb, w = z[b], roots[k, a, b]
-                    for t in range(size):
-                        y[t] += w * zb[t]
-                for t in range(size):
-                    square[t] += y[t] * y[t]
+            _whitened_squares(z, roots[k], square)
+            of_strip = out[k, start : start + size]
             for t in range(size):
-                square[t] = constants[k] - 0.5 * square[t]
+                of_strip[t] = constants[k] - 0.5 * square[t]
+
+
+@lean_kernel
+def _whitened_squares(z: Array, root: Array, square: Array) -> None:
+    """Write ‖Wz‖² of a strip of rows, sixteen at a time; z (d · strip,) by columns, OUT square (strip,)."""
+    d = root.shape[0]
+    for t in range(0, _STRIP, 16):
+        s0, s1, s2, s3 = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
+        for a in range(d):
+            row = root[a]
+            y0, y1, y2, y3 = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
+            for b in range(a + 1):
+                w, at = spread(row[b]), b * _STRIP + t
+                y0, y1 = fma(w, load(z, at), y0), fma(w, load(z, at + 4), y1)
+                y2, y3 = fma(w, load(z, at + 8), y2), fma(w, load(z, at + 12), y3)
+            s0, s1, s2, s3 = fma(y0, y0, s0), fma(y1, y1, s1), fma(y2, y2, s2), fma(y3, y3, s3)
+        store(square, t, s0)
+        store(square, t + 4, s1)
+        store(square, t + 8, s2)
+        store(square, t + 12, s3)
+
+
+@ieee_kernel
+def normalise_columns(log_joint: Array, tops: Array, inverse: Array) -> None:
+    """Replace each column by its exponentials divided by their sum, eight columns, a line of the cache, at a time.
+
+    IN/OUT log_joint (K, m), m a multiple of eight. OUT tops (m,) the greatest logarithm, inverse (m,) of the sum of
+    the exponentials less that: log Σₖ exp is tops − log(inverse).
+    """
+    K, m = log_joint.shape
+    for t in range(0, m, 8):
+        best0, best1 = spread(-np.inf), spread(-np.inf)
+        for k in range(K):
+            row = log_joint[k]
+            best0, best1 = larger(load(row, t), best0), larger(load(row, t + 4), best1)
+        store(tops, t, best0)
+        store(tops, t + 4, best1)
+        sum0, sum1 = spread(0.0), spread(0.0)
+        for k in range(K):
+            row = log_joint[k]
+            share0, share1 = exp(sub(load(row, t), best0)), exp(sub(load(row, t + 4), best1))
+            sum0, sum1 = add(sum0, share0), add(sum1, share1)
+            store(row, t, share0)
+            store(row, t + 4, share1)
+        store(inverse, t, sum0)
+        store(inverse, t + 4, sum1)
+        for i in range(t, t + 8):
+            inverse[i] = 1.0 / inverse[i]
+        scale0, scale1 = load(inverse, t), load(inverse, t + 4)
+        for k in range(K):
+            row = log_joint[k]
+            store(row, t, mul(load(row, t), scale0))
+            store(row, t + 4, mul(load(row, t + 4), scale1))
 
 
 @kernel
@@ -107,3 +154,17 @@ def add_moments_diagonal(Xt: Array, means: Array, r: Array, first: Array, second
                     square += rz * gap
                 first[k, a] += total
                 second[k, a] += square
+
+
+@ieee_kernel
+def invert_lower(factors: Array, inverses: Array) -> None:
+    """Write the inverses of lower triangular matrices, column by column. IN factors, OUT inverses (K, d, d)."""
+    for k in range(factors.shape[0]):
+        L, W = factors[k], inverses[k]
+        for j in range(L.shape[0]):
+            W[j, j] = 1.0 / L[j, j]
+            for i in range(j + 1, L.shape[0]):
+                total = 0.0
+                for b in range(j, i):
+                    total += L[i, b] * W[b, j]
+                W[i, j] = -total / L[i, i]

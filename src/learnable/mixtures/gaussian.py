@@ -12,16 +12,14 @@ Reference: C. Bishop, Pattern Recognition and Machine Learning (2006), section 9
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Estimator
 from ..core.parameters import (
     MAX_ITER,
     MAX_SECONDS,
@@ -39,12 +37,12 @@ from ..core.parameters import (
 )
 from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, door, read_features
-from ..data.sources import rowwise
 from ..meta.splits import as_generator
 from ..solvers.em import em
+from .base import InformationCriteria, MixtureBase, precisions_of
 from .gaussian_starts import covariances_of, default_prior, given_prior, start_mixture
 from .missing import log_joint_incomplete
-from .normals import Density, Mixture, NormalMixture, normalise, whitening_factors
+from .normals import Density, Mixture, NormalMixture
 from .starts import check_enough_rows, sample_rows
 
 Array = NDArray[Any]
@@ -52,7 +50,7 @@ Array = NDArray[Any]
 KINDS = ("full", "tied", "diag", "spherical")
 
 
-class GaussianMixture(DensityMixin, Estimator):
+class GaussianMixture(InformationCriteria, MixtureBase):
     """A mixture of normal densities, fitted by EM: max Σᵢ wᵢ log Σₖ πₖ N(xᵢ; μₖ, Σₖ) + log prior.
 
     NaN entries of X are integrated out. Rows whose component is known are given by `labels` in `fit`. Memory besides X:
@@ -182,30 +180,10 @@ class GaussianMixture(DensityMixin, Estimator):
         self.max_seconds = max_seconds
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> Self:
-        """Fit the mixture.
-
-        Parameters
-        ----------
-        X : array, dataframe, path or Dask collection of shape (n_samples, n_features)
-            Rows; NaN entries are integrated out.
-        y : ignored
-            For compatibility.
-        sample_weight : array of shape (n_samples,) or str, optional
-            Non-negative weights; with a frame, the name of a column.
-        labels : array of shape (n_samples,), optional
-            The component of each row where it is known, −1 where it is not; rows in memory only.
-        """
-        self._labels = None if labels is None else np.asarray(labels)
-        try:
-            return super().fit(X, None, sample_weight)
-        finally:
-            del self._labels
-
     def _fit(self, table: Table, run: Any) -> Certificate:
         owner, K = type(self).__name__, self.n_components
         check_enough_rows(owner, table.n_rows, max(2, K), "n_components" if K > 1 else "2 rows; n_components")
-        if table.X is not None and not np.nanmax(np.abs(table.X), initial=0.0) < 1e150:
+        if table.X is not None and not float(np.nanmax(np.abs(table.X), initial=0.0)) < 1e150:
             raise DataError(f"{owner}: X has numbers whose squares overflow. Divide the columns by their spread.")
         blocks, known = self._blocks(table)
         problem = self._problem(table, blocks)
@@ -233,38 +211,6 @@ class GaussianMixture(DensityMixin, Estimator):
         self.bound_history_ = found.history / problem.weight
         rise = max(found.rise, 0.0) / problem.weight
         return Certificate("ascent", value=rise, tolerance=self.tol, n_iter=self.n_iter_)
-
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
-        """Fit, and return the most probable component of each row."""
-        return self.fit(X, y, sample_weight).predict(X)
-
-    @rowwise
-    def predict(self, X: Any) -> Array:
-        """Return the most probable component of each row (hard assignment)."""
-        return self._log_joint(X).argmax(axis=0)
-
-    @rowwise
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each component given the row (soft assignment), (n_samples, n_components)."""
-        return np.ascontiguousarray(normalise(self._log_joint(X))[1].T)
-
-    @rowwise
-    def score_samples(self, X: Any) -> Array:
-        """Return log p(x) of each row."""
-        return normalise(self._log_joint(X))[0]
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean of log p(x)."""
-        return float(np.mean(self.score_samples(X)))
-
-    def aic(self, X: Any) -> float:
-        """Return Akaike's criterion, 2(number of parameters) − 2 log-likelihood; lower is better."""
-        return 2 * self._n_parameters() - 2 * float(np.sum(self.score_samples(X)))
-
-    def bic(self, X: Any) -> float:
-        """Return the Bayesian criterion, log(n)·(number of parameters) − 2 log-likelihood; lower is better."""
-        scores = self.score_samples(X)
-        return self._n_parameters() * float(np.log(len(scores))) - 2 * float(np.sum(scores))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
         """Draw rows, ordered by component, and the components they come from.
@@ -309,20 +255,6 @@ class GaussianMixture(DensityMixin, Estimator):
         map_reduce(Blocks([Part(X)]), work, lambda a, b: None, n_jobs=self.n_jobs)
         return out
 
-    def _blocks(self, table: Table) -> tuple[Any, Array | None]:
-        labels, owner = self._labels, type(self).__name__
-        if labels is None:
-            return table.blocks, None
-        if table.X is None:
-            raise DataError(f"{owner}: labels need the rows in memory. Read the table, and pass a dataframe.")
-        n = len(table.kept) if table.kept is not None else table.n_rows
-        if labels.shape != (n,) or labels.dtype.kind not in "iu":
-            raise DataError(f"{owner}: labels must be one integer a row, ({n},); got {labels.dtype} {labels.shape}.")
-        if labels.min() < -1 or labels.max() >= self.n_components:
-            raise DataError(f"{owner}: labels must lie between -1 (unknown) and {self.n_components - 1}.")
-        known = labels.astype(np.int64) if table.kept is None else labels[table.kept].astype(np.int64)
-        return Blocks([Part(table.X, known, table.weight)]), known
-
     def _problem(self, table: Table, blocks: Any) -> NormalMixture:
         K, d, weight = self.n_components, table.n_columns, float(table.weight_sum)
         if self.prior is None:
@@ -338,15 +270,8 @@ class GaussianMixture(DensityMixin, Estimator):
 
     def _set_mixture(self, mixture: Mixture) -> None:
         self.weights_, self.means_, self.covariances_ = (np.ascontiguousarray(each) for each in mixture)
-        if self.covariance_type in ("full", "tied"):
-            d = self.means_.shape[1]
-            roots = whitening_factors(type(self).__name__, self.covariances_.reshape(-1, d, d))
-            upper = np.ascontiguousarray(np.swapaxes(roots, 1, 2)).reshape(self.covariances_.shape)
-            self.precisions_cholesky_ = upper
-            self.precisions_ = upper @ np.swapaxes(upper, -1, -2)
-        else:
-            self.precisions_ = 1 / self.covariances_
-            self.precisions_cholesky_ = np.sqrt(self.precisions_)
+        found = precisions_of(type(self).__name__, self.covariance_type, self.covariances_)
+        self.precisions_, self.precisions_cholesky_ = found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

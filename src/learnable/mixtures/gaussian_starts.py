@@ -34,29 +34,36 @@ def start_mixture(
 ) -> Mixture:
     """Return the parameters that one M-step makes of a model's starting responsibilities, or that were given."""
     K, d = model.n_components, X.shape[1]
+    if all(given is not None for given in (model.weights_init, model.means_init, model.precisions_init)):
+        return _with_given(model, Mixture(np.empty(0), np.empty(0), np.empty(0)), K, d)
     X = np.asarray(X, dtype=np.float64)
     filled = _fill(X)
-    r = _responsibilities(model.init_params, filled, weight, K, rng)
+    r = responsibilities(model.init_params, filled, weight, K, rng)
     if known is not None and len(known) == len(X):
         rows = np.flatnonzero(known >= 0)
         r[rows] = np.eye(K)[known[rows]]
     scale = problem.weight / weight.sum()  # the rows may be a sample
-    mixture = _from_responsibilities(problem, filled, r * weight[:, None] * scale)
+    mixture = from_responsibilities(problem, filled, r * weight[:, None] * scale)
     return _with_given(model, mixture, K, d)
 
 
 def default_prior(blocks: Any, K: int, kind: str, n_jobs: int | None) -> Prior:
     """Return Fraley and Raftery's prior: weak, in the scale of the data."""
-    n, total = map_reduce(blocks, _column_sums, _add, n_jobs=n_jobs)
-    mean = total / n
-    weight, squares = map_reduce(blocks, _Squares(mean), _add, n_jobs=n_jobs)
+    mean, cov = table_moments(blocks, n_jobs)
     d = len(mean)
-    cov = squares / np.maximum(weight, 1.0)
     if not (np.diag(cov) > 0).all():  # a constant column has no scale of its own
         cov = cov + np.diag(np.where(np.diag(cov) > 0, 0.0, max(1e-12, 1e-6 * float(np.diag(cov).max()))))
     if kind in ("full", "tied"):
         return Prior(1.0, d + 2.0, cov / K ** (2 / d), mean, 0.01)
     return Prior(1.0, d + 2.0, np.diag(cov) / K ** (2 / d), mean, 0.01)
+
+
+def table_moments(blocks: Any, n_jobs: int | None) -> tuple[Array, Array]:
+    """Return the mean and the covariance of all rows, over the entries that are there."""
+    n, total = map_reduce(blocks, _column_sums, _add, n_jobs=n_jobs)
+    mean = total / n
+    weight, squares = map_reduce(blocks, _Squares(mean), _add, n_jobs=n_jobs)
+    return mean, squares / np.where(weight > 0, weight, 1.0)
 
 
 def given_prior(owner: str, prior: dict[str, Any], d: int) -> Prior:
@@ -81,7 +88,8 @@ def given_prior(owner: str, prior: dict[str, Any], d: int) -> Prior:
     return Prior(alpha, float(prior["dof"]) if "dof" in prior else None, scale, mean, kappa)
 
 
-def _responsibilities(how: str, X: Array, weight: Array, K: int, rng: np.random.Generator) -> Array:
+def responsibilities(how: str, X: Array, weight: Array, K: int, rng: np.random.Generator) -> Array:
+    """Return what each component starts with of each row, (n, K)."""
     if how == "random":
         r = rng.random((len(X), K))
         return r / r.sum(axis=1, keepdims=True)
@@ -96,7 +104,7 @@ def _responsibilities(how: str, X: Array, weight: Array, K: int, rng: np.random.
     return r
 
 
-def _from_responsibilities(problem: NormalMixture, X: Array, r: Array) -> Mixture:
+def from_responsibilities(problem: Any, X: Array, r: Array) -> Any:
     """Take one M-step: moments about the mean of all rows, with the given responsibilities."""
     K, d = problem.K, problem.d
     counts = r.sum(axis=0)
@@ -165,6 +173,7 @@ class _Squares:
     def __init__(self, mean: Array) -> None:
         self.mean = mean
 
+    @np.errstate(over="ignore", invalid="ignore")  # the caller looks at the result
     def __call__(self, block: Block) -> tuple[Array, Array]:
         seen = ~np.isnan(block.X)
         w = np.ones(len(block.X)) if block.weight is None else block.weight

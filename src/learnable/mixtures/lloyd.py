@@ -21,6 +21,7 @@ k-means even faster, SDM 2010.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,12 +30,15 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from ..data.blocks import grid_rows, map_reduce
-from ._kernels import Motion, RowState, assign_rows, screen_rows, squares_to_own, sum_rows
+from ._kernels import Motion, RowState, Tile, assign_rows, screen_rows, squares_to_own, sum_rows
 
 Array = NDArray[Any]
 
 _FLOAT32, _FLOAT64 = 2.0**-24, 2.0**-53
 _TILE = 2**16  # scores that are compared while they are in the cache
+_TILE_ROWS = 2**12
+_SAMPLED_ROWS = 2**12  # rows that decide which centres are measured apart
+_OVERHEAD = 40  # what a row costs besides its scores, in scores
 _FAR_ROWS = 32  # rows that a source beyond memory offers as new centres
 
 
@@ -133,17 +137,16 @@ class BoundedLloyd(Lloyd):
         state = RowState(
             self.labels[part], self.bounds[0, part], self.bounds[1, part], self.counts[number], self.sums[number]
         )
-        rows = np.empty(len(X), np.int64)
-        rows = rows[: screen_rows(X, centres, state, self.motion, rows)]
+        rows, count = np.empty((2, len(X)), np.int64), np.empty(2, np.int64)
+        screen_rows(X, centres, state, self.motion, rows, count)
         panel, margin = self.panel[part], self.margin_of * (self.squares[part] + self.longest) + 2.0**-100
-        all_rows = len(rows) == len(X)
-        height = max(32, _TILE // len(centres))
-        scores = np.empty((height, len(centres)), np.float32)
-        for start in range(0, len(rows), height):
-            some = rows[start : start + height]
-            extended = panel[start : start + height] if all_rows else panel[some]
-            out = np.matmul(extended, self.extended.T, out=scores[: len(some)])
-            assign_rows(out, some, X, centres, margin[some], self.unit, weight, self.origin, state)
+        for which, names in enumerate((self.everyone, self.movers)):
+            doubtful = rows[which, : count[which]]
+            extended = self.extended if which == 0 else self.extended[names]
+            for some in _tiles(doubtful, len(names)):
+                scores = (panel[some] if len(doubtful) < len(X) else panel[some[0] : some[-1] + 1]) @ extended.T
+                tile = _tile(scores, names, margin[some], self.unit)
+                assign_rows(tile, some, which == 1, X, centres, weight, self.origin, state)
         shifted = centres - self.origin
         counts, sums = state.counts.copy(), state.sums.copy()
         inertia = self.scatter[number] - 2 * np.vdot(shifted, sums) + counts @ (shifted * shifted).sum(axis=1)
@@ -205,13 +208,31 @@ class BoundedLloyd(Lloyd):
         self.longest, self.margin_of = float(squares.max()), 4 * gamma_of(d)
         reach = self.radius + float(np.sqrt(squares.max())) / self.unit
         slack = (1e-12 + 8 * (d + 8) * _FLOAT64) * reach
-        order = np.argsort(move)
-        mover, second = int(order[-1]), float(move[order[-2]]) if K > 1 else 0.0
+        order = np.argsort(-move, kind="stable")
+        mover, second = int(order[0]), float(move[order[1]]) if K > 1 else 0.0
+        apart = self._count_movers(move[order])
+        self.everyone, self.movers = np.arange(K, dtype=np.int32), np.sort(order[:apart]).astype(np.int32)
         shifted = (centres - self.origin) * self.unit
         gaps = squares[:, None] + squares - 2 * (shifted @ shifted.T) - 64 * d * _FLOAT64 * self.longest
         np.fill_diagonal(gaps, np.inf)
         half_gap = 0.5 * np.sqrt(np.maximum(gaps.min(axis=1), 0.0)) / self.unit
-        self.motion = Motion(move, float(move[mover]), mover, second, half_gap, slack)
+        self.motion = Motion(move, float(move[mover]), mover, second, float(move[order[apart]]), half_gap, slack)
+
+    def _count_movers(self, moves: Array) -> int:
+        """Return how many of the centres that moved most to measure apart, from what some rows know of the others.
+
+        A row whose bounds are further apart than the most of the moves is not measured. With the p longest moves taken
+        out, it is measured against p centres if its bounds are further apart than the rest, and against all if not.
+        """
+        K = len(moves)
+        if self.passed is None or K < 8:
+            return 0
+        rows = slice(None, None, max(1, len(self.X) // _SAMPLED_ROWS))
+        apart = np.sort(self.bounds[1, rows] - self.bounds[0, rows])
+        counts = np.array([0, *(2**p for p in range(20) if 2**p <= K // 2)])
+        doubtful, beaten = np.searchsorted(apart, [moves[0]])[0], np.searchsorted(apart, moves[counts])
+        costs = beaten * (K + _OVERHEAD) + (doubtful - beaten) * (counts + _OVERHEAD)
+        return int(counts[costs.argmin()])
 
 
 def means_of_clusters(counts: Array, sums: Array, far: Farthest | None, origin: Array, centres: Array) -> Array:
@@ -253,7 +274,7 @@ def nearest_centres(X: Any, centres: Array) -> tuple[Array, Array]:
     origin = centres.mean(axis=0)
     state, none = RowState(labels, bounds[0], bounds[1], np.zeros(K), np.zeros((K, d))), np.empty(0)
     height = max(32, _TILE // K)
-    rows = np.arange(n)
+    rows, names = np.arange(n), np.arange(K, dtype=np.int32)
     for part in (slice(start, min(start + height, n)) for start in range(0, n, height)):
         shifted = X[part] - origin
         squares = np.einsum("ij,ij->i", shifted, shifted)
@@ -265,7 +286,8 @@ def nearest_centres(X: Any, centres: Array) -> tuple[Array, Array]:
         panel[:, d] = (0.5 + 2 * gamma_of(d)) * squares
         panel[:, d + 1] = 1.0
         margin = 4 * gamma_of(d) * (squares + c_squares.max()) + 2.0**-100
-        assign_rows(panel @ extended.T, rows[part], X, centres, margin, unit, none, origin, state)
+        tile = _tile(panel @ extended.T, names, margin, unit)
+        assign_rows(tile, rows[part], False, X, centres, none, origin, state)
     return labels, bounds[0] ** 2
 
 
@@ -294,6 +316,18 @@ def gamma_of(d: int) -> float:
 def unit_of(radius: float) -> float:
     """Return the power of two that brings a length to about one."""
     return float(2.0 ** -np.frexp(radius)[1]) if 0 < radius < np.inf else 1.0
+
+
+def _tile(scores: Array, names: Array, margin: Array, unit: float) -> Tile:
+    level = np.empty(1, np.float32)
+    return Tile(scores.view(np.int32), names, margin, unit, level, level.view(np.int32))
+
+
+def _tiles(rows: Array, width: int) -> Iterator[Array]:
+    """Yield some rows at a time, so many that their scores stay in the cache."""
+    height = min(_TILE_ROWS, max(32, _TILE // max(1, width)))
+    for start in range(0, len(rows), height):
+        yield rows[start : start + height]
 
 
 def _nothing(a: None, b: None) -> None:

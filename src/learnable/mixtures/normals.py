@@ -21,18 +21,24 @@ prior); Z. Ghahramani and M. Jordan, Supervised learning from incomplete data vi
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from ..core.errors import DataError
-from ._normal_kernels import add_moments, add_moments_diagonal, log_normals, log_normals_diagonal
+from ._normal_kernels import (
+    add_moments,
+    add_moments_diagonal,
+    invert_lower,
+    log_normals,
+    log_normals_diagonal,
+    normalise_columns,
+)
 
 Array = NDArray[Any]
 
-_CHUNK_ROWS = 2048
+_CHUNK_ROWS = 2080  # no power of two, which would put one row of all components in the same place of the cache
 _LOG_2PI = float(np.log(2 * np.pi))
 
 
@@ -201,19 +207,28 @@ class Density:
 
 def whitening_factors(owner: str, covariances: Array) -> Array:
     """Return W = L⁻¹, lower triangular, with Σ = LLᵀ; raise DataError where Σ is singular."""
-    roots = np.empty_like(covariances)
-    for k, cov in enumerate(covariances):
-        try:
-            factor = np.linalg.cholesky(cov)
-        except np.linalg.LinAlgError:
-            refuse_collapse(owner, k)
-        if not np.isfinite(factor).all():
-            refuse_collapse(owner, k)
-        roots[k] = solve_triangular(factor, np.eye(len(cov)), lower=True)
+    try:
+        factors = np.linalg.cholesky(covariances)
+    except np.linalg.LinAlgError:
+        refuse_collapse(owner, _first_singular(covariances))
+    finite = np.isfinite(factors).all(axis=(1, 2))
+    if not finite.all():
+        refuse_collapse(owner, int(np.flatnonzero(~finite)[0]))
+    roots = np.zeros_like(factors)
+    invert_lower(factors, roots)  # LAPACK would wake all of BLAS's threads for every small matrix
     return roots
 
 
-def refuse_collapse(owner: str, k: int) -> None:
+def _first_singular(covariances: Array) -> int:
+    for k, covariance in enumerate(covariances):
+        try:
+            np.linalg.cholesky(covariance)
+        except np.linalg.LinAlgError:
+            return k
+    return 0
+
+
+def refuse_collapse(owner: str, k: int) -> NoReturn:
     """Raise the error for a component on too few different rows."""
     raise DataError(
         f"{owner}: the covariance of component {k} is singular: too few different rows belong to it. "
@@ -223,12 +238,16 @@ def refuse_collapse(owner: str, k: int) -> None:
 
 def normalise(log_joint: Array) -> tuple[Array, Array]:
     """Return log Σₖ exp and the responsibilities, in place of the argument, of a (K, m) array."""
-    top = log_joint.max(axis=0)
-    np.subtract(log_joint, np.where(np.isfinite(top), top, 0.0), out=log_joint)
-    np.exp(log_joint, out=log_joint)
-    sums = log_joint.sum(axis=0)
-    log_joint /= sums
-    return top + np.log(sums), log_joint
+    K, m = log_joint.shape
+    columns = np.ascontiguousarray(log_joint)
+    if m % 8:
+        columns = np.zeros((K, m + -m % 8))
+        columns[:, :m] = log_joint
+    tops, inverse = np.empty(columns.shape[1]), np.empty(columns.shape[1])
+    normalise_columns(columns, tops, inverse)
+    if columns is not log_joint:
+        log_joint[:] = columns[:, :m]
+    return (tops - np.log(inverse))[:m], log_joint
 
 
 def restrict(log_joint: Array, known: Array | None) -> Array:

@@ -26,7 +26,7 @@ class Selection(NamedTuple):
     best: Any  #: the fitted model of least criterion
     models: list[Any]  #: all fitted models
     values: NDArray[np.float64]  #: their criteria
-    settings: list[dict[str, Any]]  #: n_components and covariance_type of each
+    settings: list[dict[str, Any]]  #: n_components of each, and covariance_type if it has one
 
 
 def select_components(
@@ -40,7 +40,7 @@ def select_components(
 
     Parameters
     ----------
-    model : GaussianMixture
+    model : GaussianMixture or MixtureModel
         Its other parameters are kept.
     X : array or dataframe of shape (n_samples, n_features)
         Rows.
@@ -63,8 +63,10 @@ def select_components(
         raise ParameterError(f"select_components: criterion must be 'bic' or 'aic'; got {criterion!r}.")
     if len(n_components) == 0:
         raise ParameterError("select_components: n_components must name at least one candidate; got none.")
-    kinds = [model.covariance_type] if covariance_types is None else list(covariance_types)
-    settings = [{"n_components": int(K), "covariance_type": kind} for kind in kinds for K in n_components]
+    kinds: list[dict[str, Any]] = [{}]  # a model may have no types of covariances
+    if covariance_types is not None or hasattr(model, "covariance_type"):
+        kinds = [{"covariance_type": kind} for kind in covariance_types or [model.covariance_type]]
+    settings = [{"n_components": int(K), **kind} for kind in kinds for K in n_components]
     models = [clone(model).set_params(**each).fit(X) for each in settings]
     values = np.array([getattr(fitted, criterion)(X) for fitted in models])
     return Selection(models[int(values.argmin())], models, values, settings)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
 from ..core.errors import DataError, VerificationError
@@ -40,8 +41,7 @@ def kmeans(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     if model.metric == "cosine":
         rows = [(Z / np.sqrt((Z * Z).sum(axis=1, keepdims=True)), w) for Z, w in rows]
     total = sum(w.sum() for _, w in rows)
-    mean = sum((w @ Z for Z, w in rows), np.zeros(centres.shape[1], np.longdouble)) / total
-    scatter = sum(w @ ((Z - mean) ** 2).sum(axis=1) for Z, w in rows)
+    scatter = _moments(rows)[1]
     inertia, labels, squares, counts, sums = _assign(rows, centres)
     if not _labels_agree(model, table, labels, squares, rows, centres, scatter / total):
         return Recheck(_WRONG, 0.0, table.fingerprint)
@@ -55,6 +55,59 @@ def kmeans(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     fall = float(inertia - _assign(rows, stepped)[0])
     blur = 1e-12 * float(scatter) / floor if floor > 0 else 0.0
     return Recheck(max(fall, 0.0) / floor if floor > 0 else 0.0, blur, table.fingerprint)
+
+
+@np.errstate(all="ignore")
+def mini_batch_kmeans(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
+    """Recompute the certificate of a MiniBatchKMeans: the relative fall of J when centres move to their means."""
+    table = read_table(model, X, sample_weight)
+    rows = list(_chunks(table))
+    centres = np.asarray(model.cluster_centers_, dtype=np.longdouble)
+    if centres.shape != (model.n_clusters, model.n_features_in_):
+        return Recheck(_WRONG, 0.0, table.fingerprint)
+    scatter = _moments(rows)[1]
+    inertia, labels, squares, counts, sums = _assign(rows, centres)
+    floor = max(float(inertia), 1e-8 * float(scatter), 1e-300)
+    agree = _labels_agree(model, table, labels, squares, rows, centres, scatter / sum(w.sum() for _, w in rows))
+    if not agree or not abs(float(inertia) - model.inertia_) <= 1e-9 * floor:
+        return Recheck(_WRONG, 0.0, table.fingerprint)
+    means = np.where(counts[:, None] > 0, sums / np.where(counts > 0, counts, 1)[:, None], centres)
+    fall = float(counts @ ((centres - means) ** 2).sum(axis=1))
+    return Recheck(fall / floor, 1e-12 * float(scatter) / floor, table.fingerprint)
+
+
+def _moments(rows: list[Any]) -> tuple[Array, Any]:
+    """Return the mean of the rows and the sum of squared distances to it."""
+    mean = sum(w @ Z for Z, w in rows) / sum(w.sum() for _, w in rows)
+    return mean, sum(w @ ((Z - mean) ** 2).sum(axis=1) for Z, w in rows)
+
+
+@np.errstate(all="ignore")
+def kmedoids(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
+    """Recompute the certificate of a KMedoids: the relative fall of J by the best swap of a medoid for a row."""
+    table = read_table(model, X, sample_weight)
+    rows, weight = np.asarray(table.X, dtype=float), np.ones(table.n_rows) if table.weight is None else table.weight
+    kept = np.ones(table.n_rows, bool) if table.kept is None else table.kept
+    medoids = (np.cumsum(kept) - 1)[np.asarray(model.medoid_indices_)]
+    if model.metric == "precomputed":
+        D = rows[:, kept]
+    else:
+        alike = {"manhattan": "cityblock", "l1": "cityblock", "l2": "euclidean"}
+        D = cdist(rows, rows, alike.get(model.metric, model.metric) if isinstance(model.metric, str) else model.metric)
+        if not np.array_equal(rows[medoids], model.cluster_centers_):
+            return Recheck(_WRONG, 0.0, table.fingerprint)
+    own = D[np.arange(len(D)), medoids[np.asarray(model.labels_)[kept]]]
+    inertia = float(weight @ D[:, medoids].min(axis=1))
+    size = max(inertia, 1e-300)
+    if not (own <= D[:, medoids].min(axis=1)).all() or not abs(inertia - model.inertia_) <= 1e-9 * size:
+        return Recheck(_WRONG, 0.0, table.fingerprint)
+    best = inertia
+    for k in range(len(medoids)):
+        others = np.delete(D[:, medoids], k, axis=1).min(axis=1, initial=np.inf)
+        for start in range(0, len(D), 512):
+            swapped = weight @ np.minimum(D[:, start : start + 512], others[:, None])
+            best = min(best, float(swapped.min()))
+    return Recheck((inertia - best) / size, 1e-12, table.fingerprint)
 
 
 def read_table(model: Any, X: Any, sample_weight: Any) -> Any:

@@ -157,8 +157,8 @@ def prior_of(model: Any, X: Array, w: Array) -> dict[str, Any]:
     there = ~np.isnan(X)
     mean = np.array([np.average(X[there[:, j], j], weights=w[there[:, j]]) for j in range(d)])
     gap = np.where(there, X - mean, 0.0)
-    pairs = np.maximum((there.T * w) @ there.astype(float), 1.0)
-    cov = (gap.T * w) @ gap / pairs
+    pairs = (there.T * w) @ there.astype(float)
+    cov = (gap.T * w) @ gap / np.where(pairs > 0, pairs, 1.0)
     flat = np.diag(cov) <= 0
     cov = cov + np.diag(np.where(flat, max(1e-12, 1e-6 * float(np.diag(cov).max())), 0.0))
     scale = cov / K ** (2 / d)
