@@ -112,6 +112,7 @@ def clusters_row(name: str, K: int, targets: dict[str, float]) -> Row:
         inertia,
         targets,
         tolerance=1e-5,
+        same_steps=True,
     )
 
 
@@ -125,6 +126,7 @@ def mixture_row(name: str, kind: str, target: float) -> Row:
         log_likelihood,
         {SKLEARN: target},
         tolerance=1e-3,
+        same_steps=True,
     )
 
 

@@ -125,6 +125,7 @@ def row(name: str, job: str, size: str, make: Callable[[bool], Data]) -> Row:
         negative_log_likelihood,
         {HMMLEARN: 5.0},
         tolerance=1e-7,
+        same_steps=True,
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from learnable import PoissonHMM, verify
+from learnable import GaussianHMM, PoissonHMM, verify
 from learnable.plots import labelled_lines
 from learnable.sequences import select_states
 
@@ -38,7 +38,31 @@ rate = model.lambdas_[model.predict(COUNTS), 0]
 probability = model.predict_proba(COUNTS)[:, order]
 print(f"expected next years: {model.forecast(COUNTS, steps=3)[0, :, 0].round(1)}")
 
+# Two regimes of a noisy signal; a third of the rows is missing in one long gap.
+signal = GaussianHMM(2)
+signal.startprob_, signal.transmat_ = np.array([0.5, 0.5]), np.array([[0.96, 0.04], [0.08, 0.92]])
+signal.means_, signal.covars_ = np.array([[-1.0], [1.0]]), np.array([[0.8], [0.8]])
+seen, truth = signal.sample(240, random_state=3)
+seen[100:180] = np.nan
+fitted = GaussianHMM(2, n_iter=500, n_init=4, random_state=0).fit(seen)
+up = int(fitted.means_[:, 0].argmax())
+smoothed, filtered = fitted.predict_proba(seen)[:, up], fitted.filter_proba(seen)[:, up]
+right = (fitted.predict(seen) == up) == (truth == 1)
+print(f"decoded rightly: {right[:100].mean():.0%} before the gap, {right[100:180].mean():.0%} inside it")
+moments = np.arange(len(seen))
+
 figures = {
+    "hmm_gap": labelled_lines(
+        {
+            "the truth": (np.repeat(moments, 2)[1:], np.repeat(truth.astype(float), 2)[:-1]),
+            "all rows": (moments, smoothed),
+            "rows so far": (moments, filtered),
+        },
+        y_range=(0.0, 1.0),
+        title="Probability of the upper regime; rows 100 to 179 are missing",
+        x_label="row",
+        y_label="probability",
+    ),
     "hmm_path": labelled_lines(
         {"earthquakes": (years, COUNTS[:, 0]), "rate": (np.repeat(years, 2)[1:], np.repeat(rate, 2)[:-1])},
         title="Major earthquakes a year and the rate of the best path",

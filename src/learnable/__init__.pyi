@@ -71,6 +71,11 @@ from .meta import TableModel as TableModel
 from .meta import select as select
 from .mixtures import GaussianMixture as GaussianMixture
 from .mixtures import KMeans as KMeans
+from .mixtures import KMedoids as KMedoids
+from .mixtures import MiniBatchKMeans as MiniBatchKMeans
+from .mixtures import MixtureModel as MixtureModel
+from .mixtures import MixtureOfExperts as MixtureOfExperts
+from .mixtures import VariationalGaussianMixture as VariationalGaussianMixture
 from .mixtures import align_components as align_components
 from .mixtures import select_components as select_components
 from .neighbors import KNeighborsClassifier as KNeighborsClassifier
@@ -78,6 +83,7 @@ from .neighbors import KNeighborsRegressor as KNeighborsRegressor
 from .neighbors import NearestNeighbors as NearestNeighbors
 from .sequences import CategoricalHMM as CategoricalHMM
 from .sequences import GaussianHMM as GaussianHMM
+from .sequences import GMMHMM as GMMHMM
 from .sequences import MarkovChain as MarkovChain
 from .sequences import PoissonHMM as PoissonHMM
 from .trees import DecisionTreeClassifier as DecisionTreeClassifier
