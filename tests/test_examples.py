@@ -28,6 +28,13 @@ EXPECTED = {
     "plot_optimisers.py": ["the step is too long", "leaves the pass", "Closed form against gradient descent", "gap: "],
     "plot_losses.py": ["never below the 0/1 loss", "not convex", "p = 1 (lasso) is at (0.00, 1.00)"],
     "plot_stein.py": ["better than the mean at every θ"],
+    "plot_em.py": [
+        "log-likelihood of two components: -1130.26",
+        "ascent: ",
+        "verified: ",
+        "the same hill by L-BFGS: -1130.26",
+    ],
+    "plot_hmm.py": ["log-likelihood -328.5", "ascent: ", "BIC chooses", "figure: "],
     "plot_motif.py": ["bits in 57 positions", "evidence of position weights", "of pairs"],
     "plot_bayesian_regression.py": [
         "in the gap",
@@ -51,6 +58,8 @@ FIGURES = {
     "plot_paths.py": {"paths"},
     "plot_boundaries.py": {"boundaries"},
     "plot_stein.py": {"stein"},
+    "plot_em.py": {"kmeans_steps", "em_steps", "mixture_density", "em_bound"},
+    "plot_hmm.py": {"hmm_gap", "hmm_path", "hmm_states"},
     "plot_motif.py": {"motif_promoters", "motif_splice"},
     "plot_bayesian_regression.py": {"bayesian_regression", "bayesian_evidence"},
     "plot_trees.py": {"tree", "pruning_path"},

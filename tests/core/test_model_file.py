@@ -1,4 +1,5 @@
 import errno
+import inspect
 import io
 import json
 import math
@@ -213,6 +214,8 @@ def test_every_model_of_the_library_predicts_the_same_after_a_round_trip(path, n
     y = np.where(y > 0, "yes", "no") if is_classifier(model) else y
     y = np.abs(y) + 1.0 if get_tags(model).target_tags.positive_only else y
     y = np.column_stack([y, -y]) if not get_tags(model).target_tags.single_output else y
+    if "lengths" in inspect.signature(model.fit).parameters:  # sequences have no targets, and some only symbols
+        X, y = np.abs(X[:, :1]).round(), None
     X = np.floor(3.0 * np.abs(X)) if get_tags(model).input_tags.positive_only else X  # counts, or codes of categories
     assert round_trip(model, path).get_params(deep=False).keys() == model.get_params(deep=False).keys()
     loaded = round_trip(model.fit(X, y), path)

@@ -40,3 +40,7 @@ class SeparableDataError(DataError):
 
 class NotExponentialFamilyError(LearnableError, AttributeError):
     """What only exponential families have, asked of a distribution that is none."""
+
+
+class AscentError(LearnableError, ArithmeticError):
+    """A step of an alternate maximisation that lowered the objective; the step, or the model's formulas, are wrong."""

@@ -47,6 +47,12 @@ def lean_kernel(function: Callable[P, R]) -> Callable[P, R]:
     return cast(Callable[P, R], numba.njit(**options)(function))
 
 
+def inline_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a part of lean kernels that becomes part of its callers: a few operations on vectors of `core.simd`."""
+    options = _options(function) | {"_nrt": False, "forceinline": True}
+    return cast(Callable[P, R], numba.njit(**options)(function))
+
+
 def ieee_kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a lean kernel in which x/0 is infinite or NaN, as in NumPy: without the test, divisions vectorise."""
     options = _options(function) | {"_nrt": False, "error_model": "numpy"}

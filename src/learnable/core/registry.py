@@ -244,6 +244,10 @@ REGISTRY: Final[dict[str, Entry]] = {
             "generative", _CLASSES, True, True, "that exponential families have the mean statistics of the rows"
         ),
     ),
+    "CategoricalHMM": Entry("learnable.sequences.categorical:CategoricalHMM", "learnable.sequences.verify:hmm"),
+    "GaussianHMM": Entry("learnable.sequences.gaussian:GaussianHMM", "learnable.sequences.verify:hmm"),
+    "GMMHMM": Entry("learnable.sequences.gaussian_mixture:GMMHMM", "learnable.sequences.verify_mixture:mixture_hmm"),
+    "PoissonHMM": Entry("learnable.sequences.poisson:PoissonHMM", "learnable.sequences.verify:hmm"),
     "TableEncoder": Entry("learnable.data.encoder:TableEncoder"),
     "TableModel": Entry("learnable.meta.table_model:TableModel", "learnable.meta.verify:table_model"),
     "OneVsRestClassifier": Entry(
@@ -299,6 +303,22 @@ REGISTRY: Final[dict[str, Entry]] = {
         "learnable.ensembles.verify_forest:forest",
         traits=Traits("ensembles", _REGRESSION, False, False, "that every split is the best of its candidates"),
         variants=({},),
+    ),
+    "GaussianMixture": Entry(
+        "learnable.mixtures.gaussian:GaussianMixture", "learnable.mixtures.verify_gaussian:gaussian_mixture"
+    ),
+    "MixtureModel": Entry("learnable.mixtures.mixture:MixtureModel", "learnable.mixtures.verify_mixture:mixture_model"),
+    "VariationalGaussianMixture": Entry(
+        "learnable.mixtures.variational:VariationalGaussianMixture",
+        "learnable.mixtures.verify_variational:variational_mixture",
+    ),
+    "MixtureOfExperts": Entry(
+        "learnable.mixtures.experts:MixtureOfExperts", "learnable.mixtures.verify_experts:mixture_of_experts"
+    ),
+    "KMeans": Entry("learnable.mixtures.kmeans:KMeans", "learnable.mixtures.verify:kmeans"),
+    "KMedoids": Entry("learnable.mixtures.medoids:KMedoids", "learnable.mixtures.verify:kmedoids"),
+    "MiniBatchKMeans": Entry(
+        "learnable.mixtures.mini_batch:MiniBatchKMeans", "learnable.mixtures.verify:mini_batch_kmeans"
     ),
     "GradientBoostingClassifier": Entry(
         "learnable.ensembles.gradient.exact_classifier:GradientBoostingClassifier",

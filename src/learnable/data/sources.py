@@ -63,8 +63,9 @@ def open_source(owner: str, X: Any, y: Any, sample_weight: Any, target: Target) 
 
 
 def _open_files(owner: str, files: Files, y: Any, sample_weight: Any, target: Target) -> Opened:
+    y = None if target == "none" else y
     for name, value in (("y", y), ("sample_weight", sample_weight)):
-        if not isinstance(value, str) and (name == "y" or value is not None):
+        if not isinstance(value, str) and ((name == "y" and target != "none") or value is not None):
             raise DataError(f"{owner}: with files, {name} must name a column; got {kind_of(value)}.")
     _check_names(owner, files.columns, y, sample_weight)
     names = files.features or [name for name in files.columns if name not in (y, sample_weight)]
@@ -73,11 +74,13 @@ def _open_files(owner: str, files: Files, y: Any, sample_weight: Any, target: Ta
     classes = totals = None
     if target == "classes":
         classes, totals = labels_of_files(owner, files, y, sample_weight)
-    columns = [*names, y, *([sample_weight] if sample_weight else [])]
+    columns = [*names, *([y] if y else []), *([sample_weight] if sample_weight else [])]
     convert = ArrowRows(owner, names, y, sample_weight, classes, files.encode)
     labels = y if classes is not None else None
     features = names if files.encode is None else None
-    return Opened(FileBlocks(owner, files, columns, convert, features, labels), features, classes, totals)
+    blocks = FileBlocks(owner, files, columns, convert, features, labels)
+    blocks.n_targets = 0 if y is None else 1
+    return Opened(blocks, features, classes, totals)
 
 
 def labels_of_files(owner: str, files: Files, y: str, weight: str | None) -> tuple[NDArray[Any], NDArray[np.float64]]:
@@ -135,7 +138,9 @@ def _open_dask(owner: str, X: Any, y: Any, sample_weight: Any, target: Target) -
     if target == "classes":
         classes, totals = labels_on_dask(read, triples)
         read.classes = classes
-    return Opened(DaskBlocks(triples, read, n_columns), names, classes, totals)
+    blocks = DaskBlocks(triples, read, n_columns)
+    blocks.n_targets = 0 if y is None else 1
+    return Opened(blocks, names, classes, totals)
 
 
 def labels_on_dask(read: Reader, triples: list[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:

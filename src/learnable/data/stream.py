@@ -170,8 +170,8 @@ class ArrowRows:
         For messages.
     names : list of str
         The features.
-    target : str
-        The target's column.
+    target : str or None
+        The target's column; None if there is none.
     weight : str or None
         The weights' column.
     classes : array or None
@@ -184,7 +184,7 @@ class ArrowRows:
         self,
         owner: str,
         names: list[str],
-        target: str,
+        target: str | None,
         weight: str | None,
         classes: NDArray[Any] | None,
         encode: Encode | None = None,
@@ -197,19 +197,21 @@ class ArrowRows:
     def __call__(self, pieces: list[Any], start: int) -> Block:
         """Return the rows of consecutive record batches; empties the list."""
         X = self._numbers(pieces) if self.encode is None else self._encoded(pieces, start)
-        y: NDArray[Any] = np.concatenate([self._targets(piece) for piece in pieces])
+        y: NDArray[Any] | None = None
+        if self.target is not None:
+            y = np.concatenate([self._targets(piece, self.target) for piece in pieces])
         weight = None
         if self.weight is not None:
             weight = np.concatenate([weights_of(self.owner, piece, self.weight) for piece in pieces])
         pieces.clear()  # the block is a copy; what it was made of need not wait until it is summed
-        if self.classes is None:
+        if self.classes is None and y is not None and self.target is not None:
             y = check_targets(self.owner, y, self.target, start)
         if weight is not None and not weight.all():
             if has_bad_cells(X, self.missing):
                 raise bad_cell(X, start, self.missing)  # while rows still have their numbers
             kept = weight > 0  # a row without weight is no row
-            X, y, weight = X[kept], y[kept], weight[kept]
-        if self.classes is not None and y.min(initial=0) < 0:
+            X, y, weight = X[kept], None if y is None else y[kept], weight[kept]
+        if self.classes is not None and y is not None and y.min(initial=0) < 0:
             raise DataError(f"{self.owner}: labels in {self.target!r} changed between two sweeps. Fit again.")
         return Block(X, y, weight, start)
 
@@ -230,10 +232,10 @@ class ArrowRows:
         X = self.encode(pa.concat_tables(tables), start)  # type: ignore[misc]
         return np.ascontiguousarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
 
-    def _targets(self, piece: Any) -> NDArray[Any]:
+    def _targets(self, piece: Any, name: str) -> NDArray[Any]:
         if self._code_of is None:
-            return numbers_of(self.owner, piece, self.target)
-        labels = piece.column(self.target).to_numpy(zero_copy_only=False)
+            return numbers_of(self.owner, piece, name)
+        labels = piece.column(name).to_numpy(zero_copy_only=False)
         return codes_of(labels, self._code_of)
 
 

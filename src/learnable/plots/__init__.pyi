@@ -1,4 +1,5 @@
 from .bands import function_bands as function_bands
+from .clusters import cluster_scatter as cluster_scatter
 from .contributions import contribution_summary as contribution_summary
 from .curves import learning_curve as learning_curve
 from .curves import line_with_band as line_with_band

@@ -25,7 +25,7 @@ HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 def stirling_error(a: Array) -> Array:
     """Return s(a) = log Γ(a) - (a - ½) log a + a - ½ log 2π for a > 0; by its series for a >= 15."""
     large = np.maximum(a, 15.0)
-    q = 1.0 / np.square(large)
+    q = np.square(1.0 / large)
     series = (1 / 12 + q * (-1 / 360 + q * (1 / 1260 + q * (-1 / 1680 + q * (1 / 1188 - q * 691 / 360360))))) / large
     small = np.minimum(a, 15.0)
     exact = gammaln(small) - (small - 0.5) * np.log(small) + small - HALF_LOG_2PI

@@ -1,5 +1,6 @@
 from .advice import advise as advise
 from .card import card as card
+from .clusters import render_clusters as render_clusters
 from .model import Report as Report
 from .model import report as report
 from .render import render as render

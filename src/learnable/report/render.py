@@ -21,7 +21,7 @@ from .numbers import Numbers
 from .standing import Standing, standing
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment, Template
 
 FORMAT: Final = "learnable-comparison"
 VERSION: Final = 1
@@ -102,23 +102,29 @@ def _tidy(value: Any) -> Any:
 @cache
 def template() -> Template:
     """Return the page's template, compiled once; who calls it before there is anything to show has it ready then."""
+    return environment().get_template("report.html")
+
+
+@cache
+def environment() -> Environment:
+    """Return where the templates of all pages come from."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError as error:
         raise ImportError("report: jinja2 is not installed. Install learnable[cli].") from error
-    environment = Environment(
+    found = Environment(
         loader=PackageLoader("learnable.report"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.filters |= {
+    found.filters |= {
         "clip": clean,
         "capital": lambda text: text[:1].upper() + text[1:],
         "words": lambda text: str(text).replace("_", " "),
     }
-    return environment.get_template("report.html")
+    return found
 
 
 def _view(record: dict[str, Any], limits: Limits) -> dict[str, Any]:

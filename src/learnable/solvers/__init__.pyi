@@ -8,6 +8,9 @@ from .derivatives import DerivativeCheck as DerivativeCheck
 from .derivatives import check_gradient as check_gradient
 from .derivatives import check_hessian as check_hessian
 from .derivatives import check_jacobian as check_jacobian
+from .em import EMProblem as EMProblem
+from .em import EMResult as EMResult
+from .em import em as em
 from .first_order import Adagrad as Adagrad
 from .first_order import Adam as Adam
 from .first_order import GradientDescent as GradientDescent

@@ -1,0 +1,129 @@
+"""What every mixture does with log πₖ + log pₖ(x): assignments, densities, criteria; and rows of known component."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import DensityMixin
+
+from ..core.errors import DataError
+from ..core.estimator import Estimator
+from ..data.blocks import Blocks, Part
+from ..data.door import Table
+from ..data.sources import rowwise
+from .normals import normalise, whitening_factors
+
+Array = NDArray[Any]
+
+
+class MixtureBase(DensityMixin, Estimator):
+    """Base of the mixtures; they give `_log_joint(X)`, (K, n)."""
+
+    n_components: int
+    weights_: Array
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> Self:
+        """Fit the mixture.
+
+        Parameters
+        ----------
+        X : array, dataframe, path or Dask collection of shape (n_samples, n_features)
+            Rows.
+        y : ignored
+            For compatibility.
+        sample_weight : array of shape (n_samples,) or str, optional
+            Non-negative weights; with a frame, the name of a column.
+        labels : array of shape (n_samples,), optional
+            The component of each row where it is known, −1 where it is not; rows in memory only.
+        """
+        self._labels = None if labels is None else np.asarray(labels)
+        try:
+            return super().fit(X, None, sample_weight)
+        finally:
+            del self._labels
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """Fit, and return the most probable component of each row."""
+        return np.asarray(self.fit(X, y, sample_weight).predict(X))
+
+    @rowwise
+    def predict(self, X: Any) -> Array:
+        """Return the most probable component of each row (hard assignment)."""
+        return self._log_joint(X).argmax(axis=0)
+
+    @rowwise
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each component given the row (soft assignment), (n_samples, n_components).
+
+        A row that no component can have produced says nothing: its probabilities are the weights.
+        """
+        logs = self._log_joint(X)
+        impossible = np.isneginf(logs.max(axis=0))
+        if impossible.any():
+            logs[:, impossible] = np.log(np.maximum(self.weights_, 1e-300))[:, None]
+        return np.ascontiguousarray(normalise(logs)[1].T)
+
+    @rowwise
+    def score_samples(self, X: Any) -> Array:
+        """Return log p(x) of each row."""
+        return log_sums(self._log_joint(X))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean of log p(x)."""
+        return float(np.mean(self.score_samples(X)))
+
+    def _log_joint(self, X: Any) -> Array:
+        raise NotImplementedError
+
+    def _blocks(self, table: Table) -> tuple[Any, Array | None]:
+        """Return the rows, with their known components as targets if there are any, and these."""
+        labels, owner = self._labels, type(self).__name__
+        if labels is None:
+            return table.blocks, None
+        if table.X is None:
+            raise DataError(f"{owner}: labels need the rows in memory. Read the table, and pass a dataframe.")
+        n = len(table.kept) if table.kept is not None else table.n_rows
+        if labels.shape != (n,) or labels.dtype.kind not in "iu":
+            raise DataError(f"{owner}: labels must be one integer a row, ({n},); got {labels.dtype} {labels.shape}.")
+        if labels.min() < -1 or labels.max() >= self.n_components:
+            raise DataError(f"{owner}: labels must lie between -1 (unknown) and {self.n_components - 1}.")
+        known = labels.astype(np.int64) if table.kept is None else labels[table.kept].astype(np.int64)
+        return Blocks([Part(table.X, known, table.weight)]), known
+
+
+def log_sums(logs: Array) -> Array:
+    """Return log Σₖ exp of a (K, m) array; −inf where all are."""
+    top = logs.max(axis=0)
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(top + np.log(np.exp(logs - top).sum(axis=0)))
+
+
+class InformationCriteria:
+    """AIC and BIC of models that give `score_samples(X)` and `_n_parameters()`."""
+
+    def aic(self, X: Any) -> float:
+        """Return Akaike's criterion, 2(number of parameters) − 2 log-likelihood; lower is better."""
+        return 2 * self._n_parameters() - 2 * float(np.sum(self.score_samples(X)))
+
+    def bic(self, X: Any) -> float:
+        """Return the Bayesian criterion, log(n)·(number of parameters) − 2 log-likelihood; lower is better."""
+        scores = self.score_samples(X)
+        return self._n_parameters() * float(np.log(len(scores))) - 2 * float(np.sum(scores))
+
+    score_samples: Any
+
+    def _n_parameters(self) -> int:
+        raise NotImplementedError
+
+
+def precisions_of(owner: str, kind: str, covariances: Array) -> tuple[Array, Array]:
+    """Return Σ⁻¹ in the shape of Σ, and upper triangular U with UUᵀ = Σ⁻¹ (its root for diagonal types)."""
+    if kind in ("diag", "spherical"):
+        return 1 / covariances, np.sqrt(1 / covariances)
+    d = covariances.shape[-1]
+    roots = whitening_factors(owner, covariances.reshape(-1, d, d))
+    upper = np.ascontiguousarray(np.swapaxes(roots, 1, 2)).reshape(covariances.shape)
+    return upper @ np.swapaxes(upper, -1, -2), upper

@@ -1,0 +1,296 @@
+r"""Gaussian mixtures by expectation–maximisation.
+
+    p(x) = Σₖ πₖ N(x; μₖ, Σₖ)
+
+The fit climbs Σᵢ wᵢ log p(xᵢ), plus the logarithm of a prior if there is one, to a local maximum (`normals.py` has the
+two steps, `solvers/em.py` the driver). Without a prior the likelihood has no global maximum: it grows beyond every
+bound as a component shrinks onto one row. `reg_covar` keeps variances away from zero; `prior="default"` does so in the
+scale of the data, and no component can collapse.
+
+Reference: C. Bishop, Pattern Recognition and Machine Learning (2006), section 9.2.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.parameters import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    ArrayLike,
+    Boolean,
+    Matches,
+    Nothing,
+    Number,
+    Options,
+    Rule,
+    optional,
+)
+from ..data.blocks import Blocks, Part, map_reduce
+from ..data.door import Table, door, read_features
+from ..meta.splits import as_generator
+from ..solvers.em import em
+from .base import InformationCriteria, MixtureBase, precisions_of
+from .gaussian_starts import covariances_of, default_prior, given_prior, start_mixture
+from .missing import log_joint_incomplete
+from .normals import Density, Mixture, NormalMixture
+from .starts import check_enough_rows, sample_rows
+
+Array = NDArray[Any]
+
+KINDS = ("full", "tied", "diag", "spherical")
+
+
+class GaussianMixture(InformationCriteria, MixtureBase):
+    """A mixture of normal densities, fitted by EM: max Σᵢ wᵢ log Σₖ πₖ N(xᵢ; μₖ, Σₖ) + log prior.
+
+    NaN entries of X are integrated out. Rows whose component is known are given by `labels` in `fit`. Memory besides X:
+    O(Kd²) and a few thousand rows. Files and Dask are read once an iteration.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        K.
+    covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
+        Σₖ free; one Σ for all; diagonal; a multiple of the identity.
+    tol : float, default=1e-3
+        A climb ends when a step adds no more than this to the objective per unit of weight.
+    reg_covar : float, default=1e-6
+        Added to the variances. As part of the objective it is −½·reg_covar·(W/K)·Σₖ tr Σₖ⁻¹ with W = Σᵢ wᵢ, which adds
+        reg_covar·(W/K)/Nₖ to a component of weight Nₖ: scikit-learn's amount where components weigh the same.
+    max_iter : int, default=100
+        Steps of one restart.
+    n_init : int, default=1
+        Restarts, of which the best is kept.
+    init_params : {"kmeans", "k-means++", "random", "random_from_data"}, default="kmeans"
+        How responsibilities start.
+    weights_init, means_init, precisions_init : arrays, default=None
+        Where π, μ and Σ⁻¹ start instead.
+    random_state : int, Generator, RandomState or None, default=None
+        Draws the starts.
+    warm_start : bool, default=False
+        Whether a fit starts where the last one ended.
+    verbose, verbose_interval : int
+        Ignored; use callbacks.
+    prior : None, "default" or dict, default=None
+        A dict may have `alpha` (π ~ Dirichlet(alpha, …)); `dof` ν and `scale` Ψ (Σ ~ inverse Wishart); `mean` m and
+        `kappa` κ (μ | Σ ~ N(m, Σ/κ)). "default" is Fraley and Raftery's: ν = d + 2, Ψ = cov(X)/K^(2/d), m the mean,
+        κ = 0.01. The fit is then the most probable one (MAP-EM).
+    max_seconds : float or None, default=None
+        Time after which the best so far is returned.
+    n_jobs : int or None, default=None
+        Threads; None uses all that BLAS may use. The result does not depend on it.
+
+    Attributes
+    ----------
+    weights_, means_, covariances_ : arrays
+        π (K,), μ (K, d) and Σ: (K, d, d), (d, d), (K, d) or (K,) by covariance type.
+    precisions_, precisions_cholesky_ : arrays
+        Σ⁻¹ in the same shape, and upper triangular U with UUᵀ = Σ⁻¹ (its root for diagonal types).
+    converged_ : bool
+        Whether the tolerance was reached.
+    n_iter_ : int
+        Steps of the best restart.
+    lower_bound_ : float
+        The objective per unit of weight.
+    bound_history_ : array of shape (n_iter_ + 1,)
+        The objective per unit of weight at the start and after each step; never falls.
+    known_labels_ : array of shape (n_samples,)
+        The `labels` of the rows with weight, if any were given.
+    certificate_ : Certificate
+        What one more step would add to `lower_bound_`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable import GaussianMixture
+    >>> X = np.array([[1.0, 2.0], [1.0, 4.0], [1.0, 0.0], [10.0, 2.0], [10.0, 4.0], [10.0, 0.0]])
+    >>> model = GaussianMixture(n_components=2, random_state=0).fit(X)
+    >>> np.sort(model.means_[:, 0]).round(3)
+    array([ 1., 10.])
+    >>> model.predict_proba([[0.0, 0.0]]).max().round(3)
+    np.float64(1.0)
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "n_components": Number(low=1, integer=True),
+        "covariance_type": Options(*KINDS),
+        "tol": TOLERANCE,
+        "reg_covar": Number(low=0.0),
+        "max_iter": MAX_ITER,
+        "n_init": Number(low=1, integer=True),
+        "init_params": Options("kmeans", "k-means++", "random", "random_from_data"),
+        "weights_init": optional(ArrayLike(Number(low=0.0))),
+        "means_init": optional(ArrayLike()),
+        "precisions_init": optional(ArrayLike() | Number(low=0.0)),
+        "random_state": RANDOM_STATE,
+        "warm_start": Boolean(),
+        "prior": Nothing() | Options("default") | Matches(lambda v: isinstance(v, dict), "a dict"),
+        "max_seconds": MAX_SECONDS,
+        "n_jobs": N_JOBS,
+    }
+    _door = staticmethod(door(target="none", sparse=False, missing=True))
+    _remedy = "raise max_iter or tol"
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        covariance_type: str = "full",
+        tol: float = 1e-3,
+        reg_covar: float = 1e-6,
+        max_iter: int = 100,
+        n_init: int = 1,
+        init_params: str = "kmeans",
+        weights_init: Any = None,
+        means_init: Any = None,
+        precisions_init: Any = None,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        verbose_interval: int = 10,
+        prior: Any = None,
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.tol = tol
+        self.reg_covar = reg_covar
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.init_params = init_params
+        self.weights_init = weights_init
+        self.means_init = means_init
+        self.precisions_init = precisions_init
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.verbose_interval = verbose_interval
+        self.prior = prior
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+
+    def _fit(self, table: Table, run: Any) -> Certificate:
+        owner, K = type(self).__name__, self.n_components
+        check_enough_rows(owner, table.n_rows, max(2, K), "n_components" if K > 1 else "2 rows; n_components")
+        if table.X is not None and not float(np.nanmax(np.abs(table.X), initial=0.0)) < 1e150:
+            raise DataError(f"{owner}: X has numbers whose squares overflow. Divide the columns by their spread.")
+        blocks, known = self._blocks(table)
+        problem = self._problem(table, blocks)
+        rng = as_generator(self.random_state)
+        if self.warm_start and hasattr(run.previous, "means_"):
+            starts = [run.previous._mixture()]
+        else:
+            X, weight = sample_rows(blocks, int(blocks.n_rows))
+            starts = [start_mixture(self, problem, X, weight, known, rng) for _ in range(self.n_init)]
+        found = em(
+            problem,
+            blocks,
+            starts,
+            tol=self.tol * problem.weight,
+            max_iter=self.max_iter,
+            n_jobs=self.n_jobs,
+            flag=run.flag,
+            progress=run.progress,
+        )
+        self._set_mixture(found.parameters)
+        if known is not None:
+            self.known_labels_ = known
+        self.converged_, self.n_iter_ = bool(found.converged), max(1, found.n_iter)
+        self.lower_bound_ = found.bound / problem.weight
+        self.bound_history_ = found.history / problem.weight
+        rise = max(found.rise, 0.0) / problem.weight
+        return Certificate("ascent", value=rise, tolerance=self.tol, n_iter=self.n_iter_)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
+        """Draw rows, ordered by component, and the components they come from.
+
+        Parameters
+        ----------
+        n_samples : int
+            How many.
+        random_state : int, Generator or None
+            By default the model's own.
+        """
+        check_is_fitted(self)
+        if not Number(low=1, integer=True).allows(n_samples):
+            raise ParameterError(f"{type(self).__name__}: n_samples must be an integer >= 1; got {n_samples!r}.")
+        rng = as_generator(self.random_state if random_state is None else random_state)
+        counts = rng.multinomial(n_samples, self.weights_)
+        labels = np.repeat(np.arange(self.n_components), counts)
+        factors = [np.linalg.cholesky(_matrix(self, k)) for k in range(self.n_components)]
+        noise = rng.standard_normal((n_samples, self.means_.shape[1]))
+        rows = [noise[labels == k] @ factors[k].T + self.means_[k] for k in range(self.n_components)]
+        return np.concatenate(rows), labels
+
+    def _n_parameters(self) -> int:
+        K, d = self.means_.shape
+        of_covariances = {"full": K * d * (d + 1) // 2, "tied": d * (d + 1) // 2, "diag": K * d, "spherical": K}
+        return of_covariances[self.covariance_type] + K * d + K - 1
+
+    def _log_joint(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X = read_features(self, X, sparse=False, missing=True)
+        mixture = self._mixture()
+        density = Density(self.covariance_type, mixture)
+        out = np.empty((self.n_components, X.shape[0]))
+
+        def work(block: Any) -> None:
+            part = out[:, block.start : block.start + len(block.X)]
+            gaps = np.isnan(block.X).any(axis=1)
+            part[:, ~gaps] = density.log_joint(np.ascontiguousarray(block.X[~gaps].T))
+            if gaps.any():
+                part[:, gaps] = log_joint_incomplete(self.covariance_type, mixture, block.X[gaps])
+
+        map_reduce(Blocks([Part(X)]), work, lambda a, b: None, n_jobs=self.n_jobs)
+        return out
+
+    def _problem(self, table: Table, blocks: Any) -> NormalMixture:
+        K, d, weight = self.n_components, table.n_columns, float(table.weight_sum)
+        if self.prior is None:
+            prior = None
+        elif isinstance(self.prior, str):
+            prior = default_prior(blocks, K, self.covariance_type, self.n_jobs)
+        else:
+            prior = given_prior(type(self).__name__, self.prior, d)
+        return NormalMixture(self.covariance_type, K, d, weight, self.reg_covar, prior)
+
+    def _mixture(self) -> Mixture:
+        return Mixture(self.weights_, self.means_, self.covariances_)
+
+    def _set_mixture(self, mixture: Mixture) -> None:
+        self.weights_, self.means_, self.covariances_ = (np.ascontiguousarray(each) for each in mixture)
+        found = precisions_of(type(self).__name__, self.covariance_type, self.covariances_)
+        self.precisions_, self.precisions_cholesky_ = found
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _check_loaded(self) -> None:
+        K, d = self.n_components, self.n_features_in_
+        shapes = {"weights_": (K,), "means_": (K, d), "covariances_": covariances_of(self.covariance_type, K, d)}
+        for name, shape in shapes.items():
+            array = getattr(self, name, None)
+            if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != np.float64:
+                raise ModelFileError(f"{type(self).__name__}: {name} must be a float64 array of shape {shape}.")
+            if not np.isfinite(array).all():
+                raise ModelFileError(f"{type(self).__name__}: {name} must be finite.")
+
+
+def _matrix(model: GaussianMixture, k: int) -> Array:
+    d = model.means_.shape[1]
+    if model.covariance_type in ("full", "tied"):
+        return np.asarray(model.covariances_[k] if model.covariance_type == "full" else model.covariances_)
+    return np.diag(np.broadcast_to(model.covariances_[k], d))

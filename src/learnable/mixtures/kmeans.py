@@ -1,0 +1,241 @@
+r"""k-means: K centres that minimise the squared distances of the rows to the nearest one.
+
+    J(c) = Σᵢ wᵢ minₖ ‖xᵢ − cₖ‖²
+
+Lloyd's algorithm alternates between giving every row its nearest centre and putting every centre in the mean of its
+rows; neither step can raise J, and it ends in a local minimum (`lloyd.py`). Where it starts is in `starts.py`.
+
+Two other distances become the Euclidean one after a change of coordinates: Mahalanobis' (x − c)ᵀS⁻¹(x − c), with the
+covariance S of the data, by whitening; and 1 − cos(x, c) = ½‖x/‖x‖ − c‖² for centres of length one, by normalising
+rows and centres (spherical k-means).
+
+Reference: S. Lloyd, Least squares quantization in PCM, IEEE Trans. Inf. Theory 28 (1982), 129–137.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.parameters import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    Boolean,
+    Number,
+    Options,
+    Rule,
+)
+from ..data.blocks import Blocks, Part
+from ..data.door import Table, door
+from ..meta.splits import as_generator
+from ..solvers.em import EMResult, em
+from .centres import INIT, CentreModel
+from .lloyd import BoundedLloyd, Lloyd
+from .spaces import Space, directions_of_rows, space_of, whitening_of
+from .starts import check_enough_rows
+
+Array = NDArray[Any]
+
+
+class KMeans(CentreModel):
+    """K clusters around their means: min over c of Σᵢ wᵢ minₖ ‖xᵢ − cₖ‖².
+
+    Labels are those of plain Lloyd iterations in float64, whatever the data and the number of threads; bounds spare
+    most of the distances. Memory besides X: (d + 2) float32 and 20 bytes for each row. Files and Dask are read once an
+    iteration.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        K.
+    init : {"k-means++", "random"}, array of shape (n_clusters, n_features) or callable, default="k-means++"
+        Where to start; a callable gets (X, n_clusters, random_state).
+    n_init : "auto" or int, default="auto"
+        Restarts, of which the best is kept; "auto" is 10 with init="random" or a callable, and 1 otherwise.
+    max_iter : int, default=300
+        Iterations of one restart.
+    tol : float, default=1e-4
+        A restart ends when the centres moved by no more than this share of the mean variance of the columns (squared,
+        summed over the centres, as in scikit-learn), and the inertia fell by no more than this share of itself.
+    verbose : int, default=0
+        Ignored; use callbacks.
+    random_state : int, Generator, RandomState or None, default=None
+        Draws the starts.
+    copy_x : bool, default=True
+        Ignored: X is never changed.
+    algorithm : {"lloyd", "elkan"}, default="lloyd"
+        Ignored: both name the same result.
+    metric : {"euclidean", "mahalanobis", "cosine"}, default="euclidean"
+        The distance. "mahalanobis" takes the covariance of the data, "cosine" rows without their lengths.
+    max_seconds : float or None, default=None
+        Time after which the best so far is returned.
+    n_jobs : int or None, default=None
+        Threads; None uses all that BLAS may use. The result does not depend on it.
+
+    Attributes
+    ----------
+    cluster_centers_ : array of shape (n_clusters, n_features)
+        c; with metric="cosine" of length one.
+    labels_ : array of shape (n_samples,)
+        Nearest centre of each row.
+    inertia_ : float
+        J; with "mahalanobis" of squared Mahalanobis distances, with "cosine" of 2(1 − cos).
+    n_iter_ : int
+        Iterations of the best restart.
+    inertia_history_ : array of shape (n_iter_ + 1,)
+        J at the start and after each iteration; never rises.
+    whitening_ : array of shape (n_features, n_features)
+        With metric="mahalanobis": x @ whitening_ has the identity as covariance.
+    certificate_ : Certificate
+        Relative fall of J in one more iteration.
+
+    Examples
+    --------
+    >>> from learnable import KMeans
+    >>> X = [[1.0, 2.0], [1.0, 4.0], [1.0, 0.0], [10.0, 2.0], [10.0, 4.0], [10.0, 0.0]]
+    >>> model = KMeans(n_clusters=2, random_state=0).fit(X)
+    >>> model.predict([[0.0, 0.0], [12.0, 3.0]]) == model.labels_[[0, 3]]
+    array([ True,  True])
+    >>> model.inertia_
+    16.0
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "n_clusters": Number(low=1, integer=True),
+        "init": INIT,
+        "n_init": Options("auto") | Number(low=1, integer=True),
+        "max_iter": MAX_ITER,
+        "tol": TOLERANCE,
+        "random_state": RANDOM_STATE,
+        "copy_x": Boolean(),
+        "algorithm": Options("lloyd", "elkan"),
+        "metric": Options("euclidean", "mahalanobis", "cosine"),
+        "max_seconds": MAX_SECONDS,
+        "n_jobs": N_JOBS,
+    }
+    _door = staticmethod(door(target="none"))
+    _remedy = "raise max_iter, or start from better centres"
+
+    _random_restarts = 10
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: Any = "k-means++",
+        n_init: Any = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        verbose: int = 0,
+        random_state: Any = None,
+        copy_x: bool = True,
+        algorithm: str = "lloyd",
+        metric: str = "euclidean",
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.copy_x = copy_x
+        self.algorithm = algorithm
+        self.metric = metric
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+
+    def _fit(self, table: Table, run: Any) -> Certificate:
+        owner, K = type(self).__name__, self.n_clusters
+        check_enough_rows(owner, table.n_rows, K)
+        space = self._space(table)
+        rng = as_generator(self.random_state)
+        starts = [self._start(space, rng) for _ in range(self._restarts())]
+        found, labels, inertia = _climb(space, starts, self, run)
+        centres = self._from_space(found.parameters / space.unit)
+        if space.X is None or sp.issparse(space.X):
+            labels, inertia = self._label_blocks(space.blocks, found.parameters)
+        self.cluster_centers_ = centres
+        with np.errstate(over="ignore"):  # squares of numbers near the end of the floats
+            self.inertia_ = float(np.float64(inertia) / space.unit / space.unit)
+            self.inertia_history_ = np.maximum(-found.history, 0.0) / space.unit / space.unit
+        self.n_iter_ = max(1, found.n_iter)
+        self._n_features_out = K
+        self._set_labels(labels, table)
+        value = max(found.rise, 0.0) / max(inertia, 1e-8 * space.scatter) if found.rise > 0 else 0.0
+        return Certificate("ascent", value=value, tolerance=self.tol, n_iter=self.n_iter_)
+
+    def _space(self, table: Table) -> Space:
+        """Return the rows in the coordinates in which the distance is Euclidean."""
+        if self.metric == "euclidean":
+            return space_of(table.X, table.blocks, table.weight, self.n_jobs)
+        owner = type(self).__name__
+        if table.X is None:
+            raise DataError(
+                f"{owner}: metric={self.metric!r} needs the rows in memory. Read the table, or use metric='euclidean'."
+            )
+        if self.metric == "mahalanobis":
+            self.whitening_ = whitening_of(owner, table.X, table.weight)
+        X = self._to_space(table.X)
+        return space_of(X, Blocks([Part(X, None, table.weight)]), table.weight, self.n_jobs)
+
+    def _to_space(self, X: Any) -> Any:
+        if self.metric == "mahalanobis":
+            return (X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)) @ self.whitening_
+        return directions_of_rows(type(self).__name__, X) if self.metric == "cosine" else X
+
+    def _from_space(self, centres: Array) -> Array:
+        if self.metric == "mahalanobis":
+            return np.ascontiguousarray(np.linalg.solve(self.whitening_.T, centres.T).T)
+        return np.ascontiguousarray(centres)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if self.metric == "mahalanobis":
+            whitening = getattr(self, "whitening_", None)
+            if not isinstance(whitening, np.ndarray) or whitening.shape != (self.n_features_in_,) * 2:
+                raise ModelFileError(f"{type(self).__name__}: whitening_ must be a square matrix.")
+
+
+def _climb(space: Space, starts: list[Array], model: KMeans, run: Any) -> tuple[EMResult[Array], Any, float]:
+    """Run Lloyd from every start; return the best result, with labels and inertia where rows are dense in memory."""
+
+    def settled(before: Array, after: Array, rise: float, objective: float) -> bool:
+        shift = float(((after - before) ** 2).sum())
+        return shift <= model.tol * space.variance and rise <= model.tol * max(-objective, 1e-8 * space.scatter)
+
+    options: dict[str, Any] = {
+        "max_iter": model.max_iter,
+        "settled": settled,
+        "rounding": 1e-11 * space.scatter,
+        "n_jobs": model.n_jobs,
+        "flag": run.flag,
+        "progress": run.progress,
+    }
+    spherical = model.metric == "cosine"
+    if space.X is None or sp.issparse(space.X):
+        return em(Lloyd(space.mean, spherical), space.blocks, starts, **options), None, 0.0
+    bounded = BoundedLloyd(space.X, space.weight, space.mean, len(starts[0]), model.n_jobs, spherical)
+    best: EMResult[Array] | None = None
+    for start in starts:
+        bounded.restart(start)
+        found = em(bounded, bounded.parts, [start], **options)
+        best = found if best is None or found.bound > best.bound else best
+        if run.should_stop():
+            break
+    if best is None:
+        raise ParameterError("KMeans: n_init must be >= 1.")
+    if len(starts) > 1:
+        bounded.restart(best.parameters)
+    labels, inertia = bounded.finish(best.parameters)
+    return best, labels.copy(), inertia

@@ -1,0 +1,334 @@
+r"""Lloyd's algorithm as the two steps of EM with hard assignments, exactly, without measuring every distance.
+
+    J(c) = Σᵢ wᵢ minₖ ‖xᵢ − cₖ‖²
+
+The E-step gives every row its nearest centre; what it leaves are the weights and the sums of the clusters, which add
+over blocks. The M-step puts every centre in the mean of its rows. −J is the objective that never falls.
+
+Rows in memory remember bounds on their distances (`_kernels.py`): a row whose upper bound on the distance to its own
+centre lies below its lower bound on all others keeps its centre, unmeasured. For the rest one matrix product in float32
+of the extended rows
+
+    (x, (½ + 2γ)‖x‖², 1)  and  (−c, 1, (½ + 2γ)‖c‖²),       γ = (d + 8)·2⁻²⁴,
+
+is at least ½‖x − c‖², and too large by 4γ(‖x‖² + ‖c‖²) at most (rounding: Higham, Accuracy and Stability of Numerical
+Algorithms, section 3.1). Only the centres that may be the nearest after that are measured, in float64 from the
+coordinates. So labels are those of plain Lloyd in float64, with ties decided by the number of the centre.
+
+References: S. Lloyd, Least squares quantization in PCM, IEEE Trans. Inf. Theory 28 (1982), 129–137; G. Hamerly, Making
+k-means even faster, SDM 2010.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from ..data.blocks import grid_rows, map_reduce
+from ._kernels import Motion, RowState, Tile, assign_rows, screen_rows, squares_to_own, sum_rows
+
+Array = NDArray[Any]
+
+_FLOAT32, _FLOAT64 = 2.0**-24, 2.0**-53
+_TILE = 2**16  # scores that are compared while they are in the cache
+_TILE_ROWS = 2**12
+_SAMPLED_ROWS = 2**12  # rows that decide which centres are measured apart
+_OVERHEAD = 40  # what a row costs besides its scores, in scores
+_FAR_ROWS = 32  # rows that a source beyond memory offers as new centres
+
+
+class Farthest(NamedTuple):
+    """The rows farthest from their centres; two of these add to the farthest of both."""
+
+    squares: Array  #: (m,) descending
+    rows: Array  #: (m, d)
+    labels: Array  #: (m,)
+    weights: Array  #: (m,)
+
+    def __add__(self, other: Any) -> Farthest:  # type: ignore[override]
+        squares = np.concatenate([self.squares, other.squares])
+        order = np.argsort(-squares, kind="stable")[:_FAR_ROWS]
+        return Farthest(*(np.concatenate(pair)[order] for pair in zip(self, other, strict=True)))
+
+
+class Lloyd:
+    """The two steps over any source of blocks, dense or sparse; remembers nothing between passes."""
+
+    def __init__(self, origin: Array, spherical: bool = False) -> None:
+        self.origin = origin
+        self.spherical = spherical  # centres have length one
+
+    def expectation(self, block: Any, centres: Array) -> tuple[tuple[Any, ...], float]:
+        """Return weights and sums of the clusters and the farthest rows; and −J."""
+        labels, squares = nearest_centres(block.X, centres)
+        weight = np.ones(len(labels)) if block.weight is None else block.weight
+        counts, sums = np.zeros(len(centres)), np.zeros(centres.shape)
+        if sp.issparse(block.X):
+            of_cluster = sp.csr_array((weight, (labels, np.arange(len(labels)))), shape=(len(centres), len(labels)))
+            counts[:] = np.bincount(labels, weight, len(centres))
+            sums[:] = (of_cluster @ block.X).toarray() - counts[:, None] * self.origin
+        else:
+            sum_rows(block.X, labels, weight, self.origin, counts, sums)
+        far = np.argsort(-squares, kind="stable")[:_FAR_ROWS]
+        rows = block.X[far].toarray() if sp.issparse(block.X) else block.X[far]
+        return (counts, sums, Farthest(squares[far], rows, labels[far], weight[far])), -float(weight @ squares)
+
+    def maximisation(self, statistics: tuple[Any, ...], centres: Array) -> Array:
+        """Return the means of the clusters; a cluster without rows gets the row farthest from its centre."""
+        counts, sums, far = statistics
+        means = means_of_clusters(counts, sums, far, self.origin, centres)
+        return directions_of(means, centres) if self.spherical else means
+
+    def log_prior(self, centres: Array) -> float:
+        """Return zero: there is no prior."""
+        return 0.0
+
+
+class BoundedLloyd(Lloyd):
+    """The same over dense rows in memory, with bounds that spare most distances.
+
+    Memory besides X: (d + 2) float32 and 20 bytes for a row, and a K × d array for a block.
+    """
+
+    def __init__(
+        self,
+        X: Array,
+        weight: Array | None,
+        origin: Array,
+        K: int,
+        n_jobs: int | None = None,
+        spherical: bool = False,
+    ) -> None:
+        super().__init__(origin, spherical)
+        self.X, self.n_jobs = np.ascontiguousarray(X), n_jobs
+        self.weight = np.empty(0) if weight is None else weight
+        n, d = X.shape
+        self.step = grid_rows(d)
+        self.parts = [slice(start, min(start + self.step, n)) for start in range(0, n, self.step)]
+        self.panel = np.empty((n, d + 2), np.float32)
+        self.squares, self.scatter = np.empty(n), np.zeros(len(self.parts))
+        self.labels = np.empty(n, np.int32)
+        self.bounds = np.empty((2, n))
+        self.counts, self.sums = np.zeros((len(self.parts), K)), np.zeros((len(self.parts), K, d))
+        self._build_panel()
+        self.passed: Array | None = None  # the centres of the last pass, which the bounds are about
+
+    def restart(self, centres: Array) -> None:
+        """Forget everything about labels and bounds, and begin at these centres."""
+        self.labels[:], self.counts[:], self.sums[:] = -1, 0.0, 0.0
+        self.passed = None
+        self._prepare(centres, np.zeros(len(centres)))
+
+    def move_to(self, centres: Array) -> None:
+        """Let the next pass be at these centres; bounds are kept."""
+        moved = np.zeros(centres.shape) if self.passed is None else centres - self.passed
+        self._prepare(centres, np.sqrt((moved * moved).sum(axis=1)))
+
+    def expectation(self, part: Any, centres: Array) -> tuple[tuple[Any, ...], float]:
+        """Return weights and sums of the clusters of some rows, and −J."""
+        number, X = part.start // self.step, self.X[part]
+        self.passed = centres
+        weight = self.weight[part] if self.weight.size else self.weight
+        state = RowState(
+            self.labels[part], self.bounds[0, part], self.bounds[1, part], self.counts[number], self.sums[number]
+        )
+        rows, count = np.empty((2, len(X)), np.int64), np.empty(2, np.int64)
+        screen_rows(X, centres, state, self.motion, rows, count)
+        panel, margin = self.panel[part], self.margin_of * (self.squares[part] + self.longest) + 2.0**-100
+        for which, names in enumerate((self.everyone, self.movers)):
+            doubtful = rows[which, : count[which]]
+            extended = self.extended if which == 0 else self.extended[names]
+            for some in _tiles(doubtful, len(names)):
+                scores = (panel[some] if len(doubtful) < len(X) else panel[some[0] : some[-1] + 1]) @ extended.T
+                tile = _tile(scores, names, margin[some], self.unit)
+                assign_rows(tile, some, which == 1, X, centres, weight, self.origin, state)
+        shifted = centres - self.origin
+        counts, sums = state.counts.copy(), state.sums.copy()
+        inertia = self.scatter[number] - 2 * np.vdot(shifted, sums) + counts @ (shifted * shifted).sum(axis=1)
+        return (counts, sums), -float(inertia)
+
+    def maximisation(self, statistics: tuple[Any, ...], centres: Array) -> Array:
+        """Return the means of the clusters, and prepare the next pass."""
+        counts, sums = statistics
+        far = self._farthest(centres, int((counts <= 0).sum())) if (counts <= 0).any() else None
+        stepped = super().maximisation((counts, sums, far), centres)
+        self.move_to(stepped)
+        return stepped
+
+    def finish(self, centres: Array) -> tuple[Array, float]:
+        """Return labels and inertia at these centres, measured."""
+        self.move_to(centres)
+        map_reduce(self.parts, lambda part: self.expectation(part, centres) and None, _nothing, n_jobs=self.n_jobs)
+        squares = self._squares(centres)
+        return self.labels, float(squares @ self.weight if self.weight.size else squares.sum())
+
+    def _squares(self, centres: Array) -> Array:
+        squares = np.empty(len(self.X))
+        for part in self.parts:
+            squares_to_own(self.X[part], centres, self.labels[part], squares[part])
+        return squares
+
+    def _farthest(self, centres: Array, n_empty: int) -> Farthest:
+        squares = self._squares(centres)
+        far = np.argsort(-squares, kind="stable")[:n_empty]
+        weight = self.weight[far] if self.weight.size else np.ones(len(far))
+        return Farthest(squares[far], self.X[far].astype(np.float64), self.labels[far], weight)
+
+    def _build_panel(self) -> None:
+        d = self.X.shape[1]
+
+        def longest_of(part: slice) -> float:
+            rows = self.X[part] - self.origin
+            np.einsum("ij,ij->i", rows, rows, out=self.squares[part])
+            weighted = self.squares[part] * self.weight[part] if self.weight.size else self.squares[part]
+            self.scatter[part.start // self.step] = weighted.sum()
+            return float(self.squares[part].max())
+
+        longest = map_reduce(self.parts, longest_of, max, n_jobs=self.n_jobs)
+        self.radius = float(np.sqrt(longest))
+        self.unit = unit_of(self.radius)
+        self.squares *= self.unit * self.unit
+
+        def fill(part: slice) -> None:
+            self.panel[part, :d] = (self.X[part] - self.origin) * self.unit
+            self.panel[part, d] = (0.5 + 2 * gamma_of(d)) * self.squares[part]
+            self.panel[part, d + 1] = 1.0
+
+        map_reduce(self.parts, fill, _nothing, n_jobs=self.n_jobs)
+
+    def _prepare(self, centres: Array, move: Array) -> None:
+        """Compute what a pass needs to know of the centres."""
+        K, d = centres.shape
+        self.extended, squares = extend_centres(centres, self.origin, self.unit)
+        self.longest, self.margin_of = float(squares.max()), 4 * gamma_of(d)
+        reach = self.radius + float(np.sqrt(squares.max())) / self.unit
+        slack = (1e-12 + 8 * (d + 8) * _FLOAT64) * reach
+        order = np.argsort(-move, kind="stable")
+        mover, second = int(order[0]), float(move[order[1]]) if K > 1 else 0.0
+        apart = self._count_movers(move[order])
+        self.everyone, self.movers = np.arange(K, dtype=np.int32), np.sort(order[:apart]).astype(np.int32)
+        shifted = (centres - self.origin) * self.unit
+        gaps = squares[:, None] + squares - 2 * (shifted @ shifted.T) - 64 * d * _FLOAT64 * self.longest
+        np.fill_diagonal(gaps, np.inf)
+        half_gap = 0.5 * np.sqrt(np.maximum(gaps.min(axis=1), 0.0)) / self.unit
+        self.motion = Motion(move, float(move[mover]), mover, second, float(move[order[apart]]), half_gap, slack)
+
+    def _count_movers(self, moves: Array) -> int:
+        """Return how many of the centres that moved most to measure apart, from what some rows know of the others.
+
+        A row whose bounds are further apart than the most of the moves is not measured. With the p longest moves taken
+        out, it is measured against p centres if its bounds are further apart than the rest, and against all if not.
+        """
+        K = len(moves)
+        if self.passed is None or K < 8:
+            return 0
+        rows = slice(None, None, max(1, len(self.X) // _SAMPLED_ROWS))
+        apart = np.sort(self.bounds[1, rows] - self.bounds[0, rows])
+        counts = np.array([0, *(2**p for p in range(20) if 2**p <= K // 2)])
+        doubtful, beaten = np.searchsorted(apart, [moves[0]])[0], np.searchsorted(apart, moves[counts])
+        costs = beaten * (K + _OVERHEAD) + (doubtful - beaten) * (counts + _OVERHEAD)
+        return int(counts[costs.argmin()])
+
+
+def means_of_clusters(counts: Array, sums: Array, far: Farthest | None, origin: Array, centres: Array) -> Array:
+    """Return the mean of each cluster; one without rows gets the row farthest from its centre, which leaves its own."""
+    counts, sums = counts.copy(), sums.copy()
+    moved: dict[int, Array] = {}
+    empty = np.flatnonzero(counts <= 0)
+    for number, k in enumerate(empty.tolist() if far is not None else []):
+        if far is None or number >= len(far.squares) or not far.squares[number] > 0:
+            break  # every row lies on a centre: there is nothing to gain
+        a, w = int(far.labels[number]), far.weights[number]
+        if counts[a] <= w * (1 + 1e-9):
+            continue
+        moved[int(k)] = far.rows[number]
+        counts[a] -= w
+        sums[a] -= w * (far.rows[number] - origin)
+    means = np.where((counts > 0)[:, None], origin + sums / np.where(counts > 0, counts, 1.0)[:, None], centres)
+    for at, row in moved.items():
+        means[at] = row
+    return np.ascontiguousarray(means)
+
+
+def directions_of(means: Array, centres: Array) -> Array:
+    """Return the means at length one: of all such points they have the least Σ‖x − c‖². One at zero stays put."""
+    lengths = np.linalg.norm(means, axis=1, keepdims=True)
+    return np.where(lengths > 1e-12, means / np.where(lengths > 1e-12, lengths, 1.0), centres)
+
+
+def nearest_centres(X: Any, centres: Array) -> tuple[Array, Array]:
+    """Return each row's nearest centre, the lowest number among equals, and the squared distance to it."""
+    n, (K, d) = X.shape[0], centres.shape
+    if sp.issparse(X):
+        squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+        gaps = (centres * centres).sum(axis=1) - 2 * (X @ centres.T)
+        labels = gaps.argmin(axis=1).astype(np.int32)
+        return labels, np.maximum(squares + gaps[np.arange(n), labels], 0.0)
+    X = np.ascontiguousarray(X)
+    labels, bounds = np.full(n, -1, np.int32), np.empty((2, n))
+    origin = centres.mean(axis=0)
+    state, none = RowState(labels, bounds[0], bounds[1], np.zeros(K), np.zeros((K, d))), np.empty(0)
+    height = max(32, _TILE // K)
+    rows, names = np.arange(n), np.arange(K, dtype=np.int32)
+    for part in (slice(start, min(start + height, n)) for start in range(0, n, height)):
+        shifted = X[part] - origin
+        squares = np.einsum("ij,ij->i", shifted, shifted)
+        unit = unit_of(float(np.sqrt(max(squares.max(), ((centres - origin) ** 2).sum(axis=1).max()))))
+        extended, c_squares = extend_centres(centres, origin, unit)
+        squares *= unit * unit
+        panel = np.empty((len(shifted), d + 2), np.float32)
+        panel[:, :d] = shifted * unit
+        panel[:, d] = (0.5 + 2 * gamma_of(d)) * squares
+        panel[:, d + 1] = 1.0
+        margin = 4 * gamma_of(d) * (squares + c_squares.max()) + 2.0**-100
+        tile = _tile(panel @ extended.T, names, margin, unit)
+        assign_rows(tile, rows[part], False, X, centres, none, origin, state)
+    return labels, bounds[0] ** 2
+
+
+def distances_to(X: Any, centres: Array) -> Array:
+    """Return all distances, measured from the coordinates."""
+    return np.asarray(cdist(X.toarray() if sp.issparse(X) else X, centres))
+
+
+def extend_centres(centres: Array, origin: Array, unit: float) -> tuple[Array, Array]:
+    """Return the extended centres in float32, and their squared lengths in units of 1/unit."""
+    K, d = centres.shape
+    shifted = (centres - origin) * unit
+    squares = np.einsum("ij,ij->i", shifted, shifted)
+    extended = np.empty((K, d + 2), np.float32)
+    extended[:, :d] = -shifted
+    extended[:, d] = 1.0
+    extended[:, d + 1] = (0.5 + 2 * gamma_of(d)) * squares
+    return extended, squares
+
+
+def gamma_of(d: int) -> float:
+    """Return the relative rounding error of a float32 product of d + 2 terms."""
+    return (d + 8) * _FLOAT32
+
+
+def unit_of(radius: float) -> float:
+    """Return the power of two that brings a length to about one."""
+    return float(2.0 ** -np.frexp(radius)[1]) if 0 < radius < np.inf else 1.0
+
+
+def _tile(scores: Array, names: Array, margin: Array, unit: float) -> Tile:
+    level = np.empty(1, np.float32)
+    return Tile(scores.view(np.int32), names, margin, unit, level, level.view(np.int32))
+
+
+def _tiles(rows: Array, width: int) -> Iterator[Array]:
+    """Yield some rows at a time, so many that their scores stay in the cache."""
+    height = min(_TILE_ROWS, max(32, _TILE // max(1, width)))
+    for start in range(0, len(rows), height):
+        yield rows[start : start + height]
+
+
+def _nothing(a: None, b: None) -> None:
+    return None

@@ -1,0 +1,383 @@
+r"""k-means from small random batches: centres follow the running means of the rows they win.
+
+    J(c) = Σᵢ wᵢ minₖ ‖xᵢ − cₖ‖²
+
+A step draws a batch, gives its rows their nearest centres, and moves every centre to the mean of all rows it has won so
+far, in this batch and before: cₖ ← cₖ + (sₖ − nₖcₖ)/(Nₖ + nₖ), with the weight nₖ and the sum sₖ of the rows won now
+and the weight Nₖ of those won before. Centres that win almost nothing are put on random rows of the batch. This is
+stochastic gradient descent on J with the step 1/Nₖ: a good solution after a few passes over the data, near a local
+minimum and not in one. The certificate says how near: by what share J falls when every centre moves to the mean of its
+rows, Σₖ Nₖ‖cₖ − x̄ₖ‖²/J over all rows.
+
+Reference: D. Sculley, Web-scale k-means clustering, WWW 2010, algorithm 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError, ModelFileError
+from ..core.parameters import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    Boolean,
+    Number,
+    Options,
+    Rule,
+    check_parameters,
+    optional,
+)
+from ..core.threads import one_thread_blas
+from ..data.blocks import map_reduce
+from ..data.door import Table, door
+from ..meta.splits import as_generator
+from .centres import INIT, CentreModel
+from .lloyd import nearest_centres
+from .spaces import Space, space_of
+from .starts import check_enough_rows, rows_of, sample_rows
+
+Array = NDArray[Any]
+
+#: What batches may leave to chance: the share by which one step of Lloyd's algorithm may still lower J.
+NOISE = 0.05
+
+
+class MiniBatchKMeans(CentreModel):
+    """K clusters around their means, from small random batches: quick, and near a minimum of Σᵢ wᵢ minₖ ‖xᵢ − cₖ‖².
+
+    `KMeans` is exact, and with its bounds often as quick. Memory besides X: O(batch_size·(d + K)). Of files and Dask
+    collections, batches are drawn from every 2ᵏ-th row, at most 2¹⁷ of them; labels and inertia are those of all rows.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        K.
+    init : {"k-means++", "random"}, array of shape (n_clusters, n_features) or callable, default="k-means++"
+        Where to start; a callable gets (X, n_clusters, random_state).
+    max_iter : int, default=100
+        Passes over the data, counted in rows drawn.
+    batch_size : int, default=1024
+        Rows of a batch, drawn with replacement.
+    verbose : int, default=0
+        Ignored; use callbacks.
+    compute_labels : bool, default=True
+        Whether all rows are labelled at the end, which is one more pass. Without it nothing is certified.
+    random_state : int, Generator, RandomState or None, default=None
+        Draws starts and batches.
+    tol : float, default=0.0
+        The fit ends when the smoothed movement of the centres, squared, is at most this share of the mean variance of
+        the columns; 0 never ends it.
+    max_no_improvement : int or None, default=10
+        The fit ends after so many batches without a lower smoothed inertia.
+    init_size : int or None, default=None
+        Rows that starts are drawn from and compared on; None is 3·batch_size, and at least 3K.
+    n_init : "auto" or int, default="auto"
+        Starts, of which the best is taken; "auto" is 3 with init="random" or a callable, and 1 otherwise.
+    reassignment_ratio : float, default=0.01
+        A centre that won less than this share of what the most successful one won is put elsewhere.
+    max_seconds : float or None, default=None
+        Time after which the best so far is returned.
+    n_jobs : int or None, default=None
+        Threads of the last pass; None uses all that BLAS may use. The result does not depend on it.
+
+    Attributes
+    ----------
+    cluster_centers_ : array of shape (n_clusters, n_features)
+        c.
+    labels_ : array of shape (n_samples,)
+        Nearest centre of each row; after `partial_fit`, of the last batch.
+    inertia_ : float
+        J; without labels an estimate from the batches.
+    n_iter_ : int
+        Passes over the data, counted in rows drawn.
+    n_steps_ : int
+        Batches.
+    counts_ : array of shape (n_clusters,)
+        Weight of the rows each centre has won.
+    certificate_ : Certificate
+        Σₖ Nₖ‖cₖ − x̄ₖ‖²/J: the relative fall of J when every centre moves to the mean of its rows.
+
+    Examples
+    --------
+    >>> from learnable import MiniBatchKMeans
+    >>> X = [[1.0, 2.0], [1.0, 4.0], [1.0, 0.0], [10.0, 2.0], [10.0, 4.0], [10.0, 0.0]]
+    >>> model = MiniBatchKMeans(n_clusters=2, random_state=0).fit(X)
+    >>> model.predict([[0.0, 0.0], [12.0, 3.0]]) == model.labels_[[0, 3]]
+    array([ True,  True])
+    >>> model.certificate_.kind
+    'stationarity'
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "n_clusters": Number(low=1, integer=True),
+        "init": INIT,
+        "max_iter": MAX_ITER,
+        "batch_size": Number(low=1, integer=True),
+        "compute_labels": Boolean(),
+        "random_state": RANDOM_STATE,
+        "tol": TOLERANCE,
+        "max_no_improvement": optional(Number(low=0, integer=True)),
+        "init_size": optional(Number(low=1, integer=True)),
+        "n_init": Options("auto") | Number(low=1, integer=True),
+        "reassignment_ratio": Number(low=0.0),
+        "max_seconds": MAX_SECONDS,
+        "n_jobs": N_JOBS,
+    }
+    _door = staticmethod(door(target="none"))
+    _remedy = "raise batch_size or max_no_improvement, or use KMeans"
+    _random_restarts = 3
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: Any = "k-means++",
+        max_iter: int = 100,
+        batch_size: int = 1024,
+        verbose: int = 0,
+        compute_labels: bool = True,
+        random_state: Any = None,
+        tol: float = 0.0,
+        max_no_improvement: int | None = 10,
+        init_size: int | None = None,
+        n_init: Any = "auto",
+        reassignment_ratio: float = 0.01,
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.verbose = verbose
+        self.compute_labels = compute_labels
+        self.random_state = random_state
+        self.tol = tol
+        self.max_no_improvement = max_no_improvement
+        self.init_size = init_size
+        self.n_init = n_init
+        self.reassignment_ratio = reassignment_ratio
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+
+    def _fit(self, table: Table, run: Any) -> Certificate:
+        owner, K = type(self).__name__, self.n_clusters
+        check_enough_rows(owner, table.n_rows, K)
+        space = space_of(table.X, table.blocks, table.weight, self.n_jobs)
+        X, weight = (space.X, space.weight) if space.X is not None else sample_rows(space.blocks, table.n_rows)
+        rng = as_generator(self.random_state)
+        with one_thread_blas():
+            walk = Walk(self._best_start(space, X, weight, rng), np.zeros(K))
+            self._walk(walk, X, weight, space.variance, rng, run)
+        self.n_steps_ = walk.n_steps
+        self.n_iter_ = max(1, -(-walk.n_steps * self._batch(table.n_rows) // table.n_rows))
+        self.counts_ = walk.counts
+        self.cluster_centers_ = np.ascontiguousarray(walk.centres / space.unit)
+        self._n_features_out = K
+        inertia = walk.inertia * float(table.weight_sum)
+        certificate = Certificate("none", np.nan, NOISE, n_iter=self.n_iter_)
+        if self.compute_labels:
+            census = map_reduce(space.blocks, _Count(walk.centres, space.mean), _merge, n_jobs=self.n_jobs)
+            self._set_labels(np.concatenate(census.labels), table)
+            inertia = census.inertia
+            value = _fall(census, walk.centres - space.mean) / max(inertia, 1e-8 * space.scatter, 1e-300)
+            certificate = Certificate("stationarity", value, NOISE, n_iter=self.n_iter_)
+        with np.errstate(over="ignore"):  # squares of numbers near the end of the floats
+            self.inertia_ = float(np.float64(inertia) / space.unit / space.unit)
+        return certificate
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Take one step with these rows as the batch; the first call draws the start from them.
+
+        Parameters
+        ----------
+        X : array, sparse array or dataframe of shape (n_samples, n_features)
+            Rows, in memory; in the first call at least n_clusters.
+        y : ignored
+            For compatibility.
+        sample_weight : array of shape (n_samples,) or str, optional
+            Non-negative weights; with a frame, the name of a column.
+
+        Returns
+        -------
+        self
+            If something is wrong with the rows, the estimator stays as it was. Nothing is certified.
+        """
+        owner = type(self).__name__
+        check_parameters(owner, self.get_params(deep=False), self._parameters)
+        first = not hasattr(self, "cluster_centers_")
+        draft = self._draft()
+        table = type(self)._door(draft, X, None, sample_weight)
+        if not first and table.n_columns != self.n_features_in_:
+            raise DataError(
+                f"{owner}: X has {table.n_columns} features, but {owner} is expecting {self.n_features_in_} features "
+                "as input. Pass the columns of the first call."
+            )
+        if table.X is None:
+            raise DataError(f"{owner}: partial_fit takes rows in memory. Pass them batch by batch, or use fit.")
+        values = table.X.data if sp.issparse(table.X) else table.X
+        if values.size and not float(max(values.max(), -values.min())) < 1e150:
+            raise DataError(f"{owner}: X has numbers whose squares overflow. Divide the columns by their spread.")
+        if not first:
+            draft.__dict__.update(vars(self))
+        rng = as_generator(self.random_state)
+        if not first:  # another source of chance for every step
+            rng = np.random.default_rng([int(rng.integers(2**31)), self.n_steps_])
+        with one_thread_blas():
+            if first:
+                check_enough_rows(owner, table.n_rows, self.n_clusters)
+                space = space_of(table.X, table.blocks, table.weight, self.n_jobs)
+                walk = Walk(self._best_start(space, table.X, table.weight, rng), np.zeros(self.n_clusters))
+            else:
+                walk = Walk(self.cluster_centers_, self.counts_, self.n_steps_)
+            labels = walk.step(table.X, table.weight, self.reassignment_ratio, rng)
+        draft.cluster_centers_, draft.counts_, draft.n_steps_ = walk.centres, walk.counts, walk.n_steps
+        draft.inertia_ = walk.inertia * float(table.weight_sum)
+        draft.labels_ = labels
+        if table.kept is not None:
+            draft.labels_ = np.full(len(table.kept), -1, np.int32)
+            draft.labels_[table.kept] = labels
+        draft.n_iter_ = getattr(self, "n_iter_", 0) + 1
+        draft._n_features_out = self.n_clusters
+        draft.certificate_ = Certificate("none", np.nan, NOISE, n_iter=draft.n_iter_)
+        self.__dict__.update(draft.__dict__)
+        return self
+
+    def _batch(self, n_rows: int) -> int:
+        return min(int(self.batch_size), n_rows)
+
+    def _best_start(self, space: Space, X: Any, weight: Array | None, rng: np.random.Generator) -> Array:
+        """Return the start with the least inertia on some rows drawn for that."""
+        n = X.shape[0]
+        size = self.init_size or 3 * self._batch(n)
+        size = min(n, size if size >= self.n_clusters else 3 * self.n_clusters)
+        trial = _take(X, weight, rng.choice(n, size, replace=False) if size < n else np.arange(n))
+        starts = [self._start(space, rng, (trial[0], _ones(trial))) for _ in range(self._restarts())]
+        if len(starts) == 1:
+            return starts[0]
+        return min(starts, key=lambda centres: float(_ones(trial) @ nearest_centres(trial[0], centres)[1]))
+
+    def _walk(self, walk: Walk, X: Any, weight: Array | None, variance: float, rng: Any, run: Any) -> None:
+        """Take steps until time, passes or patience are over."""
+        n = X.shape[0]
+        batch = self._batch(n)
+        patience, best, idle = self.max_no_improvement, np.inf, 0
+        smooth = min(1.0, 2.0 * batch / (n + 1))  # weight of the newest batch in averages over about one pass
+        movement, inertia = np.inf, np.inf
+        for step in range(1, max(1, self.max_iter * n // batch) + 1):
+            before = walk.centres
+            walk.step(*_take(X, weight, rng.integers(n, size=batch)), self.reassignment_ratio, rng)
+            moved = float(((walk.centres - before) ** 2).sum())
+            first = not np.isfinite(inertia)
+            inertia = walk.inertia if first else inertia + smooth * (walk.inertia - inertia)
+            movement = moved if first else movement + smooth * (moved - movement)
+            idle, best = (0, inertia) if inertia < best else (idle + 1, best)
+            stop = run.progress(step, inertia)
+            if stop or (self.tol > 0 and movement <= self.tol * variance):
+                break
+            if patience is not None and idle >= max(1, patience):
+                break
+        walk.inertia = inertia
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        counts = getattr(self, "counts_", None)
+        if not isinstance(counts, np.ndarray) or counts.shape != (self.n_clusters,) or not np.isfinite(counts).all():
+            raise ModelFileError(f"{type(self).__name__}: counts_ must be a finite number for each cluster.")
+
+
+@dataclass
+class Walk:
+    """Centres under way."""
+
+    centres: Array  #: (K, d)
+    counts: Array  #: (K,) weight of the rows each has won
+    n_steps: int = 0
+    inertia: float = np.inf  #: of the last batch, per unit of weight, before its step
+
+    def step(self, X: Any, weight: Array | None, ratio: float, rng: np.random.Generator) -> Array:
+        """Move the centres by one batch; return the labels of its rows."""
+        K, w = len(self.centres), _ones((X, weight))
+        labels, squares = nearest_centres(X, self.centres)
+        won, sums = _sums(X, labels, w, self.centres)  # sums less the own centre
+        counts = self.counts + won
+        rate = 1 / np.where(counts > 0, counts, 1.0)
+        self.centres = self.centres + rate[:, None] * sums
+        self.counts, self.n_steps = counts, self.n_steps + 1
+        self.inertia = float(w @ squares) / float(w.sum())
+        if ratio > 0 and ((counts == 0).any() or self.n_steps % -(-10 * K // X.shape[0]) == 0):
+            self._reassign(X, w, ratio, rng)
+        return labels
+
+    def _reassign(self, X: Any, w: Array, ratio: float, rng: np.random.Generator) -> None:
+        """Put centres that win almost nothing on random rows, and let them count as the least of the others."""
+        few = np.flatnonzero(self.counts < ratio * self.counts.max())
+        most = X.shape[0] // 2  # a batch cannot tell where more are missing
+        few = few[np.argsort(self.counts[few], kind="stable")][:most]
+        if not len(few):
+            return
+        rows = rng.choice(X.shape[0], len(few), replace=False, p=w / w.sum())
+        self.centres[few] = rows_of(X, rows)
+        others = np.delete(self.counts, few)
+        self.counts[few] = others.min() if len(others) else 0.0
+
+
+class _Census(NamedTuple):
+    labels: list[Array]
+    counts: Array  #: (K,)
+    sums: Array  #: (K, d) less the origin
+    inertia: float
+
+
+class _Count:
+    """Labels of a block's rows, and weights and sums of the clusters."""
+
+    def __init__(self, centres: Array, origin: Array) -> None:
+        self.centres, self.origin = centres, origin
+
+    def __call__(self, block: Any) -> _Census:
+        labels, squares = nearest_centres(block.X, self.centres)
+        w = _ones((block.X, block.weight))
+        counts, sums = _sums(block.X, labels, w, np.broadcast_to(self.origin, self.centres.shape))
+        return _Census([labels], counts, sums, float(w @ squares))
+
+
+def _merge(a: _Census, b: _Census) -> _Census:
+    a.labels.extend(b.labels)
+    return _Census(a.labels, a.counts + b.counts, a.sums + b.sums, a.inertia + b.inertia)
+
+
+def _sums(X: Any, labels: Array, w: Array, origins: Array) -> tuple[Array, Array]:
+    """Return weight and sum of each cluster's rows, less its origin."""
+    K, n = len(origins), len(labels)
+    of_cluster = sp.csr_array((w, (labels, np.arange(n))), shape=(K, n))
+    counts = np.bincount(labels, w, K)
+    if sp.issparse(X):
+        return counts, (of_cluster @ X).toarray() - counts[:, None] * origins
+    return counts, of_cluster @ (X - origins[labels])
+
+
+def _fall(census: _Census, shifted: Array) -> float:
+    """Return Σ Nₖ‖cₖ − x̄ₖ‖²; centres less the origin."""
+    counts = np.where(census.counts > 0, census.counts, 1.0)
+    gaps = np.where(census.counts[:, None] > 0, shifted - census.sums / counts[:, None], 0.0)
+    return float(census.counts @ (gaps * gaps).sum(axis=1))
+
+
+def _take(X: Any, weight: Array | None, rows: Array) -> tuple[Any, Array | None]:
+    some = X[rows] if sp.issparse(X) else np.asarray(X[rows], dtype=np.float64)
+    return some, None if weight is None else weight[rows]
+
+
+def _ones(rows: tuple[Any, Array | None]) -> Array:
+    X, weight = rows
+    return np.ones(X.shape[0]) if weight is None else weight

@@ -1,0 +1,343 @@
+r"""Mixtures of any exponential family.
+
+    p(x) = Σₖ πₖ pₖ(x),    pₖ a member of one family: normal, Poisson, Gamma, Bernoulli, multinomial, Dirichlet, …
+
+The fit climbs Σᵢ wᵢ log p(xᵢ) + log prior to a local maximum: by EM (`families.py` has the two steps, `solvers/em.py`
+the driver), or, for comparison, by gradient ascent on the same function (`ascent.py`).
+
+Reference: A. Dempster, N. Laird and D. Rubin, Maximum likelihood from incomplete data via the EM algorithm, JRSS B 39
+(1977), 1–38.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from .. import probability
+from ..core.certificate import Certificate
+from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.parameters import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    Boolean,
+    Matches,
+    Nothing,
+    Number,
+    Options,
+    Rule,
+)
+from ..data.blocks import Blocks, Part, map_reduce
+from ..data.door import Table, door, read_features
+from ..meta.splits import as_generator
+from ..solvers.em import em
+from .ascent import NegativeLikelihood, ascend
+from .base import InformationCriteria, MixtureBase
+from .families import FamilyMixture, Members, chunks, log_joint
+from .family_table import family_problem, is_family
+from .gaussian_starts import responsibilities
+from .starts import check_enough_rows, sample_rows
+
+Array = NDArray[Any]
+
+#: Parameters of one member, where they are fewer than the entries of t(x); d is the number of columns.
+_FREE = {
+    "Categorical": lambda d, S: S - 1,
+    "Multinomial": lambda d, S: S - 1,
+    "MultivariateNormal": lambda d, S: d + d * (d + 1) // 2,
+    "Wishart": lambda d, S: 1 + round(d**0.5) * (round(d**0.5) + 1) // 2,
+    "InverseWishart": lambda d, S: 1 + round(d**0.5) * (round(d**0.5) + 1) // 2,
+}
+
+
+class MixtureModel(InformationCriteria, MixtureBase):
+    """A mixture of members of an exponential family: max Σᵢ wᵢ log Σₖ πₖ pₖ(xᵢ) + log prior.
+
+    A family of numbers (`Normal`, `Poisson`, `Gamma`, `Bernoulli`, …) is taken for each column, independently given the
+    component; a family of vectors (`MultivariateNormal`, `Multinomial`, `Dirichlet`) for the row; one of matrices
+    (`Wishart`) for rows that hold a matrix row by row. Memory besides X: O(K) parameters and a few thousand rows.
+
+    Parameters
+    ----------
+    component : str or class, default="Normal"
+        An exponential family of `learnable.probability`. Models with a name can be saved.
+    n_components : int, default=1
+        K.
+    known : dict or None, default=None
+        Parameters that are known: `{"n": 10}` of a Binomial or Multinomial, `{"n_categories": 4}` of a Categorical. The
+        latter two are read off the rows if left out.
+    solver : {"em", "gd", "lbfgs"}, default="em"
+        EM, or steepest ascent or L-BFGS on the same likelihood, in natural parameters.
+    accelerate : bool, default=False
+        Whether EM steps are extrapolated (SQUAREM); the objective never falls either way.
+    prior : None, "default" or dict, default=None
+        A dict may have `rows` κ and `alpha` α: −κ Σₖ KL(q‖pₖ) + (α − 1) Σₖ log πₖ is added to the objective, where q is
+        the family's fit to all rows. It counts as κ more rows of each component, distributed like the table, and no
+        component can collapse. "default" is κ = 1, α = 1.
+    tol : float, default=1e-4
+        A climb ends when a step adds no more than this to the objective per unit of weight.
+    max_iter : int, default=500
+        Steps of one restart.
+    n_init : int, default=1
+        Restarts, of which the best is kept.
+    init_params : {"kmeans", "k-means++", "random", "random_from_data"}, default="kmeans"
+        How responsibilities start.
+    random_state : int, Generator, RandomState or None, default=None
+        Draws the starts.
+    warm_start : bool, default=False
+        Whether a fit starts where the last one ended.
+    max_seconds : float or None, default=None
+        Time after which the best so far is returned.
+    n_jobs : int or None, default=None
+        Threads; None uses all that BLAS may use. The result does not depend on it.
+
+    Attributes
+    ----------
+    weights_ : array of shape (K,)
+        π.
+    parameters_ : dict of arrays
+        The parameters of the components by name, as the family's constructor takes them; `densities()` returns the
+        components themselves.
+    means_ : array of shape (K, d)
+        The means of the components.
+    family_ : str
+        The family's name.
+    converged_ : bool
+        Whether the tolerance was reached.
+    n_iter_ : int
+        Steps of the best restart.
+    lower_bound_ : float
+        The objective per unit of weight.
+    bound_history_ : array
+        The objective per unit of weight at the start and after each step; never falls.
+    known_labels_ : array of shape (n_samples,)
+        The `labels` of the rows with weight, if any were given.
+    certificate_ : Certificate
+        What one more EM step would add to `lower_bound_`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable import MixtureModel
+    >>> counts = np.array([1, 0, 2, 1, 3, 11, 9, 12, 10, 8])[:, None]
+    >>> model = MixtureModel("Poisson", 2, random_state=0).fit(counts)
+    >>> np.sort(model.parameters_["rate"].ravel()).round(1)
+    array([1.4, 9.9])
+    >>> model.predict_proba([[5]]).max().round(2)
+    np.float64(0.79)
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "component": Matches(lambda v: _family(v) is not None, "an exponential family of learnable.probability"),
+        "n_components": Number(low=1, integer=True),
+        "known": Nothing() | Matches(lambda v: isinstance(v, dict), "a dict"),
+        "solver": Options("em", "gd", "lbfgs"),
+        "accelerate": Boolean(),
+        "prior": Nothing() | Options("default") | Matches(lambda v: isinstance(v, dict), "a dict"),
+        "tol": TOLERANCE,
+        "max_iter": MAX_ITER,
+        "n_init": Number(low=1, integer=True),
+        "init_params": Options("kmeans", "k-means++", "random", "random_from_data"),
+        "random_state": RANDOM_STATE,
+        "warm_start": Boolean(),
+        "max_seconds": MAX_SECONDS,
+        "n_jobs": N_JOBS,
+    }
+    _door = staticmethod(door(target="none", sparse=False))
+    _remedy = "raise max_iter or tol"
+
+    def __init__(
+        self,
+        component: Any = "Normal",
+        n_components: int = 1,
+        *,
+        known: dict[str, Any] | None = None,
+        solver: str = "em",
+        accelerate: bool = False,
+        prior: Any = None,
+        tol: float = 1e-4,
+        max_iter: int = 500,
+        n_init: int = 1,
+        init_params: str = "kmeans",
+        random_state: Any = None,
+        warm_start: bool = False,
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.component = component
+        self.n_components = n_components
+        self.known = known
+        self.solver = solver
+        self.accelerate = accelerate
+        self.prior = prior
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.init_params = init_params
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+
+    def _fit(self, table: Table, run: Any) -> Certificate:
+        owner, K, family = type(self).__name__, self.n_components, _family(self.component)
+        check_enough_rows(owner, table.n_rows, max(2, K), "n_components" if K > 1 else "2 rows; n_components")
+        blocks, known = self._blocks(table)
+        rows, alpha = prior_of(owner, self.prior)
+        weight = float(table.weight_sum)
+        with np.errstate(over="ignore", invalid="ignore"):
+            problem = family_problem(owner, family, K, blocks, self.known or {}, rows, alpha, self.n_jobs)
+        if self.warm_start and hasattr(run.previous, "parameters_") and run.previous.family_ == family.__name__:
+            starts = [run.previous._members()]
+        else:
+            starts = self._starts(problem, blocks, known)
+        try:
+            found = self._climb(problem, blocks, starts, weight, run)
+        except (DataError, ParameterError) as error:
+            raise DataError(
+                f"{owner}: a component has no {family.__name__} distribution of greatest likelihood, because too few "
+                "different rows belong to it. Ask for fewer components, or set prior='default'."
+            ) from error
+        self._set_members(found.parameters)
+        if known is not None:
+            self.known_labels_ = known
+        self.converged_, self.n_iter_ = bool(found.converged), max(1, found.n_iter)
+        self.lower_bound_ = found.bound / weight
+        self.bound_history_ = found.history / weight
+        rise = max(found.rise, 0.0) / weight
+        return Certificate("ascent", value=rise, tolerance=self.tol, n_iter=self.n_iter_)
+
+    def _climb(self, problem: FamilyMixture, blocks: Any, starts: list[Members], weight: float, run: Any) -> Any:
+        if self.solver != "em":
+            objective = NegativeLikelihood(problem, blocks, weight, self.n_jobs, run.flag)
+            return ascend(objective, starts, method=self.solver, tol=self.tol, max_iter=self.max_iter, run=run)
+        extrapolation = {"pack": problem.pack, "unpack": problem.unpack} if self.accelerate else {}
+        return em(
+            problem,
+            blocks,
+            starts,
+            tol=self.tol * weight,
+            max_iter=self.max_iter,
+            n_jobs=self.n_jobs,
+            flag=run.flag,
+            progress=run.progress,
+            rounding=1e-10 * weight,
+            **extrapolation,  # type: ignore[arg-type]
+        )
+
+    def _starts(self, problem: FamilyMixture, blocks: Any, known: Array | None) -> list[Members]:
+        rng, K = as_generator(self.random_state), self.n_components
+        X, weight = sample_rows(blocks, int(blocks.n_rows))
+        X = np.asarray(X, dtype=np.float64)
+        codes = problem.family.__name__ == "Categorical"  # distances of codes mean nothing, those of indicators do
+        features = problem.statistic(X).reshape(len(X), -1) if codes else X
+        starts = []
+        for _ in range(self.n_init):
+            r = responsibilities(self.init_params, features, weight, K, rng)
+            if known is not None and len(known) == len(X):
+                given = np.flatnonzero(known >= 0)
+                r[given] = np.eye(K)[known[given]]
+            starts.append(problem.start(X, r * weight[:, None]))
+        return starts
+
+    def densities(self) -> list[Any]:
+        """Return the components as distributions: of all columns, independent, or of the row."""
+        check_is_fitted(self)
+        members = self._members().densities
+        return [members[k] for k in range(self.n_components)]
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
+        """Draw rows, ordered by component, and the components they come from.
+
+        Parameters
+        ----------
+        n_samples : int
+            How many.
+        random_state : int, Generator or None
+            By default the model's own.
+        """
+        check_is_fitted(self)
+        if not Number(low=1, integer=True).allows(n_samples):
+            raise ParameterError(f"{type(self).__name__}: n_samples must be an integer >= 1; got {n_samples!r}.")
+        rng = as_generator(self.random_state if random_state is None else random_state)
+        counts = rng.multinomial(n_samples, self.weights_)
+        rows = [
+            np.asarray(density.sample(int(n), rng)).reshape(n, -1)
+            for density, n in zip(self.densities(), counts, strict=True)
+            if n > 0
+        ]
+        return np.concatenate(rows), np.repeat(np.arange(self.n_components), counts)
+
+    def _n_parameters(self) -> int:
+        members = self._members().densities
+        statistic = np.asarray(members.mean_statistic)
+        d, S = self.n_features_in_, statistic.shape[-1]
+        one = _FREE.get(self.family_, lambda d, S: S)(d, S)
+        copies = d if members._event_rank == 0 else 1
+        return self.n_components * (one * copies + 1) - 1
+
+    def _log_joint(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X = read_features(self, X, sparse=False)
+        mixture, out = self._members(), np.empty((self.n_components, X.shape[0]))
+
+        def work(block: Any) -> None:
+            done = block.start
+            for rows, _, _ in chunks(block):
+                out[:, done : done + len(rows)] = log_joint(mixture, rows)
+                done += len(rows)
+
+        map_reduce(Blocks([Part(X)]), work, lambda a, b: None, n_jobs=self.n_jobs)
+        return out
+
+    def _members(self) -> Members:
+        return Members(self.weights_, getattr(probability, self.family_)(**self.parameters_))
+
+    def _set_members(self, mixture: Members) -> None:
+        members = mixture.densities
+        self.family_ = type(members).__name__
+        self.weights_ = np.ascontiguousarray(mixture.weights)
+        self.parameters_ = {name: np.array(value) for name, value in members.parameters.items()}
+        self.means_ = np.array(members.mean).reshape(self.n_components, -1)
+
+    def _check_loaded(self) -> None:
+        if not hasattr(self, "weights_"):
+            return
+        owner, K = type(self).__name__, self.n_components
+        if not isinstance(self.weights_, np.ndarray) or self.weights_.shape != (K,) or _family(self.family_) is None:
+            raise ModelFileError(f"{owner}: weights_ must be an array of shape {(K,)}, family_ an exponential family.")
+        if not (self.weights_ >= 0).all() or not abs(self.weights_.sum() - 1) < 1e-6:
+            raise ModelFileError(f"{owner}: weights_ must be probabilities.")
+        try:
+            members = self._members().densities
+        except (ParameterError, TypeError, AttributeError, ValueError) as error:
+            raise ModelFileError(f"{owner}: parameters_ are no {self.family_}: {error}") from None
+        rank, d = members._event_rank, self.n_features_in_
+        size = round(float(np.sqrt(d)))
+        wanted = {0: ((K, d), ()), 1: ((K,), (d,)), 2: ((K,), (size, size))}[rank]
+        if (members.batch_shape, members.event_shape) != wanted:
+            raise ModelFileError(f"{owner}: parameters_ must be those of {K} components of {d} columns.")
+
+
+def prior_of(owner: str, prior: Any) -> tuple[float, float]:
+    """Return κ and α of a prior that is None, "default" or a dict."""
+    given = {} if prior is None else {"rows": 1.0} if isinstance(prior, str) else prior
+    unknown = set(given) - {"rows", "alpha"}
+    if unknown:
+        raise ParameterError(f"{owner}: prior must have keys among alpha, rows; got {sorted(unknown)[0]!r}.")
+    rows, alpha = float(given.get("rows", 0.0)), float(given.get("alpha", 1.0))
+    if not rows >= 0 or not alpha >= 1 or not np.isfinite(rows + alpha):
+        raise ParameterError(f"{owner}: prior must have rows >= 0 and alpha >= 1; got {rows} and {alpha}.")
+    return rows, alpha
+
+
+def _family(value: Any) -> Any:
+    """Return the family that a name or a class stands for, or None."""
+    found: Any = getattr(probability, value, None) if isinstance(value, str) and value in dir(probability) else value
+    return found if is_family(found) and getattr(probability, found.__name__, None) is found else None

@@ -1,0 +1,379 @@
+r"""Gaussian mixtures with distributions over their parameters, by variational EM.
+
+    π ~ Dirichlet or Dirichlet process,   (μₖ, Λₖ) ~ Normal–Wishart,   xᵢ | zᵢ = k ~ N(μₖ, Λₖ⁻¹)
+
+The fit maximises the evidence bound F(q) ≤ log p(x) over factorised posteriors (`variational_steps.py` has the model
+and the two steps, `solvers/em.py` the driver). No component can collapse, components that the rows do not need lose
+their weight, and bounds of different K can be compared.
+
+Reference: C. Bishop, Pattern Recognition and Machine Learning (2006), section 10.2.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.parameters import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    ArrayLike,
+    Boolean,
+    Number,
+    Options,
+    Rule,
+    optional,
+)
+from ..data.blocks import Blocks, Part, map_reduce
+from ..data.door import Table, door, read_features
+from ..data.sources import rowwise
+from ..meta.splits import as_generator
+from ..probability.multivariate_t import MultivariateStudentT
+from ..probability.student_t import StudentT
+from ..solvers.em import em
+from .base import MixtureBase, log_sums, precisions_of
+from .gaussian_starts import covariances_of, from_responsibilities, responsibilities, table_moments
+from .normals import Density
+from .starts import check_enough_rows, sample_rows
+from .variational_steps import Hyperparameters, Posterior, VariationalMixture
+
+Array = NDArray[Any]
+
+_POSITIVE = optional(Number(low=0.0, low_open=True))
+
+
+class VariationalGaussianMixture(MixtureBase):
+    """A Bayesian mixture of normal densities: max F(q) ≤ log p(x) over q(z) q(π) Πₖ q(μₖ, Λₖ).
+
+    scikit-learn's `BayesianGaussianMixture`, parameter for parameter. What differs: `lower_bound_` is the evidence
+    bound with all its constants, and never falls; `score_samples` is the log of the predictive density, a mixture of
+    Student t; for tied, diagonal and spherical covariances the posterior is exact for a stated model
+    (`variational_steps.py`), where scikit-learn takes the constants of the full one; `reg_covar` is added to the
+    prior's covariance, once. Memory besides X: O(Kd²) and a few thousand rows.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        K, the most components; those that are not needed get little weight.
+    covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
+        Λₖ free; one Λ for all; diagonal; a multiple of the identity.
+    tol : float, default=1e-3
+        A climb ends when a step adds no more than this to the bound per unit of weight.
+    reg_covar : float, default=1e-6
+        Added to the diagonal of `covariance_prior`.
+    max_iter : int, default=100
+        Steps of one restart.
+    n_init : int, default=1
+        Restarts, of which the one of greatest bound is kept.
+    init_params : {"kmeans", "k-means++", "random", "random_from_data"}, default="kmeans"
+        How responsibilities start.
+    weight_concentration_prior_type : {"dirichlet_process", "dirichlet_distribution"}, default="dirichlet_process"
+        The prior of the weights.
+    weight_concentration_prior : float or None, default=None
+        α₀; by default 1/K. Small values favour few components.
+    mean_precision_prior : float or None, default=None
+        β₀; by default 1.
+    mean_prior : array of shape (d,) or None, default=None
+        m₀; by default the mean of X.
+    degrees_of_freedom_prior : float or None, default=None
+        ν₀ > d − 1 (> 0 for diagonal types); by default d.
+    covariance_prior : float or array or None, default=None
+        Ψ₀: (d, d), (d,) if diagonal, a number if spherical; by default the covariance of X, its diagonal, or the mean
+        of the latter.
+    random_state : int, Generator, RandomState or None, default=None
+        Draws the starts.
+    warm_start : bool, default=False
+        Whether a fit starts where the last one ended.
+    verbose, verbose_interval : int
+        Ignored; use callbacks.
+    max_seconds : float or None, default=None
+        Time after which the best so far is returned.
+    n_jobs : int or None, default=None
+        Threads; None uses all that BLAS may use. The result does not depend on it.
+
+    Attributes
+    ----------
+    weights_, means_, covariances_ : arrays
+        E[π], scaled to the sum one, m, and Ψ/ν = E[Λ]⁻¹ in the shape of the covariance type.
+    precisions_, precisions_cholesky_ : arrays
+        The inverse of `covariances_`, and upper triangular U with UUᵀ equal to it.
+    counts_ : array of shape (K,)
+        The expected weight of each component's rows.
+    weight_concentration_ : array of shape (K,), or a pair of such
+        Of the Dirichlet distribution, or of the Beta distributions of the sticks.
+    mean_precision_, degrees_of_freedom_ : arrays of shape (K,)
+        β and ν (one number if tied).
+    weight_concentration_prior_, mean_precision_prior_, mean_prior_, degrees_of_freedom_prior_, covariance_prior_
+        The prior as it was used; `reg_covar` is in the last.
+    converged_, n_iter_ : bool and int
+        Whether the tolerance was reached, and steps of the best restart.
+    lower_bound_ : float
+        The evidence bound F.
+    bound_history_ : array of shape (n_iter_ + 1,)
+        The bound at the start and after each step; never falls.
+    certificate_ : Certificate
+        What one more step would add to the bound, per unit of weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable import VariationalGaussianMixture
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(size=(80, 2)), rng.normal(size=(40, 2)) + 6])
+    >>> model = VariationalGaussianMixture(3, weight_concentration_prior=1e-3, tol=1e-6, random_state=0).fit(X)
+    >>> np.sort(model.counts_).round()
+    array([ 0., 40., 80.])
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "n_components": Number(low=1, integer=True),
+        "covariance_type": Options("full", "tied", "diag", "spherical"),
+        "tol": TOLERANCE,
+        "reg_covar": Number(low=0.0),
+        "max_iter": MAX_ITER,
+        "n_init": Number(low=1, integer=True),
+        "init_params": Options("kmeans", "k-means++", "random", "random_from_data"),
+        "weight_concentration_prior_type": Options("dirichlet_process", "dirichlet_distribution"),
+        "weight_concentration_prior": _POSITIVE,
+        "mean_precision_prior": _POSITIVE,
+        "mean_prior": optional(ArrayLike()),
+        "degrees_of_freedom_prior": _POSITIVE,
+        "covariance_prior": optional(ArrayLike() | Number(low=0.0, low_open=True)),
+        "random_state": RANDOM_STATE,
+        "warm_start": Boolean(),
+        "max_seconds": MAX_SECONDS,
+        "n_jobs": N_JOBS,
+    }
+    _door = staticmethod(door(target="none", sparse=False))
+    _remedy = "raise max_iter or tol"
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        covariance_type: str = "full",
+        tol: float = 1e-3,
+        reg_covar: float = 1e-6,
+        max_iter: int = 100,
+        n_init: int = 1,
+        init_params: str = "kmeans",
+        weight_concentration_prior_type: str = "dirichlet_process",
+        weight_concentration_prior: float | None = None,
+        mean_precision_prior: float | None = None,
+        mean_prior: Any = None,
+        degrees_of_freedom_prior: float | None = None,
+        covariance_prior: Any = None,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        verbose_interval: int = 10,
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.tol = tol
+        self.reg_covar = reg_covar
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.init_params = init_params
+        self.weight_concentration_prior_type = weight_concentration_prior_type
+        self.weight_concentration_prior = weight_concentration_prior
+        self.mean_precision_prior = mean_precision_prior
+        self.mean_prior = mean_prior
+        self.degrees_of_freedom_prior = degrees_of_freedom_prior
+        self.covariance_prior = covariance_prior
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.verbose_interval = verbose_interval
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+
+    def _fit(self, table: Table, run: Any) -> Certificate:
+        owner, K = type(self).__name__, self.n_components
+        check_enough_rows(owner, table.n_rows, max(2, K), "n_components" if K > 1 else "2 rows; n_components")
+        if table.X is not None and not float(np.abs(table.X).max(initial=0.0)) < 1e150:
+            raise DataError(f"{owner}: X has numbers whose squares overflow. Divide the columns by their spread.")
+        blocks, known = self._blocks(table)
+        weight = float(table.weight_sum)
+        problem = VariationalMixture(
+            self.covariance_type, K, table.n_columns, self._hyperparameters(blocks, table.n_columns, weight)
+        )
+        if self.warm_start and hasattr(run.previous, "counts_"):
+            starts = [run.previous._posterior()]
+        else:
+            starts = self._starts(problem, blocks, known, weight)
+        found = em(
+            problem,
+            blocks,
+            starts,
+            tol=self.tol * weight,
+            max_iter=self.max_iter,
+            n_jobs=self.n_jobs,
+            flag=run.flag,
+            progress=run.progress,
+        )
+        self._set_posterior(problem, found.parameters)
+        if known is not None:
+            self.known_labels_ = known
+        self.converged_, self.n_iter_ = bool(found.converged), max(1, found.n_iter)
+        self.lower_bound_, self.bound_history_ = found.bound, found.history
+        rise = max(found.rise, 0.0) / weight
+        return Certificate("ascent", value=rise, tolerance=self.tol, n_iter=self.n_iter_)
+
+    @rowwise
+    def score_samples(self, X: Any) -> Array:
+        """Return the log of the predictive density: what the posterior expects of a new row."""
+        check_is_fitted(self)
+        X = read_features(self, X, sparse=False)
+        with np.errstate(divide="ignore"):
+            logs = np.repeat(np.log(self.weights_)[:, None], len(X), axis=1)
+        for k, density in enumerate(self.predictive()):
+            values = density.logpdf(X)
+            logs[k] += values if np.ndim(values) == 1 else values.sum(axis=1)
+        return log_sums(logs)
+
+    def predictive(self) -> list[Any]:
+        """Return the predictive density of each component: Student t, of the row or of each column if diagonal."""
+        check_is_fitted(self)
+        kind, d = self.covariance_type, self.n_features_in_
+        nu = np.broadcast_to(self.degrees_of_freedom_, self.n_components)
+        found: list[Any] = []
+        for k in range(self.n_components):
+            wider = 1 + 1 / self.mean_precision_[k]
+            cov = self.covariances_ if kind == "tied" else self.covariances_[k]
+            if kind == "diag":
+                found.append(StudentT(nu[k], self.means_[k], np.sqrt(wider * cov)))
+            elif kind == "spherical":
+                found.append(MultivariateStudentT(d * nu[k], self.means_[k], wider * cov * np.eye(d)))
+            else:
+                df = nu[k] + 1 - d
+                found.append(MultivariateStudentT(df, self.means_[k], wider * (nu[k] / df) * cov))
+        return found
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
+        """Draw rows from the predictive density, ordered by component, and the components they come from.
+
+        Parameters
+        ----------
+        n_samples : int
+            How many.
+        random_state : int, Generator or None
+            By default the model's own.
+        """
+        check_is_fitted(self)
+        if not Number(low=1, integer=True).allows(n_samples):
+            raise ParameterError(f"{type(self).__name__}: n_samples must be an integer >= 1; got {n_samples!r}.")
+        rng = as_generator(self.random_state if random_state is None else random_state)
+        counts = rng.multinomial(n_samples, self.weights_)
+        rows = [density.sample(int(n), rng) for density, n in zip(self.predictive(), counts, strict=True) if n > 0]
+        return np.concatenate(rows), np.repeat(np.arange(self.n_components), counts)
+
+    def _log_joint(self, X: Any) -> Array:
+        """Return E[log πₖ N(x; μₖ, Λₖ⁻¹)], (K, n): its softmax are the responsibilities."""
+        check_is_fitted(self)
+        X = read_features(self, X, sparse=False)
+        density = Density(self.covariance_type, self._problem().surrogate(self._posterior()), type(self).__name__)
+        out = np.empty((self.n_components, X.shape[0]))
+
+        def work(block: Any) -> None:
+            rows = np.ascontiguousarray(np.asarray(block.X, dtype=np.float64).T)
+            out[:, block.start : block.start + len(block.X)] = density.log_joint(rows)
+
+        map_reduce(Blocks([Part(X)]), work, lambda a, b: None, n_jobs=self.n_jobs)
+        return out
+
+    def _starts(self, problem: VariationalMixture, blocks: Any, known: Array | None, weight: float) -> list[Posterior]:
+        rng, K = as_generator(self.random_state), self.n_components
+        X, w = sample_rows(blocks, int(blocks.n_rows))
+        X = np.asarray(X, dtype=np.float64)
+        starts = []
+        for _ in range(self.n_init):
+            r = responsibilities(self.init_params, X, w, K, rng)
+            if known is not None and len(known) == len(X):
+                given = np.flatnonzero(known >= 0)
+                r[given] = np.eye(K)[known[given]]
+            starts.append(from_responsibilities(problem, X, r * w[:, None] * (weight / w.sum())))
+        return starts
+
+    def _hyperparameters(self, blocks: Any, d: int, weight: float) -> Hyperparameters:
+        """Return the prior, with defaults from the rows; and keep it in attributes."""
+        owner, kind, K = type(self).__name__, self.covariance_type, self.n_components
+        mean, cov = table_moments(blocks, self.n_jobs)
+        cov = cov * (weight / (weight - 1) if weight > 1 else 1.0)
+        shape = covariances_of(kind, 1, d)[int(kind != "tied") :]
+        default = {"full": cov, "tied": cov, "diag": np.diag(cov), "spherical": np.diag(cov).mean()}[kind]
+        scale = np.array(default if self.covariance_prior is None else self.covariance_prior, dtype=np.float64)
+        if scale.shape != shape:
+            raise ParameterError(f"{owner}: covariance_prior must have shape {shape}; got {scale.shape}.")
+        scale = scale + self.reg_covar * (np.eye(d) if scale.ndim == 2 else 1.0)
+        values = np.linalg.eigvalsh(scale) if scale.ndim == 2 else scale
+        if not (values > 0).all() or not np.allclose(scale, scale.T):
+            raise DataError(
+                f"{owner}: covariance_prior, by default the covariance of X, must be symmetric and positive definite. "
+                "Leave out columns that are constant or depend on others, or raise reg_covar."
+            )
+        center = mean if self.mean_prior is None else np.array(self.mean_prior, dtype=np.float64)
+        if center.shape != (d,):
+            raise ParameterError(f"{owner}: mean_prior must have shape {(d,)}; got {center.shape}.")
+        least = d - 1 if kind in ("full", "tied") else 0
+        dof = float(d if self.degrees_of_freedom_prior is None else self.degrees_of_freedom_prior)
+        if not dof > least:
+            raise ParameterError(f"{owner}: degrees_of_freedom_prior must be > {least}; got {dof:g}.")
+        alpha, beta = self.weight_concentration_prior, self.mean_precision_prior
+        self.weight_concentration_prior_ = 1.0 / K if alpha is None else float(alpha)
+        self.mean_precision_prior_ = 1.0 if beta is None else float(beta)
+        self.mean_prior_, self.degrees_of_freedom_prior_ = center, dof
+        self.covariance_prior_ = float(scale) if kind == "spherical" else scale
+        return self._prior()
+
+    def _prior(self) -> Hyperparameters:
+        return Hyperparameters(
+            self.weight_concentration_prior_type == "dirichlet_process",
+            self.weight_concentration_prior_,
+            self.mean_precision_prior_,
+            self.mean_prior_,
+            self.degrees_of_freedom_prior_,
+            np.asarray(self.covariance_prior_),
+        )
+
+    def _problem(self) -> VariationalMixture:
+        return VariationalMixture(self.covariance_type, self.n_components, self.n_features_in_, self._prior())
+
+    def _posterior(self) -> Posterior:
+        return Posterior(self.counts_, self.means_, self.covariances_)
+
+    def _set_posterior(self, problem: VariationalMixture, posterior: Posterior) -> None:
+        self.counts_, self.means_, self.covariances_ = (np.ascontiguousarray(each) for each in posterior)
+        nu = problem.dof(posterior)
+        self.degrees_of_freedom_ = float(nu[0]) if self.covariance_type == "tied" else np.array(nu)
+        self.mean_precision_ = self.mean_precision_prior_ + self.counts_
+        if problem.prior.process:
+            a, b = problem.sticks(posterior)
+            self.weight_concentration_: Any = (a, b)
+            weights = a / (a + b) * np.r_[1.0, np.cumprod(b / (a + b))[:-1]]
+        else:
+            self.weight_concentration_ = weights = self.weight_concentration_prior_ + self.counts_
+        self.weights_ = weights / weights.sum()
+        found = precisions_of(type(self).__name__, self.covariance_type, self.covariances_)
+        self.precisions_, self.precisions_cholesky_ = found
+
+    def _check_loaded(self) -> None:
+        K, d = self.n_components, self.n_features_in_
+        shapes = {"weights_": (K,), "counts_": (K,), "means_": (K, d), "mean_precision_": (K,), "mean_prior_": (d,)}
+        shapes["covariances_"] = covariances_of(self.covariance_type, K, d)
+        for name, shape in shapes.items():
+            array = getattr(self, name, None)
+            if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != np.float64:
+                raise ModelFileError(f"{type(self).__name__}: {name} must be a float64 array of shape {shape}.")
+            if not np.isfinite(array).all():
+                raise ModelFileError(f"{type(self).__name__}: {name} must be finite.")

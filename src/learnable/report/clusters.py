@@ -1,0 +1,99 @@
+"""From the record of a clustering to one HTML file: what was found, how many clusters, and what they look like.
+
+As everywhere in this package, text reaches the page escaped, and the page has no script and makes no request.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ..core.errors import DataError
+from ..plots.clusters import cluster_scatter
+from ..plots.lines import labelled_lines
+from ..plots.markup import Markup, clean, join, tag
+from .render import environment
+
+FORMAT: Final = "learnable-clusters"
+_MOST_COLUMNS: Final = 12
+
+
+def render_clusters(record: dict[str, Any]) -> str:
+    """Return the report of a clustering as one HTML page.
+
+    Parameters
+    ----------
+    record : dict
+        `format`, `source`, `model`, `rows`, `columns`, `notes`, `certificate`, `choice` (criterion and its value for
+        each K), `clusters` (size, share, mean and spread of the columns), `picture` (some rows in the plane of the two
+        leading principal components, their clusters, centres and covariances), `history` of the objective.
+
+    Returns
+    -------
+    str
+        The page: offline, without scripts.
+
+    Examples
+    --------
+    >>> from learnable.report import render_clusters
+    >>> record = {"format": "learnable-clusters", "model": "KMeans", "columns": ["x"], "clusters": []}
+    >>> "<h1>" in render_clusters(record)
+    True
+    """
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise DataError(f"render_clusters: the record must be of format {FORMAT!r}. Pass the record of a clustering.")
+    clusters, columns = record.get("clusters") or [], [clean(str(name), 60) for name in record.get("columns") or []]
+    return environment().get_template("clusters.html").render(
+        title=f"{len(clusters)} clusters",
+        source=clean(str(record.get("source", "")), 120),
+        model=str(record["model"]),
+        rows=f"{record.get('rows', 0):,}",
+        n_columns=len(columns),
+        created=str(record.get("created", "")),
+        notes=[clean(str(note), 400) for note in record.get("notes") or []],
+        certificate=clean(str(record.get("certificate", "")), 300),
+        figures=_figures(record),
+        table=_table(clusters, columns),
+        hidden=max(0, len(columns) - _MOST_COLUMNS),
+        command=clean(str(record.get("command") or ""), 400),
+    )  # fmt: skip
+
+
+def _figures(record: dict[str, Any]) -> list[tuple[str, Markup]]:
+    found = []
+    picture, choice, history = (record.get(key) or {} for key in ("picture", "choice", "history"))
+    if picture:
+        shown = cluster_scatter(
+            picture["x"],
+            picture["y"],
+            picture["labels"],
+            centres=picture.get("centres"),
+            covariances=picture.get("covariances"),
+            title="The rows by cluster",
+            x_label=str(picture["x_label"]),
+            y_label=str(picture["y_label"]),
+        )
+        found.append((str(picture.get("caption", "")), shown))
+    if choice:
+        lines = {str(choice["criterion"]): (choice["candidates"], choice["values"])}
+        shown = labelled_lines(lines, title="How many clusters", x_label="clusters", y_label=str(choice["criterion"]))
+        found.append((str(choice.get("caption", "")), shown))
+    if history:
+        values = np.asarray(history["values"], dtype=np.float64)
+        lines = {str(history["name"]): (np.arange(len(values)), values)}
+        shown = labelled_lines(lines, title="The search", x_label="iteration", y_label=str(history["name"]))
+        found.append((str(history.get("caption", "")), shown))
+    return found
+
+
+def _table(clusters: list[Any], columns: list[str]) -> Markup:
+    """Return sizes and means of the clusters."""
+    heads = ["cluster", "rows", "share", *columns[:_MOST_COLUMNS]]
+    lines = [tag("tr", *(tag("th", name, scope="col") for name in heads))]
+    for cluster in clusters:
+        cells = [str(cluster["name"]), f"{cluster['rows']:,}", f"{100 * cluster['share']:.1f} %"]
+        spread = zip(cluster["mean"], cluster["spread"], strict=True)
+        cells += [f"{mean:.4g} ± {sd:.2g}" for mean, sd in list(spread)[:_MOST_COLUMNS]]
+        lines.append(tag("tr", *(tag("td", cell) for cell in cells)))
+    return tag("table", tag("thead", lines[0]), tag("tbody", join(lines[1:])))

@@ -1,0 +1,291 @@
+r"""Hidden Markov models whose emissions are mixtures of Gaussians: p(x | z = k) = Σ_g w_kg N(x | μ_kg, Σ_kg).
+
+A component (k, g) is responsible for row t with γ_t(k) w_kg N(x_t | μ_kg, Σ_kg) / p(x_t | k), where γ_t(k) =
+P(z_t = k | x). The M-step sets w_kg ∝ Σ_t γ_t(k, g) + a − 1 and moves means and covariances as `gaussian.py` says, with
+(k, g) in the place of the state; with "tied" covariances, the components of a state share theirs.
+
+Reference: B.-H. Juang, Maximum-likelihood estimation for mixture multivariate stochastic observations of Markov chains,
+AT&T Technical Journal 64 (1985), 1235–1249.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import DataError, ParameterError
+from ..core.parameters import ArrayLike, Number, Options, Rule, optional
+from .covariances import Covariances, expand, gaussian_frames, gaussian_statistics
+from .hmm import COMMON_PARAMETERS, PRIOR, HiddenMarkovModel
+from .transitions import check_numbers, check_probabilities, estimate_rows, log_dirichlet
+
+Array = NDArray[Any]
+
+
+class GMMHMM(HiddenMarkovModel):
+    """A hidden Markov model whose emissions are mixtures of Gaussians.
+
+    Objective: Σ log p(x) plus log-priors, climbed by expectation–maximisation to a local maximum. Names and defaults
+    are hmmlearn's. It differs where priors are concerned: `covars_prior` and `covars_weight` mean what they do in
+    `GaussianHMM`, and None is a multiple `min_covar` of the identity, so that no component collapses onto a few equal
+    rows. Memory O(nK); the responsibilities of components are never held for all rows at once.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        Number of states, K.
+    n_mix : int, default=1
+        Number of Gaussians in each state, G.
+    min_covar : float, default=1e-3
+        Added to the diagonal of the first covariances; C₀ where `covars_prior` is None.
+    startprob_prior, transmat_prior, weights_prior : float or array, default=1.0
+        Dirichlet parameters of π, of the rows of A and of the weights of each state, ≥ 1.
+    means_prior, means_weight : float or array, default=0.0
+        μ₀, of a shape that fits (K, G, d), and m, that fits (K, G).
+    covars_prior : float, array or None, default=None
+        C₀, for every component: a multiple of the identity, or a matrix (a diagonal, for diagonals).
+    covars_weight : float or None, default=None
+        Degrees of freedom of the prior; None: no more than C₀ needs.
+    covariance_type : {"diag", "spherical", "full", "tied"}, default="diag"
+        Shape of the covariances; "tied": one matrix for each state.
+    structure, algorithm, random_state, n_iter, tol, n_init, verbose, implementation, max_seconds, n_jobs
+        As in `CategoricalHMM`.
+    params, init_params : str, default="stmcw"
+        Which parameters are estimated, and which start anew: s (π), t (A), m (μ), c (Σ), w (weights).
+
+    Attributes
+    ----------
+    startprob_, transmat_, bound_history_, n_iter_, converged_, certificate_
+        As in `CategoricalHMM`.
+    weights_ : array of shape (K, G)
+        w, rows sum to one.
+    means_ : array of shape (K, G, d)
+        μ.
+    covars_ : array of shape (K, G) "spherical", (K, G, d) "diag", (K, G, d, d) "full" or (K, d, d) "tied"
+        Σ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable import GMMHMM
+    >>> rng = np.random.default_rng(0)
+    >>> calm, wild = rng.normal(0, 1, 60), rng.choice([-9, 9], 60) + rng.normal(0, 1, 60)
+    >>> X = np.r_[calm, wild][:, None]
+    >>> model = GMMHMM(n_components=2, n_mix=2, n_iter=200, n_init=4, random_state=0).fit(X)
+    >>> np.flatnonzero(np.diff(model.predict(X)))
+    array([59])
+    """
+
+    _parameters: ClassVar[Mapping[str, Rule]] = COMMON_PARAMETERS | {
+        "n_mix": Number(low=1, integer=True),
+        "covariance_type": Options("diag", "spherical", "full", "tied"),
+        "min_covar": Number(low=0.0),
+        "weights_prior": PRIOR,
+        "means_prior": Number() | ArrayLike(),
+        "means_weight": Number(low=0.0) | ArrayLike(Number(low=0.0)),
+        "covars_prior": optional(Number(low=0.0) | ArrayLike()),
+        "covars_weight": optional(Number()),
+    }
+    _letters: ClassVar[dict[str, str]] = {"w": "weights_", "m": "means_", "c": "covars_"}
+
+    weights_: Array
+    means_: Array
+    covars_: Array
+
+    def __init__(
+        self,
+        n_components=1,
+        n_mix=1,
+        min_covar=1e-3,
+        startprob_prior=1.0,
+        transmat_prior=1.0,
+        weights_prior=1.0,
+        means_prior=0.0,
+        means_weight=0.0,
+        covars_prior=None,
+        covars_weight=None,
+        algorithm="viterbi",
+        covariance_type="diag",
+        random_state=None,
+        n_iter=10,
+        tol=1e-2,
+        verbose=False,
+        params="stmcw",
+        init_params="stmcw",
+        implementation="log",
+        *,
+        structure=None,
+        n_init=1,
+        max_seconds=None,
+        n_jobs=None,
+    ):
+        self.n_components = n_components
+        self.n_mix = n_mix
+        self.min_covar = min_covar
+        self.startprob_prior = startprob_prior
+        self.transmat_prior = transmat_prior
+        self.weights_prior = weights_prior
+        self.means_prior = means_prior
+        self.means_weight = means_weight
+        self.covars_prior = covars_prior
+        self.covars_weight = covars_weight
+        self.algorithm = algorithm
+        self.covariance_type = covariance_type
+        self.random_state = random_state
+        self.n_iter = n_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.params = params
+        self.init_params = init_params
+        self.implementation = implementation
+        self.structure = structure
+        self.n_init = n_init
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+
+    def _check_rows(self, X: Array) -> None:
+        size = np.nanmax(abs(X), initial=0.0)
+        if size > 1e150:
+            raise DataError(f"GMMHMM: squares of X overflow; got a number of size {size:.3g}; divide its column.")
+
+    def _log_components(self, lines: Array, emission: tuple[Array, ...]) -> Array:
+        """Return log w_kg + log N(x | μ_kg, Σ_kg), (m, K, G)."""
+        weights, means, covars = emission
+        K, G, d = means.shape
+        kind, each = _by_component(covars, self.covariance_type, G)
+        found = gaussian_frames(lines, means.reshape(-1, d), each, kind)
+        with np.errstate(divide="ignore"):
+            return np.ascontiguousarray(found).reshape(-1, K, G) + np.log(weights)
+
+    def _log_frames(self, lines: Array, emission: tuple[Array, ...]) -> Array:
+        return np.logaddexp.reduce(self._log_components(lines, emission), axis=2)
+
+    def _statistics(self, lines: Array, weight: Array, emission: tuple[Array, ...]) -> tuple[Array, ...]:
+        _, means, covars = emission
+        K, G, d = means.shape
+        log = self._log_components(lines, emission)
+        total = np.logaddexp.reduce(log, axis=2, keepdims=True)
+        share = np.exp(log - np.where(total > -np.inf, total, 0.0))
+        gamma = (share * weight[:, :K, None]).reshape(-1, K * G)
+        kind, each = _by_component(covars, self.covariance_type, G)
+        seen = ~np.isnan(lines).all(axis=1)  # a row without entries has no component
+        rest = gaussian_statistics(lines, gamma, means.reshape(-1, d), each, kind)
+        return ((seen @ gamma).reshape(K, G), *rest)
+
+    def _update(self, statistics: tuple[Array, ...], emission: tuple[Array, ...]) -> tuple[Array, ...]:
+        counts, *moments = statistics
+        weights, means, covars = emission
+        if "w" in self.params:
+            weights = estimate_rows(counts, self._weights_prior(), weights)
+        moved = []
+        for places, rule in self._rules(means.shape):
+            part = tuple(each[places] for each in moments)
+            moved.append(rule.update(part, *_take(means, covars, places, rule.kind), self.params))
+        new_means, new_covars = (np.concatenate([np.ravel(each) for each in both]) for both in zip(*moved, strict=True))
+        return weights, new_means.reshape(means.shape), new_covars.reshape(covars.shape)
+
+    def _log_prior(self, emission: tuple[Array, ...]) -> float:
+        weights, means, covars = emission
+        total = log_dirichlet(weights, self._weights_prior())
+        return total + sum(
+            rule.log_prior(*_take(means, covars, places, rule.kind)) for places, rule in self._rules(means.shape)
+        )
+
+    def _weights_prior(self) -> Array:
+        shape = (self.n_components, self.n_mix)
+        try:
+            return np.broadcast_to(np.asarray(self.weights_prior, dtype=float), shape)
+        except ValueError as error:
+            raise ParameterError(f"GMMHMM: weights_prior must fit the shape {shape}: {error}") from error
+
+    def _rules(self, shape: tuple[int, ...]) -> list[tuple[slice, Covariances]]:
+        """Return the M-step of components that share something: those of a state if tied, else all of them."""
+        K, G, d = shape
+        kind, owner = self.covariance_type, type(self).__name__
+        step = G if kind == "tied" else K * G
+        scale = np.asarray(self.min_covar if self.covars_prior is None else self.covars_prior, dtype=float)
+        excess = 0.0 if self.covars_weight is None else self.covars_weight
+        groups = [slice(lo, lo + step) for lo in range(0, K * G, step)]
+        try:
+            mean = np.broadcast_to(np.asarray(self.means_prior, dtype=float), shape).reshape(K * G, d)
+            weight = np.broadcast_to(np.asarray(self.means_weight, dtype=float), (K, G)).reshape(K * G)
+            if scale.ndim == 1:
+                scale = np.broadcast_to(scale, (step, d))
+            return [(g, Covariances.build(kind, step, d, mean[g], weight[g], scale, excess, owner)) for g in groups]
+        except ValueError as error:
+            raise ParameterError(
+                f"GMMHMM: the priors do not fit {K} states of {G} components in {d} columns: {error}"
+            ) from error
+
+    def _draw_start(self, X: Array, rng: Any) -> dict[str, Array]:
+        from .starts import cluster_rows, draw_means, first_covariance, whole_rows
+
+        K, G = self.n_components, self.n_mix
+        rows = whole_rows(X)
+        states = cluster_rows(rows, K, rng)
+        if states is None or rng.random_sample() < 0.5:  # a state's components need not lie close together
+            means = rng.permutation(draw_means(X, K * G, rng)).reshape(K, G, -1)
+        else:
+            means = np.array([draw_means(rows[states[1] == k], G, rng) for k in range(K)])
+        cov = first_covariance(X, self.min_covar)
+        compact = {"full": np.tile(cov, (K, G, 1, 1)), "tied": np.tile(cov, (K, 1, 1))}
+        compact |= {"diag": np.tile(np.diag(cov), (K, G, 1)), "spherical": np.full((K, G), np.diag(cov).mean())}
+        return {"weights_": np.full((K, G), 1.0 / G), "means_": means, "covars_": compact[self.covariance_type]}
+
+    def _emission_of(self, attributes: Mapping[str, Any]) -> tuple[Array, ...]:
+        K, G, owner = self.n_components, self.n_mix, "GMMHMM"
+        means = np.asarray(attributes["means_"], dtype=float)
+        d = getattr(self, "n_features_in_", means.shape[-1] if means.ndim else 1)
+        shapes = {"spherical": (K, G), "diag": (K, G, d), "full": (K, G, d, d), "tied": (K, d, d)}
+        means = check_numbers(owner, "means_", means, (K, G, d))
+        covars = check_numbers(owner, "covars_", attributes["covars_"], shapes[self.covariance_type])
+        weights = check_probabilities(owner, "weights_", attributes["weights_"], 2)
+        if weights.shape != (K, G):
+            raise ParameterError(f"{owner}: weights_ must have shape {(K, G)}; got {weights.shape}.")
+        full = self._full(covars, d)
+        if not np.allclose(full, full.transpose(0, 2, 1), rtol=1e-8, atol=0) or (np.linalg.eigvalsh(full) <= 0).any():
+            raise ParameterError(
+                f"{owner}: covars_ must be symmetric and positive; got one that is not. "
+                "Raise covars_prior, or leave constant columns out."
+            )
+        return weights, means, covars
+
+    def _full(self, covars: Array, d: int) -> Array:
+        kind, each = _by_component(covars, self.covariance_type, self.n_mix)
+        return expand(each, kind, self.n_components * self.n_mix, d)
+
+    def _n_emission_parameters(self) -> int:
+        K, G, d = self.means_.shape
+        triangle = d * (d + 1) // 2
+        sizes = {"spherical": K * G, "diag": K * G * d, "full": K * G * triangle, "tied": K * triangle}
+        return int(K * (G - 1) + K * G * d + sizes[self.covariance_type])
+
+    def _draw_observations(self, states: Array, rng: Any) -> Array:
+        K, G, d = self.means_.shape
+        bounds = np.cumsum(self.weights_, axis=1)
+        bounds[:, -1] = np.inf
+        component = (rng.random_sample(len(states))[:, None] >= bounds[states]).sum(axis=1)
+        factors = np.linalg.cholesky(self._full(self.covars_, d)).reshape(K, G, d, d)[states, component]
+        noise = rng.standard_normal((len(states), d))
+        return self.means_[states, component] + np.einsum("nij,nj->ni", factors, noise)
+
+    def _expected(self, proba: Array) -> Array:
+        return proba @ np.einsum("kg,kgd->kd", self.weights_, self.means_)
+
+
+def _by_component(covars: Array, kind: str, G: int) -> tuple[str, Array]:
+    """Return the covariances of all K · G components, and their shape as `covariances.py` names it."""
+    if kind == "tied":
+        return "full", np.repeat(covars, G, axis=0)
+    return kind, covars.reshape(-1, *covars.shape[2:])
+
+
+def _take(means: Array, covars: Array, places: slice, kind: str) -> tuple[Array, Array]:
+    """Return the means and covariances of some components, all of one state where they are tied."""
+    K, G, d = means.shape
+    if kind == "tied":
+        return means[places.start // G], covars[places.start // G]
+    return means.reshape(-1, d)[places], covars.reshape(K * G, *covars.shape[2:])[places]

@@ -1,0 +1,368 @@
+r"""What all hidden Markov models share: the fit by expectation–maximisation, and every question about hidden states.
+
+A model has a first law π, transitions A and emissions p(x | z = k). Baum–Welch maximises
+
+$$ \sum_s \log p(x^{(s)} \mid \pi, A, \theta) + \log p(\pi) + \log p(A) + \log p(\theta) $$
+
+over sequences s. The E-step is forward–backward (`inference.py`); the M-step divides expected counts:
+π_k ∝ γ_1(k) + a_k − 1, A_ij ∝ Σ_t P(z_t = i, z_{t+1} = j | x) + a_ij − 1, with Dirichlet parameters a ≥ 1; transitions
+that are zero stay zero.
+
+References: L. Baum, T. Petrie, G. Soules and N. Weiss, A maximization technique occurring in the statistical analysis
+of probabilistic functions of Markov chains, Annals of Mathematical Statistics 41 (1970), 164–171; L. Rabiner (1989).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.estimator import Estimator
+from ..core.parameters import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    ArrayLike,
+    Boolean,
+    Matches,
+    Number,
+    Options,
+    Rule,
+)
+from ..core.run import Run
+from ..core.threads import resolve_n_jobs
+from ..solvers.em import em
+from .baum_welch import BaumWelch, Parameters
+from .inference import Frames, LazyRows, best_path, draw_paths, filtered, pairwise, smooth
+from .markov import MarkovChain
+from .rows import SequenceTable, cut_sequences, read_sequences
+from .transitions import allowed_moves, check_probabilities
+
+Array = NDArray[Any]
+
+_AT_LEAST_ONE = Number(low=1.0)
+PRIOR = _AT_LEAST_ONE | ArrayLike(_AT_LEAST_ONE)
+COMMON_PARAMETERS: dict[str, Rule] = {
+    "n_components": Number(low=1, integer=True),
+    "startprob_prior": PRIOR,
+    "transmat_prior": PRIOR,
+    "structure": Options("left-right", "banded")
+    | Matches(lambda v: v is None or np.ndim(v) == 2, "a square table of what is allowed, or None"),
+    "algorithm": Options("viterbi", "map"),
+    "random_state": RANDOM_STATE,
+    "n_iter": MAX_ITER,
+    "tol": TOLERANCE,
+    "n_init": Number(low=1, integer=True),
+    "verbose": Boolean(),
+    "params": Matches(lambda v: isinstance(v, str), "a string of letters"),
+    "init_params": Matches(lambda v: isinstance(v, str), "a string of letters"),
+    "implementation": Options("log", "scaling"),
+    "max_seconds": MAX_SECONDS,
+    "n_jobs": N_JOBS,
+}
+
+
+class HiddenMarkovModel(Estimator):
+    """A hidden Markov model; its emissions are the subclass's."""
+
+    _parameters: ClassVar[Mapping[str, Rule]] = COMMON_PARAMETERS
+    _remedy = "raise n_iter, or tol"
+    #: Letter of each emission parameter in `params` and `init_params`, and its attribute.
+    _letters: ClassVar[dict[str, str]] = {}
+
+    startprob_: Array
+    transmat_: Array
+
+    # What a subclass states of its emissions; `lines` are observations (m, d), NaN where one is missing.
+
+    def _check_rows(self, X: Array) -> None:
+        """Raise DataError unless the numbers are ones that the emissions can have."""
+
+    def _encode(self, X: Array) -> tuple[Array, Array]:
+        """Return the distinct observations and the number of each row's; or the rows and nothing."""
+        return X, np.empty(0, dtype=np.int64)
+
+    def _log_frames(self, lines: Array, emission: tuple[Array, ...]) -> Array:
+        """Return log p(x | k), (m, K)."""
+        raise TypeError(f"{type(self).__name__} does not define _log_frames")
+
+    def _statistics(self, lines: Array, weight: Array, emission: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Return the expected statistics of observations with weights (m, M): K columns and zeros."""
+        raise TypeError(f"{type(self).__name__} does not define _statistics")
+
+    def _update(self, statistics: tuple[Array, ...], emission: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Return the emissions' parameters that maximise the expected log-likelihood plus their log-prior."""
+        raise TypeError(f"{type(self).__name__} does not define _update")
+
+    def _log_prior(self, emission: tuple[Array, ...]) -> float:
+        """Return the log-prior of the emissions, up to a constant."""
+        return 0.0
+
+    def _draw_start(self, X: Array, rng: Any) -> dict[str, Array]:
+        """Return first values of the emissions' attributes."""
+        raise TypeError(f"{type(self).__name__} does not define _draw_start")
+
+    def _emission_of(self, attributes: Mapping[str, Any]) -> tuple[Array, ...]:
+        """Return the emissions' parameters, checked, from attributes."""
+        raise TypeError(f"{type(self).__name__} does not define _emission_of")
+
+    def _set_emission(self, emission: tuple[Array, ...]) -> None:
+        for name, values in zip(self._letters.values(), emission, strict=True):
+            setattr(self, name, values)
+
+    def _n_emission_parameters(self) -> int:
+        raise TypeError(f"{type(self).__name__} does not define _n_emission_parameters")
+
+    def _draw_observations(self, states: Array, rng: Any) -> Array:
+        raise TypeError(f"{type(self).__name__} does not define _draw_observations")
+
+    def _expected(self, proba: Array) -> Array:
+        """Return the mean observation under probabilities of the states (…, K)."""
+        raise TypeError(f"{type(self).__name__} does not define _expected")
+
+    # Fitting
+
+    def fit(self, X: Any, lengths: Any = None) -> Self:  # type: ignore[override]
+        """Fit the model to one or several sequences.
+
+        Parameters
+        ----------
+        X : array or dataframe of shape (n_samples, n_features)
+            The observations, one sequence after the other. NaN marks a missing one.
+        lengths : array of int, optional
+            The lengths of the sequences, with the sum n_samples; by default there is one sequence.
+        """
+        return super().fit(X, lengths)
+
+    @staticmethod
+    def _door(model: Any, X: Any, lengths: Any, sample_weight: Any, run: Run) -> SequenceTable:
+        table = read_sequences(model, X, lengths, run.n_jobs)
+        model._check_rows(table.X)
+        return table
+
+    def _fit(self, table: SequenceTable, run: Run) -> Certificate:
+        owner = type(self).__name__
+        for letters in (self.params, self.init_params):
+            unknown = set(letters) - {"s", "t", *self._letters}
+            if unknown:
+                raise ParameterError(
+                    f"{owner}: params and init_params must be letters of 'st{''.join(self._letters)}'; got {letters!r}."
+                )
+        threads = resolve_n_jobs(run.n_jobs)
+        blocks = cut_sequences(*self._encode(table.X), table.offsets)
+        rng = check_random_state(self.random_state)
+        starts = [self._start(table.X, run.previous, rng) for _ in range(self.n_init)]
+        problem = BaumWelch(self, threads if len(blocks) < threads else 1)
+        result = em(
+            problem,
+            blocks,
+            starts,
+            tol=self.tol,
+            max_iter=self.n_iter,
+            n_jobs=run.n_jobs,
+            flag=run.flag,
+            progress=run.progress,
+            rounding=1e-14 * len(table.X),  # log p(x) may be zero: a sum of rounded zeros
+        )
+        self.startprob_, self.transmat_, emission = result.parameters
+        self._set_emission(emission)
+        self.n_iter_, self.converged_ = result.n_iter, bool(result.converged)
+        self.bound_history_ = result.history
+        size = max(abs(result.bound), 1.0)
+        return Certificate("ascent", max(result.rise, 0.0) / size, self.tol / size, n_iter=max(result.n_iter, 1))
+
+    def _start(self, X: Array, previous: Any, rng: Any) -> Parameters:
+        """Return where a climb begins: what `init_params` names is drawn, the rest is what the model has."""
+        K, owner = self.n_components, type(self).__name__
+        allowed = allowed_moves(owner, self.structure, K)
+        first = (
+            np.full(K, 1.0 / K) if not isinstance(self.structure, str) or self.structure == "banded" else np.eye(K)[0]
+        )
+        P = np.where(allowed, 0.5 / allowed.sum(axis=1, keepdims=True) + 0.5 * rng.dirichlet(np.ones(K), K), 0.0)
+        letters = {"s": "startprob_", "t": "transmat_", **self._letters}
+        attributes = {
+            name: getattr(previous, name)
+            for letter, name in letters.items()
+            if letter not in self.init_params and hasattr(previous, name)
+        }
+        drawn = {"startprob_": first, "transmat_": P / P.sum(axis=1, keepdims=True)}
+        if not attributes.keys() >= set(self._letters.values()):
+            drawn |= self._draw_start(X, rng)
+        attributes = {**drawn, **attributes}
+        start = _check_law(owner, "startprob_", attributes["startprob_"], (K,))
+        A = _check_law(owner, "transmat_", attributes["transmat_"], (K, K))
+        return Parameters(start, A, self._emission_of(attributes))
+
+    # Questions about hidden states
+
+    def score(self, X: Any, lengths: Any = None) -> float:
+        """Return the log-likelihood of the sequences, Σ log p(x)."""
+        frames, parameters = self._ask(X, lengths)
+        return float(filtered(frames, parameters.startprob, parameters.transmat, keep=False)[0].sum())
+
+    def score_samples(self, X: Any, lengths: Any = None) -> tuple[float, Array]:
+        """Return the log-likelihood and the smoothed probabilities P(z_t | x), of shape (n_samples, K)."""
+        frames, parameters = self._ask(X, lengths)
+        found = smooth(frames, parameters.startprob, parameters.transmat, self._threads())
+        if not np.isfinite(found.log_likelihoods).all():
+            raise DataError(f"{type(self).__name__}: the observations are impossible under the model.")
+        return float(found.log_likelihoods.sum()), np.ascontiguousarray(found.gamma)
+
+    def predict_proba(self, X: Any, lengths: Any = None) -> Array:
+        """Return the smoothed probabilities P(z_t = k | x_1…x_T), of shape (n_samples, K)."""
+        return self.score_samples(X, lengths)[1]
+
+    def filter_proba(self, X: Any, lengths: Any = None) -> Array:
+        """Return the filtered probabilities P(z_t = k | x_1…x_t), of shape (n_samples, K)."""
+        frames, parameters = self._ask(X, lengths)
+        totals, proba = filtered(frames, parameters.startprob, parameters.transmat)
+        if not np.isfinite(totals).all():
+            raise DataError(f"{type(self).__name__}: the observations are impossible under the model.")
+        return np.ascontiguousarray(proba)
+
+    def pairwise_proba(self, X: Any, lengths: Any = None) -> Array:
+        """Return P(z_t = i, z_{t+1} = j | x) for all t but each sequence's last, of shape (n_samples − S, K, K)."""
+        frames, parameters = self._ask(X, lengths)
+        return pairwise(frames, parameters.startprob, parameters.transmat)
+
+    def decode(self, X: Any, lengths: Any = None, algorithm: str | None = None) -> tuple[float, Array]:
+        """Return states and their log-probability.
+
+        Parameters
+        ----------
+        X, lengths
+            As in `fit`.
+        algorithm : {"viterbi", "map"}, optional
+            The most likely path, with log p(x, z); or the most likely state of each row by itself, with the sum of
+            their posterior probabilities, as hmmlearn has it. By default the model's `algorithm`.
+        """
+        algorithm = self.algorithm if algorithm is None else algorithm
+        if algorithm not in ("viterbi", "map"):
+            raise ParameterError(f"{type(self).__name__}: algorithm must be 'viterbi' or 'map'; got {algorithm!r}.")
+        if algorithm == "map":
+            gamma = self.predict_proba(X, lengths)
+            return float(gamma.max(axis=1).sum()), gamma.argmax(axis=1)
+        frames, parameters = self._ask(X, lengths)
+        logs, path = best_path(frames, parameters.startprob, parameters.transmat, self._threads())
+        return float(logs.sum()), path
+
+    def predict(self, X: Any, lengths: Any = None) -> Array:
+        """Return the states, of shape (n_samples,), by the model's `algorithm`."""
+        return self.decode(X, lengths)[1]
+
+    def sample_paths(self, X: Any, lengths: Any = None, n_paths: int = 1, random_state: Any = None) -> Array:
+        """Return state paths drawn from P(z | x), of shape (n_paths, n_samples)."""
+        frames, parameters = self._ask(X, lengths)
+        rng = check_random_state(self.random_state if random_state is None else random_state)
+        u = rng.random_sample((n_paths, frames.n_rows))
+        return draw_paths(frames, parameters.startprob, parameters.transmat, u)
+
+    def predict_ahead(self, X: Any, lengths: Any = None, steps: int = 1) -> Array:
+        """Return the probabilities of the states 1 … `steps` steps after each sequence's end: (S, steps, K)."""
+        if not Number(low=1, integer=True).allows(steps):
+            raise ParameterError(f"{type(self).__name__}: steps must be an integer >= 1; got {steps!r}.")
+        frames, parameters = self._ask(X, lengths)
+        law = filtered(frames, parameters.startprob, parameters.transmat)[1][frames.offsets[1:] - 1]
+        ahead = []
+        for _ in range(steps):
+            law = law @ parameters.transmat
+            ahead.append(law)
+        return np.stack(ahead, axis=1)
+
+    def forecast(self, X: Any, lengths: Any = None, steps: int = 1) -> Array:
+        """Return the expected observations (for symbols: their probabilities) after each sequence's end."""
+        return self._expected(self.predict_ahead(X, lengths, steps))
+
+    def sample(self, n_samples: int = 1, random_state: Any = None, currstate: int | None = None) -> tuple[Array, Array]:
+        """Return simulated observations and states; with `currstate`, the first state is it."""
+        rng = check_random_state(self.random_state if random_state is None else random_state)
+        states = np.array(self.markov_chain().sample(n_samples, start=currstate, random_state=rng), dtype=np.int64)
+        return self._draw_observations(states, rng), states
+
+    def markov_chain(self) -> MarkovChain:
+        """Return the hidden chain."""
+        check_is_fitted(self, "transmat_")
+        return MarkovChain(self.transmat_, startprob=self.startprob_)
+
+    def get_stationary_distribution(self) -> Array:
+        """Return the stationary law of the hidden chain."""
+        return self.markov_chain().stationary_distribution()
+
+    def n_parameters(self) -> int:
+        """Return how many free parameters the fitted model has; transitions that are zero by structure are none."""
+        K = self.n_components
+        allowed = allowed_moves(type(self).__name__, self.structure, K)
+        first = K - 1 if not isinstance(self.structure, str) or self.structure == "banded" else 0
+        return int(first + allowed.sum() - K + self._n_emission_parameters())
+
+    def aic(self, X: Any, lengths: Any = None) -> float:
+        """Return −2 log p(x) + 2 · number of parameters; the lower the better."""
+        return -2 * self.score(X, lengths) + 2 * self.n_parameters()
+
+    def bic(self, X: Any, lengths: Any = None) -> float:
+        """Return −2 log p(x) + log n · number of parameters; the lower the better. Missing rows are not counted."""
+        rows = read_sequences(self, X, lengths, None, reset=False).X
+        n = max(int((~np.isnan(rows).all(axis=1)).sum()), 1)
+        return float(-2 * self.score(X, lengths) + np.log(n) * self.n_parameters())
+
+    def online(self) -> Any:
+        """Return a filter that takes one observation at a time."""
+        from .online import OnlineFilter
+
+        return OnlineFilter(self)
+
+    # Helpers
+
+    def _ask(self, X: Any, lengths: Any) -> tuple[Frames, Parameters]:
+        check_is_fitted(self, "startprob_")
+        table = read_sequences(self, X, lengths, self.n_jobs, reset=False)
+        self._check_rows(table.X)
+        parameters = self._fitted()
+        lines, codes = self._encode(table.X)
+        return self._frames(lines, codes, table.offsets, parameters), parameters
+
+    def _frames(self, lines: Array, codes: Array, offsets: Array, parameters: Parameters) -> Frames:
+        def compute(some: Array) -> Array:
+            return self._log_frames(some, parameters.emission)
+
+        return Frames(LazyRows(compute, lines, self.n_components), codes, offsets)
+
+    def _fitted(self) -> Parameters:
+        K, owner = self.n_components, type(self).__name__
+        missing = [name for name in self._letters.values() if not hasattr(self, name)]
+        if missing:
+            raise ParameterError(f"{owner}: {missing[0]} is not set; call fit, or set it.")
+        attributes = {name: getattr(self, name) for name in self._letters.values()}
+        start = _check_law(owner, "startprob_", self.startprob_, (K,))
+        return Parameters(start, _check_law(owner, "transmat_", self.transmat_, (K, K)), self._emission_of(attributes))
+
+    def _threads(self) -> int:
+        return resolve_n_jobs(self.n_jobs)
+
+    def _check_loaded(self) -> None:
+        try:
+            self._fitted()
+        except (ParameterError, AttributeError, TypeError, ValueError) as error:
+            raise ModelFileError(f"load: {error}") from error
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = False
+        return tags
+
+
+def _check_law(owner: str, name: str, values: Any, shape: tuple[int, ...]) -> Array:
+    p = check_probabilities(owner, name, values, len(shape))
+    if p.shape != shape:
+        raise ParameterError(f"{owner}: {name} must have shape {shape}; got {p.shape}.")
+    return p

@@ -1,0 +1,56 @@
+import numpy as np
+import pyarrow.csv
+import pytest
+
+import learnable as ln
+
+
+@pytest.fixture
+def counts():
+    rng = np.random.default_rng(0)
+    values = np.r_[rng.poisson(2, 30), rng.poisson(12, 30), rng.poisson(2, 30)]
+    lines = [str(v) for v in values]
+    lines[5] = ""
+    with open("counts.csv", "w", encoding="utf-8") as file:
+        file.write("count,year\n" + "\n".join(f"{v},{1900 + t}" for t, v in enumerate(lines)) + "\n")
+
+
+def test_states_over_time(learnable, counts):
+    code, out, _ = learnable(
+        "hmm",
+        "counts.csv",
+        "-c",
+        "count",
+        "--emission",
+        "poisson",
+        "-k",
+        "2",
+        "-o",
+        "states.csv",
+        "--save",
+        "m.safetensors",
+    )
+    assert code == 0 and "PoissonHMM with 2 states" in out and "ascent" in out
+    found = pyarrow.csv.read_csv("states.csv")
+    assert found.column_names == ["state", "p(0)", "p(1)"]
+    np.testing.assert_array_equal(found["state"], np.repeat([0, 1, 0], 30))
+    np.testing.assert_allclose(np.add(found["p(0)"], found["p(1)"]), 1.0)
+    assert isinstance(ln.load("m.safetensors"), ln.PoissonHMM)
+
+
+def test_bic_chooses_the_states(learnable, counts):
+    code, out, _ = learnable("hmm", "counts.csv", "-c", "count", "--emission", "poisson")
+    assert code == 0 and "BIC: 1 states" in out and "PoissonHMM with 2 states" in out
+
+
+@pytest.mark.parametrize(
+    "arguments, code, words",
+    [
+        (["--emission", "cauchy"], 2, "gaussian, poisson or categorical"),
+        (["-k", "0"], 2, "at least 1"),
+        (["-c", "price"], 1, "there is no column 'price'"),
+    ],
+)
+def test_what_is_wrong_is_said(learnable, counts, arguments, code, words):
+    found, _, err = learnable("hmm", "counts.csv", *arguments)
+    assert found == code and words in err
