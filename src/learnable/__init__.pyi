@@ -81,9 +81,9 @@ from .mixtures import select_components as select_components
 from .neighbors import KNeighborsClassifier as KNeighborsClassifier
 from .neighbors import KNeighborsRegressor as KNeighborsRegressor
 from .neighbors import NearestNeighbors as NearestNeighbors
+from .sequences import GMMHMM as GMMHMM
 from .sequences import CategoricalHMM as CategoricalHMM
 from .sequences import GaussianHMM as GaussianHMM
-from .sequences import GMMHMM as GMMHMM
 from .sequences import MarkovChain as MarkovChain
 from .sequences import PoissonHMM as PoissonHMM
 from .trees import DecisionTreeClassifier as DecisionTreeClassifier
