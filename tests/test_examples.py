@@ -27,6 +27,11 @@ EXPECTED = {
     "plot_paths.py": ["LassoCV gap: ", "largest duality gap along the path", "ridge path: "],
     "plot_optimisers.py": ["the step is too long", "leaves the pass", "Closed form against gradient descent", "gap: "],
     "plot_losses.py": ["never below the 0/1 loss", "not convex", "p = 1 (lasso) is at (0.00, 1.00)"],
+    "plot_svm.py": [
+        "hard margin 0.22696653, half the distance of the hulls 0.22696653",
+        "path: ",
+        "14 on the wrong side",
+    ],
     "plot_stein.py": ["better than the mean at every θ"],
     "plot_em.py": [
         "log-likelihood of two components: -1130.26",
@@ -74,6 +79,8 @@ FIGURES = {
     "plot_boosting.py": {"boosting_stops", "boosting_errors", "boosting_quantiles"},
     "plot_forest_intervals.py": {"forest_intervals"},
     "plot_shap.py": {"shap_summary", "partial_dependence"},
+    "plot_svm.py": {"svm_margins", "svm_hard_margin", "svm_path"},
+    "plot_gaussian_process.py": {"gaussian_process"},
 }
 
 

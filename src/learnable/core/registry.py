@@ -8,65 +8,14 @@ tests read.
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, Final
 
+from .entries import Entry as Entry
+from .entries import Traits as Traits
+from .entries_kernel import KERNEL_MACHINES, KERNELS
 from .errors import ModelFileError, ParameterError
-
-
-@dataclass(frozen=True)
-class Entry:
-    """Where a class lives and who checks its certificate.
-
-    Attributes
-    ----------
-    path : str
-        `"module:Class"`.
-    checker : str or None
-        `"module:function"`; called as `function(model, X, y, sample_weight)`, returns a fresh certificate value.
-    estimator : bool
-        False for parts that are stored inside models, such as distributions.
-    traits : Traits or None
-        What kind of model it is; None for what is no model of data, such as an encoder.
-    variants : tuple of dict
-        The settings that a comparison tries; empty if it leaves the class out.
-    """
-
-    path: str
-    checker: str | None = None
-    estimator: bool = True
-    traits: Traits | None = None
-    variants: tuple[dict[str, Any], ...] = ()
-
-
-@dataclass(frozen=True)
-class Traits:
-    """What a textbook says of a model before it looks at any data.
-
-    Attributes
-    ----------
-    family : str
-        "linear", "trees", …
-    tasks : tuple of {"regression", "binary", "multiclass"}
-        What it predicts.
-    generative : bool
-        Whether it models how x arises (p(x, y)), rather than y given x.
-    parametric : bool
-        Whether the number of parameters is fixed before the data are seen.
-    certifies : str
-        What a fit proves, in words.
-    targets : {"any", "counts", "positive"}
-        Which numbers it is made for; a comparison leaves it out, unless it is named, where the targets are others.
-    """
-
-    family: str
-    tasks: tuple[str, ...]
-    generative: bool
-    parametric: bool
-    certifies: str
-    targets: str = "any"
-
 
 _REGRESSION, _CLASSES = ("regression",), ("binary", "multiclass")
 _RESIDUAL = "relative residual of the normal equations"
@@ -75,6 +24,9 @@ _ESTIMATES = "that the estimates follow from the sums over each class"
 _LINEAR_REGRESSION = Traits("linear", _REGRESSION, False, True, _RESIDUAL)
 _SPARSE_REGRESSION = Traits("linear", _REGRESSION, False, True, "relative duality gap to the optimum")
 _DEVIANCE = Traits("linear", _REGRESSION, False, True, "relative duality gap, or relative gradient, of the deviance")
+_KKT = "violation of the optimality conditions, with a relative duality gap"
+_SVM_CLASSES = Traits("kernel", _CLASSES, False, False, _KKT)
+_SVM_REGRESSION = Traits("kernel", _REGRESSION, False, False, _KKT)
 
 REGISTRY: Final[dict[str, Entry]] = {
     "LinearRegression": Entry(
@@ -134,6 +86,11 @@ REGISTRY: Final[dict[str, Entry]] = {
         traits=Traits("linear", _REGRESSION, False, True, "relative duality gap to the optimum"),
         variants=({"C": 1.0},),
     ),
+    "SVC": Entry("learnable.kernel.svc:SVC", "learnable.kernel.verify_svm:svc", traits=_SVM_CLASSES),
+    "NuSVC": Entry("learnable.kernel.nu_svc:NuSVC", "learnable.kernel.verify_svm:nu_svc", traits=_SVM_CLASSES),
+    "SVR": Entry("learnable.kernel.svr:SVR", "learnable.kernel.verify_svm:svr", traits=_SVM_REGRESSION),
+    "NuSVR": Entry("learnable.kernel.nu_svr:NuSVR", "learnable.kernel.verify_svm:nu_svr", traits=_SVM_REGRESSION),
+    "OneClassSVM": Entry("learnable.kernel.one_class:OneClassSVM", "learnable.kernel.verify_svm:one_class"),
     "Perceptron": Entry(
         "learnable.linear.perceptron:Perceptron",
         "learnable.linear.verify_svm:perceptron",
@@ -248,6 +205,7 @@ REGISTRY: Final[dict[str, Entry]] = {
     "GaussianHMM": Entry("learnable.sequences.gaussian:GaussianHMM", "learnable.sequences.verify:hmm"),
     "GMMHMM": Entry("learnable.sequences.gaussian_mixture:GMMHMM", "learnable.sequences.verify_mixture:mixture_hmm"),
     "PoissonHMM": Entry("learnable.sequences.poisson:PoissonHMM", "learnable.sequences.verify:hmm"),
+    **KERNEL_MACHINES,
     "TableEncoder": Entry("learnable.data.encoder:TableEncoder"),
     "TableModel": Entry("learnable.meta.table_model:TableModel", "learnable.meta.verify:table_model"),
     "OneVsRestClassifier": Entry(
@@ -362,6 +320,7 @@ REGISTRY: Final[dict[str, Entry]] = {
     "Sigmoid": Entry("learnable.evaluation.calibrators:Sigmoid", estimator=False),
     "Isotonic": Entry("learnable.evaluation.calibrators:Isotonic", estimator=False),
     "Temperature": Entry("learnable.evaluation.calibrators:Temperature", estimator=False),
+    **KERNELS,
     "Certificate": Entry("learnable.core.certificate:Certificate", estimator=False),
 }
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 from sklearn import linear_model as sk
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures
 from sklearn.utils import get_tags
@@ -117,7 +117,8 @@ def leave_one_out(owner: str, model: Any, table: RowTable, method: str = "auto")
     if method == "auto" and hasattr(model, "leave_one_out"):
         X, y, weight = table.X, table.y, table.weight
         found = np.asarray(model.leave_one_out(X, y) if weight is None else model.leave_one_out(X, y, weight))
-        return LeaveOneOut(found, {"predict": found}, None, "closed form")
+        classes = np.unique(np.asarray(y)) if is_classifier(model) else None
+        return LeaveOneOut(found, {"predict": found}, classes, "closed form")
     if method == "auto" and is_linear_smoother(model) and _fits_in_memory(table.X):
         predictions = _closed_form(owner, model, table)
         last = _last_step(model)

@@ -126,7 +126,7 @@ def fingerprint_of(rows: Rows, classes: Array | None = None) -> str:
     columns, others = _odd_numbers(range(d)), _odd_numbers([*range(2**33, 2**33 + k), 2**32])
     checksum = 0
     for Z, t, s in rows.chunks():
-        rest = np.concatenate([t.reshape(-1, k), s[:, None]], axis=1)
+        rest = np.concatenate([t.reshape(len(s), k), s[:, None]], axis=1)
         sums = (_folded(rest) * others).sum(axis=1, dtype=np.uint64)
         if sp.issparse(Z):
             products = np.r_[np.uint64(0), np.cumsum(_folded(Z.data) * columns[Z.indices], dtype=np.uint64)]

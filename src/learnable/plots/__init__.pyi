@@ -13,6 +13,7 @@ from .intervals import scale_axis as scale_axis
 from .intervals import whisker as whisker
 from .lines import labelled_lines as labelled_lines
 from .logo import sequence_logo as sequence_logo
+from .margins import margin_plot as margin_plot
 from .markup import Markup as Markup
 from .matrix import confusion_matrix as confusion_matrix
 from .optimization import convergence_plot as convergence_plot

@@ -1,3 +1,4 @@
+from .bounded import bounded_bfgs as bounded_bfgs
 from .clipping import Rescale as Rescale
 from .clipping import Truncate as Truncate
 from .conditioning import ConditioningReport as ConditioningReport
@@ -17,7 +18,11 @@ from .first_order import GradientDescent as GradientDescent
 from .first_order import Momentum as Momentum
 from .first_order import Nesterov as Nesterov
 from .first_order import RMSprop as RMSprop
+from .kkt import ConvexProgram as ConvexProgram
+from .kkt import KKTReport as KKTReport
+from .kkt import kkt_report as kkt_report
 from .least_squares import least_squares as least_squares
+from .linear_programs import linear_program as linear_program
 from .minimize import minimize as minimize
 from .moments import Moments as Moments
 from .moments import centred_moments as centred_moments
@@ -30,7 +35,13 @@ from .problem import Evaluation as Evaluation
 from .problem import Moment as Moment
 from .problem import Solution as Solution
 from .problem import Trace as Trace
+from .programs import InfeasibleError as InfeasibleError
+from .programs import Multipliers as Multipliers
+from .programs import ProgramSolution as ProgramSolution
+from .programs import QuadraticProgram as QuadraticProgram
+from .programs import UnboundedError as UnboundedError
 from .proximal import proximal_gradient as proximal_gradient
+from .quadratic import quadratic_program as quadratic_program
 from .quasi_newton import lbfgs as lbfgs
 from .steps import Backtracking as Backtracking
 from .steps import Constant as Constant

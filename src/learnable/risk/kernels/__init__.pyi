@@ -20,3 +20,6 @@ from .stationary import Gaussian as Gaussian
 from .stationary import Matern as Matern
 from .stationary import Periodic as Periodic
 from .stationary import RationalQuadratic as RationalQuadratic
+from .tape import Tape as Tape
+from .tape import record as record
+from .tape import record_diagonal as record_diagonal

@@ -13,7 +13,8 @@ from .dot import Constant, Linear, Polynomial, White
 from .stationary import Gaussian, Matern, Periodic, RationalQuadratic
 
 #: Names that scikit-learn's kernel machines know, and ours.
-NAMES = ("linear", "poly", "polynomial", "rbf", "gaussian", "sigmoid", "laplacian", "cosine", "precomputed")
+NAMES: tuple[str, ...] = ("linear", "poly", "polynomial", "rbf", "gaussian", "sigmoid", "laplacian", "cosine", "chi2")
+NAMES += ("additive_chi2", "precomputed")
 
 
 def as_kernel(kernel: Any, *, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0) -> Kernel:
@@ -36,7 +37,7 @@ def as_kernel(kernel: Any, *, gamma: float = 1.0, degree: int = 3, coef0: float 
         return kernel
     if isinstance(kernel, str):
         return _named(kernel, gamma, degree, coef0)
-    if _is_foreign(kernel):
+    if is_foreign(kernel):
         return _adopted(kernel)
     if callable(kernel):
         return FunctionKernel(kernel)
@@ -58,8 +59,10 @@ def _named(name: str, gamma: float, degree: int, coef0: float) -> Kernel:
         return FunctionKernel(_PairwiseMetric("sigmoid", {"gamma": gamma, "coef0": coef0}))
     if name == "laplacian":
         return FunctionKernel(_PairwiseMetric("laplacian", {"gamma": gamma}))
-    if name == "cosine":
-        return FunctionKernel(_PairwiseMetric("cosine", {}))
+    if name == "chi2":
+        return FunctionKernel(_PairwiseMetric("chi2", {"gamma": gamma}))
+    if name in ("cosine", "additive_chi2"):
+        return FunctionKernel(_PairwiseMetric(name, {}))
     raise ParameterError(f"kernel must be one of {', '.join(NAMES)}, or an object; got {name!r}.")
 
 
@@ -82,7 +85,8 @@ class _PairwiseMetric:
         return hash((self.metric, tuple(sorted(self.parameters.items()))))
 
 
-def _is_foreign(kernel: Any) -> bool:
+def is_foreign(kernel: Any) -> bool:
+    """Tell whether it is a kernel of scikit-learn's Gaussian processes."""
     return any(cls.__module__ == "sklearn.gaussian_process.kernels" for cls in type(kernel).__mro__)
 
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import DataError, ParameterError
 from ...data.blocks import map_reduce
+from .tiles import TILE, symmetric_matrix, symmetric_products
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -66,6 +67,8 @@ class Kernel(ABC):
         X = read_points(X)
         if Z is not None:
             return self._between(X, read_points(Z, X.shape[1]))
+        if X.shape[0] > TILE and self._is_pointwise():
+            return symmetric_matrix(self._between, X, self._diagonal(X))
         K = self._between(X, X)
         K.flat[:: len(K) + 1] = self._diagonal(X)
         return K
@@ -74,8 +77,8 @@ class Kernel(ABC):
         """Return k(xᵢ, xᵢ), of shape (n,)."""
         return self._diagonal(read_points(X))
 
-    def products(self, X: Any, V: Any, Z: Any = None, *, n_jobs: int | None = None) -> Array:
-        """Return K(X, Z) V without the matrix: block by block of its rows, on threads.
+    def products(self, X: Any, V: Any, Z: Any = None, *, single: bool = False, n_jobs: int | None = None) -> Array:
+        """Return K(X, Z) V without the matrix: block by block, on threads; without Z each pair of points is seen once.
 
         Parameters
         ----------
@@ -83,6 +86,9 @@ class Kernel(ABC):
             Without Z, X itself.
         V : (m,) or (m, t) array
             What the matrix is multiplied with.
+        single : bool
+            Whether six digits are enough: kernels of differences of points are then evaluated in float32, in half the
+            time. The points must not differ by more than 1e15 length scales.
         n_jobs : int or None
             Threads; the result is the same for any number.
         """
@@ -91,6 +97,12 @@ class Kernel(ABC):
         if V.ndim not in (1, 2) or len(V) != other.shape[0]:
             raise DataError(f"{type(self).__name__}: V must have {other.shape[0]} rows; got shape {V.shape}.")
         own = self._diagonal(X) if Z is None else None
+        if single and not sp.issparse(X) and not sp.issparse(other) and self._is_invariant():
+            centre = other.mean(axis=0)
+            X, V = (X - centre).astype(np.float32), V.astype(np.float32)
+            other = X if Z is None else (other - centre).astype(np.float32)
+        if own is not None and self._is_pointwise():
+            return symmetric_products(self._between, X, own, V, n_jobs=n_jobs)
         out = np.empty((X.shape[0], *V.shape[1:]))
         step = max(1, _BLOCK // max(1, other.shape[0]))
 
@@ -106,7 +118,15 @@ class Kernel(ABC):
 
     @abstractmethod
     def _between(self, X: Any, Z: Any) -> Array:
-        """Return a new array of k(xᵢ, zⱼ), where xᵢ and zⱼ are always different points."""
+        """Return a new array of k(xᵢ, zⱼ), xᵢ and zⱼ always different points; of float32 points it may be float32."""
+
+    def _is_pointwise(self) -> bool:
+        """Tell whether a value depends on two points alone, and is symmetric: tiles may then be computed apart."""
+        return True
+
+    def _is_invariant(self) -> bool:
+        """Tell whether moving all points by the same vector changes nothing."""
+        return False
 
     @abstractmethod
     def _diagonal(self, X: Any) -> Array:

@@ -24,6 +24,12 @@ class _Pair(Kernel):
             if not isinstance(part, Kernel):
                 raise ParameterError(f"{type(self).__name__}: kernels are combined with kernels; got {part!r}.")
 
+    def _is_pointwise(self) -> bool:
+        return self.left._is_pointwise() and self.right._is_pointwise()
+
+    def _is_invariant(self) -> bool:
+        return self.left._is_invariant() and self.right._is_invariant()
+
     @property
     def theta(self) -> Array:
         """The logarithms of the free hyperparameters of both."""
@@ -140,6 +146,12 @@ class Scaled(Kernel):
     def _diagonal(self, X: Any) -> Array:
         return self.scale * self.inner._diagonal(X)
 
+    def _is_pointwise(self) -> bool:
+        return self.inner._is_pointwise()
+
+    def _is_invariant(self) -> bool:
+        return self.inner._is_invariant()
+
     @property
     def theta(self) -> Array:
         """The logarithm of s, then those of the inner kernel."""
@@ -207,6 +219,12 @@ class Restricted(Kernel):
     def _diagonal(self, X: Any) -> Array:
         return self.inner._diagonal(self._some(X))
 
+    def _is_pointwise(self) -> bool:
+        return self.inner._is_pointwise()
+
+    def _is_invariant(self) -> bool:
+        return self.inner._is_invariant()
+
     @property
     def theta(self) -> Array:
         """Those of the inner kernel."""
@@ -273,6 +291,9 @@ class FunctionKernel(Kernel):
         one = [self._between(X[[i]], X[[i]])[0, 0] for i in range(X.shape[0])]
         return np.array(one, dtype=np.float64)
 
+    def _is_pointwise(self) -> bool:
+        return False
+
     @property
     def formula(self) -> str:
         """The function's name."""
@@ -299,6 +320,9 @@ class Precomputed(Kernel):
 
     def _diagonal(self, X: Any) -> Array:
         return np.array(dense(X).diagonal())
+
+    def _is_pointwise(self) -> bool:
+        return False
 
     @property
     def formula(self) -> str:

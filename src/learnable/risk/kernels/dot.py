@@ -15,7 +15,7 @@ from .base import Array, Kernel, shown
 def inner(X: Any, Z: Any) -> Array:
     """Return ⟨xᵢ, zⱼ⟩ as a dense matrix."""
     found = X @ Z.T
-    return np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
+    return np.asarray(found.toarray() if sp.issparse(found) else found)
 
 
 def squares(X: Any) -> Array:
@@ -117,6 +117,9 @@ class Constant(Kernel):
     def _between(self, X: Any, Z: Any) -> Array:
         return np.full((X.shape[0], Z.shape[0]), self.value)
 
+    def _is_invariant(self) -> bool:
+        return True
+
     def _diagonal(self, X: Any) -> Array:
         return np.full(X.shape[0], self.value)
 
@@ -146,6 +149,9 @@ class White(Kernel):
 
     def _between(self, X: Any, Z: Any) -> Array:
         return np.zeros((X.shape[0], Z.shape[0]))
+
+    def _is_invariant(self) -> bool:
+        return True
 
     def _diagonal(self, X: Any) -> Array:
         return np.full(X.shape[0], self.noise)

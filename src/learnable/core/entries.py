@@ -1,0 +1,59 @@
+"""What the registry says about one class: where it lives, who checks it, what kind of model it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a class lives and who checks its certificate.
+
+    Attributes
+    ----------
+    path : str
+        `"module:Class"`.
+    checker : str or None
+        `"module:function"`; called as `function(model, X, y, sample_weight)`, returns a fresh certificate value.
+    estimator : bool
+        False for parts that are stored inside models, such as distributions.
+    traits : Traits or None
+        What kind of model it is; None for what is no model of data, such as an encoder.
+    variants : tuple of dict
+        The settings that a comparison tries; empty if it leaves the class out.
+    """
+
+    path: str
+    checker: str | None = None
+    estimator: bool = True
+    traits: Traits | None = None
+    variants: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a textbook says of a model before it looks at any data.
+
+    Attributes
+    ----------
+    family : str
+        "linear", "trees", …
+    tasks : tuple of {"regression", "binary", "multiclass"}
+        What it predicts.
+    generative : bool
+        Whether it models how x arises (p(x, y)), rather than y given x.
+    parametric : bool
+        Whether the number of parameters is fixed before the data are seen.
+    certifies : str
+        What a fit proves, in words.
+    targets : {"any", "counts", "positive"}
+        Which numbers it is made for; a comparison leaves it out, unless it is named, where the targets are others.
+    """
+
+    family: str
+    tasks: tuple[str, ...]
+    generative: bool
+    parametric: bool
+    certifies: str
+    targets: str = "any"

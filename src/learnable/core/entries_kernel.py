@@ -1,0 +1,60 @@
+"""The registry's entries of kernel machines, and of the kernels that models may be saved with."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .entries import Entry, Traits
+
+_REGRESSION, _CLASSES = ("regression",), ("binary", "multiclass")
+_EQUATIONS = "relative residual of the equations of the coefficients"
+
+#: Their cost grows with the square or the cube of the rows: without variants a comparison races them only when named.
+KERNEL_MACHINES: Final[dict[str, Entry]] = {
+    "KernelRidge": Entry(
+        "learnable.kernel.ridge:KernelRidge",
+        "learnable.kernel.verify_ridge:kernel_ridge",
+        traits=Traits("kernel", _REGRESSION, False, False, _EQUATIONS),
+    ),
+    "KernelRidgeClassifier": Entry(
+        "learnable.kernel.ridge_classifier:KernelRidgeClassifier",
+        "learnable.kernel.verify_ridge:kernel_ridge_classifier",
+        traits=Traits("kernel", _CLASSES, False, False, _EQUATIONS),
+    ),
+    "KernelRidgeCV": Entry(
+        "learnable.kernel.ridge_cv:KernelRidgeCV",
+        "learnable.kernel.verify_ridge:kernel_ridge",
+        traits=Traits("kernel", _REGRESSION, False, False, _EQUATIONS),
+    ),
+    "KernelLogisticRegression": Entry(
+        "learnable.kernel.logistic:KernelLogisticRegression",
+        "learnable.kernel.verify_logistic:kernel_logistic",
+        traits=Traits("kernel", _CLASSES, False, False, "relative duality gap to the optimum"),
+    ),
+    "GaussianProcessRegressor": Entry(
+        "learnable.kernel.gp_regressor:GaussianProcessRegressor",
+        "learnable.kernel.verify_gp:gaussian_process_regressor",
+        traits=Traits("kernel", _REGRESSION, False, False, "relative gradient of the marginal likelihood"),
+    ),
+    "GaussianProcessClassifier": Entry(
+        "learnable.kernel.gp_classifier:GaussianProcessClassifier",
+        "learnable.kernel.verify_gp:gaussian_process_classifier",
+        traits=Traits("kernel", _CLASSES, False, False, "relative gradient of the approximate marginal likelihood"),
+    ),
+    "Trend": Entry("learnable.kernel.gp_means:Trend", estimator=False),
+    "KernelPCA": Entry("learnable.kernel.pca:KernelPCA", "learnable.kernel.verify_pca:kernel_pca"),
+    "Nystroem": Entry("learnable.kernel.features:Nystroem"),
+    "RBFSampler": Entry("learnable.kernel.features:RBFSampler"),
+}
+
+
+def _parts(module: str, *names: str) -> dict[str, Entry]:
+    return {name: Entry(f"learnable.risk.kernels.{module}:{name}", estimator=False) for name in names}
+
+
+#: Kernels that can be a parameter of a saved model; functions cannot.
+KERNELS: Final[dict[str, Entry]] = {
+    **_parts("dot", "Linear", "Polynomial", "Constant", "White"),
+    **_parts("stationary", "Gaussian", "DoubleExponential", "Matern", "RationalQuadratic", "Periodic"),
+    **_parts("composed", "Sum", "Product", "Scaled", "Restricted", "Precomputed"),
+}

@@ -1,0 +1,333 @@
+r"""Features whose inner products are, nearly, a kernel: linear models of them are kernel machines for large n.
+
+    Nyström      φ(x) = N k(m, x), N = K(m, m)^−½ for m of the rows: exact wherever one of the points is a landmark
+    Fourier      φ(x) = √(2/D) cos(Wx + b), W ~ N(0, 2γI), b uniform: E φ(x)ᵀφ(z) = exp(−γ‖x − z‖²)
+
+References: C. Williams and M. Seeger, Using the Nyström method to speed up kernel machines, 2001;
+A. Rahimi and B. Recht, Random features for large-scale kernel machines, 2007.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.errors import DataError, ModelFileError
+from ..core.parameters import N_JOBS, RANDOM_STATE, Number, Options, Rule, check_parameters, optional
+from ..core.threads import interruptible, one_thread_blas
+from ..data.door import read_features
+from ..linear._base import refuse_extreme_sizes
+from .representer import KERNEL_PARAMETERS, finite_diagonal, is_given, kernel_of
+
+Array = NDArray[np.float64]
+
+_SMALLEST = 1e-12  # share of the largest eigenvalue below which one is rounding
+
+
+class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A transformer that draws at random: what both share."""
+
+    random_state: Any
+    n_features_in_: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _generator(self) -> Any:
+        """Return what draws: a Generator as it is, else scikit-learn's RandomState of this seed."""
+        seed = self.random_state
+        return seed if isinstance(seed, np.random.Generator) else check_random_state(seed)
+
+
+class Nystroem(_Features):
+    r"""Features of the Nyström method: φ(x) = K(m, m)^−½ k(m, x) for some rows m as landmarks.
+
+    φ(x)ᵀφ(z) = k(x, m) K(m, m)⁺ k(m, z): the kernel of the projections onto the span of the landmarks' features, so
+    that it never exceeds the kernel on the diagonal, and equals it where x or z is a landmark. The same landmarks as
+    scikit-learn's for the same `random_state`. Time O(m³) for the fit, O(nmd + nm²) to transform.
+
+    Parameters
+    ----------
+    kernel : str, Kernel, scikit-learn kernel or function of two rows, default="rbf"
+        k.
+    gamma, coef0, degree, kernel_params
+        As in `KernelRidge`; None is its default.
+    n_components : int, default=100
+        m; at most the number of rows.
+    random_state : int, generator or None, default=None
+        Draws the landmarks.
+    n_jobs : int or None, default=None
+        Kept for compatibility.
+
+    Attributes
+    ----------
+    components_ : array or CSR array of shape (n_components, n_features)
+        The landmarks.
+    component_indices_ : array of shape (n_components,)
+        Their rows in the table.
+    normalization_ : array of shape (n_components, n_components)
+        K(m, m)^−½; eigenvalues that are zero up to rounding are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable import Nystroem
+    >>> X = np.arange(12.0).reshape(6, 2)
+    >>> features = Nystroem(gamma=0.1, n_components=6, random_state=0).fit_transform(X)
+    >>> bool(np.allclose(features @ features.T, np.exp(-0.1 * ((X[:, None] - X) ** 2).sum(axis=2))))
+    True
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        **KERNEL_PARAMETERS,
+        "degree": optional(KERNEL_PARAMETERS["degree"]),
+        "coef0": optional(KERNEL_PARAMETERS["coef0"]),
+        "n_components": Number(low=1, integer=True),
+        "random_state": RANDOM_STATE,
+        "n_jobs": N_JOBS,
+    }
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        gamma: float | None = None,
+        coef0: float | None = None,
+        degree: float | None = None,
+        kernel_params: dict[str, Any] | None = None,
+        n_components: int = 100,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.degree = degree
+        self.kernel_params = kernel_params
+        self.n_components = n_components
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Draw the landmarks and take the root of their kernel matrix.
+
+        Parameters
+        ----------
+        X : array, sparse array or dataframe of shape (n_samples, n_features)
+            Rows; with kernel="precomputed" the kernel matrix.
+        y : ignored
+            There for pipelines.
+
+        Returns
+        -------
+        self
+            The fitted transformer.
+        """
+        check_parameters("Nystroem", self.get_params(deep=False), self._parameters)
+        table = read_features(self, X, reset=True)
+        n, m = table.shape[0], min(table.shape[0], self.n_components)
+        if self.n_components > n:
+            warnings.warn(
+                f"Nystroem: n_components={self.n_components} > n_samples={n}; all {n} rows are landmarks.",
+                UserWarning,
+                stacklevel=2,
+            )
+        picks = np.asarray(self._generator().permutation(n)[:m], dtype=np.int64)
+        if is_given(self):
+            if table.shape[1] != n:
+                raise DataError(
+                    f"Nystroem: Precomputed matrix must be a square matrix; got shape {table.shape}. Pass K(X, X)."
+                )
+            self.components_: Any = table[picks]
+            K = self.components_[:, picks]
+            K = np.asarray(K.toarray() if sp.issparse(K) else K, dtype=np.float64)
+        else:
+            self.components_ = table[picks]
+            refuse_extreme_sizes(self.components_, None, "Nystroem")
+            kernel = kernel_of(self, table.shape[1])
+            finite_diagonal("Nystroem", kernel, self.components_)
+            K = kernel._between(self.components_.astype(np.float64), self.components_.astype(np.float64))
+        values, vectors = interruptible(eigh, (K + K.T) / 2.0, driver="evd", check_finite=False)
+        kept = values > _SMALLEST * max(float(values[-1]), 0.0)
+        roots = np.where(kept, 1.0 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
+        with one_thread_blas():
+            self.normalization_ = ((vectors * roots) @ vectors.T).astype(table.dtype)
+        self.component_indices_ = picks
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Return φ(x) of each row.
+
+        Parameters
+        ----------
+        X : array, sparse array or dataframe of shape (n_samples, n_features)
+            Rows; with kernel="precomputed" the matrix K(X, rows of the fit).
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+            The features; float32 for float32.
+        """
+        check_is_fitted(self)
+        table = read_features(self, X)
+        if is_given(self):
+            K = table[:, self.component_indices_]
+            K = np.asarray(K.toarray() if sp.issparse(K) else K, dtype=np.float64)
+            return np.asarray(K @ self.normalization_, dtype=table.dtype)
+        refuse_extreme_sizes(table, None, "Nystroem")
+        kernel = kernel_of(self, self.n_features_in_)
+        found = kernel.products(table, self.normalization_, self.components_, n_jobs=self.n_jobs)
+        return found.astype(table.dtype, copy=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = is_given(self)
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.component_indices_)
+
+    def _check_loaded(self) -> None:
+        points: Any = getattr(self, "components_", None)
+        picks: Any = getattr(self, "component_indices_", None)
+        root = getattr(self, "normalization_", None)
+        if not isinstance(picks, np.ndarray) or picks.dtype != np.int64 or picks.ndim != 1 or not len(picks):
+            raise ModelFileError("load: component_indices_ must be row numbers.")
+        if not isinstance(root, np.ndarray) or root.dtype.kind != "f" or root.shape != (len(picks), len(picks)):
+            raise ModelFileError("load: normalization_ does not fit component_indices_.")
+        shape = (len(picks), getattr(self, "n_features_in_", None))
+        if not (isinstance(points, np.ndarray) or sp.issparse(points)) or points.shape != shape:
+            raise ModelFileError("load: components_ does not fit component_indices_ and n_features_in_.")
+        if is_given(self) and not (picks.min() >= 0 and picks.max() < points.shape[1]):
+            raise ModelFileError("load: component_indices_ are out of range.")
+        data = points.data if sp.issparse(points) else points
+        if data.dtype.kind != "f" or not (np.isfinite(root).all() and np.isfinite(data).all()):
+            raise ModelFileError("load: components_ or normalization_ is not finite.")
+
+
+class RBFSampler(_Features):
+    r"""Random Fourier features: φ(x) = √(2/D) cos(Wx + b), whose inner products are exp(−γ‖x − z‖²) on average.
+
+    By Hoeffding's inequality φ(x)ᵀφ(z) misses the kernel by more than ε with probability at most 2exp(−Dε²/8). The same
+    draws as scikit-learn's for the same `random_state`. Time O(ndD).
+
+    Parameters
+    ----------
+    gamma : float or "scale", default=1.0
+        γ; "scale" is 1/(n_features · variance of X).
+    n_components : int, default=100
+        D.
+    random_state : int, generator or None, default=None
+        Draws W and b.
+
+    Attributes
+    ----------
+    random_weights_ : array of shape (n_features, n_components)
+        Wᵀ.
+    random_offset_ : array of shape (n_components,)
+        b.
+    gamma_ : float
+        γ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable import RBFSampler
+    >>> X = np.array([[0.0, 0.0], [1.0, 0.0]])
+    >>> features = RBFSampler(gamma=0.5, n_components=20_000, random_state=0).fit_transform(X)
+    >>> round(float(features[0] @ features[1]), 2), round(float(np.exp(-0.5)), 2)
+    (0.6, 0.61)
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "gamma": Options("scale") | Number(low=0.0),
+        "n_components": Number(low=1, integer=True),
+        "random_state": RANDOM_STATE,
+    }
+
+    def __init__(self, *, gamma: Any = 1.0, n_components: int = 100, random_state: Any = None) -> None:
+        self.gamma = gamma
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Draw frequencies and phases; of X only the number of columns matters, and its variance for "scale".
+
+        Parameters
+        ----------
+        X : array, sparse array or dataframe of shape (n_samples, n_features)
+            Rows.
+        y : ignored
+            There for pipelines.
+
+        Returns
+        -------
+        self
+            The fitted transformer.
+        """
+        check_parameters("RBFSampler", self.get_params(deep=False), self._parameters)
+        table = read_features(self, X, reset=True)
+        self.gamma_ = self._scaled_gamma(table) if isinstance(self.gamma, str) else float(self.gamma)
+        draw = self._generator()
+        normal = draw.normal(size=(table.shape[1], self.n_components))
+        self.random_weights_ = (np.sqrt(2.0 * self.gamma_) * normal).astype(table.dtype)
+        self.random_offset_ = draw.uniform(0, 2 * np.pi, size=self.n_components).astype(table.dtype)
+        return self
+
+    def _scaled_gamma(self, table: Any) -> float:
+        mean = float(table.mean())
+        with np.errstate(over="ignore", invalid="ignore"):
+            square = (table.multiply(table).mean() - mean**2) if sp.issparse(table) else np.var(table, dtype=np.float64)
+        if not np.isfinite(square):
+            raise DataError("RBFSampler: the variance of X overflows; rescale it, or give gamma a number.")
+        return 1.0 / (table.shape[1] * float(square)) if square > 0 else 1.0
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Return φ(x) of each row.
+
+        Parameters
+        ----------
+        X : array, sparse array or dataframe of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+            The features; float32 for float32.
+        """
+        check_is_fitted(self)
+        table = read_features(self, X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            angles = np.asarray(table @ self.random_weights_)
+        angles += self.random_offset_.astype(angles.dtype)
+        if not np.isfinite(angles).all():
+            raise DataError("RBFSampler: Wx overflows; rescale X or lower gamma.")
+        np.cos(angles, out=angles)
+        angles *= np.sqrt(2.0 / self.n_components)
+        return angles
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.random_weights_.shape[1])
+
+    def _check_loaded(self) -> None:
+        W, b = getattr(self, "random_weights_", None), getattr(self, "random_offset_", None)
+        columns = getattr(self, "n_features_in_", None)
+        if not isinstance(W, np.ndarray) or W.dtype.kind != "f" or W.ndim != 2 or W.shape[0] != columns:
+            raise ModelFileError("load: random_weights_ does not fit n_features_in_.")
+        if not isinstance(b, np.ndarray) or b.dtype.kind != "f" or b.shape != W.shape[1:] or W.shape[1] < 1:
+            raise ModelFileError("load: random_offset_ does not fit random_weights_.")
+        if W.shape[1] != self.n_components or not (np.isfinite(W).all() and np.isfinite(b).all()):
+            raise ModelFileError("load: random_weights_ and random_offset_ must be finite, one column a component.")

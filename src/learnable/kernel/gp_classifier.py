@@ -1,0 +1,354 @@
+r"""Gaussian process classification: labels seen through a smooth function, P(y = 1 | x) = σ(f(x)), f ~ GP(0, k).
+
+The posterior of f is approximated at its mode (`gp_laplace.py`), the hyperparameters are those of greatest
+approximate marginal
+likelihood, and probabilities are averages of σ over the posterior of f(x). Several classes are one process each
+against the
+rest, whose probabilities are normalised.
+
+Reference: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, 2006, §3.4 and §5.5.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.estimator import Estimator
+from ..core.parameters import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    Boolean,
+    Matches,
+    Number,
+    Options,
+    Rule,
+    optional,
+)
+from ..core.run import Run
+from ..core.threads import interruptible
+from ..data.blocks import map_reduce
+from ..data.door import Table, door, read_features
+from ..data.sources import NamedScore, rowwise
+from ..risk.kernels.base import Kernel
+from ..risk.kernels.rkhs import RKHSFunction
+from .gp_laplace import Labels, LaplaceObjective, Mode, averaged_sigmoid, find_mode
+from .gp_likelihood import refuse_huge, small_blas
+from .gp_posterior import chosen_kernel, inverse_factor, lower_times, noise_free
+from .gp_regressor import KERNEL
+from .gp_search import climb, log_bounds
+
+Array = NDArray[np.float64]
+
+_BLOCK = 2**19  # kernel values of one block: 4 MB
+
+
+class GaussianProcessClassifier(NamedScore, ClassifierMixin, Estimator):
+    r"""Gaussian process classification by Laplace's approximation.
+
+    About ten times n³ operations an evaluation, five matrices of n × n in memory, and one for every class afterwards.
+
+    Parameters
+    ----------
+    kernel : kernel or None, default=None
+        k: of `learnable.risk.kernels`, of `sklearn.gaussian_process.kernels`, or a function (X, Z) → matrix. None is
+        `Constant(1.0) * Gaussian(1.0)`.
+    optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
+        None keeps the kernel's hyperparameters. The name stands for bounded quasi-Newton steps, here dense ones. A
+        callable
+        is scikit-learn's: (function, theta, bounds) → theta, value.
+    n_restarts_optimizer : int, default=0
+        Further searches, from random hyperparameters in their bounds: those of a scikit-learn kernel, else 1e-5 to 1e5.
+    max_iter_predict : int, default=100
+        Newton steps to the mode.
+    warm_start : bool, default=False
+        Whether the search starts from the hyperparameters of the last fit.
+    copy_X_train : bool, default=True
+        Whether `X_train_` is a copy.
+    random_state : int, Generator or None, default=None
+        Seed of the restarts.
+    multi_class : "one_vs_rest", default="one_vs_rest"
+        How several classes are told apart; for one against one, wrap a model in `OneVsOneClassifier`.
+    n_jobs : int or None, default=None
+        Threads of predictions; the result does not depend on it.
+    tol : float, default=1e-6
+        Largest derivative of the approximate log marginal likelihood by a log hyperparameter, divided by n.
+    max_iter : int, default=200
+        Steps of one search.
+    max_seconds : float or None, default=None
+        Time after which the best so far is returned.
+
+    Attributes
+    ----------
+    classes_, n_classes_ : array, int
+        The labels, and how many there are.
+    kernel_ : Kernel, or list of them
+        k with the hyperparameters found, for each class if there are more than two.
+    X_train_ : array of shape (n, n_features)
+        The rows.
+    f_, g_, L_ : arrays of shape (k, n), (k, n), (k, n, n)
+        Modes, t − σ(f) there, and factors of B, of each of the k processes (one for two classes).
+    n_iter_ : int
+        Steps of all searches.
+    log_marginal_likelihood_value_ : float
+        Its approximation; of several processes, the mean.
+    certificate_ : Certificate
+        `stationarity` of the approximate marginal likelihood and of the modes.
+
+    Examples
+    --------
+    >>> from learnable import GaussianProcessClassifier
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], ["a", "a", "a", "b", "b", "b"]
+    >>> model = GaussianProcessClassifier().fit(X, y)
+    >>> model.predict([[1.0], [4.0]])
+    array(['a', 'b'], dtype='<U1')
+    >>> model.predict_proba([[2.5]]).round(2)
+    array([[0.5, 0.5]])
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "kernel": KERNEL,
+        "optimizer": optional(Options("fmin_l_bfgs_b") | Matches(callable, "a function")),
+        "n_restarts_optimizer": Number(low=0, integer=True),
+        "max_iter_predict": MAX_ITER,
+        "warm_start": Boolean(),
+        "copy_X_train": Boolean(),
+        "random_state": RANDOM_STATE,
+        "multi_class": Options("one_vs_rest"),
+        "n_jobs": N_JOBS,
+        "tol": TOLERANCE,
+        "max_iter": MAX_ITER,
+        "max_seconds": MAX_SECONDS,
+    }
+    _door = staticmethod(door(target="classes", sparse=False))
+    _remedy = "raise max_iter or max_iter_predict, add restarts, or scale the columns of X"
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        *,
+        optimizer: Any = "fmin_l_bfgs_b",
+        n_restarts_optimizer: int = 0,
+        max_iter_predict: int = 100,
+        warm_start: bool = False,
+        copy_X_train: bool = True,
+        random_state: Any = None,
+        multi_class: str = "one_vs_rest",
+        n_jobs: int | None = None,
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.optimizer = optimizer
+        self.n_restarts_optimizer = n_restarts_optimizer
+        self.max_iter_predict = max_iter_predict
+        self.warm_start = warm_start
+        self.copy_X_train = copy_X_train
+        self.random_state = random_state
+        self.multi_class = multi_class
+        self.n_jobs = n_jobs
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+
+    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or dataframe of shape (n_samples, n_features)
+            Training data.
+        y : array of shape (n_samples,), or str
+            Labels; with a dataframe, the name of a column.
+
+        Returns
+        -------
+        self
+            The fitted estimator. If the fit fails or is interrupted, the estimator stays as it was.
+        """
+        return super().fit(X, y)  # type: ignore[no-any-return]
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        owner = type(self).__name__
+        if not table.in_memory:
+            raise DataError(f"{owner}: needs all rows in memory; pass an array, or a sample of the rows.")
+        X = np.array(table.X, dtype=np.float64, copy=self.copy_X_train or None)
+        refuse_huge(owner, X=X)
+        self.X_train_, self.classes_, self.n_classes_ = X, table.classes, len(table.classes)
+        positive = range(self.n_classes_) if self.n_classes_ > 2 else [1]
+        starts = self._starts(run, len(positive))
+        kernels, modes, values, n_iter = [], [], [], 0
+        for number, code in enumerate(positive):
+            data = Labels(X, (table.y == code).astype(np.float64))
+            with small_blas(len(X)):
+                kernel, value, steps = self._learn(starts[number], data, run)
+                mode = find_mode(kernel(X), data.y, None, self.max_iter_predict)
+            if mode is None:
+                raise DataError(f"{owner}: the kernel {kernel.formula} is not positive semidefinite on these rows.")
+            kernels.append(kernel)
+            modes.append(mode)
+            values.append(max(value, mode.residual))
+            n_iter += steps
+        self.kernel_ = kernels if self.n_classes_ > 2 else kernels[0]
+        self._store(modes)
+        self.n_iter_ = max(1, n_iter)
+        return Certificate("stationarity", max(values), self.tol, n_iter=self.n_iter_)
+
+    def _starts(self, run: Run, count: int) -> list[Kernel]:
+        given = chosen_kernel(self.kernel)
+        last = getattr(run.previous, "kernel_", None) if self.warm_start else None
+        found: list[Any] = last if isinstance(last, list) else [last]
+        same = len(found) == count and all(isinstance(k, Kernel) and k.theta_names == given.theta_names for k in found)
+        return [given.with_theta(k.theta) for k in found] if same else [given] * count
+
+    def _learn(self, kernel: Kernel, data: Labels, run: Run) -> tuple[Kernel, float, int]:
+        """Return the kernel of greatest approximate marginal likelihood, the relative gradient there, and the steps."""
+        if self.optimizer is None or len(kernel.theta) == 0:
+            return kernel, 0.0, 1
+        bounds = log_bounds(self.kernel, kernel)
+        if callable(self.optimizer):
+            objective = LaplaceObjective(kernel, data, bounds, self.max_iter_predict)
+
+            def function(theta: Array, eval_gradient: bool = True) -> Any:
+                found = objective.evaluate(np.asarray(theta))
+                return (found.value, found.gradient) if eval_gradient else found.value
+
+            theta = np.clip(self.optimizer(function, kernel.theta, bounds=bounds)[0], *bounds.T)
+            return kernel.with_theta(theta), objective.evaluate(theta).measure, 1
+        seed = self.random_state
+        rng = np.random.default_rng(int(seed.randint(2**31)) if isinstance(seed, np.random.RandomState) else seed)
+        starts: list[Array] = [
+            kernel.theta,
+            *(np.asarray(rng.uniform(*bounds.T)) for _ in range(self.n_restarts_optimizer)),
+        ]
+        best, n_iter = None, 0
+        for start in starts:
+            found = climb(
+                lambda some: LaplaceObjective(kernel, some, bounds, self.max_iter_predict), data, start, bounds,
+                tol=self.tol, max_iter=self.max_iter, progress=run.progress,
+            )  # fmt: skip
+            n_iter += found.n_iter
+            best = found if best is None or found.value < best.value else best
+            if run.should_stop():
+                break
+        return kernel.with_theta(best.x), best.measure, n_iter  # type: ignore[union-attr]
+
+    def _store(self, modes: list[Mode]) -> None:
+        self.f_, self.g_ = np.array([m.f for m in modes]), np.array([m.g for m in modes])
+        self.L_ = np.array([m.L for m in modes])
+        self.log_marginal_likelihood_value_ = float(np.mean([m.value for m in modes]))
+
+    def latent(self, X: Any) -> tuple[Array, Array]:
+        """Return mean and variance of f at the rows of X, of shape (n,), or (n, n_classes) for several classes."""
+        check_is_fitted(self)
+        points = np.asarray(read_features(self, X, sparse=False), dtype=np.float64)
+        found = [self._latent_of(number, kernel, points) for number, kernel in enumerate(self._kernels())]
+        mean, variance = (np.column_stack(columns) for columns in zip(*found, strict=True))
+        return (mean[:, 0], variance[:, 0]) if self.n_classes_ == 2 else (mean, variance)
+
+    def _latent_of(self, number: int, kernel: Kernel, points: Array) -> tuple[Array, Array]:
+        root = np.sqrt(np.maximum(_variances(self.f_[number]), 0.0))
+        inverse = interruptible(inverse_factor, self.L_[number])
+        mean, reduced = np.empty(len(points)), np.empty(len(points))
+        step, free = max(16, min(_BLOCK // len(self.X_train_), 2048)), noise_free(kernel)
+
+        def fill(start: int) -> None:
+            rows = slice(start, min(start + step, len(points)))
+            K = (free or kernel)._between(points[rows], self.X_train_)
+            mean[rows] = K @ self.g_[number]
+            V = lower_times(inverse, K * root)
+            reduced[rows] = np.einsum("ij,ij->i", V, V)
+
+        map_reduce(list(range(0, len(points), step)), fill, lambda a, b: None, n_jobs=self.n_jobs)
+        return mean, np.maximum(kernel.diagonal(points) - reduced, 0.0)
+
+    @rowwise
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each class, (n_samples, n_classes): σ(f) averaged over the posterior of f."""
+        mean, variance = self.latent(X)
+        if self.n_classes_ == 2:
+            one = averaged_sigmoid(mean, variance)
+            return np.column_stack([1.0 - one, one])
+        odds = np.maximum(averaged_sigmoid(mean, variance), np.finfo(float).tiny)
+        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+    @rowwise
+    def predict(self, X: Any) -> Any:
+        """Return the most probable class of each row."""
+        check_is_fitted(self)
+        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+
+    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True) -> Any:
+        """Return its approximation at hyperparameters θ of `kernel_`, and its gradient if asked for; two classes only.
+
+        Parameters
+        ----------
+        theta : array of shape (p,) or None
+            Logarithms of the hyperparameters; None are those found.
+        eval_gradient : bool
+            Whether to return the pair (value, gradient); needs θ.
+        clone_kernel : bool
+            Without meaning here; `kernel_` never changes.
+        """
+        check_is_fitted(self)
+        if theta is None:
+            if eval_gradient:
+                raise ValueError("Gradient can only be evaluated for theta!=None")
+            return self.log_marginal_likelihood_value_
+        if self.n_classes_ > 2:
+            raise ParameterError(f"{type(self).__name__}: several classes have hyperparameters each; leave theta None.")
+        t = (self.g_[0] > 0.0).astype(np.float64)  # t − σ(f) has the sign of the label
+        objective = LaplaceObjective(
+            self._kernels()[0], Labels(self.X_train_, t), np.full((len(theta), 2), [-np.inf, np.inf])
+        )
+        if not eval_gradient:
+            return -objective.value(np.asarray(theta, dtype=np.float64))
+        found = objective.evaluate(np.asarray(theta, dtype=np.float64))
+        return -found.value, -found.gradient
+
+    @property
+    def function_(self) -> RKHSFunction:
+        """The mean of f, Σ gᵢ k(·, xᵢ), as an element of the kernel's space; two classes only."""
+        check_is_fitted(self)
+        kernel = noise_free(self._kernels()[0])
+        if self.n_classes_ > 2 or kernel is None:
+            raise AttributeError(
+                f"{type(self).__name__}: the mean of f is a function for two classes, and not noise alone."
+            )
+        return RKHSFunction(kernel, self.X_train_, self.g_[0])
+
+    def _kernels(self) -> list[Kernel]:
+        return self.kernel_ if isinstance(self.kernel_, list) else [self.kernel_]
+
+    def _check_loaded(self) -> None:
+        owner, kernels = type(self).__name__, self._kernels()
+        count = len(self.classes_) if len(self.classes_) > 2 else 1
+        if len(self.classes_) != self.n_classes_ or len(kernels) != count:
+            raise ModelFileError(f"{owner}: there must be a kernel for each class, and one for two")
+        if not all(isinstance(kernel, Kernel) for kernel in kernels):
+            raise ModelFileError(f"{owner}: kernel_ must hold kernels")
+        n = len(self.X_train_)
+        shapes = {"X_train_": (n, self.n_features_in_), "f_": (count, n), "g_": (count, n), "L_": (count, n, n)}
+        for name, shape in shapes.items():
+            value = getattr(self, name)
+            sound = isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.shape == shape
+            if not sound or not np.isfinite(value).all():
+                raise ModelFileError(f"{owner}: {name} must be finite and of shape {shape}")
+        if not (np.diagonal(self.L_, axis1=1, axis2=2) > 0.0).all():
+            raise ModelFileError(f"{owner}: L_ must have positive diagonals")
+
+
+def _variances(f: Array) -> Array:
+    """Return σ(f)(1 − σ(f))."""
+    e = np.exp(-np.abs(f))
+    return np.asarray(e / np.square(1.0 + e))

@@ -1,0 +1,203 @@
+r"""The marginal likelihood of a Gaussian process, and its gradient in the logarithms θ of the hyperparameters.
+
+    y = Hβ + f + ε,   f ~ GP(0, k),   ε ~ N(0, Λ),   K = k(X, X) + Λ = LLᵀ,   α = K⁻¹(y − Hβ),
+
+    log p(y) = −½ (y − Hβ)ᵀα − Σ log Lᵢᵢ − ½ log|A| − ½(n − q) log 2π,     A = HᵀK⁻¹H,
+
+    ∂ log p(y)/∂θⱼ = ½ Σᵢₖ Sᵢₖ ∂Kᵢₖ/∂θⱼ,     S = ααᵀ − K⁻¹ + K⁻¹H A⁻¹HᵀK⁻¹.
+
+K⁻¹ is formed once, in place, from the factor: n³ operations in all for the value and every derivative. The columns of
+y are
+independent, with the same kernel: their log densities add. Memory: five matrices of n × n.
+
+Reference: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, 2006, algorithm 2.1 and equation 5.9.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk, dtrsm
+from scipy.linalg.lapack import dpotrf, dpotri
+
+from ..core.errors import DataError, ParameterError
+from ..core.threads import interruptible, one_thread_blas
+from ..risk.kernels.base import Kernel
+from ..risk.kernels.tape import record
+from ..solvers.problem import Evaluation
+from ._gp_kernels import mirror
+
+Array = NDArray[np.float64]
+
+_SMALL = 600
+_LARGEST = 1e140  # numbers whose squares, and sums of them, are still floats
+_LOG_2PI = float(np.log(2.0 * np.pi))
+_JITTERS = (0.0, *10.0 ** np.arange(-15.0, -3.0))  # shares of the mean variance
+
+
+@dataclass(frozen=True)
+class Observations:
+    """What is known: points, targets, the variance of their noise, the functions of the mean."""
+
+    X: Array  #: (n, d)
+    y: Array  #: (n, t)
+    noise: Array  #: (n,) diagonal of Λ, without what the kernel says of it
+    H: Array  #: (n, q)
+    log_units: float = 0.0  #: log of the units in which the coefficients of H have density one
+
+    def some(self, rows: NDArray[np.int64]) -> Observations:
+        """Return some of the rows."""
+        return replace(self, X=self.X[rows], y=self.y[rows], noise=self.noise[rows], H=self.H[rows])
+
+    def with_jitter(self, jitter: float) -> Observations:
+        """Return the same with more noise."""
+        return replace(self, noise=self.noise + jitter) if jitter else self
+
+
+class Evidence(NamedTuple):
+    """The marginal likelihood at one kernel."""
+
+    value: float  #: log p(y)
+    gradient: Array  #: (p,) its derivatives by θ; empty if not asked for
+    alpha: Array  #: (n, t) K⁻¹(y − Hβ)
+    beta: Array  #: (q, t)
+    L: Array  #: (n, n) lower triangular, column by column in memory; overwritten if the gradient was asked for
+    W: Array  #: (n, q) L⁻¹H
+    size: float  #: nt + Σ (y − Hβ)ᵀα, what a gradient is measured against
+
+
+def evidence(kernel: Kernel, data: Observations, *, gradient: bool) -> Evidence | None:
+    """Return the marginal likelihood; None where K is not positive definite to working precision."""
+    if not gradient:
+        return interruptible(_evidence, kernel(data.X), data)[0]
+    tape = record(kernel, data.X)
+    found, S = interruptible(_evidence, tape.owned(), data, gradient=True)
+    if found is None:
+        return None
+    slopes = 0.5 * tape.back(S)
+    return found._replace(gradient=slopes) if np.isfinite(slopes).all() else None
+
+
+def _evidence(K: Array, data: Observations, *, gradient: bool = False) -> tuple[Evidence | None, Any]:
+    """Return the marginal likelihood, and S if the gradient is wanted; K is overwritten."""
+    (n, t), q = data.y.shape, data.H.shape[1]
+    L = _factor(K, data.noise)
+    if L is None:
+        return None, None
+    if not gradient:
+        L = np.asfortranarray(np.tril(L))
+    right = dtrsm(1.0, L, np.asfortranarray(np.hstack([data.H, data.y])), lower=1)
+    W, v = right[:, :q], right[:, q:]
+    R = np.linalg.cholesky(W.T @ W) if q else np.zeros((0, 0))
+    beta: Array = np.asarray(np.linalg.solve(R.T, np.linalg.solve(R, W.T @ v))) if q else np.zeros((0, t))
+    v = v - W @ beta
+    alpha = dtrsm(1.0, L, np.asfortranarray(v), lower=1, trans_a=1)
+    fit = float(np.einsum("ij,ij->", v, v))
+    log_det = float(np.log(np.diagonal(L)).sum()) + float(np.log(np.diagonal(R)).sum()) + data.log_units
+    value = -0.5 * fit - t * (log_det + 0.5 * (n - q) * _LOG_2PI)
+    if not np.isfinite(value):
+        return None, None
+    found = Evidence(value, np.zeros(0), alpha, beta, L, W, n * t + fit)
+    return found, _weights(L, alpha, W, R, t) if gradient else None
+
+
+def _factor(K: Array, noise: Array) -> Array | None:
+    """Return L of K + Λ in K's own memory; above its diagonal stands anything."""
+    K.flat[:: len(K) + 1] += noise
+    L, info = dpotrf(K.T, lower=1, clean=0, overwrite_a=1)  # K is symmetric: its transpose lies column by column
+    return L if info == 0 else None
+
+
+def _weights(L: Array, alpha: Array, W: Array, R: Array, t: int) -> Array:
+    """Return S, in the memory of L."""
+    U = alpha
+    if W.shape[1]:
+        Q = dtrsm(1.0, L, np.asfortranarray(W), lower=1, trans_a=1)
+        U = np.hstack([alpha, np.sqrt(t) * np.linalg.solve(R, Q.T).T])
+    inverse, _ = dpotri(L, lower=1, overwrite_c=1)
+    S = dsyrk(1.0, np.asfortranarray(U), beta=-float(t), c=inverse, lower=1, overwrite_c=1).T
+    mirror(S)
+    return np.asarray(S)
+
+
+def needed_jitter(owner: str, kernel: Kernel, data: Observations) -> float:
+    """Return the least variance, of a few orders of magnitude, that K needs on its diagonal to be positive definite."""
+    size = float(np.mean(kernel.diagonal(data.X) + data.noise))
+    for share in _JITTERS:
+        found = evidence(kernel, data.with_jitter(share * size), gradient=False)
+        if found is not None:
+            return share * size
+    raise DataError(
+        f"{owner}: the kernel {kernel.formula} is not positive definite on these rows, even with {_JITTERS[-1]:g} of "
+        "its size added to the diagonal; check it with learnable.risk.kernels.is_mercer, or raise alpha."
+    )
+
+
+class Objective:
+    """−log p(y) as a function of θ in a box, for solvers.
+
+    The measure is the largest derivative that no bound holds back, relative to nt + Σ (y − Hβ)ᵀα.
+    """
+
+    def __init__(self, kernel: Kernel, data: Observations, bounds: Array) -> None:
+        self.kernel, self.data, self.bounds = kernel, data, bounds
+        self.n_evaluations = 0
+
+    def evaluate(self, theta: Array) -> Evaluation:
+        """Return value, gradient and measure; infinite where K is not positive definite."""
+        self.n_evaluations += 1
+        found = evidence(self.kernel.with_theta(theta), self.data, gradient=True)
+        if found is None:
+            return Evaluation(np.inf, np.zeros_like(theta), np.inf)
+        return Evaluation(-found.value, -found.gradient, stationarity(theta, found.gradient, self.bounds, found.size))
+
+    def value(self, theta: Array) -> float:
+        """Return −log p(y) alone."""
+        found = evidence(self.kernel.with_theta(theta), self.data, gradient=False)
+        return np.inf if found is None else -found.value
+
+    def curvature(self, theta: Array) -> Array:
+        """Return the Fisher information ½ tr K⁻¹∂ⱼK K⁻¹∂ₖK of θ; the Hessian's mean under the model. For few rows."""
+        kernel = self.kernel.with_theta(theta)
+        found = evidence(kernel, self.data, gradient=False)
+        if found is None:
+            return np.eye(len(theta))
+        parts = []
+        for slope in kernel.gradient(self.data.X):
+            half = dtrsm(1.0, found.L, np.asfortranarray(slope), lower=1)
+            parts.append(dtrsm(1.0, found.L, half, side=1, lower=1, trans_a=1).ravel())
+        G = np.array(parts)
+        F = 0.5 * self.data.y.shape[1] * (G @ G.T)
+        return F + np.eye(len(F)) * (1e-6 * float(np.trace(F)) + 1e-10)
+
+
+def stationarity(theta: Any, gradient: Array, bounds: Array, size: float) -> float:
+    """Return max |∂ log p/∂θⱼ| / size over the θⱼ that no bound holds back; the gradient points uphill."""
+    held = ((theta <= bounds[:, 0]) & (gradient < 0.0)) | ((theta >= bounds[:, 1]) & (gradient > 0.0))
+    return float(np.abs(gradient[~held]).max(initial=0.0)) / size
+
+
+def small_blas(n: int) -> AbstractContextManager[None]:
+    """Return a context in which BLAS uses one thread if matrices are small: waiting for another would cost more."""
+    return one_thread_blas() if n <= _SMALL else nullcontext()
+
+
+def per_row(owner: str, alpha: Any, n: int) -> Array:
+    """Return the variance of the noise of each row."""
+    values = np.asarray(alpha, dtype=np.float64).ravel()
+    if values.size not in (1, n):
+        raise ParameterError(
+            f"{owner}: alpha must be a number or have an entry for each of {n} rows; got {values.size}."
+        )
+    return np.broadcast_to(values, (n,)).copy()
+
+
+def refuse_huge(owner: str, **arrays: Array) -> None:
+    """Raise a DataError for numbers whose squares overflow."""
+    for name, values in arrays.items():
+        if np.abs(values).max(initial=0.0) > _LARGEST:
+            raise DataError(f"{owner}: {name} reaches beyond {_LARGEST:g}, where squares overflow; rescale it.")

@@ -1,0 +1,368 @@
+r"""Gaussian process regression: a prior over functions, conditioned on noisy values of one.
+
+    y = m(x) + f(x) + ε,   f ~ GP(0, k),   ε ~ N(0, σ²).
+
+The posterior of f is a Gaussian process again (`gp_posterior.py`). Hyperparameters of k, noise included if k has a
+`White`
+part, are those of greatest marginal likelihood (`gp_likelihood.py`, `gp_search.py`). Its mean is kernel ridge
+regression with
+the penalty σ². For many rows, inducing points carry the information (`gp_sparse.py`).
+
+Reference: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, 2006, §2 and §5.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpocon
+from sklearn.base import MultiOutputMixin, RegressorMixin
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError
+from ..core.estimator import Estimator
+from ..core.parameters import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    ArrayLike,
+    Boolean,
+    Matches,
+    Number,
+    Options,
+    Rule,
+    optional,
+)
+from ..core.run import Run
+from ..data.door import Table, door
+from ..data.sources import NamedScore
+from ..probability.normal import Normal
+from ..risk.kernels.base import Kernel
+from ..solvers.residuals import CLOSED_FORM_TOLERANCE
+from .gp_likelihood import (
+    Evidence,
+    Objective,
+    Observations,
+    evidence,
+    needed_jitter,
+    per_row,
+    refuse_huge,
+    small_blas,
+)
+from .gp_means import MEAN, Trend, fitted_mean, trend_of
+from .gp_posterior import Posterior, chosen_kernel, precision_diagonal
+from .gp_search import log_bounds, maximise
+from .gp_sparse import fit_sparse
+
+Array = NDArray[np.float64]
+
+KERNEL = optional(
+    Matches(
+        lambda v: isinstance(v, Kernel) or callable(v),
+        "a kernel of learnable.risk.kernels or of scikit-learn, or a function",
+    )
+)
+_WORST = 1e-2  # relative gradient that rounding may leave of a nearly singular matrix
+
+
+class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, RegressorMixin, Estimator):
+    r"""Gaussian process regression with any kernel and mean function.
+
+    n³ operations an evaluation of the marginal likelihood, five matrices of n × n in memory (n = 2,000: 160 MB). With
+    `inducing`, m points instead: O(nm²) operations, O(m²) memory besides blocks of rows, and rows on disk or Dask.
+
+    The mean is that of `KernelRidge(alpha=σ²)`: in the form n⁻¹ΣV + λΩ (V squared loss, Ω = ‖f‖²), λ = σ²/n.
+
+    Parameters
+    ----------
+    kernel : kernel or None, default=None
+        k: of `learnable.risk.kernels`, of `sklearn.gaussian_process.kernels`, or a function (X, Z) → matrix. None is
+        `Constant(1.0) * Gaussian(1.0)`. A `White` part is noise of unknown variance; held parts are not learned.
+    alpha : float or array of shape (n_samples,), default=1e-10
+        Variance of the noise that is known, of all rows or of each; in the units of `normalize_y`.
+    optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
+        None keeps the kernel's hyperparameters. The name stands for bounded quasi-Newton steps, here dense ones. A
+        callable
+        is scikit-learn's: (function, theta, bounds) → theta, value.
+    n_restarts_optimizer : int, default=0
+        Further searches, from random hyperparameters in their bounds: those of a scikit-learn kernel, else 1e-5 to 1e5.
+    normalize_y : bool, default=False
+        Whether y is first brought to mean 0 and variance 1.
+    copy_X_train : bool, default=True
+        Whether `X_train_` is a copy.
+    n_targets : int or None, default=None
+        Columns of y; needed only to draw several targets from the prior.
+    random_state : int, Generator or None, default=None
+        Seed of the restarts.
+    mean : {"zero", "constant", "linear"} or regressor, default="zero"
+        m. Coefficients of a constant and a line have a flat prior; a regressor is fitted first, and then taken as
+        given.
+    inducing : int, array of shape (m, n_features) or None, default=None
+        Inducing points, or how many to choose among the rows: the variational bound of Titsias is maximised instead.
+    tol : float, default=1e-6
+        Largest derivative of the log marginal likelihood by a log hyperparameter, relative to n + yᵀK⁻¹y.
+    max_iter : int, default=200
+        Steps of one search.
+    max_seconds : float or None, default=None
+        Time after which the best so far is returned.
+    n_jobs : int or None, default=None
+        Threads of predictions and of passes over rows; the result does not depend on it.
+
+    Attributes
+    ----------
+    X_train_, y_train_ : arrays
+        The rows; y in the units of `normalize_y`. With `inducing`, `inducing_points_` instead.
+    kernel_ : Kernel
+        k with the hyperparameters found.
+    L_, alpha_ : arrays of shape (n, n), (n,) or (n, n_targets)
+        Cholesky factor of K = k(X, X) + Λ, and K⁻¹(y − m).
+    beta_ : array
+        Coefficients of the mean.
+    log_marginal_likelihood_value_ : float
+        log p(y), or its lower bound with `inducing`.
+    n_iter_ : int
+        Steps of all searches.
+    jitter_ : float
+        What was added to the diagonal of K because it was singular to working precision; mostly 0.
+    certificate_ : Certificate
+        `stationarity` of the marginal likelihood, or `closed-form` residual of Kα = y − m if nothing was learned.
+
+    Examples
+    --------
+    >>> from learnable import GaussianProcessRegressor
+    >>> from learnable.risk.kernels import Gaussian, White
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0]], [0.0, 0.8, 0.9, 0.1, -0.8]
+    >>> model = GaussianProcessRegressor(1.0 * Gaussian(1.0) + White(0.01)).fit(X, y)
+    >>> model.predict([[2.5]]).round(1)
+    array([0.6])
+    >>> model.certificate_.kind
+    'stationarity'
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "kernel": KERNEL,
+        "alpha": Number(low=0.0) | ArrayLike(Number(low=0.0)),
+        "optimizer": optional(Options("fmin_l_bfgs_b") | Matches(callable, "a function")),
+        "n_restarts_optimizer": Number(low=0, integer=True),
+        "normalize_y": Boolean(),
+        "copy_X_train": Boolean(),
+        "n_targets": optional(Number(low=1, integer=True)),
+        "random_state": RANDOM_STATE,
+        "mean": MEAN,
+        "inducing": optional(Number(low=1, integer=True) | ArrayLike()),
+        "tol": TOLERANCE,
+        "max_iter": MAX_ITER,
+        "max_seconds": MAX_SECONDS,
+        "n_jobs": N_JOBS,
+    }
+    _door = staticmethod(door(target="numeric", sparse=False, multi_output=True))
+    _remedy = "raise max_iter, add restarts, or give the kernel a White part"
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        *,
+        alpha: Any = 1e-10,
+        optimizer: Any = "fmin_l_bfgs_b",
+        n_restarts_optimizer: int = 0,
+        normalize_y: bool = False,
+        copy_X_train: bool = True,
+        n_targets: int | None = None,
+        random_state: Any = None,
+        mean: Any = "zero",
+        inducing: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.alpha = alpha
+        self.optimizer = optimizer
+        self.n_restarts_optimizer = n_restarts_optimizer
+        self.normalize_y = normalize_y
+        self.copy_X_train = copy_X_train
+        self.n_targets = n_targets
+        self.random_state = random_state
+        self.mean = mean
+        self.inducing = inducing
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
+        """Condition the process on rows; the noise of a row, not a weight, says how much it counts.
+
+        Parameters
+        ----------
+        X : array or dataframe of shape (n_samples, n_features); with `inducing` also a path or Dask collection
+            Training data.
+        y : array of shape (n_samples,) or (n_samples, n_targets), or str
+            Targets; with a dataframe or path, the name of a column.
+
+        Returns
+        -------
+        self
+            The fitted estimator. If the fit fails or is interrupted, the estimator stays as it was.
+        """
+        return super().fit(X, y)  # type: ignore[no-any-return]
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        kernel = chosen_kernel(self.kernel)
+        if self.inducing is not None:
+            return fit_sparse(self, table, kernel, run)
+        with small_blas(table.n_rows if table.in_memory else 0):
+            return self._fit_exact(table, kernel, run)
+
+    def _fit_exact(self, table: Table, kernel: Kernel, run: Run) -> Certificate:
+        if not table.in_memory:
+            raise DataError(
+                f"{type(self).__name__}: an exact process needs all rows in memory; pass inducing=, how many points "
+                "are to stand for them."
+            )
+        X, y = np.array(table.X, dtype=np.float64, copy=self.copy_X_train or None), self._take_units(table.y)
+        refuse_huge(type(self).__name__, X=X, y=y)
+        noise = per_row(type(self).__name__, self.alpha, len(y))
+        self.trend_: Trend = trend_of(type(self).__name__, self.mean, X)
+        self.mean_ = fitted_mean(self.mean, X, y)
+        residual = y if self.mean_ is None else y - np.asarray(self.mean_.predict(X)).reshape(y.shape)
+        data = Observations(X, residual, noise, self.trend_.basis(X), self.trend_.log_units)
+        self.jitter_ = needed_jitter(type(self).__name__, kernel, data)
+        data = data.with_jitter(self.jitter_)
+        bounds, n_iter, value = log_bounds(self.kernel, kernel), 1, np.inf
+        learns = self.optimizer is not None and len(kernel.theta) > 0
+        if learns:
+            kernel, n_iter, value = self._learn(kernel, data, bounds, run)
+        found = evidence(kernel, data, gradient=False)
+        if found is None:  # only rounding can tell the search and this apart
+            raise DataError(f"{type(self).__name__}: K is not positive definite at the kernel found; raise alpha.")
+        self._store(kernel, data, y, found, table.y.ndim == 1)
+        self.n_iter_ = n_iter
+        if not learns:
+            return Certificate("closed-form", self._residual(kernel, data, found), CLOSED_FORM_TOLERANCE)
+        return Certificate("stationarity", value, self._tolerance(kernel, data, found), n_iter=n_iter)
+
+    def _learn(self, kernel: Kernel, data: Observations, bounds: Array, run: Run) -> tuple[Kernel, int, float]:
+        """Return the kernel of greatest marginal likelihood, the steps that led there, and the relative gradient."""
+        if not callable(self.optimizer):
+            found = maximise(
+                kernel, data, bounds, restarts=self.n_restarts_optimizer, random_state=_generator(self.random_state),
+                tol=self.tol, max_iter=self.max_iter, progress=run.progress,
+            )  # fmt: skip
+            return kernel.with_theta(found.theta), max(1, found.n_iter), found.measure
+        objective = Objective(kernel, data, bounds)
+
+        def function(theta: Array, eval_gradient: bool = True) -> Any:
+            if not eval_gradient:
+                return objective.value(np.asarray(theta))
+            found = objective.evaluate(np.asarray(theta))
+            return found.value, found.gradient
+
+        theta, _ = self.optimizer(function, kernel.theta, bounds=bounds)
+        theta = np.clip(np.asarray(theta, dtype=np.float64), *bounds.T)
+        return kernel.with_theta(theta), objective.n_evaluations, objective.evaluate(theta).measure
+
+    def _take_units(self, y: Array) -> Array:
+        """Return y of shape (n, t) in the units of the fit; remember them."""
+        columns = y.reshape(len(y), -1)
+        if self.n_targets is not None and columns.shape[1] != self.n_targets:
+            raise DataError(
+                f"{type(self).__name__}: y has {columns.shape[1]} targets, but n_targets={self.n_targets}; leave None."
+            )
+        mean, std = np.zeros(columns.shape[1]), np.ones(columns.shape[1])
+        if self.normalize_y:
+            mean, std = columns.mean(axis=0), columns.std(axis=0)
+            std = np.where(std > 1e-14 * np.abs(mean), std, 1.0)
+        one = y.ndim == 1
+        self.y_mean_, self.y_std_ = (mean.reshape(()), std.reshape(())) if one else (mean, std)
+        return np.asarray((columns - mean) / std)
+
+    def _store(self, kernel: Kernel, data: Observations, y: Array, found: Evidence, one: bool) -> None:
+        self.kernel_, self.X_train_ = kernel, data.X
+        self.y_train_ = y[:, 0] if one else y
+        self.alpha_ = np.ascontiguousarray(found.alpha[:, 0] if one else found.alpha)
+        self.beta_ = found.beta[:, 0] if one else found.beta
+        self.L_, self.W_ = found.L, np.ascontiguousarray(found.W)
+        self.log_marginal_likelihood_value_ = found.value
+
+    def _residual(self, kernel: Kernel, data: Observations, found: Evidence) -> float:
+        """Return the largest residual of Kα + Hβ = y, relative to the terms that cancel in it."""
+        product = kernel.products(data.X, found.alpha, n_jobs=self.n_jobs) + data.noise[:, None] * found.alpha
+        left = data.y - data.H @ found.beta - product
+        size = float(kernel.diagonal(data.X).max() + data.noise.max()) * np.abs(found.alpha).sum(axis=0)
+        size = size + np.abs(data.y).max(axis=0) + np.abs(data.H @ found.beta).max(axis=0, initial=0.0)
+        return float((np.abs(left).max(axis=0) / np.where(size > 0.0, size, 1.0)).max())
+
+    def _tolerance(self, kernel: Kernel, data: Observations, found: Evidence) -> float:
+        """Return `tol`, or what rounding leaves of a gradient where K is nearly singular."""
+        norm = float(np.abs(kernel(data.X)).sum(axis=0).max() + data.noise.max())
+        inverse_condition, _ = dpocon(found.L, norm, uplo="L")
+        return max(self.tol, min(np.finfo(float).eps / max(float(inverse_condition), 1e-300), _WORST))
+
+    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True) -> Any:
+        """Return log p(y) at hyperparameters θ, and its gradient if asked for; without θ, at those found.
+
+        Parameters
+        ----------
+        theta : array of shape (p,) or None
+            Logarithms of the hyperparameters of `kernel_`.
+        eval_gradient : bool
+            Whether to return the pair (value, gradient); needs θ.
+        clone_kernel : bool
+            Without meaning here; `kernel_` never changes.
+        """
+        if theta is None:
+            if eval_gradient:
+                raise ValueError("Gradient can only be evaluated for theta!=None")
+            return self.log_marginal_likelihood_value_
+        kernel = self.kernel_.with_theta(theta)
+        found = evidence(kernel, self._observations(), gradient=eval_gradient)
+        if found is None:
+            return (-np.inf, np.zeros(len(kernel.theta))) if eval_gradient else -np.inf
+        return (found.value, found.gradient) if eval_gradient else found.value
+
+    def leave_one_out(self) -> Normal:
+        """Return the distribution of each row given all others, with the kernel as it is: exact, from one factor.
+
+        With P = K⁻¹ − K⁻¹H A⁻¹HᵀK⁻¹: mean yᵢ − (Py)ᵢ/Pᵢᵢ and variance 1/Pᵢᵢ (Rasmussen and Williams, 5.12).
+        """
+        data = self._observations()
+        precision = precision_diagonal(self.L_)
+        if data.H.shape[1]:
+            Q = np.linalg.solve(self.L_.T, self.W_)
+            half = np.linalg.solve(np.linalg.cholesky(self.W_.T @ self.W_), Q.T)
+            precision -= np.einsum("ij,ij->j", half, half)
+        left = self.alpha_ / (precision if self.alpha_.ndim == 1 else precision[:, None])
+        y = self.y_train_ - left
+        return Normal(y * self.y_std_ + self.y_mean_, np.sqrt(self._units(1.0 / precision)))
+
+    def loo_log_density(self) -> float:
+        """Return Σ log p(yᵢ | all other rows), what leave-one-out says of the kernel."""
+        return float(np.sum(self.leave_one_out().logpdf(self.y_train_ * self.y_std_ + self.y_mean_)))
+
+    def _observations(self) -> Observations:
+        if not hasattr(self, "X_train_"):
+            raise AttributeError(
+                f"{type(self).__name__}: this needs an exact fit; call fit without inducing points first."
+            )
+        X, y = self.X_train_, self.y_train_.reshape(len(self.X_train_), -1)
+        y = y if self.mean_ is None else y - np.asarray(self.mean_.predict(X)).reshape(y.shape)
+        noise = per_row(type(self).__name__, self.alpha, len(y)) + self.jitter_
+        return Observations(X, y, noise, self.trend_.basis(X), self.trend_.log_units)
+
+    def _check_loaded(self) -> None:
+        self._check_posterior()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+
+def _generator(random_state: Any) -> Any:
+    return int(random_state.randint(2**31)) if isinstance(random_state, np.random.RandomState) else random_state

@@ -1,0 +1,283 @@
+r"""Newton's method for kernel logistic regression, on the coefficients of the representer theorem.
+
+    min_{A, b}  P = Σᵢ κᵢ ℓ(yᵢ, zᵢ) + ½ tr AᵀKA,      Z = KA + 1bᵀ,      ℓ(y, z) = log Σₖ e^{zₖ} − z_y,      κᵢ = C sᵢ
+
+(two classes: one column, the score of the first class being zero). With probabilities p, slopes G = κ(p − e_y) and the
+blocks Hᵢ = κᵢ(diag pᵢ − pᵢpᵢᵀ) = RᵢRᵢᵀ, Rᵢ = √κᵢ(diag √pᵢ − pᵢ√pᵢᵀ), a Newton step is A ← A + Rv, b ← b + β, where
+
+    (I + RᵀKR) v + Rᵀ1βᵀ = −κ^−½ p^−½ (A + G),        1ᵀRv = 0:
+
+positive definite with no eigenvalue below one, solved by conjugate gradients inside the constraint, with a partial
+Cholesky factor of K as preconditioner. No product but those with K costs more than O(n).
+
+The dual is D = −Σκ Σ u log u − ½ tr AᵤᵀKAᵤ at Aᵤ = κ(e_y − u), u probabilities with Σκ(e_y − u) = 0.
+
+Reference: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, 2006, algorithms 3.1 and 3.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr, log_softmax
+
+from ..core.run import Progress, no_progress
+from ..core.threads import one_thread_blas
+from .operators import Operator, Woodbury, partial_cholesky
+
+Array = NDArray[np.float64]
+
+_SMALLEST = 1e-12  # of a probability in the Hessian; slopes have their true ones
+_MOST_HALVINGS = 40
+_MOST_STEPS = 300  # of conjugate gradients for one Newton step; a rough step is still a step
+_ACCURACY = 1e-2  # of a step far from the optimum
+
+
+class KernelLogisticFit(NamedTuple):
+    """Where Newton's method stopped."""
+
+    coef: Array  #: A, (n, m)
+    intercept: Array  #: b, (m,)
+    gap: float  #: relative duality gap
+    n_iter: int
+
+
+class KernelLogisticProblem:
+    """Sums over the rows, with all classes as columns of probabilities.
+
+    Parameters
+    ----------
+    operator : Operator
+        K.
+    codes : (n,) int array
+        Classes.
+    n_classes : int
+        K ≥ 2.
+    kappa : (n,) array
+        C times the weights.
+    intercept : bool
+        Whether b is free or zero.
+    """
+
+    def __init__(
+        self, operator: Operator, codes: NDArray[np.int64], n_classes: int, kappa: Array, intercept: bool
+    ) -> None:
+        self.operator, self.kappa, self.intercept = operator, kappa[:, None], intercept
+        self.own = (codes[:, None] == np.arange(n_classes)).astype(np.float64)
+        self.totals = (self.kappa * self.own).sum(axis=0)
+        self.binary = n_classes == 2
+        self.start = float(kappa.sum()) * np.log(n_classes)  # P₀: the objective at f = 0 and equal chances
+
+    def scores(self, Z: Array) -> Array:
+        """Return scores of all classes, (n, K)."""
+        return np.column_stack([np.zeros(len(Z)), Z]) if self.binary else Z
+
+    def free(self, U: Array) -> Array:
+        """Return the columns that belong to parameters."""
+        return U[:, 1:] if self.binary else U
+
+    def probabilities(self, Z: Array) -> Array:
+        """Return p, (n, K)."""
+        return np.exp(log_softmax(self.scores(Z), axis=1))
+
+    def loss(self, Z: Array) -> float:
+        """Return Σκℓ."""
+        return float(-(self.kappa * self.own * log_softmax(self.scores(Z), axis=1)).sum())
+
+    def best_intercept(self, F: Array, b: Array) -> Array:
+        """Return the offsets that are best for fixed function values: then slopes sum to zero."""
+        if not self.intercept:
+            return b
+        value = self.loss(F + b)
+        for _ in range(50):
+            P = self.probabilities(F + b)
+            slope = self.free((self.kappa * P).sum(axis=0)[None] - self.totals[None])[0]
+            p = self.free(P)
+            H = np.diag((self.kappa * p).sum(axis=0)) - (self.kappa * p).T @ p
+            step = np.linalg.lstsq(H, slope, rcond=1e-13)[0]
+            for _ in range(_MOST_HALVINGS):
+                new = self.loss(F + (b - step))
+                if new <= value:
+                    break
+                step = 0.5 * step
+            else:
+                break
+            b, value = b - step, new
+            if np.abs(step).max() <= 1e-15 * max(1.0, float(np.abs(b).max())):
+                break
+        return b
+
+    def gap(self, A: Array, F: Array, b: Array) -> float:
+        """Return (P − D)/max(D, 10⁻⁸P₀), where b is the best for F."""
+        Z = F + b
+        primal = self.loss(Z) + 0.5 * float((A * F).sum())
+        U = self._feasible(self.probabilities(Z))
+        dual_coef = self.free(self.kappa * (self.own - U))
+        dual = float((self.kappa * entr(U)).sum()) - 0.5 * float((dual_coef * self.operator(dual_coef)).sum())
+        size = max(dual, 1e-8 * self.start)
+        return max(primal - dual, 0.0) / size if np.isfinite(primal - dual) else np.inf
+
+    def _feasible(self, U: Array) -> Array:
+        """Mix probabilities with a constant distribution until every class has its total weight, as the offset asks."""
+        if not self.intercept:
+            return U
+        excess = (self.kappa * U).sum(axis=0) - self.totals
+        share = float(np.clip((excess / (self.totals + excess)).max(), 0.0, 1.0))
+        if share == 0.0:
+            return U
+        share = min(1.0, share * (1.0 + 1e-9))
+        constant = np.maximum(share * (self.totals + excess) - excess, 0.0)
+        return (1.0 - share) * U + share * constant / constant.sum()
+
+
+def fit_logistic(
+    problem: KernelLogisticProblem,
+    *,
+    tol: float,
+    max_iter: int,
+    rank: int,
+    progress: Progress = no_progress,
+    stop: Callable[[], bool] = lambda: False,
+) -> KernelLogisticFit:
+    """Minimise by damped Newton steps until the relative duality gap is at most `tol`."""
+    operator, n = problem.operator, problem.operator.n
+    m = 1 if problem.binary else problem.own.shape[1]
+    A, F = np.zeros((n, m)), np.zeros((n, m))
+    b = problem.best_intercept(F, np.zeros(m))
+    gap, n_iter = problem.gap(A, F, b), 0
+    factor, _ = partial_cholesky(operator, rank, stop=stop)
+    objective, accuracy = problem.loss(F + b), _ACCURACY
+    while gap > tol and n_iter < max_iter:
+        accuracy *= min(1.0, 10.0 * np.sqrt(gap))
+        A_new, b_new = _newton_point(problem, factor, (A, F, b), max(accuracy, _SMALLEST), stop)
+        taken = _search(problem, (A, F, b), (A_new, operator(A_new), b_new), objective)
+        if taken is None and accuracy > _SMALLEST and not stop():
+            accuracy *= 1e-3  # what was left of the step's equations may point uphill
+            continue
+        if taken is None:
+            break  # rounding: no step lowers the objective any more
+        (A, F, b), objective = taken
+        accuracy = _ACCURACY
+        b = problem.best_intercept(F, b)
+        objective = problem.loss(F + b) + 0.5 * float((A * F).sum())
+        gap, n_iter = problem.gap(A, F, b), n_iter + 1
+        if progress(n_iter, gap):
+            break
+    if m > 1:
+        b = b - b.mean()  # a common offset changes no probability
+    return KernelLogisticFit(A, b, gap, max(1, n_iter))
+
+
+State = tuple[Array, Array, Array]
+
+
+def _search(problem: KernelLogisticProblem, now: State, goal: State, objective: float) -> tuple[State, float] | None:
+    """Halve the step to the Newton point until the objective falls; products with K are linear along it."""
+    length = 1.0
+    for _ in range(_MOST_HALVINGS):
+        A, F, b = ((1.0 - length) * x + length * y for x, y in zip(now, goal, strict=True))
+        value = problem.loss(F + b) + 0.5 * float((A * F).sum())
+        if value < objective:
+            return (A, F, b), value
+        length *= 0.5
+    return None
+
+
+def _newton_point(
+    problem: KernelLogisticProblem, factor: Array, now: State, accuracy: float, stop: Callable[[], bool]
+) -> tuple[Array, Array]:
+    """Return the coefficients and offsets that minimise the quadratic model at the current ones."""
+    A, F, b = now
+    P = problem.probabilities(F + b)
+    root = _CurvatureRoot(problem, P)
+    target = root.divide(problem.free(problem.kappa * (problem.own - P)) - A)
+    precondition = root.preconditioner(factor)
+
+    def apply(v: Array) -> Array:
+        return v + root.transposed(problem.operator(root(v)))
+
+    v, step = _constrained_gradients(apply, precondition, root, target, problem.intercept, accuracy, stop)
+    return A + root(v), b + step
+
+
+class _CurvatureRoot:
+    """R of the blocks H = RRᵀ, one for each row."""
+
+    def __init__(self, problem: KernelLogisticProblem, P: Array) -> None:
+        P = np.maximum(P, _SMALLEST)
+        P = P / P.sum(axis=1, keepdims=True)
+        self.binary = problem.binary
+        if self.binary:
+            self.s = np.sqrt(problem.kappa * P[:, :1] * P[:, 1:])
+        else:
+            self.p, self.q, self.k = P, np.sqrt(P), np.sqrt(problem.kappa)
+
+    def __call__(self, v: Array) -> Array:
+        if self.binary:
+            return self.s * v
+        return self.k * (self.q * v - self.p * (self.q * v).sum(axis=1, keepdims=True))
+
+    def transposed(self, a: Array) -> Array:
+        """Return Rᵀa."""
+        if self.binary:
+            return self.s * a
+        return self.k * self.q * (a - (self.p * a).sum(axis=1, keepdims=True))
+
+    def divide(self, T: Array) -> Array:
+        """Return v with Rv = T, for T whose rows sum to zero."""
+        return T / self.s if self.binary else T / (self.k * self.q)
+
+    def preconditioner(self, factor: Array) -> Callable[[Array], Array]:
+        """Return the inverse of I + RᵀFFᵀR without what couples the classes."""
+        if self.binary:
+            weights = self.s
+        else:
+            squares = (self.p**2).sum(axis=1, keepdims=True)
+            weights = self.k * self.q * np.sqrt(1.0 - 2.0 * self.p + squares)
+        ones = np.ones(len(factor))
+        inverses = [Woodbury(factor * weights[:, [j]], ones) for j in range(weights.shape[1])]
+        return lambda r: np.column_stack([inverse(r[:, [j]])[:, 0] for j, inverse in enumerate(inverses)])
+
+
+def _constrained_gradients(
+    apply: Callable[[Array], Array],
+    precondition: Callable[[Array], Array],
+    root: _CurvatureRoot,
+    target: Array,
+    intercept: bool,
+    accuracy: float,
+    stop: Callable[[], bool],
+) -> tuple[Array, Array]:
+    """Solve Bv + Eb = target with Eᵀv = 0, where Eb = Rᵀ1bᵀ, by conjugate gradients that keep the constraint."""
+    n, m = target.shape
+    W: list[Array] = []
+    S_inverse = np.zeros((m, m))
+    if intercept:
+        W = [precondition(root.transposed(np.broadcast_to(unit, (n, m)))) for unit in np.eye(m)]
+        S_inverse = np.linalg.pinv(np.column_stack([root(w).sum(axis=0) for w in W]), rcond=1e-12)
+
+    def project(z: Array) -> tuple[Array, Array]:
+        b = S_inverse @ root(z).sum(axis=0)
+        for share, w in zip(b, W, strict=False):
+            z = z - share * w
+        return z, b
+
+    v, r = np.zeros_like(target), target.copy()
+    with one_thread_blas():
+        z, b = project(precondition(r))
+    p, rz = z, float((r * z).sum())
+    first = rz
+    for _ in range(_MOST_STEPS):
+        if not rz > accuracy**2 * first or stop():
+            break
+        Bp = apply(p)
+        length = rz / float((p * Bp).sum())
+        v, r = v + length * p, r - length * Bp
+        with one_thread_blas():
+            z, b = project(precondition(r))
+        rz, last = float((r * z).sum()), rz
+        p = z + rz / last * p
+    return v, b

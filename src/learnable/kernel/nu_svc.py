@@ -1,0 +1,137 @@
+r"""Support vector classification whose margin is as wide as a share ν of the rows allows.
+
+    min_{f, b, ρ}  ½‖f‖² − ν Σcᵢ ρ + Σᵢ cᵢ max(0, ρ − yᵢ(f(xᵢ) + b)),     cᵢ = sample weight × class weight
+
+At most a share ν of the rows lies inside the margin, and at least that share on it or inside. In the dual, Σβ over each
+class is ±ν Σcᵢ/2. The machine shown is divided by ρ, so that its margin is at ±1: it is the `SVC` of C = 1/ρ.
+
+Reference: B. Schölkopf et al., New support vector algorithms, Neural Computation 12, 2000.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError
+from ..core.parameters import RANDOM_STATE, Number, Rule
+from ..core.run import Run
+from ..data.door import Table
+from ..linear._base import class_weights
+from ..risk.kernels import Kernel
+from ..solvers.decomposition import BoxProgram
+from ..solvers.row_cache import Team
+from .nu_svr import fill_up
+from .svm_base import Array, Fit, offset_between
+from .svm_classes import CLASSIFIER_PARAMETERS, PairwiseSVM
+
+
+class NuSVC(PairwiseSVM):
+    r"""ν-support vector classifier: minimise ½‖f‖² − νρ Σsᵢ + Σᵢ sᵢ max(0, ρ − yᵢ(f(xᵢ) + b)) over f, b and ρ.
+
+    The machine is divided by ρ. Each pair of classes has its own. In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = ρ/n for
+    the divided machine. Memory: as `SVC`.
+
+    Parameters
+    ----------
+    nu : float in (0, 1], default=0.5
+        ν: largest share of rows inside the margin, and smallest share of support vectors. Of two classes of unequal
+        weight, ν/2 must not exceed the smaller one's share.
+    kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter, decision_function_shape, break_ties
+        As in `SVC`.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the weights of the classes.
+    random_state, n_jobs, max_seconds
+        As in `SVC`.
+
+    Attributes
+    ----------
+    classes_, support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, function_, certificate_, …
+        As in `SVC`.
+
+    Examples
+    --------
+    >>> from learnable import NuSVC
+    >>> X, y = [[-1.0, -1.0], [-2.0, -1.0], [1.0, 1.0], [2.0, 1.0]], [1, 1, 2, 2]
+    >>> NuSVC().fit(X, y).predict([[-0.8, -1.0]])
+    array([1])
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        **{name: rule for name, rule in CLASSIFIER_PARAMETERS.items() if name != "fit_intercept"},
+        "nu": Number(low=0.0, low_open=True, high=1.0),
+        "random_state": RANDOM_STATE,
+    }
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        class_weight: Any = None,
+        verbose: Any = False,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.max_seconds = max_seconds
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        weight = np.ones(table.n_rows) if table.weight is None else table.weight
+        of_class = class_weights(table, self.class_weight, "NuSVC")
+        cost = weight * (1.0 if of_class is None else of_class[table.y])
+        totals = np.sort(np.bincount(table.y, cost))
+        if 0.5 * self.nu * (totals[0] + totals[-1]) > totals[0] * (1 + 1e-12):
+            most = 2.0 * totals[0] / (totals[0] + totals[-1])
+            raise DataError(
+                f"NuSVC: specified nu is infeasible: with classes of so different weight it is at most {most:.4g}; "
+                f"got {self.nu!r}."
+            )
+
+        def solve(kernel: Kernel, X: Any, y: Array, c: Array, team: Team) -> Fit:
+            return self._solve_pair(kernel, X, y, c, team, run)
+
+        found, _ = self._fit_pairs(table, run, solve, np.asarray(cost))
+        return self._certify(found, 0.0)
+
+    def _solve_pair(self, kernel: Kernel, X: Any, y: Array, c: Array, team: Team, run: Run) -> Fit:
+        """Return the machine of two classes y = ±1, divided by ρ; P and D are those before the division."""
+        first, total = y > 0, 0.5 * self.nu * float(c.sum())
+        start = np.empty(len(y))
+        start[first], start[~first] = fill_up(c[first], total), -fill_up(c[~first], total)
+        program = BoxProgram(np.zeros(len(y)), np.where(first, 0.0, -c), np.where(first, c, 0.0), ~first)
+        found = self._solve(kernel, X, program, run, team, start=start)
+        lower, upper = offset_between(found, program, 0), offset_between(found, program, 1)
+        b, rho = 0.5 * (lower + upper), 0.5 * (upper - lower)
+        if not rho > 0.0:
+            raise DataError(f"NuSVC: with nu = {self.nu!r} the margin of this kernel is zero; use a smaller nu.")
+        square = float(found.beta @ found.f)
+        slack = np.maximum(0.0, rho - y * (found.f + b))
+        primal = 0.5 * square - 2.0 * total * rho + float((c * slack).sum())
+        return Fit(found.beta / rho, b / rho, found.f / rho, found.violation, primal, -0.5 * square, found.n_steps)

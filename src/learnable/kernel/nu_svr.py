@@ -1,0 +1,124 @@
+r"""Support vector regression whose tube is as wide as a share ν of the rows allows.
+
+    min_{f, b, ε ≥ 0}  ½‖f‖² + ν Σcᵢ ε + Σᵢ cᵢ max(0, |tᵢ − f(xᵢ) − b| − ε),     cᵢ = C × sample weight
+
+At most a share ν of the (weighted) rows lies outside the tube, and at least that share on its edge or outside. The dual
+fixes the sum of the multipliers of each side: Σβ⁺ = −Σβ⁻ = ν Σcᵢ/2.
+
+Reference: B. Schölkopf et al., New support vector algorithms, Neural Computation 12, 2000.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..core.certificate import Certificate
+from ..core.parameters import Number, Rule
+from ..core.run import Run
+from ..data.door import Table
+from ..solvers.decomposition import BoxProgram
+from ..solvers.row_cache import Team
+from .svm_base import SVM_PARAMETERS, Array, Fit, offset_between
+from .svr import RegressionMachine, joined, tube_loss
+
+
+class NuSVR(RegressionMachine):
+    r"""ν-support vector regression: minimise ½‖f‖² + C(ν Σs ε + Σᵢ sᵢ max(0, |tᵢ − f(xᵢ) − b| − ε)) over f, b and ε.
+
+    In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). Memory: as `SVR`.
+
+    Parameters
+    ----------
+    nu : float in (0, 1], default=0.5
+        ν: largest share of rows outside the tube, and smallest share of support vectors.
+    C : float, default=1.0
+        Cost of a unit outside the tube.
+    kernel, degree, gamma, coef0, shrinking, cache_size, verbose
+        As in `SVC`.
+    tol, max_iter, n_jobs, max_seconds
+        As in `SVR`.
+
+    Attributes
+    ----------
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, function_, certificate_, …
+        As in `SVR`.
+    epsilon_ : float
+        ε: half the width of the tube.
+
+    Examples
+    --------
+    >>> from learnable import NuSVR
+    >>> model = NuSVR(kernel="linear", C=100.0, nu=0.9).fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 3.0])
+    >>> model.predict([[4.0]]).round(2)
+    array([4.])
+    >>> model.certificate_.holds
+    True
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        **{name: rule for name, rule in SVM_PARAMETERS.items() if name != "fit_intercept"},
+        "C": Number(low=0.0, low_open=True),
+        "nu": Number(low=0.0, low_open=True, high=1.0),
+    }
+
+    epsilon_: float
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        verbose: Any = False,
+        max_iter: int = -1,
+        n_jobs: int | None = None,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.nu = nu
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.max_seconds = max_seconds
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        X, t, cost = self._points(table), table.y, self._costs(table)
+        n, zero, total = len(cost), np.zeros(len(cost)), 0.5 * self.nu * float(cost.sum())
+        program = BoxProgram(
+            np.concatenate([-t, -t]),
+            np.concatenate([zero, -cost]),
+            np.concatenate([cost, zero]),
+            np.arange(2 * n) >= n,
+        )
+        filled = fill_up(cost, total)
+        with Team(self.n_jobs) as team:
+            found = self._solve(self._mercer(), X, program, run, team, start=np.concatenate([filled, -filled]))
+        above, below = offset_between(found, program, 0), offset_between(found, program, 1)
+        b, eps = 0.5 * (above + below), max(0.5 * (above - below), 0.0)
+        beta = joined(found)
+        square = float(beta @ found.f)
+        primal = 0.5 * square + 2.0 * total * eps + tube_loss(t - found.f - b, eps, cost)
+        fit = Fit(beta, b, found.f, found.violation, primal, float(t @ beta) - 0.5 * square, found.n_steps)
+        self.epsilon_ = eps
+        return self._store_one(table, X, fit, tube_loss(t, 0.0, cost))
+
+
+def fill_up(cost: Array, total: float) -> Array:
+    """Return multipliers at their bounds, from the first row on, that sum to `total`."""
+    before = np.cumsum(cost) - cost
+    return np.asarray(np.clip(total - before, 0.0, cost))

@@ -1,0 +1,127 @@
+r"""The one-class machine: a region that holds all but a share ν of the rows.
+
+    min_{f, ρ}  ½‖f‖² − ν Σsᵢ ρ + Σᵢ sᵢ max(0, ρ − f(xᵢ))
+
+A row is an outlier where f(x) < ρ. In the dual 0 ≤ βᵢ ≤ sᵢ and Σβᵢ = ν Σsᵢ: at most a share ν of the rows are outliers,
+and at least that share are support vectors.
+
+Reference: B. Schölkopf et al., Estimating the support of a high-dimensional distribution, Neural Computation 13, 2001.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import OutlierMixin
+
+from ..core.certificate import Certificate
+from ..core.parameters import Number, Rule
+from ..core.run import Run
+from ..data.door import Table, door
+from ..data.sources import rowwise
+from ..solvers.decomposition import BoxProgram
+from ..solvers.row_cache import Team
+from .nu_svr import fill_up
+from .svm_base import SVM_PARAMETERS, Array, Fit, offset_between
+from .svr import SingleMachine
+
+
+class OneClassSVM(OutlierMixin, SingleMachine):
+    r"""One-class support vector machine: minimise ½‖f‖² − νρ Σsᵢ + Σᵢ sᵢ max(0, ρ − f(xᵢ)) over f and ρ.
+
+    Memory: a copy of X, kernel rows of `cache_size` megabytes (at least 512 rows), O(n).
+
+    Parameters
+    ----------
+    kernel, degree, gamma, coef0, shrinking, cache_size, verbose
+        As in `SVC`.
+    tol, max_iter, n_jobs, max_seconds
+        As in `SVR`.
+    nu : float in (0, 1], default=0.5
+        ν: largest share of outliers among the training rows, and smallest share of support vectors.
+
+    Attributes
+    ----------
+    support_, support_vectors_, n_support_, dual_coef_, coef_, function_, certificate_, …
+        As in `SVR`.
+    intercept_ : array of shape (1,)
+        −ρ.
+    offset_ : float
+        ρ: `decision_function` is `score_samples` less this.
+
+    Examples
+    --------
+    >>> from learnable import OneClassSVM
+    >>> model = OneClassSVM(gamma="auto", nu=0.4).fit([[0.0], [0.44], [0.45], [0.46], [1.0]])
+    >>> model.predict([[0.45], [3.0]])
+    array([ 1, -1])
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        **{name: rule for name, rule in SVM_PARAMETERS.items() if name != "fit_intercept"},
+        "nu": Number(low=0.0, low_open=True, high=1.0),
+    }
+    _door: ClassVar[Any] = staticmethod(door(target="none"))
+
+    offset_: float
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        nu: float = 0.5,
+        shrinking: bool = True,
+        cache_size: float = 200,
+        verbose: Any = False,
+        max_iter: int = -1,
+        n_jobs: int | None = None,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.nu = nu
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.max_seconds = max_seconds
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        X = self._points(table)
+        cost = np.ones(table.n_rows) if table.weight is None else table.weight
+        total = self.nu * float(cost.sum())
+        program = BoxProgram(np.zeros(len(cost)), np.zeros(len(cost)), np.asarray(cost))
+        with Team(self.n_jobs) as team:
+            found = self._solve(self._mercer(), X, program, run, team, start=fill_up(cost, total))
+        rho = -offset_between(found, program)
+        square = float(found.beta @ found.f)
+        primal = 0.5 * square - rho * total + float((cost * np.maximum(0.0, rho - found.f)).sum())
+        violation = max(found.rises[0], -rho) - min(found.falls[0], -rho)
+        fit = Fit(found.beta, -rho, found.f, max(violation, 0.0), primal, -0.5 * square, found.n_steps)
+        self.offset_ = rho
+        return self._store_one(table, X, fit, 0.0)
+
+    @rowwise
+    def decision_function(self, X: Any) -> Array:
+        """Return f(x) − ρ: negative for outliers."""
+        return self._score_rows(X)
+
+    @rowwise
+    def score_samples(self, X: Any) -> Array:
+        """Return f(x)."""
+        return self._score_rows(X) + self.offset_
+
+    @rowwise
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return 1 for inliers and −1 for outliers."""
+        return np.where(self._score_rows(X) >= 0.0, 1, -1)

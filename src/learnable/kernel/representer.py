@@ -1,0 +1,145 @@
+r"""What models of the form f = Σᵢ cᵢ k(·, xᵢ) share: the choice of the kernel, values of f, invariants of a file.
+
+scikit-learn names kernels by strings with `gamma`, `degree` and `coef0`; a function of two rows is a kernel too.
+Kernels of `learnable.risk.kernels`, and of `sklearn.gaussian_process.kernels`, are taken as they are.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.errors import DataError, ModelFileError
+from ..core.estimator import Estimator
+from ..core.parameters import Matches, Number, Options, Rule, optional
+from ..data.door import Table, read_features
+from ..linear._base import refuse_extreme_sizes
+from ..risk.kernels import FunctionKernel, Kernel, Linear, Precomputed, RKHSFunction, as_kernel
+from ..risk.kernels.adopted import NAMES, is_foreign
+
+Array = NDArray[np.float64]
+
+#: The parameters by which a kernel is chosen.
+KERNEL_PARAMETERS: dict[str, Rule] = {
+    "kernel": Options(*NAMES) | Matches(lambda v: isinstance(v, Kernel) or callable(v), "a kernel or a function"),
+    "gamma": optional(Number(low=0.0, low_open=True)),
+    "degree": Number(low=1, integer=True) | Matches(lambda v: isinstance(v, float) and v >= 1, "a whole number"),
+    "coef0": Number(),
+    "kernel_params": optional(Matches(lambda v: isinstance(v, dict), "a dict of arguments")),
+}
+
+
+def kernel_of(model: Any, n_features: int) -> Kernel:
+    """Return the kernel that a model's parameters name; without gamma, γ = 1/d."""
+    kernel = model.kernel
+    if callable(kernel) and not isinstance(kernel, Kernel) and not is_foreign(kernel):
+        return FunctionKernel(partial(kernel, **(model.kernel_params or {})), pairwise=True)
+    gamma = 1.0 / n_features if model.gamma is None else float(model.gamma)
+    degree, coef0 = 3 if model.degree is None else model.degree, 1.0 if model.coef0 is None else model.coef0
+    return as_kernel(kernel, gamma=gamma, degree=int(degree), coef0=float(coef0))
+
+
+def finite_diagonal(owner: str, kernel: Kernel, X: Any) -> Array:
+    """Return k(xᵢ, xᵢ); raise DataError where it overflows, or is negative, which no Mercer kernel's is."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        diagonal = kernel.diagonal(X)
+    if not np.isfinite(diagonal).all() or float(diagonal.max(initial=0.0)) > 1e200:
+        row = int(np.argmax(~(diagonal <= 1e200)))
+        raise DataError(f"{owner}: k(x, x) is {diagonal[row]:.3g} in row {row}, too large to compute with; rescale X.")
+    return np.asarray(diagonal, dtype=np.float64)
+
+
+def training_points(owner: str, model: Any, table: Table) -> Any:
+    """Return the rows of a fit as a copy of their own; of a given kernel matrix, those of rows with weight."""
+    if not table.in_memory:
+        raise DataError(
+            f"{owner}: a kernel machine needs all rows in memory. Pass fewer rows, or X.compute() for Dask."
+        )
+    X = table.X
+    refuse_extreme_sizes(X, None, owner)
+    if not is_given(model):
+        return X.copy() if sp.issparse(X) else np.array(X, order="C")
+    n_given = table.n_rows if table.kept is None else len(table.kept)
+    if X.shape[1] != n_given:
+        raise DataError(
+            f"{owner}: Precomputed matrix must be a square matrix; got shape ({n_given}, {X.shape[1]}). "
+            "Pass K(X, X) to fit, and K(X_new, X) to predict."
+        )
+    K = X if table.kept is None else X[:, np.flatnonzero(table.kept)]
+    K = np.array(K.toarray() if sp.issparse(K) else K, dtype=np.float64)
+    size = float(np.abs(K).max(initial=0.0))
+    if not np.abs(K - K.T).max(initial=0.0) <= 1e-8 * size:
+        raise DataError(f"{owner}: the kernel matrix must be symmetric; pass (K + K.T)/2 if it differs by rounding.")
+    return (K + K.T) / 2.0
+
+
+def is_given(model: Any) -> bool:
+    """Tell whether X is the kernel matrix itself."""
+    return isinstance(model.kernel, Precomputed) or (isinstance(model.kernel, str) and model.kernel == "precomputed")
+
+
+class RepresenterModel(Estimator):
+    """A model that predicts from values of f = Σᵢ cᵢ k(·, xᵢ)."""
+
+    kernel: Any
+    X_fit_: Any
+    dual_coef_: Array
+    n_features_in_: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = is_given(self)
+        return tags
+
+    @property
+    def function_(self) -> RKHSFunction:
+        """The fitted function as an element of the kernel's space: it evaluates, adds, and has inner products."""
+        check_is_fitted(self)
+        if is_given(self):
+            raise DataError(f"{type(self).__name__}: a given kernel matrix has no points at which to evaluate k.")
+        return RKHSFunction(kernel_of(self, self.n_features_in_), self.X_fit_, self.dual_coef_)
+
+    def _keep(self, points: Any, coefficients: Array, table: Table) -> None:
+        """Store what predictions need; of a given matrix, rows without weight keep a coefficient of zero."""
+        if is_given(self) and table.kept is not None:
+            every = np.zeros((len(table.kept), *coefficients.shape[1:]))
+            every[table.kept] = coefficients
+            coefficients = every
+        self.X_fit_, self.dual_coef_ = points, np.ascontiguousarray(coefficients)
+        if not np.isfinite(coefficients).all():
+            raise DataError(f"{type(self).__name__}: the coefficients are beyond the range of float64; rescale y.")
+
+    def _values(self, X: Any) -> Array:
+        """Return f(x) of new rows, of shape (n,) or (n, t)."""
+        check_is_fitted(self)
+        X = read_features(self, X)
+        if is_given(self):
+            return np.asarray(X @ self.dual_coef_, dtype=np.float64)
+        refuse_extreme_sizes(X, None, type(self).__name__)
+        kernel = kernel_of(self, self.n_features_in_)
+        if isinstance(kernel, Linear):
+            return np.asarray(X @ (self.X_fit_.T @ self.dual_coef_), dtype=np.float64)
+        return kernel.products(X, self.dual_coef_, self.X_fit_, n_jobs=getattr(self, "n_jobs", None))
+
+    def _check_loaded(self) -> None:
+        points: Any = getattr(self, "X_fit_", None)
+        coef: Any = getattr(self, "dual_coef_", None)
+        columns = getattr(self, "n_features_in_", None)
+        if not isinstance(coef, np.ndarray) or coef.dtype != np.float64 or coef.ndim not in (1, 2):
+            raise ModelFileError("load: dual_coef_ is not an array of real numbers.")
+        if not (isinstance(points, np.ndarray) or sp.issparse(points)) or points.ndim != 2 or points.dtype.kind != "f":
+            raise ModelFileError("load: X_fit_ is not a matrix of real numbers.")
+        expected = (len(coef), columns) if not is_given(self) else (points.shape[0], points.shape[0])
+        if points.shape != expected or (is_given(self) and len(coef) != columns):
+            raise ModelFileError(
+                f"load: X_fit_ {points.shape} and dual_coef_ {coef.shape} do not fit {columns} columns."
+            )
+        if not (np.isfinite(coef).all() and np.isfinite(points.data if sp.issparse(points) else points).all()):
+            raise ModelFileError("load: X_fit_ or dual_coef_ is not finite.")
+        kernel_of(self, max(1, points.shape[1]))

@@ -1,0 +1,317 @@
+r"""Kernel ridge regression: least squares in the space of a kernel.
+
+    min_f  Σᵢ wᵢ (yᵢ − f(xᵢ))² + α‖f‖²,        f = Σᵢ cᵢ k(·, xᵢ)   (representer theorem)
+
+In the form n⁻¹ΣV + λΩ, with V = (y − f)² and Ω = ‖f‖², α = nλ. There is no offset. The coefficients solve
+
+    (K + αW⁻¹) c = y,
+
+so that yᵢ − f(xᵢ) = αcᵢ/wᵢ, and a residual r of these equations leaves the objective at most Σwᵢrᵢ² above its least
+value. Leaving a row out changes its prediction to yᵢ − cᵢ/((K + αW⁻¹)⁻¹)ᵢᵢ: no refits are needed.
+
+Reference: R. Rifkin and R. Lippert, Notes on regularized least-squares, MIT CSAIL TR-2007-025.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import MultiOutputMixin, RegressorMixin
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError, ParameterError
+from ..core.parameters import MAX_SECONDS, N_JOBS, TOLERANCE, ArrayLike, Number, Options, Rule, optional
+from ..core.run import Run
+from ..data.door import Table, door
+from ..data.sources import NamedScore, rowwise
+from ..risk.kernels import FunctionKernel, Kernel, Linear, Precomputed
+from .leave_out import inverse_diagonal
+from .operators import MOST_ROWS_KEPT, Operator
+from .representer import (
+    KERNEL_PARAMETERS,
+    RepresenterModel,
+    finite_diagonal,
+    kernel_of,
+    training_points,
+)
+from .systems import KernelSolution, solve_dense, solve_iteratively
+
+Array = NDArray[np.float64]
+
+PENALTY = Number(low=0.0, high=1e100)
+
+
+class KernelSmoother(RepresenterModel):
+    """What regression and classification by kernel ridge share: the fit of numbers, exact leave-one-out."""
+
+    alpha: Any
+    solver: str
+    tol: float
+    max_iter: int | None
+    n_jobs: int | None
+
+    _remedy = "raise max_iter or max_seconds, or use a larger alpha"
+
+    def _fit_numbers(self, table: Table, y: Array, weight: Array | None, run: Run) -> Certificate:
+        """Fit targets (n,) or (n, t) and leave coefficients of the same shape."""
+        owner = type(self).__name__
+        kernel = kernel_of(self, table.n_columns)
+        points = training_points(owner, self, table)
+        finite_diagonal(owner, kernel, points)
+        operator = Operator(kernel, points, keep=keeps_matrix(self.solver, kernel, points), n_jobs=self.n_jobs)
+        Y = y.reshape(len(y), -1)
+        alphas = alpha_per_target(owner, self.alpha, Y.shape[1])
+        coef, certificates = np.empty_like(Y), []
+        for alpha in np.unique(alphas):
+            targets = np.flatnonzero(alphas == alpha)
+            coef[:, targets], certificate = certified_solution(operator, float(alpha), Y[:, targets], weight, self, run)
+            certificates.append(certificate)
+        self._keep(points, coef.reshape(y.shape), table)
+        worst = max(certificates, key=lambda certificate: certificate.value / certificate.tolerance)
+        self.n_iter_ = worst.n_iter
+        return worst
+
+    def _leave_one_out_values(self, table: Table, y: Array, weight: Array | None) -> Array:
+        """Return the values that fits to all other rows give each row, shaped like y."""
+        owner = type(self).__name__
+        if table.n_rows < 2:
+            raise DataError(f"{owner}: needs at least 2 rows to leave one out; got 1 sample.")
+        kernel = kernel_of(self, table.n_columns)
+        points = training_points(owner, self, table)
+        finite_diagonal(owner, kernel, points)
+        operator = Operator(kernel, points, keep=not is_narrow(kernel, points), n_jobs=self.n_jobs)
+        Y = y.reshape(len(y), -1)
+        out = np.empty_like(Y)
+        w = np.ones(len(Y)) if weight is None else weight
+        alphas = alpha_per_target(owner, self.alpha, Y.shape[1])
+        for alpha in np.unique(alphas):
+            targets = np.flatnonzero(alphas == alpha)
+            inverse = inverse_diagonal(operator, float(alpha) / w)
+            if inverse is None:
+                raise ParameterError(
+                    f"{owner}: with alpha={alpha:g} the kernel matrix is singular, and leaving a row out is not "
+                    "defined by the others; raise alpha."
+                )
+            coef, _ = certified_solution(operator, float(alpha), Y[:, targets], weight, self, Run())
+            out[:, targets] = Y[:, targets] - coef / inverse[:, None]
+        return out.reshape(y.shape)
+
+
+class KernelRidge(NamedScore, MultiOutputMixin, RegressorMixin, KernelSmoother):
+    r"""Kernel ridge regression: minimise Σᵢ wᵢ (yᵢ − f(xᵢ))² + α‖f‖² over functions f of the kernel's space.
+
+    In the form n⁻¹ΣV + λΩ (V squared loss, Ω = ‖f‖²), α = nλ; there is no offset, as in scikit-learn. Time O(n³/3)
+    or less up to 12,000 rows, with 20n² bytes of memory (40n² if α = 0); beyond, a few dozen products with the kernel
+    matrix, which is never whole, in 2 GB besides the data. The linear kernel of d < n columns takes O(nd²) time and
+    O(nd) memory.
+
+    Parameters
+    ----------
+    alpha : float or array of shape (n_targets,), default=1.0
+        α ≥ 0, one for all targets or one each.
+    kernel : str, Kernel, scikit-learn kernel or function of two rows, default="linear"
+        k: a name of scikit-learn's, or a kernel of `learnable.risk.kernels`.
+    gamma : float or None, default=None
+        γ of the kernels that have one by name; None is 1/n_features.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict or None, default=None
+        Further arguments of a function.
+    solver : {"auto", "cholesky", "cg"}, default="auto"
+        "cholesky" factorises the matrix, in float32 with refinement where that reaches full accuracy, else in float64;
+        "cg" takes conjugate gradients with a partial factor as preconditioner; "auto" chooses by size and kernel, and
+        from 3,000 rows on by how fast the first steps of "cg" converge.
+    tol : float, default=1e-8
+        Relative residual at which "cg" stops; direct solutions reach 1e-12.
+    max_iter : int or None, default=None
+        Most steps of "cg".
+    n_jobs : int or None, default=None
+        Threads; None uses all that BLAS may use. The result does not depend on it.
+    max_seconds : float or None, default=None
+        Time after which "cg" returns the best so far, after the product under way and one that measures it.
+
+    Attributes
+    ----------
+    dual_coef_ : array of shape (n_samples,) or (n_samples, n_targets)
+        c.
+    X_fit_ : array or CSR array of shape (n_samples, n_features)
+        The rows with weight; the kernel matrix itself if kernel="precomputed".
+    function_ : RKHSFunction
+        f as an element of the kernel's space.
+    n_iter_ : int
+        Steps of conjugate gradients.
+    certificate_ : Certificate
+        `closed-form`: the relative residual of (K + αW⁻¹)c = y; `bound` is the proven relative suboptimality.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable import KernelRidge
+    >>> X = np.linspace(0.0, 6.0, 50)[:, None]
+    >>> model = KernelRidge(alpha=0.01, kernel="rbf", gamma=1.0).fit(X, np.sin(X[:, 0]))
+    >>> model.predict([[1.5]]).round(3), model.certificate_.holds
+    (array([0.996]), True)
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "alpha": PENALTY | ArrayLike(PENALTY),
+        **KERNEL_PARAMETERS,
+        "solver": Options("auto", "cholesky", "cg"),
+        "tol": TOLERANCE,
+        "max_iter": optional(Number(low=1, integer=True)),
+        "n_jobs": N_JOBS,
+        "max_seconds": MAX_SECONDS,
+    }
+    _door = staticmethod(door(target="numeric", multi_output=True))
+
+    def __init__(
+        self,
+        alpha: Any = 1.0,
+        *,
+        kernel: Any = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        solver: str = "auto",
+        tol: float = 1e-8,
+        max_iter: int | None = None,
+        n_jobs: int | None = None,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.max_seconds = max_seconds
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        return self._fit_numbers(table, table.y, table.weight, run)
+
+    @rowwise
+    def predict(self, X: Any) -> Array:
+        """Return f(x) = Σᵢ cᵢ k(x, xᵢ).
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe, path or Dask collection of shape (n_samples, n_features)
+            New rows; with kernel="precomputed" the matrix K(X, training rows).
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_targets)
+            The predicted targets.
+        """
+        return self._values(X)
+
+    def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+        """Return the prediction for each row by the fit to all others, exactly and without refits.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`; the model need not be fitted. A row without weight gets the prediction of the fit.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_targets)
+            yᵢ − cᵢ/((K + αW⁻¹)⁻¹)ᵢᵢ.
+        """
+        draft = self._draft()
+        table = type(self)._door(draft, X, y, sample_weight)
+        values = draft._leave_one_out_values(table, table.y, table.weight)
+        if table.kept is None:
+            return values
+        out = np.asarray(draft.fit(X, y, sample_weight).predict(X))
+        out[table.kept] = values
+        return out
+
+
+def alpha_per_target(owner: str, alpha: Any, n_targets: int) -> Array:
+    """Return α of each target; raise ParameterError for another number of them."""
+    alphas = np.asarray(alpha, dtype=np.float64).ravel()
+    if len(alphas) not in (1, n_targets):
+        raise ParameterError(
+            f"{owner}: alpha must be one number or one a target; got {len(alphas)} values for {n_targets} targets."
+        )
+    return np.asarray(np.broadcast_to(alphas, (n_targets,)))
+
+
+def is_narrow(kernel: Kernel, X: Any) -> bool:
+    """Tell whether K = XXᵀ has so few columns that it is better never formed."""
+    return isinstance(kernel, Linear) and X.shape[1] < X.shape[0] and X.shape[1] <= 4000
+
+
+def keeps_matrix(solver: str, kernel: Kernel, X: Any) -> bool:
+    """Tell whether the kernel matrix is formed."""
+    if solver == "cholesky":
+        return True
+    if is_narrow(kernel, X) or (solver == "cg" and isinstance(kernel, Linear)):
+        return False
+    return bool(X.shape[0] <= MOST_ROWS_KEPT)
+
+
+def certified_solution(
+    operator: Operator, alpha: float, Y: Array, weight: Array | None, model: Any, run: Run
+) -> tuple[Array, Certificate]:
+    """Return the coefficients for one α and what is proven about them.
+
+    Parameters
+    ----------
+    operator : Operator
+        K.
+    alpha : float
+        α.
+    Y : (n, t) array
+        Targets.
+    weight : (n,) array or None
+        w.
+    model : object
+        With `solver`, `tol` and `max_iter`.
+    run : Run
+        The fit in progress.
+    """
+    exponent = np.frexp(np.abs(Y).max(axis=0, initial=0.0))[1]
+    targets = np.ldexp(Y, -exponent)  # of size one, so that no square overflows
+    w = np.ones(len(Y)) if weight is None else weight
+    d = alpha / w
+    direct = operator.matrix is not None and (model.solver != "cg" or alpha == 0.0)
+    if direct:
+        found = solve_dense(operator, d, targets, w, whole=model.solver == "cholesky", progress=run.progress)
+    elif alpha == 0.0:  # least squares in the space that the rows span
+        if operator.n > MOST_ROWS_KEPT:
+            raise ParameterError(
+                f"{type(model).__name__}: alpha=0 needs the whole kernel matrix, too large for {operator.n} rows; use "
+                "a positive alpha, or LinearRegression for the linear kernel."
+            )
+        found = solve_dense(Operator(operator.kernel, operator.X, keep=True), d, targets, w)
+    else:
+        found = solve_iteratively(
+            operator, d, targets, tol=model.tol, max_iter=model.max_iter, progress=run.progress, stop=run.should_stop
+        )
+    sure = alpha > 0.0 and found.definite and not isinstance(operator.kernel, (FunctionKernel, Precomputed))
+    bound = _suboptimality(found, targets, alpha, w) if sure else None
+    with np.errstate(over="ignore"):
+        coef = np.ldexp(found.coef, exponent)
+    return coef, Certificate("closed-form", found.value, found.tolerance, bound, found.n_iter)
+
+
+def _suboptimality(found: KernelSolution, Y: Array, alpha: float, w: Array) -> float:
+    """Return Σwr²/max(D, 10⁻⁸P₀), where D = P − Σwr² is below the optimum and P₀ is the objective of f = 0."""
+    r, c = found.residual, found.coef
+    weight = (w / w.max())[:, None]
+    miss = r + alpha / w.max() * c / weight  # y − f
+    primal = (weight * miss**2 + alpha / w.max() * c * (Y - miss)).sum(axis=0)
+    gap, start = (weight * r**2).sum(axis=0), (weight * Y**2).sum(axis=0)
+    size = np.maximum(primal - gap, 1e-8 * start)
+    return float(np.max(np.where(size > 0, gap / np.where(size > 0, size, 1.0), 0.0), initial=0.0))

@@ -1,0 +1,235 @@
+r"""Support vector classification.
+
+    min_{f, b}  ½‖f‖² + Σᵢ cᵢ max(0, 1 − yᵢ(f(xᵢ) + b)),     cᵢ = C × sample weight × class weight
+
+over functions f of the kernel's space, for two classes y = ±1; for more, one machine for each pair. In the form n⁻¹ΣV +
+λΩ with Ω = ½‖f‖², λ = 1/(nC). The dual, in signed multipliers β = yα,
+
+    max_β  Σ yᵢβᵢ − ½ βᵀKβ,     0 ≤ yᵢβᵢ ≤ cᵢ,   Σβᵢ = 0,
+
+has no bound cᵢ with C = ∞ (hard margin) and no equality without an offset. f = Σ βᵢ k(·, xᵢ); rows with β = 0 stand
+outside the margin, those with 0 < |β| < c on it, those with |β| = c inside.
+
+Reference: C. Cortes and V. Vapnik, Support-vector networks, Machine Learning 20, 1995.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..core.certificate import Certificate
+from ..core.errors import DataError, ParameterError
+from ..core.parameters import RANDOM_STATE, Boolean, Options, Rule
+from ..core.run import Run
+from ..data.door import Table
+from ..linear._base import class_weights
+from ..risk.kernels import Kernel
+from ..solvers.decomposition import BoxProgram
+from ..solvers.row_cache import Team
+from .svm_base import COST, Array, Fit, offset_between, solve_program
+from .svm_classes import CLASSIFIER_PARAMETERS, PairwiseSVM
+
+
+class SVC(PairwiseSVM):
+    r"""Support vector classifier: minimise ½‖f‖² + C Σᵢ sᵢ max(0, 1 − yᵢ(f(xᵢ) + b)).
+
+    Each pair of classes has its own machine. In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). Memory: a copy of X
+    in float32 or float64, kernel rows of `cache_size` megabytes for each pair in work (at least 512 rows), O(n).
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of a row inside the margin; `np.inf` asks for a hard margin, and fails where there is none.
+    kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"}, Kernel or function, default="rbf"
+        k; "precomputed": X is the kernel matrix; a function (X, Z) → matrix. "sigmoid" is no Mercer kernel: the fit may
+        then be no optimum.
+    degree, gamma, coef0 : int, {"scale", "auto"} or float, float
+        (γ⟨x, z⟩ + coef0)^degree, exp(−γ‖x − z‖²); "scale" is γ = 1/(d·Var X), "auto" 1/d.
+    shrinking : bool, default=True
+        Kept for compatibility.
+    tol : float, default=1e-3
+        Violation of the optimality conditions at which to stop, as in LIBSVM.
+    cache_size : float, default=200
+        Megabytes for kernel rows.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C for the classes.
+    verbose : bool, default=False
+        Kept for compatibility; progress comes through `set_callbacks`.
+    max_iter : int, default=-1
+        Most pairs of multipliers to move, for each pair of classes; -1 is no limit.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        Of more than two classes: one score a class, or one a pair.
+    break_ties : bool, default=False
+        Whether `predict` follows the scores of "ovr" instead of the votes.
+    random_state : int, Generator, RandomState or None, default=None
+        Kept for compatibility: nothing is random. Probabilities come from `CalibratedClassifier(SVC())`.
+    fit_intercept : bool, default=True
+        Whether there is an offset b.
+    solver : {"auto", "decomposition", "primal"}, default="auto"
+        "primal" minimises a smoothed primal by Newton's method on representer coefficients; it holds the kernel matrix,
+        8n² bytes, of at most 20,000 rows of a pair, and needs a finite C.
+    n_jobs : int or None, default=None
+        Threads. The result does not depend on it.
+    max_seconds : float or None, default=None
+        Time after which the best so far is returned.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels.
+    support_, support_vectors_, n_support_ : arrays
+        Rows of the support vectors by class, these rows themselves, and their number in each class.
+    dual_coef_ : array of shape (n_classes - 1, n_SV)
+        β in LIBSVM's order; positive for the second of two classes. Always dense.
+    intercept_ : array of shape (n_pairs,)
+        b of each pair.
+    coef_ : array of shape (n_pairs, n_features)
+        The weights, of the linear kernel.
+    class_weight_, fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_
+        As in scikit-learn; `gamma_` is γ as a number.
+    function_ : RKHSFunction
+        The scores without b as functions in the kernel's space.
+    certificate_ : Certificate
+        `stationarity`: the largest violation of a pair; `bound` is the relative duality gap of all pairs together.
+
+    Examples
+    --------
+    >>> from learnable import SVC
+    >>> X, y = [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]], ["same", "same", "other", "other"]
+    >>> model = SVC(C=100.0).fit(X, y)
+    >>> model.predict([[0.1, 0.1], [0.9, 0.1]])
+    array(['same', 'other'], dtype='<U5')
+    >>> model.certificate_.kind, model.certificate_.holds
+    ('stationarity', True)
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        **CLASSIFIER_PARAMETERS,
+        "C": COST,
+        "random_state": RANDOM_STATE,
+        "solver": Options("auto", "decomposition", "primal"),
+        "fit_intercept": Boolean(),
+    }
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        class_weight: Any = None,
+        verbose: Any = False,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        n_jobs: int | None = None,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.n_jobs = n_jobs
+        self.max_seconds = max_seconds
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        cost = row_costs(self, table)
+
+        def solve(kernel: Kernel, X: Any, y: Array, c: Array, team: Team) -> Fit:
+            if self.solver == "primal":
+                from .primal import solve_primal
+
+                return solve_primal(kernel, X, y, c, self, run)
+            return solve_pair(
+                kernel,
+                X,
+                y,
+                c,
+                team,
+                fit_intercept=self.fit_intercept,
+                tol=self.tol,
+                megabytes=self.cache_size,
+                max_steps=None if self.max_iter < 0 else self.max_iter,
+                run=run,
+            )
+
+        found, members = self._fit_pairs(table, run, solve, cost)
+        finite = np.where(np.isfinite(cost), cost, 1.0)
+        return self._certify(found, float(sum(finite[rows].sum() for rows in members)))
+
+    def kkt_report(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Return how every training row stands to the margin, and the residual of every optimality condition."""
+        from .svm_report import kkt_report
+
+        return kkt_report(self, X, y, sample_weight)
+
+
+def row_costs(model: Any, table: Table) -> Array:
+    """Return cᵢ = C × sample weight × class weight."""
+    owner = type(model).__name__
+    weight = np.ones(table.n_rows) if table.weight is None else table.weight
+    of_class = class_weights(table, model.class_weight, owner)
+    cost = float(model.C) * weight * (1.0 if of_class is None else of_class[table.y])
+    if np.isfinite(model.C) and not (np.isfinite(cost).all() and (cost > 0).all()):
+        raise ParameterError(f"{owner}: C times the weights must be positive and finite; got C = {model.C!r}.")
+    return np.asarray(cost)
+
+
+def solve_pair(
+    kernel: Kernel,
+    X: Any,
+    y: Array,
+    cost: Array,
+    team: Team,
+    *,
+    fit_intercept: bool = True,
+    tol: float = 1e-3,
+    megabytes: float = 200.0,
+    max_steps: int | None = None,
+    run: Run | None = None,
+    start: Array | None = None,
+    owner: str = "SVC",
+) -> Fit:
+    """Return the machine of two classes y = ±1; `start` is a feasible β."""
+    program = BoxProgram(-y, np.where(y > 0, 0.0, -cost), np.where(y > 0, cost, 0.0), constrained=fit_intercept)
+    found = solve_program(
+        kernel, X, program, team, tol=tol, megabytes=megabytes, max_steps=max_steps, run=run, start=start
+    )
+    if found.runs_away:
+        raise DataError(
+            f"{owner}: C=inf asks for a hard margin, but the classes are not separable by this kernel: their convex "
+            "hulls touch. Use a finite C, or a kernel of smaller scale."
+        )
+    b = offset_between(found, program)
+    f, beta = found.f, found.beta
+    margin, square = y * (f + b), float(beta @ f)
+    dual = float(np.abs(beta).sum()) - 0.5 * square
+    if np.isfinite(cost).all():
+        primal = 0.5 * square + float((cost * np.maximum(0.0, 1.0 - margin)).sum())
+    else:  # the function divided by its smallest margin keeps all rows outside
+        least = float(margin.min())
+        primal = 0.5 * square / least**2 if least > 0 else np.inf
+    violation = max(found.rises[0], b) - min(found.falls[0], b)
+    return Fit(beta, b, f, max(violation, 0.0), primal, dual, found.n_steps)

@@ -1,0 +1,197 @@
+r"""Support vector classifiers of several classes: one machine for each pair, as in LIBSVM.
+
+Support vectors stand by class; row r of `dual_coef_` holds, of a support vector of class c, its β in the pair with the
+r-th of the other classes. A pair (i, j), i < j, has a positive score for class i. With two classes, `dual_coef_` and
+`intercept_` are shown for the second class being positive, as scikit-learn does.
+
+Reference: C.-C. Chang and C.-J. Lin, LIBSVM, §2 and §7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+
+from ..core.certificate import Certificate
+from ..core.errors import ModelFileError, ParameterError
+from ..core.parameters import Boolean, Options, Rule
+from ..core.run import Run
+from ..data.door import Table, door
+from ..data.sources import NamedScore, rowwise
+from ..linear._base import CLASS_WEIGHT, class_weights
+from ..risk.kernels import Kernel
+from ..solvers.row_cache import Team
+from .svm_base import SVM_PARAMETERS, Array, Fit, Rows, SupportVectorMachine, is_given
+
+#: (kernel, rows of the pair, y = ±1, costs, team) -> the machine of a pair; y is +1 for the pair's first class.
+PairSolver = Callable[[Kernel, Any, Array, Array, Team], Fit]
+
+CLASSIFIER_PARAMETERS: dict[str, Rule] = {
+    **SVM_PARAMETERS,
+    "class_weight": CLASS_WEIGHT,
+    "decision_function_shape": Options("ovr", "ovo"),
+    "break_ties": Boolean(),
+}
+
+
+class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
+    """Base of SVC and NuSVC."""
+
+    _door: ClassVar[Any] = staticmethod(door(target="classes"))
+
+    classes_: NDArray[Any]
+    n_support_: NDArray[np.int32]
+    class_weight: Any
+    decision_function_shape: str
+    break_ties: bool
+
+    # -- fitting ------------------------------------------------------------------------------------------------------
+
+    def _fit_pairs(self, table: Table, run: Run, solver: PairSolver, cost: Array) -> tuple[list[Fit], list[Rows]]:
+        """Solve all pairs, several at a time on one thread each, or one on all threads; store the machine."""
+        X = self._points(table)
+        self.classes_ = np.asarray(table.classes)
+        kernel, y = self._mercer(), table.y
+        pairs = list(combinations(range(len(self.classes_)), 2))
+        members = [np.flatnonzero((y == i) | (y == j)) for i, j in pairs]
+        found: list[Any] = [None] * len(pairs)
+
+        def solve(number: int, team: Team) -> None:
+            rows, (i, _) = members[number], pairs[number]
+            part = _rows_of(X, rows, is_given(self.kernel))
+            try:
+                found[number] = solver(kernel, part, np.where(y[rows] == i, 1.0, -1.0), cost[rows], team)
+            except BaseException:
+                run.flag.raise_()  # pairs on other threads end, too
+                raise
+
+        with Team(self.n_jobs) as team:
+            if len(pairs) == 1:
+                solve(0, team)
+            else:
+                alone = Team(1)
+                order = sorted(range(len(pairs)), key=lambda k: -len(members[k]))  # the largest first
+                team.run(lambda k: solve(order[k], alone), len(pairs))
+        self._store_pairs(table, X, y, pairs, members, found)
+        return found, members
+
+    def _store_pairs(self, table: Table, X: Any, y: Rows, pairs: Any, members: Any, found: list[Fit]) -> None:
+        """Set support vectors, coefficients and intercepts in LIBSVM's order."""
+        n_classes, n = len(self.classes_), table.n_rows
+        coef = np.zeros((n_classes - 1, n))
+        for (i, j), rows, fit in zip(pairs, members, found, strict=True):
+            first = y[rows] == i
+            coef[j - 1, rows[first]], coef[i, rows[~first]] = fit.beta[first], fit.beta[~first]
+        used = np.flatnonzero(coef.any(axis=0))
+        used = used[np.argsort(y[used], kind="stable")]
+        sign = -1.0 if n_classes == 2 else 1.0
+        self._keep_support(table, X, used)
+        self.n_support_ = np.bincount(y[used], minlength=n_classes).astype(np.int32)
+        self.dual_coef_ = sign * coef[:, used] + 0.0
+        self.intercept_ = sign * np.array([fit.b for fit in found]) + 0.0
+        self.n_iter_ = np.array([fit.n_steps for fit in found], dtype=np.int32)
+        self.fit_status_ = int(any(fit.violation > self.tol for fit in found))
+        weight = class_weights(table, self.class_weight, type(self).__name__)
+        self.class_weight_ = np.ones(n_classes) if weight is None else weight
+
+    def _certify(self, found: list[Fit], start_value: float) -> Certificate:
+        """Return the certificate: the worst pair's violation, and the gap of the sum of all pairs' objectives."""
+        primal, dual = sum(fit.primal for fit in found), sum(fit.dual for fit in found)
+        size = max(abs(dual), 1e-8 * start_value)
+        bound = max(primal - dual, 0.0) / size if np.isfinite(primal) and size > 0 else None
+        worst = max(fit.violation for fit in found)
+        return Certificate("stationarity", worst, self.tol, bound, int(self.n_iter_.sum()))
+
+    # -- predicting ---------------------------------------------------------------------------------------------------
+
+    @rowwise
+    def decision_function(self, X: Any) -> Array:
+        """Return the scores: (n,) for two classes; else (n, n_classes), or (n, n_pairs) for the shape "ovo"."""
+        scores = self._pair_scores(self._read(X))
+        if len(self.classes_) == 2:
+            return scores[:, 0]
+        return scores if self.decision_function_shape == "ovo" else _votes(scores, len(self.classes_))
+
+    @rowwise
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label of each row: the class that wins most pairs; with `break_ties`, of the largest score."""
+        n_classes = len(getattr(self, "classes_", ()))
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ParameterError(
+                f"{type(self).__name__}: break_ties must be False when decision_function_shape is 'ovo'; got True."
+            )
+        scores = self._pair_scores(self._read(X))
+        if n_classes == 2:
+            return self.classes_[(scores[:, 0] > 0).astype(np.int64)]
+        if self.break_ties:
+            return self.classes_[_votes(scores, n_classes).argmax(axis=1)]
+        wins = np.zeros((len(scores), n_classes), dtype=np.int64)
+        for k, (i, j) in enumerate(combinations(range(n_classes), 2)):
+            wins[:, i] += scores[:, k] > 0
+            wins[:, j] += scores[:, k] <= 0
+        return self.classes_[wins.argmax(axis=1)]
+
+    def _pair_scores(self, X: Any) -> Array:
+        """Return the scores of all pairs."""
+        n_classes = len(self.classes_)
+        if n_classes == 2:
+            return self._kernel_sums(X, self.dual_coef_.T)[0] + self.intercept_
+        # A column for each pair would be mostly zeros: sums over each class, with a column for each other class.
+        sums = self._kernel_sums(X, self.dual_coef_.T, self.n_support_)
+        pairs = combinations(range(n_classes), 2)
+        return np.stack([sums[i][:, j - 1] + sums[j][:, i] for i, j in pairs], axis=1) + self.intercept_
+
+    def _coefficients(self) -> Array:
+        if len(self.classes_) == 2:
+            return self.dual_coef_[0]
+        ends, columns = np.concatenate([[0], np.cumsum(self.n_support_)]), []
+        for i, j in combinations(range(len(self.classes_)), 2):
+            c = np.zeros(ends[-1])
+            c[ends[i] : ends[i + 1]] = self.dual_coef_[j - 1, ends[i] : ends[i + 1]]
+            c[ends[j] : ends[j + 1]] = self.dual_coef_[i, ends[j] : ends[j + 1]]
+            columns.append(c)
+        return np.stack(columns, axis=1)
+
+    def _weights(self) -> Any:
+        coef = np.atleast_2d(self._coefficients().T)
+        return np.asarray(coef @ self.support_vectors_)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if not hasattr(self, "dual_coef_"):
+            return
+        classes, counts = getattr(self, "classes_", None), getattr(self, "n_support_", None)
+        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
+            raise ModelFileError("load: classes_ must hold at least two labels.")
+        k = len(classes)
+        if len(self.dual_coef_) != k - 1 or self.intercept_.shape != (k * (k - 1) // 2,):
+            raise ModelFileError(f"load: dual_coef_ or intercept_ does not fit {k} classes.")
+        if not isinstance(counts, np.ndarray) or counts.shape != (k,) or counts.dtype.kind != "i" or counts.min() < 0:
+            raise ModelFileError("load: n_support_ must count the support vectors of each class.")
+        if int(counts.sum()) != self.dual_coef_.shape[1]:
+            raise ModelFileError("load: n_support_ does not sum to the columns of dual_coef_.")
+
+
+def _rows_of(X: Any, rows: Rows, square: bool) -> Any:
+    """Return some rows; of a square matrix, their columns too."""
+    if len(rows) == X.shape[0]:
+        return X
+    part = X[rows]
+    return np.ascontiguousarray(part[:, rows]) if square else part if sp.issparse(part) else np.ascontiguousarray(part)
+
+
+def _votes(scores: Array, n_classes: int) -> Array:
+    """Return one number a class: the pairs it wins, and less than half a vote for the confidence in them."""
+    votes, total = np.zeros((len(scores), n_classes)), np.zeros((len(scores), n_classes))
+    for k, (i, j) in enumerate(combinations(range(n_classes), 2)):
+        votes[:, i] += scores[:, k] >= 0
+        votes[:, j] += scores[:, k] < 0
+        total[:, i] += scores[:, k]
+        total[:, j] -= scores[:, k]
+    return votes + total / (3.0 * (np.abs(total) + 1.0))

@@ -1,0 +1,218 @@
+r"""How every training row of a support vector classifier stands to the margin, and what its optimality rests on.
+
+With y = ±1, m = y(f(x) + b), slack ξ = max(0, 1 − m) and multipliers α = yβ, the optimum is where
+
+    0 ≤ α ≤ c,   Σ yα = 0,   α(1 − ξ − m) = 0,   (c − α)ξ = 0,   f = Σ yα k(·, x),
+
+so that a row is one of three kinds:
+
+| case          | α         | m   |                                            |
+|---------------|-----------|-----|--------------------------------------------|
+| "non-support" | 0         | ≥ 1 | without it the machine would be the same   |
+| "margin"      | inside    | = 1 | it fixes b                                 |
+| "bound"       | c         | ≤ 1 | inside the margin; on the wrong side if ξ > 1 |
+
+A margin of 1 is necessary, not sufficient, for 0 < α < c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.errors import DataError
+from ..core.run import Run
+from .svc import row_costs
+from .svm_base import is_given
+
+Array = NDArray[np.float64]
+
+CASES: Final = ("non-support", "margin", "bound")
+_AT_BOUND: Final = 1.0 - 1e-12
+
+
+@dataclass(frozen=True)
+class SVMReport:
+    """The machine of two classes, condition by condition.
+
+    Attributes
+    ----------
+    classes : (label, label)
+        Those with y = −1 and y = +1.
+    rows : (n,) array of int
+        Which of the rows given these are: those of the two classes that have weight.
+    y : (n,) array
+        ±1.
+    case : (n,) array of str
+        "non-support", "margin" or "bound".
+    alpha, cost : (n,) arrays
+        α and its bound c.
+    margin : (n,) array
+        m = y(f(x) + b).
+    slack : (n,) array
+        ξ.
+    box : float
+        Largest α beyond [0, c], relative to c.
+    balance : float
+        |Σ yα|/Σα; 0 for a machine without offset, which has no such condition.
+    outside : float
+        Largest m − 1 of a row with α > 0: complementarity of α(1 − ξ − m) = 0.
+    inside : float
+        Largest ξ of a row with α < c: complementarity of (c − α)ξ = 0.
+    violation : float
+        outside and inside in the units of the certificate: by how much the pulls of the rows overlap.
+    norm : float
+        ‖f‖.
+    primal, dual : float
+        Objective and lower bound.
+    """
+
+    classes: tuple[Any, Any]
+    rows: NDArray[np.int64]
+    y: Array
+    case: NDArray[np.str_]
+    alpha: Array
+    cost: Array
+    margin: Array
+    slack: Array
+    box: float
+    balance: float
+    outside: float
+    inside: float
+    violation: float
+    norm: float
+    primal: float
+    dual: float
+
+    @property
+    def margin_width(self) -> float:
+        """Distance of the two margins, 2/‖f‖, in the kernel's space."""
+        return 2.0 / self.norm if self.norm > 0 else float("inf")
+
+    @property
+    def gap(self) -> float:
+        """Relative duality gap, (P − D)/D."""
+        return max(self.primal - self.dual, 0.0) / self.dual if self.dual > 0 else float("inf")
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many rows each case has."""
+        return {name: int((self.case == name).sum()) for name in CASES}
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
+        wrong = int((self.slack > 1).sum())
+        return (
+            f"{self.classes[0]!s} | {self.classes[1]!s}: {counts}; {wrong} on the wrong side\n"
+            f"margin width {self.margin_width:.4g}, slack {float(self.slack.sum()):.4g}\n"
+            f"box {self.box:.1e}, balance {self.balance:.1e}, outside {self.outside:.1e}, inside {self.inside:.1e}; "
+            f"violation {self.violation:.2e}\n"
+            f"P = {self.primal:.8g}, D = {self.dual:.8g}, gap {self.gap:.1e}"
+        )
+
+
+def kkt_report(model: Any, X: Any, y: Any, sample_weight: Any = None) -> SVMReport | dict[tuple[Any, Any], SVMReport]:
+    """Evaluate the optimality conditions of a fitted SVC on its training data, in float64.
+
+    Parameters
+    ----------
+    model : SVC
+        Fitted.
+    X, y, sample_weight
+        What it was fitted to; other data are refused.
+
+    Returns
+    -------
+    SVMReport, or dict of them
+        For more than two classes one for each pair of labels.
+
+    Examples
+    --------
+    >>> from learnable import SVC
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0], [0.5]], ["a", "a", "b", "b", "b"]
+    >>> report = SVC(kernel="linear", C=1.0, tol=1e-6).fit(X, y).kkt_report(X, y)
+    >>> report.counts, report.case[4].item()
+    ({'non-support': 1, 'margin': 2, 'bound': 2}, 'bound')
+    """
+    check_is_fitted(model)
+    draft = model._draft()
+    table = type(model)._door(draft, X, y, sample_weight, Run())
+    if table.fingerprint != model.certificate_.fingerprint:
+        raise DataError(
+            f"{type(model).__name__}: kkt_report needs the rows, labels and weights of the fit; these are others."
+        )
+    points = draft._points(table)
+    draft.gamma_ = model.gamma_
+    kernel, cost = draft._mercer(), row_costs(model, table)
+    given = np.arange(table.n_rows) if table.kept is None else np.flatnonzero(table.kept)
+    support = np.searchsorted(given, model.support_)
+    reports, labels = {}, model.classes_.tolist()
+    for (i, j), columns, b in _machines(model):
+        rows = np.flatnonzero((table.y == i) | (table.y == j))
+        beta = np.zeros(table.n_rows)
+        beta[support] = columns
+        used = np.flatnonzero(beta)
+        if is_given(model.kernel):
+            f = np.asarray(points[rows][:, used] @ beta[used], dtype=np.float64)
+        else:
+            f = kernel.products(points[rows], beta[used], points[used]) if len(used) else np.zeros(len(rows))
+        sign = np.where(table.y[rows] == j, 1.0, -1.0)
+        pair = labels[i], labels[j]
+        reports[pair] = _judge(pair, given[rows], sign, beta[rows], f, b, cost[rows], bool(model.fit_intercept))
+    return next(iter(reports.values())) if len(model.classes_) == 2 else reports
+
+
+def _machines(model: Any) -> Iterator[tuple[tuple[int, int], Array, float]]:
+    """Yield each pair of classes with its coefficients and offset, so that the second class is positive."""
+    if len(model.classes_) == 2:
+        yield (0, 1), model.dual_coef_[0], float(model.intercept_[0])
+        return
+    columns = model._coefficients()
+    for number, pair in enumerate(combinations(range(len(model.classes_)), 2)):
+        yield pair, -columns[:, number], -float(model.intercept_[number])
+
+
+def _judge(
+    pair: tuple[Any, Any], rows: NDArray[np.int64], y: Array, beta: Array, f: Array, b: float, cost: Array, offset: bool
+) -> SVMReport:
+    """Evaluate every condition of one machine."""
+    alpha, margin = y * beta + 0.0, y * (f + b)  # + 0.0: no negative zeros
+    slack = np.maximum(0.0, 1.0 - margin)
+    bound = alpha >= _AT_BOUND * cost
+    case = np.where(bound, CASES[2], np.where(alpha > 0, CASES[1], CASES[0]))
+    pull = y - f  # what b would have to be for the row to stand on the margin
+    rises, falls = (alpha < cost) & (y > 0) | (alpha > 0) & (y < 0), (alpha > 0) & (y > 0) | (alpha < cost) & (y < 0)
+    violation = max(0.0, float(pull[rises].max(initial=b)) - float(pull[falls].min(initial=b)))
+    square, total = float(beta @ f), float(np.abs(alpha).sum())
+    finite = bool(np.isfinite(cost).all())
+    if finite:
+        primal = 0.5 * square + float(cost @ slack)
+    else:  # divided by its smallest margin the function keeps all rows outside
+        least = float(margin.min())
+        primal = 0.5 * square / least**2 if least > 0 else float("inf")
+    beyond = max(0.0, float(-alpha.min()), float((alpha - cost).max()) if finite else 0.0)
+    scale = float(cost.max()) if finite else max(total, 1e-300)
+    return SVMReport(
+        pair,
+        rows,
+        y,
+        case,
+        alpha,
+        cost,
+        margin,
+        slack,
+        beyond / scale,
+        abs(float(beta.sum())) / total if offset and total > 0 else 0.0,
+        float((margin - 1.0)[alpha > 0].max(initial=0.0)),
+        float(slack[~bound].max(initial=0.0)),
+        violation,
+        float(np.sqrt(max(square, 0.0))),
+        primal,
+        float(alpha.sum()) - 0.5 * square,
+    )

@@ -1,0 +1,193 @@
+r"""Support vector regression with a tube.
+
+    min_{f, b}  ½‖f‖² + Σᵢ cᵢ max(0, |tᵢ − f(xᵢ) − b| − ε),     cᵢ = C × sample weight
+
+In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). The dual has two multipliers a row, β⁺ ∈ [0, c] and β⁻ ∈ [−c, 0]:
+
+    max  Σ tᵢβᵢ − ε Σ(β⁺ᵢ − β⁻ᵢ) − ½ βᵀKβ,     β = β⁺ + β⁻,   Σβᵢ = 0;     f = Σ βᵢ k(·, xᵢ).
+
+Rows inside the tube have β = 0, those on its edge 0 < |β| < c, those outside |β| = c.
+
+Reference: A. Smola and B. Schölkopf, A tutorial on support vector regression, Statistics and Computing 14, 2004.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from ..core.certificate import Certificate
+from ..core.errors import ModelFileError, ParameterError
+from ..core.parameters import Number, Rule
+from ..core.run import Run
+from ..data.door import Table, door
+from ..data.sources import NamedScore, rowwise
+from ..solvers.decomposition import BoxProgram, Solution
+from ..solvers.row_cache import Team
+from .svm_base import SVM_PARAMETERS, Array, Fit, SupportVectorMachine, offset_between
+
+
+class SingleMachine(SupportVectorMachine):
+    """Base of the machines that have one score: regression and the one-class machine."""
+
+    def _store_one(self, table: Table, X: Any, fit: Fit, start_value: float) -> Certificate:
+        """Store the machine and return its certificate."""
+        used = np.flatnonzero(fit.beta)
+        self._keep_support(table, X, used)
+        self.n_support_ = np.array([len(used)], dtype=np.int32)
+        self.dual_coef_, self.intercept_ = fit.beta[None, used].copy(), np.array([fit.b])
+        self.n_iter_, self.fit_status_ = fit.n_steps, int(fit.violation > self.tol)
+        size = max(abs(fit.dual), 1e-8 * start_value)
+        bound = max(fit.primal - fit.dual, 0.0) / size if size > 0 else 0.0
+        return Certificate("stationarity", fit.violation, self.tol, bound, fit.n_steps)
+
+    def _score_rows(self, X: Any) -> Array:
+        return (self._kernel_sums(self._read(X), self.dual_coef_.T)[0] + self.intercept_)[:, 0]
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if hasattr(self, "dual_coef_") and (len(self.dual_coef_) != 1 or self.intercept_.shape != (1,)):
+            raise ModelFileError("load: dual_coef_ and intercept_ must have one row.")
+
+
+class RegressionMachine(NamedScore, RegressorMixin, SingleMachine):
+    """Base of SVR and NuSVR."""
+
+    _door: ClassVar[Any] = staticmethod(door(target="numeric"))
+
+    C: float
+
+    @rowwise
+    def predict(self, X: Any) -> Array:
+        """Return f(x) + b."""
+        return self._score_rows(X)
+
+    def _costs(self, table: Table) -> Array:
+        weight = np.ones(table.n_rows) if table.weight is None else table.weight
+        cost = float(self.C) * weight
+        if not (np.isfinite(cost).all() and (cost > 0).all()):
+            raise ParameterError(f"{type(self).__name__}: C times the weights must be positive and finite.")
+        return np.asarray(cost)
+
+
+class SVR(RegressionMachine):
+    r"""Support vector regression: minimise ½‖f‖² + C Σᵢ sᵢ max(0, |tᵢ − f(xᵢ) − b| − ε).
+
+    In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). Memory: a copy of X, kernel rows of `cache_size` megabytes (at
+    least 512 rows), O(n).
+
+    Parameters
+    ----------
+    kernel, degree, gamma, coef0, shrinking, cache_size, verbose
+        As in `SVC`.
+    tol : float, default=1e-3
+        Violation of the optimality conditions at which to stop, as in LIBSVM.
+    C : float, default=1.0
+        Cost of a unit outside the tube.
+    epsilon : float, default=0.1
+        Half the width of the tube.
+    max_iter : int, default=-1
+        Most pairs of multipliers to move; -1 is no limit.
+    fit_intercept : bool, default=True
+        Whether there is an offset b.
+    n_jobs : int or None, default=None
+        Threads. The result does not depend on it.
+    max_seconds : float or None, default=None
+        Time after which the best so far is returned.
+
+    Attributes
+    ----------
+    support_, support_vectors_, n_support_ : arrays
+        Rows on the edge of the tube or outside, these rows themselves, and their number.
+    dual_coef_ : array of shape (1, n_SV)
+        β.
+    intercept_ : array of shape (1,)
+        b.
+    coef_ : array of shape (1, n_features)
+        The weights, of the linear kernel.
+    fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_
+        As in scikit-learn; `gamma_` is γ as a number.
+    function_ : RKHSFunction
+        f.
+    certificate_ : Certificate
+        `stationarity`: the violation; `bound` is the relative duality gap.
+
+    Examples
+    --------
+    >>> from learnable import SVR
+    >>> model = SVR(kernel="linear", C=100.0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> model.predict([[3.0]]).round(2)
+    array([2.8])
+    >>> model.certificate_.holds
+    True
+    """
+
+    _parameters: ClassVar[dict[str, Rule]] = {
+        **SVM_PARAMETERS,
+        "C": Number(low=0.0, low_open=True),
+        "epsilon": Number(low=0.0),
+    }
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        shrinking: bool = True,
+        cache_size: float = 200,
+        verbose: Any = False,
+        max_iter: int = -1,
+        fit_intercept: bool = True,
+        n_jobs: int | None = None,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.C = C
+        self.epsilon = epsilon
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.n_jobs = n_jobs
+        self.max_seconds = max_seconds
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        X, t, cost = self._points(table), table.y, self._costs(table)
+        eps, zero = float(self.epsilon), np.zeros(len(cost))
+        program = BoxProgram(
+            np.concatenate([eps - t, -eps - t]),
+            np.concatenate([zero, -cost]),
+            np.concatenate([cost, zero]),
+            constrained=self.fit_intercept,
+        )
+        with Team(self.n_jobs) as team:
+            found = self._solve(self._mercer(), X, program, run, team)
+        b = offset_between(found, program)
+        beta, square = joined(found), float(joined(found) @ found.f)
+        primal = 0.5 * square + tube_loss(t - found.f - b, eps, cost)
+        dual = float(t @ beta) - eps * float(np.abs(found.beta).sum()) - 0.5 * square
+        violation = max(found.rises[0], b) - min(found.falls[0], b)
+        fit = Fit(beta, b, found.f, max(violation, 0.0), primal, dual, found.n_steps)
+        return self._store_one(table, X, fit, tube_loss(t, eps, cost))
+
+
+def joined(found: Solution) -> Array:
+    """Return β = β⁺ + β⁻ of every row."""
+    return np.asarray(found.beta.reshape(2, -1).sum(axis=0))
+
+
+def tube_loss(residual: Array, epsilon: float, cost: Array) -> float:
+    """Return Σ c max(0, |r| − ε)."""
+    return float((cost * np.maximum(0.0, np.abs(residual) - epsilon)).sum())

@@ -1,0 +1,240 @@
+r"""Independent checks of Gaussian processes: the likelihood and its derivatives, from the kernels' formulas.
+
+Kernel values come from differences of points (`verify_kernels.py`), derivatives from whole matrices ∂K/∂θⱼ or from
+differences of
+the bound. Coefficients of the mean are removed by an orthonormal basis U of what they cannot reach: with r = Uᵀy and
+C = UᵀKU the likelihood is that of r ~ N(0, C), up to a constant, which needs no β at all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.verification import Recheck
+from ..data.sources import named_columns
+from ..linear.verify_rows import Rows, codes_of, fingerprint_of, numbers_of, plain_rows
+from ..risk import kernels as known
+from .gp_posterior import chosen_kernel
+from .gp_search import log_bounds
+from .verify_kernels import values
+
+Array = NDArray[Any]
+
+_LOG_2PI = np.log(2 * np.pi)
+_SAME = 1e-8  # relative difference at which a stored factor is another one
+_STEP = 1e-2  # of differences in θ
+_CHUNK = 2**20
+
+
+@np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
+def gaussian_process_regressor(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
+    """Recompute the certificate of a GaussianProcessRegressor."""
+    X, y, sample_weight = named_columns("verify", X, y, sample_weight)
+    rows = plain_rows(model, X, numbers_of(y), sample_weight)
+    fingerprint = fingerprint_of(rows)
+    if not _is_stated(model, model.kernel_) or not _units_agree(model, rows.y):
+        return Recheck(np.inf, 0.0, fingerprint)
+    try:
+        found = _sparse(model, rows) if hasattr(model, "inducing_points_") else _exact(model, rows)
+    except np.linalg.LinAlgError:
+        found = np.inf, 0.0
+    return Recheck(*found, fingerprint)
+
+
+@np.errstate(all="ignore")
+def gaussian_process_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
+    """Recompute the certificate of a GaussianProcessClassifier."""
+    X, y, sample_weight = named_columns("verify", X, y, sample_weight)
+    rows = plain_rows(model, X, np.asarray(y).ravel(), sample_weight)
+    rows = rows._replace(y=codes_of(model.classes_, rows.y))
+    fingerprint = fingerprint_of(rows, model.classes_)
+    points = np.vstack([_dense(piece) for piece in rows.pieces()])
+    kernels = model.kernel_ if isinstance(model.kernel_, list) else [model.kernel_]
+    value = 0.0
+    for number, kernel in enumerate(kernels):
+        t = (rows.y == (number if len(kernels) > 1 else 1)).astype(float)
+        same = np.array_equal(points, model.X_train_) and _is_stated(model, kernel)
+        mine = _mode(model, kernel, points, t, number) if same else np.inf
+        value = max(value, mine) if not np.isnan(mine) else np.inf
+    return Recheck(value, 1e-8, fingerprint)
+
+
+def _exact(model: Any, rows: Rows) -> tuple[float, float]:
+    X, kernel = np.vstack([_dense(piece) for piece in rows.pieces()]), model.kernel_
+    if not np.array_equal(X, model.X_train_):
+        return np.inf, 0.0
+    y = (rows.y - model.y_mean_) / model.y_std_
+    if model.mean_ is not None:
+        y = y - np.asarray(model.mean_.predict(X)).reshape(y.shape)
+    n, t = y.shape
+    K, noise = _matrix(kernel, X), np.broadcast_to(np.asarray(model.alpha, dtype=float).ravel(), (n,)) + model.jitter_
+    largest = K.diagonal().max() + noise.max()
+    K = K + np.diag(noise)
+    alpha, beta = model.alpha_.reshape(n, t), model.beta_.reshape(-1, t)
+    H = np.hstack([np.ones((n, int(model.trend_.intercept))), X[:, model.trend_.columns]])
+    U = np.linalg.qr(H, mode="complete")[0][:, H.shape[1] :] if H.shape[1] else np.eye(n)
+    trend = model.trend_.basis(X) @ beta
+    size = largest * abs(alpha).sum(axis=0) + abs(y).max(axis=0) + abs(trend).max(axis=0, initial=0.0)
+    residual = float((abs(y - trend - K @ alpha).max(axis=0) / np.where(size > 0, size, 1)).max())
+    C = U.T @ K @ U if H.shape[1] else K
+    inverse = np.linalg.inv(C)
+    a = inverse @ (U.T @ y)
+    fit = float(np.sum(a * (U.T @ y)))
+    units = np.linalg.slogdet(H.T @ H)[1] if H.shape[1] else 0.0
+    log_p = -0.5 * fit - 0.5 * t * (np.linalg.slogdet(C)[1] + units + (n - H.shape[1]) * _LOG_2PI)
+    condition = abs(C).sum(axis=0).max() * abs(inverse).sum(axis=0).max()
+    rounding = 1e-11 + 1e-14 * float(condition)
+    orthogonal = abs(H.T @ alpha).max(initial=0.0) <= 1e-6 * (abs(H).T @ abs(alpha)).max(initial=1.0)
+    agrees = [
+        abs(model.L_ @ model.L_.T - K).max() <= _SAME * largest,
+        abs(model.log_marginal_likelihood_value_ - log_p) <= (1e-7 + 10 * rounding) * (n * t + abs(log_p)),
+        residual <= 1e-10,
+        orthogonal,
+        0.0 <= model.jitter_ <= 1e-3 * largest,
+    ]
+    if not all(bool(one) for one in agrees):
+        return np.inf, 0.0
+    if model.certificate_.kind == "closed-form":
+        return residual, 1e-13
+    S = U @ (a @ a.T - t * inverse) @ U.T
+    gradient = 0.5 * np.array([np.sum(S * part) for part in kernel._gradients(X)])
+    return _measure(model, kernel, gradient, n * t + fit), rounding
+
+
+def _sparse(model: Any, rows: Rows) -> tuple[float, float]:
+    kernel, theta = model.kernel_, model.kernel_.theta
+    F, size, residual, agrees = _bound(model, rows, kernel)
+    if not agrees or not abs(F - model.log_marginal_likelihood_value_) <= 1e-6 * size:
+        return np.inf, 0.0
+    if model.certificate_.kind == "closed-form":
+        return residual, 1e-11
+    gradient = []
+    for step in _STEP * np.eye(len(theta)):
+        ends = [_bound(model, rows, kernel.with_theta(theta + k * step), check=False)[0] for k in (1, -1, 2, -2)]
+        gradient.append((8.0 * (ends[0] - ends[1]) - (ends[2] - ends[3])) / (12.0 * _STEP))
+    return _measure(model, kernel, np.array(gradient), size), 2e-7
+
+
+def _bound(model: Any, rows: Rows, kernel: Any, check: bool = True) -> tuple[float, float, float, bool]:
+    """Return F, the size of its gradient, the residual of the weights, and whether what is stored is of this kernel."""
+    Z = model.inducing_points_
+    m, t = len(Z), rows.y.shape[1]
+    grown = _own_values(kernel, Z, noise=False).mean() / _own_values(model.kernel_, Z, noise=False).mean()
+    L = np.linalg.cholesky(values(kernel, Z, Z) + grown * model.jitter_ * np.eye(m))
+    alpha = np.broadcast_to(np.asarray(model.alpha, dtype=float).ravel(), (len(rows.y),))
+    A, b, s, slack, logs, done = np.zeros((m, m)), np.zeros((m, t)), 0.0, 0.0, 0.0, 0
+    for piece in rows.pieces():
+        for start in range(0, piece.shape[0], max(1, _CHUNK // m)):
+            X = _dense(piece[start : start + max(1, _CHUNK // m)])
+            part = slice(done, done + len(X))
+            done += len(X)
+            y = (rows.y[part] - model.y_mean_) / model.y_std_
+            if model.mean_ is not None:
+                y = y - np.asarray(model.mean_.predict(X)).reshape(y.shape)
+            V = np.linalg.solve(L, values(kernel, Z, X))
+            prior = _own_values(kernel, X, noise=False)
+            noise = _own_values(kernel, X) - prior + alpha[part]
+            A, b = A + (V / noise) @ V.T, b + (V / noise) @ y
+            s, logs = s + np.sum(y * y / noise[:, None]), logs + np.log(noise).sum()
+            slack = slack + np.sum((prior - np.einsum("ij,ij->j", V, V)) / noise)
+    w = np.linalg.solve(np.eye(m) + A, b)
+    fit = s - np.sum(b * w)
+    log_det = np.linalg.slogdet(np.eye(m) + A)[1]
+    F = -0.5 * (t * (done * _LOG_2PI + logs + log_det + slack) + fit)
+    if not check:
+        return F, 0.0, 0.0, True
+    stored = L.T @ model.alpha_.reshape(m, t)
+    size = (1 + abs(A).max()) * abs(w).sum(axis=0) + abs(b).max(axis=0)
+    residual = float((abs(stored + A @ stored - b).max(axis=0) / np.where(size > 0, size, 1)).max())
+    agrees = [
+        abs(model.L_ - L).max() <= 1e-5 * abs(L).max(),
+        abs(model.B_ @ model.B_.T - np.eye(m) - A).max() <= 1e-6 * (1 + abs(A).max()),
+        abs(stored - w).max() <= 1e-5 * abs(w).max(),
+    ]
+    return F, done * t + fit, residual, all(bool(one) for one in agrees)
+
+
+def _mode(model: Any, kernel: Any, X: Array, t: Array, number: int) -> float:
+    """Return the larger of the residual of the mode and the relative gradient."""
+    f, g, K = model.f_[number], model.g_[number], _matrix(kernel, X)
+    pi = 1 / (1 + np.exp(-f))
+    residual = abs(f - K @ (t - pi)).max() / (1 + abs(f).max())
+    W = pi * (1 - pi)
+    B = np.eye(len(f)) + np.sqrt(W)[:, None] * K * np.sqrt(W)
+    factor = model.L_[number]
+    if not (abs(g - (t - pi)).max() <= 1e-9 and abs(factor @ factor.T - B).max() <= _SAME * abs(B).max()):
+        return np.inf
+    if model.optimizer is None or len(kernel.theta) == 0:
+        return float(residual)
+    R = np.sqrt(W)[:, None] * np.linalg.inv(B) * np.sqrt(W)
+    moved = -0.5 * np.diag(K - K @ R @ K) * W * (1 - 2 * pi)
+    u = np.linalg.solve(np.eye(len(f)) + W[:, None] * K, moved)
+    gradient = np.array([
+        0.5 * g @ part @ g - 0.5 * np.sum(R * part) + u @ part @ g for part in kernel._gradients(X)
+    ])  # fmt: skip
+    return float(max(residual, _measure(model, kernel, gradient, len(f))))
+
+
+def _measure(model: Any, kernel: Any, gradient: Array, size: float) -> float:
+    """Return the largest derivative that no bound holds back, relative to a size."""
+    bounds = log_bounds(model.kernel, chosen_kernel(model.kernel))
+    low, high = (abs(kernel.theta - bounds[:, k]) <= 1e-12 * (1 + abs(bounds[:, k])) for k in (0, 1))
+    inside = (kernel.theta >= bounds[:, 0] - 1e-9) & (kernel.theta <= bounds[:, 1] + 1e-9)
+    held = (low & (gradient < 0)) | (high & (gradient > 0))
+    return float(abs(gradient[~held]).max(initial=0.0) / size) if inside.all() else np.inf
+
+
+def _is_stated(model: Any, kernel: Any) -> bool:
+    """Tell whether a kernel is the one that the parameters state, with other hyperparameters if they were learned."""
+    stated = chosen_kernel(model.kernel)
+    if isinstance(stated, known.FunctionKernel):
+        return isinstance(kernel, known.FunctionKernel)
+    if stated.theta.shape != kernel.theta.shape or not np.isfinite(kernel.theta).all():
+        return False
+    if model.optimizer is None:
+        return bool(stated == kernel)
+    other = stated.with_theta(kernel.theta)
+    return other.formula == kernel.formula and bool(np.allclose(other.theta, kernel.theta, rtol=0, atol=1e-12))
+
+
+def _units_agree(model: Any, y: Array) -> bool:
+    mean, std = np.zeros(y.shape[1]), np.ones(y.shape[1])
+    if model.normalize_y:
+        mean, std = y.mean(axis=0), y.std(axis=0)
+        std = np.where(std > 1e-14 * abs(mean), std, 1.0)
+    return bool(
+        np.allclose(model.y_mean_, mean, rtol=1e-9, atol=1e-12 * std.max())
+        and np.allclose(model.y_std_, std, rtol=1e-9)
+    )
+
+
+def _matrix(kernel: Any, X: Array) -> Array:
+    K = values(kernel, X, X)
+    K[np.arange(len(X)), np.arange(len(X))] = _own_values(kernel, X)
+    return K
+
+
+def _own_values(kernel: Any, X: Array, noise: bool = True) -> Array:
+    """Return k(xᵢ, xᵢ), where white parts count if `noise`."""
+    if isinstance(kernel, known.Sum):
+        return _own_values(kernel.left, X, noise) + _own_values(kernel.right, X, noise)
+    if isinstance(kernel, known.Product):
+        return _own_values(kernel.left, X, noise) * _own_values(kernel.right, X, noise)
+    if isinstance(kernel, known.Scaled):
+        return kernel.scale * _own_values(kernel.inner, X, noise)
+    if isinstance(kernel, known.Restricted):
+        return _own_values(kernel.inner, X[:, list(kernel.columns)], noise)
+    if isinstance(kernel, known.White):
+        return np.full(len(X), kernel.noise * noise)
+    if isinstance(
+        kernel, (known.Gaussian, known.Matern, known.DoubleExponential, known.RationalQuadratic, known.Periodic)
+    ):
+        return np.ones(len(X))
+    return np.array([values(kernel, X[[i]], X[[i]], same=True)[0, 0] for i in range(len(X))])
+
+
+def _dense(X: Any) -> Array:
+    return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)

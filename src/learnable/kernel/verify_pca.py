@@ -1,0 +1,47 @@
+r"""Independent check of kernel principal components: K̃u = λu and uᵢᵀuⱼ = [i = j], with kernel values by formulas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import VerificationError
+from ..core.verification import Recheck
+from ..data.sources import is_external
+from ..linear.verify_rows import Rows, fingerprint_of, plain_rows
+from ..risk.kernels import Precomputed
+from .verify_kernels import blocks_of_values, radius, stated_kernel
+from .verify_ridge import _same_points
+
+
+@np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
+def kernel_pca(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Recheck:
+    """Recompute the certificate of a KernelPCA."""
+    if is_external(X):
+        raise VerificationError("verify: KernelPCA was fitted to rows in memory; pass them as an array.")
+    if hasattr(X, "to_numpy"):
+        X = X.to_numpy()
+    rows = plain_rows(model, X, np.zeros((np.shape(X)[0], 0)), sample_weight)
+    points, kernel = next(rows.pieces()), stated_kernel(model, rows.n_columns)
+    fingerprint = fingerprint_of(Rows(rows.pieces, rows.n_columns, rows.y, rows.weight))
+    U, values = np.asarray(model.eigenvectors_), np.asarray(model.eigenvalues_)
+    n = points.shape[0]
+    if U.shape != (n, len(values)):
+        raise VerificationError(f"verify: the model has eigenvectors {U.shape}, the data {n} rows.")
+    if isinstance(kernel, Precomputed):
+        K = np.asarray(points.toarray() if hasattr(points, "toarray") else points, dtype=np.float64)
+    else:
+        if not _same_points(model.X_fit_, points):
+            return Recheck(np.inf, 0.0, fingerprint)
+        K = np.concatenate([block for _, block in blocks_of_values(kernel, points, points)])
+    means = K.mean(axis=0)
+    if not np.abs(means - model.kernel_means_).max() <= 1e-10 * np.abs(K).max():
+        return Recheck(np.inf, 0.0, fingerprint)
+    centred = K - means - means[:, None] + means.mean()
+    size = np.abs(centred.diagonal()).sum()
+    residual = np.linalg.norm(centred @ U - U * values, axis=0).max(initial=0.0) / (size if size > 0 else 1.0)
+    inner = np.abs(U.T @ U - np.eye(len(values))).max(initial=0.0)
+    # What is lost of an eigenvalue of the centred matrix is relative to the uncentred one.
+    blurred = 4e-16 * (10.0 + radius(kernel, points)) * np.abs(K).sum(axis=0).max() / (size if size > 0 else 1.0)
+    return Recheck(float(max(residual, inner)), 2e-13 + float(blurred), fingerprint)

@@ -1,0 +1,266 @@
+r"""Quadratic programs of kernel machines by decomposition.
+
+    min_β  ½ βᵀKβ + qᵀβ     subject to  low ≤ β ≤ high,   Σβ fixed over each group of variables
+
+K is large, positive semidefinite and never whole. β are signed multipliers (yα in classification), so that signs of
+labels appear in the bounds alone. Regression has two variables for a row, of which K knows one: variable i belongs to
+row i mod n. Without an offset in the model there is no equality constraint.
+
+With v = −(Kβ + q), β is optimal when no variable that may rise is pulled more than one that may fall:
+
+    violation = max_{β<high} v − min_{β>low} v ≤ tol,     the largest over the groups.
+
+Each round takes a working set, half of it from the last one and half the worst violators from both ends; solves for
+it alone, by pairs of greatest second-order gain, to a tenth of its violation; and adds the rows that moved to Kβ.
+Rows may be float32: Kβ is summed in float64, and at the end computed exactly where it decides the violation.
+
+References: C.-C. Chang and C.-J. Lin, LIBSVM, 2011; R.-E. Fan, P.-H. Chen and C.-J. Lin, Working set selection using
+second order information, JMLR 6, 2005; Z. Wen et al., ThunderSVM, JMLR 19, 2018.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.run import Progress, no_progress
+from ._decomposition_kernels import LANES, Block, score_variables, solve_block, solve_block_alone
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+BLOCK = 512  # variables in a working set
+_SHRINK = 0.1  # share of a block's violation at which its solution stops
+_MOST_STEPS = 100  # steps a variable before the next working set: a program without solution has no end
+_TOUCHING = 1e-10  # squared distance of two hulls, relative to the extent of the data, below which they touch
+_INEXACT = 0.98  # share of tol to reach with float32 rows, whose error the exact check then adds
+
+
+class BoxProgram(NamedTuple):
+    """The program; m is n, or 2n for two variables a row."""
+
+    linear: Array  #: q (m,)
+    low: Array  #: (m,)
+    high: Array  #: (m,), may be infinite
+    second: NDArray[np.bool_] | None = None  #: (m,) variables of a second equality constraint; None: there is one
+    constrained: bool = True  #: whether there are equality constraints at all
+
+
+class Solution(NamedTuple):
+    """What the decomposition found."""
+
+    beta: Array  #: β (m,)
+    f: Array  #: Kβ (n,), summed over the two variables of a row
+    violation: float  #: as defined above, exact
+    rises: tuple[float, ...]  #: the largest pull that may rise, of each group
+    falls: tuple[float, ...]  #: the least pull that may fall
+    n_steps: int  #: pairs that were moved
+    n_rounds: int  #: working sets
+    runs_away: bool = False  #: without a bound above, β grows for ever: the program has no solution
+
+
+class SymmetricMatrix(Protocol):
+    """What the decomposition asks of K."""
+
+    n: int
+
+    def diagonal(self) -> Array:
+        """Return K_ii (n,)."""
+
+    def block(self, rows: Rows) -> NDArray[np.floating]:
+        """Return K[rows, rows] in C order; a negative row is padding, of zeros."""
+
+    def add(self, f: Array, rows: Rows, delta: Array) -> None:
+        """Add K[:, rows] delta to f; the rows are among those of the last block."""
+
+    def exact(self, rows: Rows, support: Rows, beta: Array) -> Array:
+        """Return K[rows, support] β in float64."""
+
+    def rounding(self) -> bool:
+        """Tell whether blocks and sums are of less than float64's precision."""
+
+
+def decompose(
+    K: SymmetricMatrix,
+    program: BoxProgram,
+    *,
+    tol: float = 1e-3,
+    start: Array | None = None,
+    max_steps: int | None = None,
+    block: int = BLOCK,
+    progress: Progress = no_progress,
+    stop: NDArray[np.int64] | None = None,
+) -> Solution:
+    """Solve the program to a violation of `tol`.
+
+    Parameters
+    ----------
+    K : SymmetricMatrix
+        The matrix, by blocks and sums of rows.
+    program : BoxProgram
+        The linear term, the bounds, the groups.
+    tol : float
+        Violation to reach.
+    start : (m,) array, optional
+        A feasible β, whose sums the equality constraints keep; zero by default.
+    max_steps : int, optional
+        Most pairs to move.
+    block : int
+        Variables in a working set.
+    progress : function
+        Called once a round with the violation; True stops with the best so far.
+    stop : int64 array of one, optional
+        Raised by another thread, it stops a block.
+    """
+    state = _State(K, program, start)
+    flag = np.zeros(1, np.int64) if stop is None else stop
+    limit = np.iinfo(np.int64).max if max_steps is None else max_steps
+    goal = tol * (_INEXACT if K.rounding() else 1.0)
+    kept: Rows = np.empty(0, np.int64)
+    rounds = steps = stalled = 0
+    violation = state.score()
+    while violation > goal and steps < limit and stalled < 3 and not progress(rounds, violation):
+        if state.runs_away():
+            return Solution(state.beta, state.f, violation, *state.edges(), steps, rounds, True)
+        chosen = _working_set(state, kept, block)
+        moved = state.solve(chosen, 0.5 * tol, min(limit - steps, _MOST_STEPS * len(chosen)), flag)
+        stalled = 0 if moved else stalled + 1  # rounding has the last word
+        kept = chosen if moved else kept[:0]
+        steps, rounds = steps + moved, rounds + 1
+        violation = state.score()
+    violation = state.settle(tol) if K.rounding() else violation
+    tops, bottoms = state.edges()
+    return Solution(state.beta, state.f, violation, tops, bottoms, steps, rounds)
+
+
+class _State:
+    """β, Kβ and the pulls of all variables."""
+
+    def __init__(self, K: SymmetricMatrix, program: BoxProgram, start: Array | None) -> None:
+        self.K, self.program, self.n = K, program, K.n
+        m = len(program.linear)
+        self.beta = np.zeros(m) if start is None else np.array(start, dtype=np.float64)
+        self.f, self.up, self.down = np.zeros(K.n), np.empty(m), np.empty(m)
+        self.diagonal = K.diagonal()
+        second = program.second
+        self.groups = [np.arange(m)] if second is None else [np.flatnonzero(~second), np.flatnonzero(second)]
+        self.bounded = bool(np.isfinite(program.high).all() and np.isfinite(program.low).all())
+        if not self.bounded:  # the largest squared distance from the first row
+            first = np.zeros(K.n)
+            K.block(np.arange(min(LANES, K.n)))
+            K.add(first, np.zeros(1, np.int64), np.ones(1))
+            self.extent = float((self.diagonal + self.diagonal[0] - 2.0 * first).max())
+        if self.beta.any():
+            self.f = self.exactly(np.arange(K.n))
+
+    def exactly(self, rows: Rows) -> Array:
+        """Return Kβ of some rows in float64."""
+        total = self.beta.reshape(-1, self.n).sum(axis=0)
+        support = np.flatnonzero(total)
+        return self.K.exact(rows, support, total[support])
+
+    def score(self) -> float:
+        """Compute the pulls and return the violation."""
+        p, n = self.program, self.n
+        for k in range(0, len(self.beta), n):
+            part = slice(k, k + n)
+            score_variables(
+                self.f, p.linear[part], self.beta[part], p.low[part], p.high[part], self.up[part], self.down[part]
+            )
+        tops, bottoms = self.edges()
+        if not p.constrained:
+            return max(tops[0], 0.0) - min(bottoms[0], 0.0)
+        return max(0.0, *(top - bottom for top, bottom in zip(tops, bottoms, strict=True)))
+
+    def edges(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Return the largest pull that may rise and the least that may fall, of each group."""
+        if len(self.groups) == 1:
+            return (float(self.up.max()),), (float(self.down.min()),)
+        tops = tuple(float(self.up[g].max(initial=-np.inf)) for g in self.groups)
+        return tops, tuple(float(self.down[g].min(initial=np.inf)) for g in self.groups)
+
+    def solve(self, chosen: Rows, floor: float, limit: int, stop: NDArray[np.int64]) -> int:
+        """Solve for the chosen variables, in two halves padded to whole lanes; return the number of steps."""
+        p = self.program
+        chosen = np.sort(chosen)  # rows are then read from left to right
+        halves = [chosen] if p.second is None else [chosen[~p.second[chosen]], chosen[p.second[chosen]]]
+        padded = [np.concatenate([half, np.full(_padding(len(half)), -1)]) for half in halves]
+        places = np.concatenate(padded)
+        real = places >= 0
+        rows = np.where(real, places % self.n, -1)
+        beta, low, high = (np.where(real, a[places], 0.0) for a in (self.beta, p.low, p.high))
+        q = len(places)
+        variables = Block(
+            np.where(real, -(self.f[rows] + p.linear[places]), 0.0),
+            np.where(beta < high, 0.0, -np.inf),
+            np.where(beta > low, 0.0, np.inf),
+            np.where(real, self.diagonal[rows], 0.0),
+            *(np.empty(q) for _ in range(2)),
+            *(np.empty(q, np.float32) for _ in range(2)),
+        )
+        matrix = self.K.block(rows)
+        before = beta.copy()
+        if p.constrained:
+            split = len(padded[0])
+            steps = solve_block(matrix, variables, beta, low, high, split, _SHRINK, floor, limit, stop)
+        else:
+            steps = solve_block_alone(matrix, variables, beta, low, high, _SHRINK, floor, limit, stop)
+        moved = np.flatnonzero(beta != before)
+        self.beta[places[moved]] = beta[moved]
+        self.K.add(self.f, rows[moved], beta[moved] - before[moved])
+        return int(steps)
+
+    def runs_away(self) -> bool:
+        """Tell whether multipliers grow without bound while Kβ does not: ‖w‖/Σ|β| is a distance of two hulls."""
+        if self.bounded:
+            return False
+        size = float(np.abs(self.beta).sum())
+        square = float(self.beta.reshape(-1, self.n).sum(axis=0) @ self.f)
+        return size > 0 and square <= _TOUCHING * size**2 * self.extent
+
+    def settle(self, tol: float) -> float:
+        """Compute Kβ exactly wherever it may decide the violation, and return that."""
+        known = np.zeros(self.n, dtype=bool)
+        margin = 0.02 * tol
+        while True:
+            near = np.zeros(len(self.beta), dtype=bool)
+            for g, top, bottom in zip(self.groups, *self.edges(), strict=True):
+                near[g] = (self.up[g] >= top - margin) | (self.down[g] <= bottom + margin)
+            rows = np.unique(np.flatnonzero(near) % self.n)
+            rows = rows[~known[rows]]
+            if not len(rows):
+                return self.score()
+            exact = self.exactly(rows)
+            margin = max(margin, 3.0 * float(np.abs(exact - self.f[rows]).max()))
+            self.f[rows], known[rows] = exact, True
+            self.score()
+
+
+def _padding(size: int) -> int:
+    """Return how many variables are missing to a power of two."""
+    return max(LANES, 1 << max(size - 1, 0).bit_length()) - size
+
+
+def _working_set(state: _State, kept: Rows, size: int) -> Rows:
+    """Return the variables to solve for: the later half of the last set, and the worst violators from both ends."""
+    m = len(state.beta)
+    if m <= size:
+        return np.arange(m)
+    kept = kept[len(kept) - size // 2 :] if len(kept) > size // 2 else kept
+    up, down = state.up.copy(), state.down.copy()
+    up[kept], down[kept] = -np.inf, np.inf
+    chosen = [kept]
+    quota = (size - len(kept)) // len(state.groups)
+    for g, top, bottom in zip(state.groups, *state.edges(), strict=True):
+        if not state.program.constrained:
+            top = bottom = 0.0
+        rising, falling = up[g], down[g]
+        k = min(quota // 2, len(g) - 1)
+        worst = np.argpartition(rising, len(g) - k)[len(g) - k :]
+        worst = worst[rising[worst] > bottom]
+        least = np.argpartition(falling, k)[:k]
+        least = least[falling[least] < top]
+        chosen.append(g[np.union1d(worst, least)])
+    return np.concatenate(chosen)

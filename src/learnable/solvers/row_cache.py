@@ -1,0 +1,170 @@
+"""Rows of a large symmetric matrix, computed tile by tile when they are asked for and kept while there is room.
+
+The matrix is never whole. Rows are computed in tiles on threads; each tile is the work of one thread
+with one-thread BLAS, so that the bits do not depend on the number of threads. The rows used longest ago make room.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.threads import one_thread_blas, resolve_n_jobs
+from ._decomposition_kernels import add_rows, gather_block
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+_SUM_TILE = 2048  # columns that one call sums
+
+
+class RowSource(Protocol):
+    """What can compute rows of a symmetric matrix K (n, n)."""
+
+    dtype: Any  #: of the rows: float32 or float64
+
+    def diagonal(self) -> Array:
+        """Return K_ii (n,) in the precision of the rows."""
+
+    def tasks(self, rows: Rows, store: NDArray[Any], slots: Rows) -> tuple[Callable[[int], None], int]:
+        """Return a function of a number, and how many there are, that together set store[slots] = K[rows]."""
+
+    def square(self, rows: Rows, out: NDArray[Any]) -> tuple[Callable[[int], None], int] | None:
+        """Return such tasks for out = K[rows, rows]; None if it is faster to take them from whole rows."""
+
+    def exact(self, rows: Rows, support: Rows, beta: Array) -> Array:
+        """Return K[rows, support] β in float64, from float64 entries."""
+
+
+class Team:
+    """Threads that share numbered tasks; the caller is one of them.
+
+    Examples
+    --------
+    >>> with Team(2) as team:
+    ...     done = []
+    ...     team.run(done.append, 3)
+    >>> sorted(done)
+    [0, 1, 2]
+    """
+
+    def __init__(self, n_jobs: int | None) -> None:
+        self.n_threads = resolve_n_jobs(n_jobs)
+        self._pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
+
+    def run(self, task: Callable[[int], None], n_tasks: int) -> None:
+        """Call task(0) … task(n_tasks − 1), each on one thread."""
+        if self._pool is None or n_tasks < 2:
+            for number in range(n_tasks):
+                task(number)
+            return
+        numbers = itertools.count()  # next() is atomic
+
+        def work() -> None:
+            while (number := next(numbers)) < n_tasks:
+                task(number)
+
+        helpers = [self._pool.submit(work) for _ in range(min(self.n_threads, n_tasks) - 1)]
+        try:
+            work()
+        finally:
+            for _ in range(n_tasks if any(not helper.done() for helper in helpers) else 0):
+                next(numbers)
+            for helper in helpers:
+                helper.result()
+
+    def __enter__(self) -> Self:
+        """Return the team."""
+        self._limit = one_thread_blas()
+        self._limit.__enter__()
+        return self
+
+    def __exit__(self, *failure: Any) -> None:
+        """End the threads."""
+        self._limit.__exit__(*failure)
+        if self._pool is not None:
+            self._pool.shutdown()
+
+
+class RowCache:
+    """The matrix as the decomposition sees it: blocks of it, and sums of its rows.
+
+    Parameters
+    ----------
+    source : RowSource
+        Who computes rows.
+    n : int
+        Size of the matrix.
+    megabytes : float
+        Room for rows; at least those of one block are kept.
+    team : Team
+        Threads.
+    """
+
+    def __init__(self, source: RowSource, n: int, megabytes: float, team: Team, block: int) -> None:
+        self.source, self.n, self.team = source, n, team
+        itemsize = np.dtype(source.dtype).itemsize
+        capacity = int(min(n, max(block, megabytes * 2**20 / max(1, n * itemsize))))
+        self._store = np.empty((capacity, n), dtype=source.dtype)
+        self._slot_of = np.full(n, -1, dtype=np.int64)
+        self._row_in = np.full(capacity, -1, dtype=np.int64)
+        self._used = np.full(capacity, -1, dtype=np.int64)
+        self._clock = 0
+        self.n_computed = 0
+
+    def rounding(self) -> bool:
+        """Tell whether rows are float32."""
+        return bool(np.dtype(self.source.dtype) == np.float32)
+
+    def diagonal(self) -> Array:
+        """Return K_ii."""
+        return self.source.diagonal()
+
+    def block(self, rows: Rows) -> NDArray[Any]:
+        """Return K[rows, rows]; a negative row is padding, of zeros."""
+        out = np.empty((len(rows), len(rows)), dtype=self._store.dtype)
+        tasks = self.source.square(rows, out)
+        if tasks is not None:
+            self.team.run(*tasks)
+            out[rows < 0], out[:, rows < 0] = 0, 0
+            return out
+        self._fetch(np.unique(rows[rows >= 0]))
+        slots = np.where(rows >= 0, self._slot_of[rows], -1)
+        gather_block(self._store, slots, rows, out)
+        return out
+
+    def add(self, f: Array, rows: Rows, delta: Array) -> None:
+        """Add K[:, rows] delta to f; there are at most as many rows as in a block."""
+        self._fetch(np.unique(rows))
+        slots = self._slot_of[rows]
+
+        def task(number: int) -> None:
+            start = number * _SUM_TILE
+            add_rows(self._store, slots, delta, start, f[start : start + _SUM_TILE])
+
+        self.team.run(task, -(-self.n // _SUM_TILE))
+
+    def exact(self, rows: Rows, support: Rows, beta: Array) -> Array:
+        """Return K[rows, support] β in float64."""
+        return self.source.exact(rows, support, beta)
+
+    def _fetch(self, rows: Rows) -> None:
+        """Compute the rows that are not there."""
+        self._clock += 1
+        slots = self._slot_of[rows]
+        self._used[slots[slots >= 0]] = self._clock
+        missing = rows[slots < 0]
+        if not len(missing):
+            return
+        self.n_computed += len(missing)
+        places = np.argpartition(self._used, len(missing) - 1)[: len(missing)]
+        places.sort()
+        gone = self._row_in[places]
+        self._slot_of[gone[gone >= 0]] = -1
+        self._row_in[places], self._slot_of[missing], self._used[places] = missing, places, self._clock
+        self.team.run(*self.source.tasks(missing, self._store, places))

@@ -1,0 +1,80 @@
+"""What machines share: γ, offsets, files, and invariants of what is loaded."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn.svm
+
+import learnable as ln
+from learnable.core.errors import ModelFileError
+from learnable.kernel.svm_base import offset_between, relative_gap
+from learnable.solvers.decomposition import BoxProgram, Solution
+
+from .kernel_tables import curved, rings
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("gamma", ["scale", "auto", 0.7])
+def test_gamma(gamma, make):
+    X, y, _ = rings(40)
+    theirs = sklearn.svm.SVC(gamma=gamma).fit(make(X), y)
+    assert ln.SVC(gamma=gamma).fit(make(X), y).gamma_ == pytest.approx(theirs._gamma)
+
+
+def test_offsets():
+    program = BoxProgram(np.zeros(3), np.zeros(3), np.ones(3))
+    free = Solution(np.array([0.0, 0.5, 1.0]), np.array([1.0, 2.0, 3.0]), 0.0, (-1.0,), (-3.0,), 0, 0)
+    assert offset_between(free, program) == -2.0
+    bound = free._replace(beta=np.array([0.0, 0.0, 1.0]))
+    assert offset_between(bound, program) == -2.0
+    assert offset_between(bound._replace(rises=(-np.inf,), falls=(4.0,)), program) == 4.0
+    assert offset_between(free, program._replace(constrained=False)) == 0.0
+    assert relative_gap(2.0, 1.0, 5.0) == 1.0 and relative_gap(0.0, 0.0, 0.0) == 0.0
+
+
+MODELS = {
+    "SVC": ln.SVC(),
+    "NuSVC": ln.NuSVC(nu=0.2, kernel="poly", coef0=1.0),
+    "SVR": ln.SVR(kernel="linear"),
+    "NuSVR": ln.NuSVR(),
+    "OneClassSVM": ln.OneClassSVM(),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_a_round_trip_through_a_file(name, make, tmp_path):
+    X, y, _ = curved(50) if name.endswith("R") else rings(50, 3)
+    model = MODELS[name].fit(make(X), y)
+    ln.save(model, tmp_path / "m.safetensors")
+    loaded = ln.load(tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert ln.verify(loaded, make(X), y)
+
+
+def round_trip(model, path):
+    ln.save(model, path)
+    return ln.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("dual_coef_", lambda a: a[:, 1:].copy()),
+        ("dual_coef_", lambda a: a * np.nan),
+        ("support_", lambda a: a + np.int32(1000)),
+        ("support_vectors_", lambda a: a[:, :1].copy()),
+        ("support_vectors_", lambda a: a * np.inf),
+        ("intercept_", lambda a: np.zeros(7)),
+        ("n_support_", lambda a: a + np.int32(1)),
+        ("gamma_", lambda a: -1.0),
+        ("shape_fit_", lambda a: (0, 2)),
+    ],
+)
+def test_a_damaged_model_is_refused(name, change, tmp_path):
+    X, y, _ = rings(50, 3)
+    model = ln.SVC().fit(X, y)
+    with np.errstate(invalid="ignore"):
+        setattr(model, name, change(getattr(model, name)))
+    with pytest.raises(ModelFileError):
+        round_trip(model, tmp_path / "m.safetensors")

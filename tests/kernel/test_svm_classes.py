@@ -1,0 +1,43 @@
+"""Pairs of classes: LIBSVM's layout, votes, shapes of scores."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+import sklearn.svm
+
+from learnable import SVC
+
+from .kernel_tables import rings
+
+
+def test_every_pair_is_a_machine_of_its_own():
+    X, y, w = rings(160, 4)
+    model = SVC(decision_function_shape="ovo", gamma=0.5, tol=1e-9).fit(X, y, w)
+    scores = model.decision_function(X)
+    for k, (i, j) in enumerate(combinations(range(4), 2)):
+        rows = (y == i) | (y == j)
+        pair = SVC(gamma=0.5, tol=1e-9).fit(X[rows], y[rows], w[rows])
+        np.testing.assert_allclose(scores[:, k], -pair.decision_function(X), atol=1e-6)
+    np.testing.assert_allclose(model.function_(X) + model.intercept_, scores, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_layout_shapes_and_votes_are_libsvms(n_classes):
+    X, y, _ = rings(200, n_classes)
+    labels = np.array(list("edcba"))[y]
+    for shape in ("ovr", "ovo"):
+        ours = SVC(tol=1e-9, decision_function_shape=shape).fit(X, labels)
+        theirs = sklearn.svm.SVC(tol=1e-9, decision_function_shape=shape).fit(X, labels)
+        np.testing.assert_array_equal(ours.support_, theirs.support_)
+        np.testing.assert_allclose(ours.dual_coef_, theirs.dual_coef_, atol=1e-4)
+        np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-6)
+        np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-6)
+        np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+        np.testing.assert_allclose(ours.class_weight_, theirs.class_weight_)
+
+
+def test_scores_of_a_linear_machine_are_its_weights():
+    X, y, _ = rings(120, 3)
+    model = SVC(kernel="linear", decision_function_shape="ovo").fit(X, y)
+    np.testing.assert_allclose(X @ model.coef_.T + model.intercept_, model.decision_function(X), atol=1e-9)
