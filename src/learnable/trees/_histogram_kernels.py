@@ -291,7 +291,7 @@ def score_codes(hist: Any, limits: Limits, f: Fields, total: Any, work: Any) -> 
 
 @ieee_kernel
 def score_packed(n_cuts: Int, limits: Limits, f: Fields, total: Any, work: Any) -> None:
-    """Score the splits with the sums `work.prefix` on one side, as bits of a float in steps²; −1: a side has too little."""
+    """Score splits with the sums `work.prefix` on one side, as bits of a float in steps²; −1: a side has too little."""
     prefix, score = work.prefix, work.score_bits
     g_shift, n_shift = np.uint64(f.h_bits), np.uint64(f.h_bits + f.g_bits)
     one = np.uint64(1)
