@@ -1,10 +1,11 @@
 r"""The hyperparameters of greatest marginal likelihood, in a box of their logarithms.
 
 One evaluation costs n³ operations, so the search starts where the same search on half of the rows ended, and that one
-on a
-half of those: an evaluation there costs an eighth. Their curvature, scaled by the number of rows, is the first
-Hessian. What is found is stationary for all rows;
-where the start came from proves nothing and matters little.
+on a half of those: an evaluation there costs an eighth. Their curvature, scaled by the number of rows, is the first
+Hessian. What is found is stationary for all rows; where the start came from proves nothing and matters little.
+
+A hyperparameter of which the rows say next to nothing, such as the length scale of a column without effect, has ripples
+of the likelihood in which a search gets caught: it is tried at its bounds too.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ Array = NDArray[np.float64]
 DEFAULT_BOUNDS = (1e-5, 1e5)
 _FEW_ROWS = 600  # no search on fewer rows comes before one on these
 _SHARE = 2
+_UNDETERMINED = 4.0  # information at which a logarithm of a hyperparameter is known to one half
 _ROUGH = 1e-3  # relative gradient at which a search on some rows has done its work
 
 
@@ -77,8 +79,33 @@ def _climb(
         few = data.some(rows[:: max(1, len(rows) // _FEW_ROWS)])
         hessian = n / len(few.y) * problem(few).curvature(start)
     else:
-        hessian = whole.curvature(np.clip(start, *bounds.T))
-    return bounded_bfgs(whole, start, *bounds.T, hessian=hessian, tol=tol, max_iter=max_iter, progress=progress)
+        few, hessian = data, whole.curvature(np.clip(start, *bounds.T))
+
+    def search(start: Array, hessian: Array) -> Solution:
+        return bounded_bfgs(whole, start, *bounds.T, hessian=hessian, tol=tol, max_iter=max_iter, progress=progress)
+
+    found = search(start, hessian)
+    if not np.isfinite(found.value) or not found.converged:
+        return found
+    information = n / len(few.y) * problem(few).curvature(found.x)
+    beyond = _at_bounds(whole, found, bounds, np.diagonal(information))
+    if beyond is None:
+        return found
+    other = search(beyond, information)
+    return (other if other.value < found.value else found)._replace(n_iter=found.n_iter + other.n_iter)
+
+
+def _at_bounds(whole: Any, found: Solution, bounds: Array, information: Array) -> Array | None:
+    """Return θ with its undetermined entries at bounds where that is better, one after the other; None if nowhere."""
+    best, value = found.x, found.value
+    for j in np.flatnonzero(information < _UNDETERMINED):
+        for bound in bounds[j]:
+            theta = best.copy()
+            theta[j] = bound
+            there = whole.value(theta) if bound != best[j] else np.inf
+            if there < value:
+                best, value = theta, there
+    return best if value < found.value else None
 
 
 def maximise(
