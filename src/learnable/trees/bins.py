@@ -160,6 +160,8 @@ class Bins:
         used = X if chosen is None else X[chosen]
         used = used.tocsc() if sparse else used
 
+        small = sparse and used.nnz < d * _MANY_ENTRIES  # threads would wait for the interpreter's lock
+
         def one(j: int) -> _Column:
             values, weights = _of_column(used, j, w, sparse)
             if is_category[j]:
@@ -168,7 +170,7 @@ class Bins:
                 return _Column(np.zeros(0), level_bins(whole, alike, max_bins, f"{owner}: column {j}"))
             return _Column(_edges(values, weights, max_bins), _NO_LEVELS)
 
-        found = _map(one, d, n_threads)
+        found = _map(one, d, 1 if small else n_threads)
         n_bins = np.array([max(1, c.levels.max(initial=-1) + 1) if k else len(c.edges) + 1
                            for c, k in zip(found, is_category, strict=True)], np.int64)  # fmt: skip
         edge_start = np.r_[0, np.cumsum([len(c.edges) for c in found])].astype(np.int64)
@@ -318,13 +320,17 @@ class _Column(NamedTuple):
 
 
 _NO_LEVELS = np.zeros(0, np.int16)
+_MANY_ENTRIES = 10_000
 
 
 def _map(function: Callable[[int], Any], count: int, n_threads: int) -> list[Any]:
+    """Return function(0), …, function(count − 1); threads take runs of them, because to hand over one takes long."""
     if n_threads <= 1 or count < 2:
         return [function(j) for j in range(count)]
+    pieces = min(count, 8 * n_threads)
+    runs = [range(count * i // pieces, count * (i + 1) // pieces) for i in range(pieces)]
     with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(function, range(count)))
+        return [found for run in pool.map(lambda run: [function(j) for j in run], runs) for found in run]
 
 
 def _of_column(X: Any, j: int, weight: Array | None, sparse: bool) -> tuple[NDArray[Any], Array | None]:
