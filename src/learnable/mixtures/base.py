@@ -7,21 +7,25 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import DensityMixin
+from sklearn.utils.validation import check_is_fitted
 
-from ..core.errors import DataError
+from ..core.errors import DataError, ParameterError
 from ..core.estimator import Estimator
+from ..core.parameters import Number
 from ..data.blocks import Blocks, Part
 from ..data.door import Table
 from ..data.sources import rowwise
+from ..meta.splits import as_generator
 from .normals import normalise, whitening_factors
 
 Array = NDArray[Any]
 
 
 class MixtureBase(DensityMixin, Estimator):
-    """Base of the mixtures; they give `_log_joint(X)`, (K, n)."""
+    """Base of the mixtures; they give `_log_joint(X)`, (K, n), and `_draw(counts, rng)`, rows of each component."""
 
     n_components: int
+    random_state: Any
     weights_: Array
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> Self:
@@ -74,7 +78,27 @@ class MixtureBase(DensityMixin, Estimator):
         """Return the mean of log p(x)."""
         return float(np.mean(self.score_samples(X)))
 
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
+        """Draw rows, ordered by component, and the components they come from.
+
+        Parameters
+        ----------
+        n_samples : int
+            How many.
+        random_state : int, Generator or None
+            By default the model's own.
+        """
+        check_is_fitted(self)
+        if not Number(low=1, integer=True).allows(n_samples):
+            raise ParameterError(f"{type(self).__name__}: n_samples must be an integer >= 1; got {n_samples!r}.")
+        rng = as_generator(self.random_state if random_state is None else random_state)
+        counts = rng.multinomial(n_samples, self.weights_)
+        return self._draw(counts, rng), np.repeat(np.arange(self.n_components), counts)
+
     def _log_joint(self, X: Any) -> Array:
+        raise NotImplementedError
+
+    def _draw(self, counts: Array, rng: np.random.Generator) -> Array:
         raise NotImplementedError
 
     def _blocks(self, table: Table) -> tuple[Any, Array | None]:

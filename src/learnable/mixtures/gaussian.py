@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
-from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.errors import DataError, ModelFileError
 from ..core.parameters import (
     MAX_ITER,
     MAX_SECONDS,
@@ -212,26 +212,12 @@ class GaussianMixture(InformationCriteria, MixtureBase):
         rise = max(found.rise, 0.0) / problem.weight
         return Certificate("ascent", value=rise, tolerance=self.tol, n_iter=self.n_iter_)
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
-        """Draw rows, ordered by component, and the components they come from.
-
-        Parameters
-        ----------
-        n_samples : int
-            How many.
-        random_state : int, Generator or None
-            By default the model's own.
-        """
-        check_is_fitted(self)
-        if not Number(low=1, integer=True).allows(n_samples):
-            raise ParameterError(f"{type(self).__name__}: n_samples must be an integer >= 1; got {n_samples!r}.")
-        rng = as_generator(self.random_state if random_state is None else random_state)
-        counts = rng.multinomial(n_samples, self.weights_)
+    def _draw(self, counts: Array, rng: np.random.Generator) -> Array:
         labels = np.repeat(np.arange(self.n_components), counts)
         factors = [np.linalg.cholesky(_matrix(self, k)) for k in range(self.n_components)]
-        noise = rng.standard_normal((n_samples, self.means_.shape[1]))
+        noise = rng.standard_normal((len(labels), self.means_.shape[1]))
         rows = [noise[labels == k] @ factors[k].T + self.means_[k] for k in range(self.n_components)]
-        return np.concatenate(rows), labels
+        return np.concatenate(rows)
 
     def _n_parameters(self) -> int:
         K, d = self.means_.shape

@@ -252,27 +252,13 @@ class MixtureModel(InformationCriteria, MixtureBase):
         members = self._members().densities
         return [members[k] for k in range(self.n_components)]
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
-        """Draw rows, ordered by component, and the components they come from.
-
-        Parameters
-        ----------
-        n_samples : int
-            How many.
-        random_state : int, Generator or None
-            By default the model's own.
-        """
-        check_is_fitted(self)
-        if not Number(low=1, integer=True).allows(n_samples):
-            raise ParameterError(f"{type(self).__name__}: n_samples must be an integer >= 1; got {n_samples!r}.")
-        rng = as_generator(self.random_state if random_state is None else random_state)
-        counts = rng.multinomial(n_samples, self.weights_)
+    def _draw(self, counts: Array, rng: np.random.Generator) -> Array:
         rows = [
             np.asarray(density.sample(int(n), rng)).reshape(n, -1)
             for density, n in zip(self.densities(), counts, strict=True)
             if n > 0
         ]
-        return np.concatenate(rows), np.repeat(np.arange(self.n_components), counts)
+        return np.concatenate(rows)
 
     def _n_parameters(self) -> int:
         members = self._members().densities

@@ -260,23 +260,10 @@ class VariationalGaussianMixture(MixtureBase):
                 found.append(MultivariateStudentT(df, self.means_[k], wider * (nu[k] / df) * cov))
         return found
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
-        """Draw rows from the predictive density, ordered by component, and the components they come from.
-
-        Parameters
-        ----------
-        n_samples : int
-            How many.
-        random_state : int, Generator or None
-            By default the model's own.
-        """
-        check_is_fitted(self)
-        if not Number(low=1, integer=True).allows(n_samples):
-            raise ParameterError(f"{type(self).__name__}: n_samples must be an integer >= 1; got {n_samples!r}.")
-        rng = as_generator(self.random_state if random_state is None else random_state)
-        counts = rng.multinomial(n_samples, self.weights_)
+    def _draw(self, counts: Array, rng: np.random.Generator) -> Array:
+        """Draw from the predictive density."""
         rows = [density.sample(int(n), rng) for density, n in zip(self.predictive(), counts, strict=True) if n > 0]
-        return np.concatenate(rows), np.repeat(np.arange(self.n_components), counts)
+        return np.concatenate(rows)
 
     def _log_joint(self, X: Any) -> Array:
         """Return E[log πₖ N(x; μₖ, Λₖ⁻¹)], (K, n): its softmax are the responsibilities."""
