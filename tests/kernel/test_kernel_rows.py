@@ -35,6 +35,13 @@ def test_rows_blocks_and_sums(kernel, make):
             np.testing.assert_allclose(
                 cache.exact(np.array([0, 9]), rows, delta), K[[0, 9]][:, rows] @ delta, atol=1e-10
             )
+            few = np.arange(1, len(X), 3)
+            part = cache.part(few)
+            own = np.array([0, 7, 200])
+            np.testing.assert_allclose(part.block(own), K[np.ix_(few[own], few[own])], atol=error)
+            np.testing.assert_allclose(part.exact(own, own, np.ones(3)), K[np.ix_(few[own], few[own])].sum(axis=1))
+            np.testing.assert_allclose(cache.sums(few, rows, delta), K[np.ix_(few, rows)] @ delta, atol=10 * error)
+            assert part.source.dtype == source.dtype
         np.testing.assert_allclose(source.diagonal(), K.diagonal())
 
 
@@ -72,6 +79,9 @@ def test_the_linear_kernel_needs_no_rows(make):
     np.testing.assert_allclose(f, K[:, rows[:3]] @ delta, atol=1e-12)
     np.testing.assert_allclose(matrix.diagonal(), K.diagonal())
     np.testing.assert_allclose(matrix.exact(np.array([1]), rows[:3], delta), K[1, rows[:3]] @ delta)
+    np.testing.assert_allclose(matrix.sums(np.array([1]), rows[:3], delta), K[1, rows[:3]] @ delta)
+    few = np.arange(0, len(X), 50)
+    np.testing.assert_allclose(matrix.part(few).block(np.arange(5)), K[np.ix_(few[:5], few[:5])], atol=1e-12)
 
 
 def test_a_given_matrix():
@@ -82,3 +92,9 @@ def test_a_given_matrix():
     for number in range(count):
         task(number)
     np.testing.assert_array_equal(store, K[[9, 3]])
+    few = np.array([1, 3, 9, 30])
+    part, small = source.part(few), np.zeros((1, 4))
+    part.tasks(np.array([2]), small, np.array([0]))[0](0)
+    np.testing.assert_array_equal(small[0], K[9, few])
+    np.testing.assert_array_equal(part.diagonal(), K.diagonal()[few])
+    np.testing.assert_allclose(part.exact(np.array([0]), np.array([1, 3]), np.ones(2)), K[1, 3] + K[1, 30])

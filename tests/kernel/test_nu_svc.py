@@ -39,3 +39,10 @@ def test_where_there_is_no_machine():
         NuSVC(nu=0.5).fit(X, y)
     with pytest.raises(DataError, match="margin of this kernel is zero"):
         NuSVC(nu=1.0).fit(np.ones((4, 1)), [0, 0, 1, 1])
+
+
+def test_a_larger_nu_parts_classes_that_overlap():
+    X, y = np.random.default_rng(0).random((300, 2)), np.arange(300) % 2
+    with pytest.raises(DataError, match="Use a larger nu"):
+        NuSVC(nu=0.3).fit(X, y)
+    assert NuSVC(nu=0.95).fit(X, y).certificate_.holds

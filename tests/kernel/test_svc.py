@@ -72,6 +72,15 @@ def test_a_row_without_weight_is_no_row():
         np.testing.assert_array_equal(whole.support_, np.flatnonzero(kept)[fewer.support_])
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed", Matern(1.5)])
+def test_shrinking_changes_the_way_and_not_the_machine(kernel):
+    X, y = noisy(1500)
+    X = X @ X.T if kernel == "precomputed" else X
+    with_, without = (SVC(kernel=kernel, tol=1e-7, shrinking=s).fit(X, y) for s in (True, False))
+    assert with_.certificate_.value <= 1e-7 and with_.certificate_.bound < 1e-7
+    np.testing.assert_allclose(with_.decision_function(X), without.decision_function(X), atol=1e-5)
+
+
 def test_two_classes_have_the_second_one_positive():
     X, y = noisy(120)
     ours, theirs = SVC(tol=1e-8).fit(X, y), sklearn.svm.SVC(tol=1e-8).fit(X, y)

@@ -1,5 +1,7 @@
 """What machines share: γ, offsets, files, and invariants of what is loaded."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -78,3 +80,21 @@ def test_a_damaged_model_is_refused(name, change, tmp_path):
         setattr(model, name, change(getattr(model, name)))
     with pytest.raises(ModelFileError):
         round_trip(model, tmp_path / "m.safetensors")
+
+
+@pytest.mark.parametrize("name", ["SVC", "SVR", "OneClassSVM"])
+@pytest.mark.parametrize(("n", "d", "cache"), [(9000, 10, 1), (3000, 300, 20)])
+def test_memory_is_what_the_docstring_says(name, n, d, cache):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d))
+    y = X[:, 0] * X[:, 1] > 0.3 * rng.standard_normal(n)
+    model = getattr(ln, name)(cache_size=cache, n_jobs=2)
+    model.fit(X[:2100], y[:2100])  # kernels are compiled
+    tracemalloc.start()
+    try:
+        model.fit(X, y)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    rows = max(cache * 2**20, min(1024, n) * n * 4)
+    assert peak < 4 * X.nbytes + rows + 2 * 32 * 2**20  # two threads

@@ -15,6 +15,7 @@ class Whole:
     def __init__(self, K, rounded=False):
         self.K, self.n, self.rounded = K, len(K), rounded
         self.seen = K.astype(np.float32).astype(np.float64) if rounded else K
+        self.parts = []
 
     def rounding(self):
         return self.rounded
@@ -30,8 +31,16 @@ class Whole:
     def add(self, f, rows, delta):
         f += self.seen[:, rows] @ delta
 
+    def sums(self, rows, support, beta):
+        return self.seen[np.ix_(rows, support)] @ beta
+
     def exact(self, rows, support, beta):
         return self.K[np.ix_(rows, support)] @ beta
+
+    def part(self, rows):
+        part = Whole(self.K[np.ix_(rows, rows)], self.rounded)
+        self.parts.append((len(rows), part.parts))
+        return part
 
 
 def matrix(n, rank, seed):
@@ -102,6 +111,50 @@ def test_small_working_sets_reach_the_same_optimum():
     parts = decompose(Whole(K), program, tol=1e-6, block=64)
     assert parts.n_rounds > whole.n_rounds and parts.violation <= 1e-6
     assert objective(K, program, parts.beta) == pytest.approx(objective(K, program, whole.beta), rel=1e-9)
+
+
+@pytest.mark.parametrize("rounded", [True, False])
+@pytest.mark.parametrize("kind", ["offset", "no offset", "tube", "two groups"])
+def test_rows_at_rest_are_left_out_and_the_optimum_stays(kind, rounded):
+    K, program = noisy(900)
+    n, start = len(K), None
+    cost, zero = np.ones(n), np.zeros(n)
+    if kind == "no offset":
+        program = program._replace(constrained=False)
+    elif kind == "tube":
+        t = -program.linear
+        program = BoxProgram(np.append(0.5 - t, -0.5 - t), np.append(zero, -cost), np.append(cost, zero))
+    elif kind == "two groups":
+        program = program._replace(linear=zero, second=program.linear > 0)
+        start = 0.3 * (program.high + program.low)
+    matrix = Whole(K, rounded)
+    tol = 1e-3 if rounded else 1e-7
+    found = decompose(matrix, program, tol=tol, block=64, start=start)
+    whole = decompose(Whole(K), program, tol=1e-7, block=64, start=start, shrinking=False)
+    assert matrix.parts and min(size for size, _ in matrix.parts) <= n / 2 and found.violation <= tol
+    worse = objective(K, program, found.beta) - objective(K, program, whole.beta)
+    assert abs(worse) <= tol * np.abs(found.beta - whole.beta).sum() + 1e-7  # convex: no further than slope times way
+    np.testing.assert_allclose(found.f, K @ found.beta.reshape(-1, n).sum(axis=0), atol=1e-3 if rounded else 1e-9)
+
+
+def test_a_search_that_ends_among_some_rows_knows_the_sums_of_all():
+    K, program = noisy(900)
+    matrix = Whole(K)
+    found = decompose(matrix, program, tol=1e-9, block=64, progress=lambda iteration, value: bool(matrix.parts))
+    assert found.n_rounds > 0 and found.violation > 1e-9
+    np.testing.assert_allclose(found.f, K @ found.beta, atol=1e-9)
+    v = -(found.f + program.linear)
+    assert found.violation == pytest.approx(
+        v[found.beta < program.high].max() - v[found.beta > program.low].min(), rel=1e-9
+    )
+
+
+def test_rows_left_out_wrongly_are_taken_back():
+    K, program = noisy(900)
+    hasty = decompose(Whole(K), program, tol=1e-1, block=64).beta  # near the optimum, but some of its rest is wrong
+    matrix = Whole(K)
+    found = decompose(matrix, program, tol=1e-8, block=64, start=hasty)
+    assert matrix.parts and found.violation <= 1e-8
 
 
 def test_the_violation_of_rounded_rows_is_exact():

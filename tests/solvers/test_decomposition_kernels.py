@@ -11,6 +11,7 @@ from learnable.solvers._decomposition_kernels import (
     _partner,
     add_rows,
     gather_block,
+    narrow_rows,
     score_variables,
     solve_block,
     solve_block_alone,
@@ -106,3 +107,11 @@ def test_gathered_blocks_and_sums_of_rows():
         f, delta = np.zeros(20), rng.standard_normal(count)
         add_rows(store, slots[:count], delta, 30, f)
         np.testing.assert_allclose(f, K[rows[:count], 30:].T @ delta, atol=1e-12)
+
+
+def test_rows_are_narrowed_in_place():
+    rng = np.random.default_rng(5)
+    K = rng.standard_normal((6, 10))
+    room, slots, columns = K.ravel().copy(), np.array([0, 1, 4]), np.array([0, 1, 5, 6, 7, 8, 9])
+    narrow_rows(room, 10, slots, columns, 7)
+    np.testing.assert_array_equal(room[:21].reshape(3, 7), K[np.ix_(slots, columns)])

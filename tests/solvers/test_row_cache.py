@@ -30,8 +30,14 @@ class Source:
     def square(self, rows, out):
         return None
 
+    def sums(self, rows, support, beta, team):
+        return self.exact(rows, support, beta)
+
     def exact(self, rows, support, beta):
         return self.K[np.ix_(rows, support)] @ beta
+
+    def part(self, rows):
+        return Source(self.K[np.ix_(rows, rows)])
 
 
 @pytest.fixture
@@ -69,6 +75,27 @@ def test_the_row_used_longest_ago_makes_room(K):
         for rows in ([0, 1], [2, 3], [0, 1], [4, 5], [0, 1]):
             cache.block(np.array(rows))
     assert source.asked == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("megabytes", [1e-9, 0.01, 100.0])
+def test_a_part_lies_in_the_same_memory_and_keeps_the_rows_that_were_there(K, megabytes):
+    rng = np.random.default_rng(2)
+    rows = np.sort(rng.choice(60, 25, replace=False))
+    with Team(1) as team:
+        cache = RowCache(Source(K), 60, megabytes, team, 8)
+        there = rng.permutation(60)[:8]
+        cache.block(np.sort(there))
+        part = cache.part(rows)
+        assert np.shares_memory(part._store, cache._store)
+        for chosen in (np.arange(8), np.arange(17, 25)):
+            np.testing.assert_array_equal(part.block(chosen), K[np.ix_(rows[chosen], rows[chosen])])
+        asked = set(rows[part.source.asked].tolist())
+        assert asked == set(rows[np.r_[:8, 17:25]]) - set(there.tolist())
+        f = np.zeros(25)
+        part.add(f, np.array([3, 20]), np.array([1.0, -2.0]))
+        np.testing.assert_allclose(f, K[rows][:, rows[[3, 20]]] @ [1.0, -2.0], atol=1e-12)
+        np.testing.assert_array_equal(cache.block(np.arange(8)), K[:8, :8])  # asked again, it starts anew
+        np.testing.assert_allclose(cache.sums(rows, there, np.ones(8)), K[np.ix_(rows, there)].sum(axis=1))
 
 
 def test_a_team_shares_tasks_and_passes_errors_on():

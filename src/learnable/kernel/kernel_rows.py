@@ -10,8 +10,9 @@ otherwise, and for small tables, rows are float64.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from ..risk.kernels import Gaussian, Kernel, Linear, Polynomial, Precomputed
 from ..risk.kernels.dot import squares
 from ..solvers.row_cache import Team
-from ._kernels import gauss_tile, gauss_tile64, power_tile, sparse_dots
+from ._kernels import add_weighted, gauss_tile, gauss_tile64, power_tile, sparse_dots
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -60,6 +61,12 @@ class _Embedded:
         """Return K[rows, support] β in float64."""
         return self.kernel.products(self.X[rows], beta, self.X[support])
 
+    def part(self, rows: Rows) -> Self:
+        """Return the same kernel of some of the points, in the same precision."""
+        part = copy.copy(self)
+        part.X, part.n, part.points, part.squares = self.X[rows], len(rows), self.points[rows], self.squares[rows]
+        return part
+
 
 class DenseRows(_Embedded):
     """Rows of a Gaussian or polynomial kernel of dense points: a matrix product and a formula for each tile."""
@@ -73,6 +80,11 @@ class DenseRows(_Embedded):
             self.finish(own @ self.points[part].T, squares, self.squares[part], store, slots, part.start)
 
         return task, -(-self.n // _TILE)
+
+    def sums(self, rows: Rows, support: Rows, beta: Array, team: Team) -> Array:
+        """Return K[rows, support] β."""
+        left, right = (self.points[rows], self.squares[rows]), (self.points[support], self.squares[support])
+        return tile_sums(self.finish, left, right, beta[:, None], [(0, len(support))], team)[0][:, 0]
 
     def square(self, rows: Rows, out: NDArray[Any]) -> Tasks | None:
         """Return the tasks that compute K[rows, rows] afresh: of few columns, reading whole rows takes longer."""
@@ -93,6 +105,16 @@ class SparseRows(_Embedded):
     def __init__(self, kernel: Kernel, X: Any, single: bool | None = None) -> None:
         super().__init__(kernel, X, single)
         self.columns = self.points.tocsc()
+
+    def part(self, rows: Rows) -> Self:
+        """Return the same kernel of some of the points."""
+        part = super().part(rows)
+        part.columns = part.points.tocsc()
+        return part
+
+    def sums(self, rows: Rows, support: Rows, beta: Array, team: Team) -> Array:
+        """Return K[rows, support] β in float64."""
+        return self.exact(rows, support, beta)
 
     def tasks(self, rows: Rows, store: NDArray[Any], slots: Rows) -> Tasks:
         """Return the tasks that compute these rows, a few whole rows each."""
@@ -144,9 +166,17 @@ class LinearMatrix:
 
         self.team.run(task, -(-self.n // _SUM_ROWS))
 
+    def sums(self, rows: Rows, support: Rows, beta: Array) -> Array:
+        """Return K[rows, support] β."""
+        return self.exact(rows, support, beta)
+
     def exact(self, rows: Rows, support: Rows, beta: Array) -> Array:
         """Return K[rows, support] β."""
         return np.asarray(self.X[rows] @ (self.X[support].T @ beta))
+
+    def part(self, rows: Rows) -> LinearMatrix:
+        """Return the kernel of some of the rows."""
+        return LinearMatrix(self.X[rows], self.team)
 
 
 class AnyRows:
@@ -173,9 +203,17 @@ class AnyRows:
         """Return None: whole rows are needed anyway."""
         return None
 
+    def sums(self, rows: Rows, support: Rows, beta: Array, team: Team) -> Array:
+        """Return K[rows, support] β."""
+        return self.exact(rows, support, beta)
+
     def exact(self, rows: Rows, support: Rows, beta: Array) -> Array:
         """Return K[rows, support] β."""
         return self.kernel.products(self.X[rows], beta, self.X[support])
+
+    def part(self, rows: Rows) -> AnyRows:
+        """Return the same kernel of some of the points."""
+        return AnyRows(self.kernel, self.X[rows])
 
 
 class GivenRows:
@@ -183,18 +221,19 @@ class GivenRows:
 
     dtype = np.float64
 
-    def __init__(self, K: NDArray[Any]) -> None:
-        self.K = K
+    def __init__(self, K: NDArray[Any], rows: Rows | None = None) -> None:
+        self.K, self.rows = K, np.arange(len(K)) if rows is None else rows
 
     def diagonal(self) -> Array:
         """Return K_ii."""
-        return np.array(self.K.diagonal(), dtype=np.float64)
+        return np.array(self.K[self.rows, self.rows], dtype=np.float64)
 
     def tasks(self, rows: Rows, store: NDArray[Any], slots: Rows) -> Tasks:
         """Return the one task that copies these rows."""
 
         def task(number: int) -> None:
-            store[slots] = self.K[rows]
+            whole = len(self.rows) == len(self.K)
+            store[slots] = self.K[rows] if whole else self.K[np.ix_(self.rows[rows], self.rows)]
 
         return task, 1
 
@@ -202,9 +241,47 @@ class GivenRows:
         """Return None: whole rows are needed anyway."""
         return None
 
+    def sums(self, rows: Rows, support: Rows, beta: Array, team: Team) -> Array:
+        """Return K[rows, support] β."""
+        return self.exact(rows, support, beta)
+
     def exact(self, rows: Rows, support: Rows, beta: Array) -> Array:
         """Return K[rows, support] β."""
-        return np.asarray(self.K[np.ix_(rows, support)] @ beta, dtype=np.float64)
+        return np.asarray(self.K[np.ix_(self.rows[rows], self.rows[support])] @ beta, dtype=np.float64)
+
+    def part(self, rows: Rows) -> GivenRows:
+        """Return some rows and columns of the same matrix."""
+        return GivenRows(self.K, self.rows[rows])
+
+
+def tile_sums(
+    finish: Callable[..., None],
+    left: tuple[Any, Any],
+    right: tuple[Any, Any],
+    coefficients: Array,
+    runs: list[tuple[int, int]],
+    team: Team,
+) -> list[Array]:
+    """Return Σⱼ cⱼ k(xᵢ, zⱼ) over each run of points z, tile by tile; `left` and `right` are points and squares."""
+    (x, own), (z, other) = left, right
+    n, t, dtype = len(x), coefficients.shape[1], x.dtype
+    c, out = np.ascontiguousarray(coefficients, dtype=dtype), [np.zeros((n, t)) for _ in runs]
+
+    def task(number: int) -> None:
+        rows = slice(number * _TILE, min((number + 1) * _TILE, n))
+        values = np.empty((rows.stop - rows.start, _TILE), dtype=dtype)
+        places = np.arange(len(values))
+        for (first, last), total in zip(runs, out, strict=True):
+            for start in range(first, last, _TILE):
+                points = slice(start, min(start + _TILE, last))
+                finish(x[rows] @ z[points].T, own[rows], other[points], values, places, 0)
+                if t == 1:
+                    add_weighted(values, coefficients[points, 0], total[rows, 0])
+                else:
+                    total[rows] += values[:, : points.stop - start] @ c[points]
+
+    team.run(task, -(-n // _TILE))
+    return out
 
 
 def formula_of(kernel: Kernel, dtype: Any) -> Callable[..., None]:

@@ -130,7 +130,10 @@ class NuSVC(PairwiseSVM):
         lower, upper = offset_between(found, program, 0), offset_between(found, program, 1)
         b, rho = 0.5 * (lower + upper), 0.5 * (upper - lower)
         if not rho > 0.0:
-            raise DataError(f"NuSVC: with nu = {self.nu!r} the margin of this kernel is zero; use a smaller nu.")
+            raise DataError(
+                f"NuSVC: with nu = {self.nu!r} the margin of this kernel is zero: the classes overlap in more rows. "
+                "Use a larger nu, or a kernel of smaller scale."
+            )
         square = float(found.beta @ found.f)
         slack = np.maximum(0.0, rho - y * (found.f + b))
         primal = 0.5 * square - 2.0 * total * rho + float((c * slack).sum())

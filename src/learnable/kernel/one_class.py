@@ -31,7 +31,7 @@ from .svr import SingleMachine
 class OneClassSVM(OutlierMixin, SingleMachine):
     r"""One-class support vector machine: minimise ½‖f‖² − νρ Σsᵢ + Σᵢ sᵢ max(0, ρ − f(xᵢ)) over f and ρ.
 
-    Memory: a copy of X, kernel rows of `cache_size` megabytes (at least 512 rows), O(n).
+    Memory: as `SVC` of two classes.
 
     Parameters
     ----------

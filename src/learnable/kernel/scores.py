@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 
 from ..risk.kernels import Gaussian, Kernel, Linear, Polynomial
 from ..solvers.row_cache import Team
-from ._kernels import add_weighted
-from .kernel_rows import embed_with, float32_serves, formula_of
+from .kernel_rows import embed_with, float32_serves, formula_of, tile_sums
 
 Array = NDArray[np.float64]
 
-_ROWS, _POINTS = 512, 512  # a tile
 _FEW = 2**22  # kernel values up to which float64 costs nothing that one could notice
 
 
@@ -46,22 +44,5 @@ def kernel_scores(
     single = n * m > _FEW and float32_serves(kernel, max(float(own.max()), float(other.max())))
     dtype: Any = np.float32 if single else np.float64
     left, right, own, other = (np.ascontiguousarray(a, dtype=dtype) for a in (left, right, own, other))
-    c, finish = np.ascontiguousarray(coefficients, dtype=dtype), formula_of(kernel, dtype)
-    out = [np.zeros((n, t)) for _ in runs]
-
-    def task(number: int) -> None:
-        rows = slice(number * _ROWS, min((number + 1) * _ROWS, n))
-        values = np.empty((rows.stop - rows.start, _POINTS), dtype=dtype)
-        places = np.arange(len(values))
-        for (first, last), total in zip(runs, out, strict=True):
-            for start in range(first, last, _POINTS):
-                points = slice(start, min(start + _POINTS, last))
-                finish(left[rows] @ right[points].T, own[rows], other[points], values, places, 0)
-                if t == 1:
-                    add_weighted(values, coefficients[points, 0], total[rows, 0])
-                else:
-                    total[rows] += values[:, : points.stop - start] @ c[points]
-
     with Team(n_jobs) as team:
-        team.run(task, -(-n // _ROWS))
-    return out
+        return tile_sums(formula_of(kernel, dtype), (left, own), (right, other), coefficients, runs, team)

@@ -35,8 +35,9 @@ from .svm_classes import CLASSIFIER_PARAMETERS, PairwiseSVM
 class SVC(PairwiseSVM):
     r"""Support vector classifier: minimise ½‖f‖² + C Σᵢ sᵢ max(0, 1 − yᵢ(f(xᵢ) + b)).
 
-    Each pair of classes has its own machine. In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). Memory: a copy of X
-    in float32 or float64, kernel rows of `cache_size` megabytes for each pair in work (at least 512 rows), O(n).
+    Each pair of classes has its own machine. In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). Memory: four copies
+    of X at most, `cache_size` megabytes of kernel rows for each pair in work (at least 1,024 rows), 32 MB a thread for
+    working sets and exact sums, O(n).
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ class SVC(PairwiseSVM):
     degree, gamma, coef0 : int, {"scale", "auto"} or float, float
         (γ⟨x, z⟩ + coef0)^degree, exp(−γ‖x − z‖²); "scale" is γ = 1/(d·Var X), "auto" 1/d.
     shrinking : bool, default=True
-        Kept for compatibility.
+        Whether rows that rest at their bounds are left out for a while: it changes the time, not the answer.
     tol : float, default=1e-3
         Violation of the optimality conditions at which to stop, as in LIBSVM.
     cache_size : float, default=200
@@ -172,6 +173,7 @@ class SVC(PairwiseSVM):
                 tol=self.tol,
                 megabytes=self.cache_size,
                 max_steps=None if self.max_iter < 0 else self.max_iter,
+                shrinking=self.shrinking,
                 run=run,
             )
 
@@ -208,6 +210,7 @@ def solve_pair(
     tol: float = 1e-3,
     megabytes: float = 200.0,
     max_steps: int | None = None,
+    shrinking: bool = True,
     run: Run | None = None,
     start: Array | None = None,
     owner: str = "SVC",
@@ -215,7 +218,16 @@ def solve_pair(
     """Return the machine of two classes y = ±1; `start` is a feasible β."""
     program = BoxProgram(-y, np.where(y > 0, 0.0, -cost), np.where(y > 0, cost, 0.0), constrained=fit_intercept)
     found = solve_program(
-        kernel, X, program, team, tol=tol, megabytes=megabytes, max_steps=max_steps, run=run, start=start
+        kernel,
+        X,
+        program,
+        team,
+        tol=tol,
+        megabytes=megabytes,
+        max_steps=max_steps,
+        shrinking=shrinking,
+        run=run,
+        start=start,
     )
     if found.runs_away:
         raise DataError(

@@ -22,7 +22,7 @@ from ..data.door import Table, read_features
 from ..linear._base import refuse_extreme_sizes
 from ..risk.kernels import FunctionKernel, Kernel, Linear, Precomputed, RKHSFunction, as_kernel
 from ..risk.kernels.adopted import is_foreign
-from ..solvers.decomposition import BLOCK, BoxProgram, Solution, decompose
+from ..solvers.decomposition import BoxProgram, Solution, decompose, working_set_size
 from ..solvers.row_cache import RowCache, Team
 from .kernel_rows import LinearMatrix, row_source
 from .scores import kernel_scores
@@ -46,7 +46,6 @@ SVM_PARAMETERS: dict[str, Rule] = {
     "n_jobs": N_JOBS,
     "max_seconds": MAX_SECONDS,
 }
-_LARGE = 8_000  # variables from which working sets are twice as large: fewer rounds, each over all rows
 _TURN = threading.Lock()
 COST = Number(low=0.0, low_open=True, finite=False)
 
@@ -73,6 +72,7 @@ class SupportVectorMachine(Estimator):
     degree: int
     coef0: float
     tol: float
+    shrinking: bool
     cache_size: float
     max_iter: int
     fit_intercept: bool
@@ -148,6 +148,7 @@ class SupportVectorMachine(Estimator):
             tol=self.tol,
             megabytes=self.cache_size,
             max_steps=None if self.max_iter < 0 else self.max_iter,
+            shrinking=self.shrinking,
             run=run,
             **more,
         )
@@ -235,23 +236,28 @@ def solve_program(
     tol: float = 1e-3,
     megabytes: float = 200.0,
     max_steps: int | None = None,
+    shrinking: bool = True,
     run: Run | None = None,
     start: Array | None = None,
 ) -> Solution:
     """Solve a box program of a kernel's matrix: first with float32 rows, where they serve, then in float64."""
     run = Run() if run is None else run
-    settings: dict[str, Any] = {"tol": tol, "progress": _in_turn(run), "stop": run.flag.array}
-    n, m = X.shape[0], len(program.linear)
-    block = BLOCK if m < _LARGE else 2 * BLOCK
+    settings: dict[str, Any] = {
+        "tol": tol,
+        "shrinking": shrinking,
+        "progress": _in_turn(run),
+        "stop": run.flag.array,
+    }
+    n, block = X.shape[0], working_set_size(len(program.linear))
     if isinstance(kernel, Linear):
-        return decompose(LinearMatrix(X, team), program, start=start, max_steps=max_steps, block=block, **settings)
+        return decompose(LinearMatrix(X, team), program, start=start, max_steps=max_steps, **settings)
     source = row_source(kernel, X)
     matrix = RowCache(source, n, megabytes, team, block)
-    found = decompose(matrix, program, start=start, max_steps=max_steps, block=block, **settings)
+    found = decompose(matrix, program, start=start, max_steps=max_steps, **settings)
     left = None if max_steps is None else max_steps - found.n_steps
     if matrix.rounding() and found.violation > tol and not run.should_stop() and (left is None or left > 0):
         matrix = RowCache(row_source(kernel, X, single=False), n, megabytes, team, block)
-        more = decompose(matrix, program, start=found.beta, max_steps=left, block=block, **settings)
+        more = decompose(matrix, program, start=found.beta, max_steps=left, **settings)
         found = more._replace(n_steps=found.n_steps + more.n_steps, n_rounds=found.n_rounds + more.n_rounds)
     return found
 

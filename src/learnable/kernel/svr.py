@@ -75,8 +75,7 @@ class RegressionMachine(NamedScore, RegressorMixin, SingleMachine):
 class SVR(RegressionMachine):
     r"""Support vector regression: minimise ½‖f‖² + C Σᵢ sᵢ max(0, |tᵢ − f(xᵢ) − b| − ε).
 
-    In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). Memory: a copy of X, kernel rows of `cache_size` megabytes (at
-    least 512 rows), O(n).
+    In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). Memory: as `SVC` of two classes.
 
     Parameters
     ----------

@@ -243,6 +243,18 @@ def gather_block(store: Any, slots: Any, rows: Any, out: Any) -> None:
 
 
 @lean_kernel
+def narrow_rows(room: Any, wide: Any, slots: Any, columns: Any, narrow: Any) -> None:
+    """Move some columns of some rows of a (·, wide) matrix to the front of its memory, as a (·, narrow) matrix.
+
+    Slots and columns ascend, so that nothing is overwritten before it was read.
+    """
+    for k in range(slots.size):
+        source, target = slots[k] * wide, k * narrow
+        for c in range(narrow):
+            room[target + c] = room[source + columns[c]]
+
+
+@lean_kernel
 def add_rows(store: Any, slots: Any, delta: Any, start: Any, f: Any) -> None:
     """Add Σ delta[a] store[slots[a], start + c] to f[c], four rows at a time."""
     width, a = f.size, 0

@@ -12,6 +12,12 @@ With v = −(Kβ + q), β is optimal when no variable that may rise is pulled mo
 
 Each round takes a working set, half of it from the last one and half the worst violators from both ends; solves for
 it alone, by pairs of greatest second-order gain, to a tenth of its violation; and adds the rows that moved to Kβ.
+
+A variable at a bound that no other one pulls away from it rests: at `low` with a pull below all that may fall, at
+`high` with one above all that may rise. Once most rows rest, the others are solved for alone (shrinking), in a matrix
+of their own that fits into the same memory; afterwards Kβ of the rows at rest is brought up to date and all variables
+are looked at again, so that shrinking changes the time and never the answer.
+
 Rows may be float32: Kβ is summed in float64, and at the end computed exactly where it decides the violation.
 
 References: C.-C. Chang and C.-J. Lin, LIBSVM, 2011; R.-E. Fan, P.-H. Chen and C.-J. Lin, Working set selection using
@@ -20,7 +26,7 @@ second order information, JMLR 6, 2005; Z. Wen et al., ThunderSVM, JMLR 19, 2018
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +37,12 @@ from ._decomposition_kernels import LANES, Block, score_variables, solve_block, 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-BLOCK = 512  # variables in a working set
+_BLOCK = 512  # variables in a working set
+_LARGE = 8_000  # variables from which there are twice as many: fewer rounds, each over all rows
 _SHRINK = 0.1  # share of a block's violation at which its solution stops
 _MOST_STEPS = 100  # steps a variable before the next working set: a program without solution has no end
 _TOUCHING = 1e-10  # squared distance of two hulls, relative to the extent of the data, below which they touch
+_RESTLESS = 0.5  # share of the rows not at rest up to which they are solved for alone
 _INEXACT = 0.98  # share of tol to reach with float32 rows, whose error the exact check then adds
 
 
@@ -73,13 +81,19 @@ class SymmetricMatrix(Protocol):
         """Return K[rows, rows] in C order; a negative row is padding, of zeros."""
 
     def add(self, f: Array, rows: Rows, delta: Array) -> None:
-        """Add K[:, rows] delta to f; the rows are among those of the last block."""
+        """Add K[:, rows] delta to f; there are at most as many rows as in a working set."""
+
+    def sums(self, rows: Rows, support: Rows, beta: Array) -> Array:
+        """Return K[rows, support] β in the precision of blocks."""
 
     def exact(self, rows: Rows, support: Rows, beta: Array) -> Array:
         """Return K[rows, support] β in float64."""
 
     def rounding(self) -> bool:
         """Tell whether blocks and sums are of less than float64's precision."""
+
+    def part(self, rows: Rows) -> SymmetricMatrix:
+        """Return K[rows, rows] for ascending rows; it may use this matrix's memory until this one is asked again."""
 
 
 def decompose(
@@ -89,7 +103,8 @@ def decompose(
     tol: float = 1e-3,
     start: Array | None = None,
     max_steps: int | None = None,
-    block: int = BLOCK,
+    block: int | None = None,
+    shrinking: bool = True,
     progress: Progress = no_progress,
     stop: NDArray[np.int64] | None = None,
 ) -> Solution:
@@ -107,53 +122,125 @@ def decompose(
         A feasible β, whose sums the equality constraints keep; zero by default.
     max_steps : int, optional
         Most pairs to move.
-    block : int
-        Variables in a working set.
+    block : int, optional
+        Most variables in a working set; `working_set_size` by default.
+    shrinking : bool
+        Whether rows at rest are left out for a while.
     progress : function
         Called once a round with the violation; True stops with the best so far.
     stop : int64 array of one, optional
         Raised by another thread, it stops a block.
     """
-    state = _State(K, program, start)
+    state = _State.of(K, program, start)
     flag = np.zeros(1, np.int64) if stop is None else stop
     limit = np.iinfo(np.int64).max if max_steps is None else max_steps
     goal = tol * (_INEXACT if K.rounding() else 1.0)
-    kept: Rows = np.empty(0, np.int64)
-    rounds = steps = stalled = 0
-    violation = state.score()
-    while violation > goal and steps < limit and stalled < 3 and not progress(rounds, violation):
-        if state.runs_away():
-            return Solution(state.beta, state.f, violation, *state.edges(), steps, rounds, True)
-        chosen = _working_set(state, kept, block)
-        moved = state.solve(chosen, 0.5 * tol, min(limit - steps, _MOST_STEPS * len(chosen)), flag)
-        stalled = 0 if moved else stalled + 1  # rounding has the last word
-        kept = chosen if moved else kept[:0]
-        steps, rounds = steps + moved, rounds + 1
-        violation = state.score()
-    violation = state.settle(tol) if K.rounding() else violation
-    tops, bottoms = state.edges()
-    return Solution(state.beta, state.f, violation, tops, bottoms, steps, rounds)
+    size = working_set_size(state.m) if block is None else block
+    search = _Search(goal, 0.5 * tol, limit, size, shrinking and state.bounded, progress, flag)
+    violation = search.lower(state)
+    violation = state.settle(tol) if K.rounding() and not search.runs_away else violation
+    return Solution(state.beta, state.f, violation, *state.edges(), search.steps, search.rounds, search.runs_away)
+
+
+class _Search:
+    """Rounds of working sets over all rows, or over those that are not at rest."""
+
+    def __init__(
+        self, goal: float, floor: float, limit: int, block: int, shrinking: bool, progress: Progress, stop: Any
+    ) -> None:
+        self.goal, self.floor, self.limit, self.block = goal, floor, limit, block
+        self.shrinking, self.progress, self.stop = shrinking, progress, stop
+        self.rounds = self.steps = 0
+        self.ended = self.runs_away = False
+
+    def lower(self, state: _State) -> float:
+        """Lower the violation to the goal, unless something else ends the search, and return it."""
+        kept: Rows = np.empty(0, np.int64)
+        stalled, violation = 0, state.score()
+        while violation > self.goal and stalled < 3 and not self._ends(state, violation):
+            size = min(self.block, working_set_size(state.m))
+            if self.shrinking and state.m > 2 * size and len(rows := state.restless()) <= _RESTLESS * state.n:
+                violation = self._lower_part(state, rows)
+                kept = kept[:0]
+                if violation <= self.goal or self.ended:
+                    break
+            chosen = _working_set(state, kept, size)
+            most = min(self.limit - self.steps, _MOST_STEPS * len(chosen))
+            moved = state.solve(chosen, self.floor, most, self.stop)
+            stalled = 0 if moved else stalled + 1  # rounding has the last word
+            kept = chosen if moved else kept[:0]
+            self.steps, self.rounds = self.steps + moved, self.rounds + 1
+            violation = state.score()
+        return violation
+
+    def _lower_part(self, state: _State, rows: Rows) -> float:
+        """Solve for some rows alone; return the violation of all."""
+        part = state.part(rows)
+        self.lower(part)
+        state.take_back(part, rows)
+        return state.score()
+
+    def _ends(self, state: _State, violation: float) -> bool:
+        self.runs_away = state.runs_away()
+        self.ended = self.runs_away or self.steps >= self.limit or self.progress(self.rounds, violation)
+        return self.ended
 
 
 class _State:
     """β, Kβ and the pulls of all variables."""
 
-    def __init__(self, K: SymmetricMatrix, program: BoxProgram, start: Array | None) -> None:
-        self.K, self.program, self.n = K, program, K.n
-        m = len(program.linear)
-        self.beta = np.zeros(m) if start is None else np.array(start, dtype=np.float64)
-        self.f, self.up, self.down = np.zeros(K.n), np.empty(m), np.empty(m)
+    def __init__(self, K: SymmetricMatrix, program: BoxProgram, beta: Array, f: Array) -> None:
+        self.K, self.program, self.n, self.m = K, program, K.n, len(beta)
+        self.beta, self.f, self.up, self.down = beta, f, np.empty(self.m), np.empty(self.m)
         self.diagonal = K.diagonal()
         second = program.second
-        self.groups = [np.arange(m)] if second is None else [np.flatnonzero(~second), np.flatnonzero(second)]
+        self.groups = [np.arange(self.m)] if second is None else [np.flatnonzero(~second), np.flatnonzero(second)]
         self.bounded = bool(np.isfinite(program.high).all() and np.isfinite(program.low).all())
         if not self.bounded:  # the largest squared distance from the first row
             first = np.zeros(K.n)
             K.block(np.arange(min(LANES, K.n)))
             K.add(first, np.zeros(1, np.int64), np.ones(1))
             self.extent = float((self.diagonal + self.diagonal[0] - 2.0 * first).max())
-        if self.beta.any():
-            self.f = self.exactly(np.arange(K.n))
+
+    @classmethod
+    def of(cls, K: SymmetricMatrix, program: BoxProgram, start: Array | None) -> _State:
+        """Return the state at the start."""
+        beta = np.zeros(len(program.linear)) if start is None else np.array(start, dtype=np.float64)
+        state = cls(K, program, beta, np.zeros(K.n))
+        if beta.any():
+            state.f = state.exactly(np.arange(K.n))
+        return state
+
+    def restless(self) -> Rows:
+        """Return the rows of which a variable is not at rest."""
+        moving = np.ones(self.m, dtype=bool)
+        for g, top, bottom in zip(self.groups, *self.edges(), strict=True):
+            if not self.program.constrained:
+                top, bottom = max(top, 0.0), min(bottom, 0.0)
+            rising, falling = self.up[g], self.down[g]  # infinite where a bound forbids it
+            moving[g] = np.where(np.isinf(falling), rising >= bottom, np.isfinite(rising) | (falling <= top))
+        return np.flatnonzero(moving.reshape(-1, self.n).any(axis=0))
+
+    def part(self, rows: Rows) -> _State:
+        """Return the state of some rows, where all others stay as they are."""
+        p, own = self.program, self._variables(rows)
+        second = None if p.second is None else p.second[own]
+        part = BoxProgram(p.linear[own], p.low[own], p.high[own], second, p.constrained)
+        return _State(self.K.part(rows), part, self.beta[own], self.f[rows])
+
+    def take_back(self, part: _State, rows: Rows) -> None:
+        """Take over what was solved for some rows, and bring Kβ of all others up to date."""
+        own = self._variables(rows)
+        delta = (part.beta - self.beta[own]).reshape(-1, len(rows)).sum(axis=0)
+        self.beta[own] = part.beta
+        moved = np.flatnonzero(delta)
+        resting = np.setdiff1d(np.arange(self.n), rows, assume_unique=True)
+        self.f[resting] += self.K.sums(resting, rows[moved], delta[moved])
+        self.f[rows] = part.f
+
+    def _variables(self, rows: Rows) -> Rows:
+        """Return the variables of some rows."""
+        return np.concatenate([rows + k for k in range(0, self.m, self.n)])
 
     def exactly(self, rows: Rows) -> Array:
         """Return Kβ of some rows in float64."""
@@ -164,7 +251,7 @@ class _State:
     def score(self) -> float:
         """Compute the pulls and return the violation."""
         p, n = self.program, self.n
-        for k in range(0, len(self.beta), n):
+        for k in range(0, self.m, n):
             part = slice(k, k + n)
             score_variables(
                 self.f, p.linear[part], self.beta[part], p.low[part], p.high[part], self.up[part], self.down[part]
@@ -236,6 +323,11 @@ class _State:
             margin = max(margin, 3.0 * float(np.abs(exact - self.f[rows]).max()))
             self.f[rows], known[rows] = exact, True
             self.score()
+
+
+def working_set_size(m: int) -> int:
+    """Return how many of m variables make a working set."""
+    return _BLOCK if m < _LARGE else 2 * _BLOCK
 
 
 def _padding(size: int) -> int:

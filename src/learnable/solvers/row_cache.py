@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.threads import one_thread_blas, resolve_n_jobs
-from ._decomposition_kernels import add_rows, gather_block
+from ._decomposition_kernels import add_rows, gather_block, narrow_rows
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -37,8 +37,14 @@ class RowSource(Protocol):
     def square(self, rows: Rows, out: NDArray[Any]) -> tuple[Callable[[int], None], int] | None:
         """Return such tasks for out = K[rows, rows]; None if it is faster to take them from whole rows."""
 
+    def sums(self, rows: Rows, support: Rows, beta: Array, team: Team) -> Array:
+        """Return K[rows, support] β in the precision of rows."""
+
     def exact(self, rows: Rows, support: Rows, beta: Array) -> Array:
         """Return K[rows, support] β in float64, from float64 entries."""
+
+    def part(self, rows: Rows) -> RowSource:
+        """Return the source of K[rows, rows]."""
 
 
 class Team:
@@ -107,10 +113,15 @@ class RowCache:
     """
 
     def __init__(self, source: RowSource, n: int, megabytes: float, team: Team, block: int) -> None:
-        self.source, self.n, self.team = source, n, team
         itemsize = np.dtype(source.dtype).itemsize
         capacity = int(min(n, max(block, megabytes * 2**20 / max(1, n * itemsize))))
-        self._store = np.empty((capacity, n), dtype=source.dtype)
+        self._settle_in(source, n, team, np.empty(capacity * n, dtype=source.dtype))
+
+    def _settle_in(self, source: RowSource, n: int, team: Team, room: NDArray[Any]) -> None:
+        """Start without rows, in the memory given."""
+        self.source, self.n, self.team, self._room = source, n, team, room
+        capacity = min(n, room.size // max(n, 1))
+        self._store = room[: capacity * n].reshape(capacity, n)
         self._slot_of = np.full(n, -1, dtype=np.int64)
         self._row_in = np.full(capacity, -1, dtype=np.int64)
         self._used = np.full(capacity, -1, dtype=np.int64)
@@ -149,9 +160,26 @@ class RowCache:
 
         self.team.run(task, -(-self.n // _SUM_TILE))
 
+    def sums(self, rows: Rows, support: Rows, beta: Array) -> Array:
+        """Return K[rows, support] β in the precision of rows."""
+        return self.source.sums(rows, support, beta, self.team)
+
     def exact(self, rows: Rows, support: Rows, beta: Array) -> Array:
         """Return K[rows, support] β in float64."""
         return self.source.exact(rows, support, beta)
+
+    def part(self, rows: Rows) -> RowCache:
+        """Return K[rows, rows] in this cache's memory, with those of its rows that were here; here are none then."""
+        part = RowCache.__new__(RowCache)
+        part._settle_in(self.source.part(rows), len(rows), self.team, self._room)
+        slots = np.sort(self._slot_of[rows])
+        slots = slots[slots >= 0][: len(part._store)]
+        narrow_rows(self._room, self.n, slots, rows, len(rows))
+        places = np.searchsorted(rows, self._row_in[slots])
+        part._row_in[: len(slots)], part._used[: len(slots)] = places, 0
+        part._slot_of[places] = np.arange(len(slots))
+        self._settle_in(self.source, self.n, self.team, self._room)
+        return part
 
     def _fetch(self, rows: Rows) -> None:
         """Compute the rows that are not there."""
