@@ -24,6 +24,12 @@ def exponentials(a, out):
         simd.store(out, i, simd.exp(simd.load(a, i)))
 
 
+@lean_kernel
+def single_exponentials(a, out):
+    for i in range(a.size):
+        out[i] = simd.exp(a[i])
+
+
 def test_operations_are_numpys():
     rng = np.random.default_rng(0)
     a, b, out = rng.normal(size=5), rng.normal(size=4), np.empty(24)
@@ -38,6 +44,9 @@ def test_exponentials_are_exact_to_two_units_of_the_last_digit():
     x = np.concatenate([np.linspace(-708, 700, 40_000), np.linspace(-1, 1, 4000), [0.0, -0.0, 1e-300, -1e-17]])
     out = np.empty_like(x)
     exponentials(x, out)
+    single = np.empty_like(x)
+    single_exponentials(x, single)
+    np.testing.assert_array_equal(single, out)
     assert (abs(out - np.exp(x)) <= 2 * np.spacing(np.exp(x))).all()
 
 

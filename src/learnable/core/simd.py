@@ -10,7 +10,8 @@ registers of two where the machine has no wider ones).
     add, sub, mul     number by number; `fma(x, y, z)` is xy + z, fused where the machine can
     larger(x, y)      the greater of each pair
     total(v), top(v)  the sum and the greatest of the four
-    exp(v)            e to the power of each, for arguments up to 700; below −708 it is zero
+    exp(v)            e to the power of each, for arguments up to 700; below −708 it is zero. Of a single number it is
+                      the same, without a call or a branch: loops over it vectorise
 
 Nothing is checked: the caller pads arrays to multiples of four.
 """
@@ -143,36 +144,12 @@ def _top_lanes(typing: Any, v: Any) -> Any:
 
 
 def _exp_lanes(typing: Any, v: Any) -> Any:
-    """Return e to the power of each number, to the last digit or two.
-
-    x = n log 2 + r with |r| ≤ ½ log 2, e^x = 2ⁿ e^r: the series of e^r to the thirteenth power is exact to rounding,
-    and 2ⁿ is a number whose exponent bits are n.
-    """
+    """Return e to the power of each number, or of a single one."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        def fused(x: Any, y: Any, z: Any) -> Any:
-            return _call(builder, "llvm.fmuladd.v4f64", [x, y, z])
+        return _exp(builder, args[0])
 
-        def polynomial(coefficients: list[float], x: Any) -> Any:
-            value = _constant(coefficients[-1])
-            for coefficient in coefficients[-2::-1]:
-                value = fused(value, x, _constant(coefficient))
-            return value
-
-        x = args[0]
-        lost = builder.fcmp_ordered("<", x, _constant(_LEAST))
-        x = _larger(builder, x, _constant(_LEAST))
-        n = _call(builder, "llvm.rint.v4f64", [builder.fmul(x, _constant(1.4426950408889634))])
-        r = fused(n, _constant(-_LOG2_HIGH), x)
-        r = fused(n, _constant(-_LOG2_LOW), r)
-        even, odd = (polynomial(_INVERSE_FACTORIALS[first::2], builder.fmul(r, r)) for first in (0, 1))
-        series = fused(odd, r, even)
-        power = builder.sext(builder.fptosi(n, ir.VectorType(_WORD, WIDTH)), ir.VectorType(_LONG, WIDTH))
-        bits = builder.shl(builder.add(power, _whole(1023)), _whole(52))
-        found = builder.fmul(series, builder.bitcast(bits, _VECTOR))
-        return builder.select(lost, _constant(0.0), found)
-
-    return LANES(v), build
+    return (LANES if v == LANES else types.float64)(v), build
 
 
 load: Any = intrinsic(_load_lanes)
@@ -200,6 +177,40 @@ def _list_inverse_factorials(n: int) -> list[float]:
 _INVERSE_FACTORIALS: Final = _list_inverse_factorials(13)
 
 
+def _exp(builder: Any, x: Any) -> Any:
+    """Return e^x to the last digit or two, of a vector or of one number.
+
+    x = n log 2 + r with |r| ≤ ½ log 2, e^x = 2ⁿ e^r: the series of e^r to the thirteenth power is exact to rounding,
+    and 2ⁿ is a number whose exponent bits are n.
+    """
+    real, name = x.type, "v4f64" if x.type == _VECTOR else "f64"
+    word, long = (ir.VectorType(kind, WIDTH) if real == _VECTOR else kind for kind in (_WORD, _LONG))
+
+    def fused(x: Any, y: Any, z: Any) -> Any:
+        return _call(builder, f"llvm.fmuladd.{name}", [x, y, z])
+
+    def constant(value: float) -> Any:
+        return _constant(real, value)
+
+    def polynomial(coefficients: list[float], x: Any) -> Any:
+        value = constant(coefficients[-1])
+        for coefficient in coefficients[-2::-1]:
+            value = fused(value, x, constant(coefficient))
+        return value
+
+    lost = builder.fcmp_ordered("<", x, constant(_LEAST))
+    x = _larger(builder, x, constant(_LEAST))
+    n = _call(builder, f"llvm.rint.{name}", [builder.fmul(x, constant(1.4426950408889634))])
+    r = fused(n, constant(-_LOG2_HIGH), x)
+    r = fused(n, constant(-_LOG2_LOW), r)
+    even, odd = (polynomial(_INVERSE_FACTORIALS[first::2], builder.fmul(r, r)) for first in (0, 1))
+    series = fused(odd, r, even)
+    power = builder.sext(builder.fptosi(n, word), long)
+    bits = builder.shl(builder.add(power, _constant(long, 1023)), _constant(long, 52))
+    found = builder.fmul(series, builder.bitcast(bits, real))
+    return builder.select(lost, constant(0.0), found)
+
+
 def _spread(builder: Any, x: Any) -> Any:
     vector = ir.Constant(_VECTOR, ir.Undefined)
     for lane in range(WIDTH):
@@ -207,12 +218,9 @@ def _spread(builder: Any, x: Any) -> Any:
     return vector
 
 
-def _constant(x: float) -> Any:
-    return ir.Constant(_VECTOR, [_REAL(x)] * WIDTH)
-
-
-def _whole(n: int) -> Any:
-    return ir.Constant(ir.VectorType(_LONG, WIDTH), [_LONG(n)] * WIDTH)
+def _constant(kind: Any, value: float) -> Any:
+    """Return one number, or a vector of it."""
+    return ir.Constant(kind, [kind.element(value)] * WIDTH if isinstance(kind, ir.VectorType) else value)
 
 
 def _larger(builder: Any, x: Any, y: Any) -> Any:
@@ -225,6 +233,6 @@ def _fold(builder: Any, v: Any, join: Callable[[Any, Any], Any]) -> Any:
 
 
 def _call(builder: Any, name: str, args: Any) -> Any:
-    kind = ir.FunctionType(_VECTOR, [_VECTOR] * len(args))
+    kind = ir.FunctionType(args[0].type, [arg.type for arg in args])
     function = cgutils.get_or_insert_function(builder.module, kind, name)  # type: ignore[no-untyped-call]
     return builder.call(function, args)

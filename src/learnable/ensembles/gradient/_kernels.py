@@ -50,7 +50,7 @@ def evaluate_scores(kind: int, y: Any, F: Any, w: Any, g: Any, h: Any, total: An
                 sign = 1.0 if kind == POISSON else -1.0
                 for i in range(n):
                     x[i] = sign * Ft[i] if kind >= POISSON else -yt[i] * Ft[i]
-                exp_tile(x, e, scratch, bits, n)
+                exp_tile(x, e, n)
                 _derive(kind, yt, Ft, e, gt, ht, extra, n)
                 if kind == LOGISTIC:
                     log1p_tile(e, extra, scratch, bits, n)
@@ -121,7 +121,7 @@ def evaluate_classes(y: Any, F: Any, w: Any, g: Any, h: Any, total: Any, first: 
                 Ft, gt = F[k, at : at + n], g[k, at : at + n]
                 for i in range(n):
                     x[i] = Ft[i] - top[i]
-                exp_tile(x, e, scratch, bits, n)
+                exp_tile(x, e, n)
                 for i in range(n):
                     gt[i] = e[i]
                     others[i] += e[i]
