@@ -20,6 +20,8 @@ from learnable.risk.kernels import (
     Polynomial,
     Precomputed,
     RationalQuadratic,
+    Restricted,
+    Scaled,
     White,
     as_kernel,
     is_mercer,
@@ -212,6 +214,10 @@ def test_functions_and_matrices():
         lambda: (Gaussian() + White()).hold("noise"),
         lambda: Gaussian().with_theta([0.0, 0.0]),
         lambda: Periodic([1.0, 2.0]),
+        lambda: Gaussian("wide"),
+        lambda: Gaussian([1.0, None]),
+        lambda: Scaled(2.0, Gaussian()),
+        lambda: Restricted(2.0, [0]),
         lambda: as_kernel("spline"),
         lambda: as_kernel(3),
     ],
@@ -235,3 +241,10 @@ def test_bad_parameters_are_refused(make):
 def test_bad_points_are_refused(call):
     with pytest.raises(DataError):
         call()
+
+
+def test_an_array_of_scales_stays_the_users():
+    scales = np.array([1.0, 2.0])
+    kernel = Gaussian(scales)
+    scales[0] = 9.0
+    np.testing.assert_array_equal(kernel.length_scale, [1.0, 2.0])

@@ -46,7 +46,10 @@ class Kernel(ABC):
 
     def __post_init__(self) -> None:
         for name in self._positive:
-            value = np.asarray(getattr(self, name), dtype=np.float64)
+            try:
+                value = np.array(getattr(self, name), dtype=np.float64)
+            except (TypeError, ValueError):
+                value = np.array(np.nan)
             if value.ndim > 1 or not np.all((value > 0.0) & np.isfinite(value)):
                 raise ParameterError(
                     f"{type(self).__name__}: {name} must be positive and finite; got {getattr(self, name)!r}."

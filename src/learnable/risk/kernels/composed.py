@@ -134,6 +134,7 @@ class Scaled(Kernel):
     scale: float = 1.0
 
     def __post_init__(self) -> None:
+        _check_inner(self)
         if isinstance(self.scale, (str, bytes)) or np.ndim(self.scale):
             raise ParameterError(f"a kernel is multiplied with a positive number or a kernel; got {self.scale!r}.")
         super().__post_init__()
@@ -203,6 +204,7 @@ class Restricted(Kernel):
     columns: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        _check_inner(self)
         columns = tuple(int(j) for j in np.atleast_1d(self.columns))
         if not columns or min(columns) < 0:
             raise ParameterError(f"a kernel is restricted to columns >= 0, at least one; got {self.columns!r}.")
@@ -328,3 +330,9 @@ class Precomputed(Kernel):
     def formula(self) -> str:
         """K as text."""
         return "K(x, z), given"
+
+
+def _check_inner(kernel: Scaled | Restricted) -> None:
+    """Refuse what is no kernel inside another one."""
+    if not isinstance(kernel.inner, Kernel):
+        raise ParameterError(f"{type(kernel).__name__}: inner must be a kernel; got {kernel.inner!r}.")
