@@ -19,36 +19,40 @@ from learnable.solvers._decomposition_kernels import (
 
 
 def block_of(v, beta, low, high, diagonal):
-    scratch = [np.empty(len(v)) for _ in range(2)] + [np.empty(len(v), np.float32) for _ in range(2)]
     up, down = np.where(beta < high, 0.0, -np.inf), np.where(beta > low, 0.0, np.inf)
-    return Block(v.copy(), up, down, diagonal.copy(), *scratch)
+    return Block.of(v.copy(), up, down, diagonal)
 
 
-@pytest.mark.parametrize("n", [16, 64, 512])
+@pytest.mark.parametrize("n", [16, 32, 64, 128, 256, 512])
 def test_folding_finds_the_largest_and_its_lane(n):
     rng = np.random.default_rng(n)
     for _ in range(20):
         x = rng.standard_normal(n)
-        top, lane = _fold_max(x.copy(), np.empty(n), n)
+        top, lane = _fold_max(x, np.empty(n), np.empty(n))
         assert top == x.max() and lane == x.argmax() % LANES
 
 
 def test_the_largest_with_its_place():
     rng = np.random.default_rng(0)
-    v, shift = rng.standard_normal(64), np.where(rng.random(64) < 0.5, 0.0, -np.inf)
-    assert _largest(v, shift, 1.0, np.empty(64), np.empty(64)) == ((v + shift).max(), (v + shift).argmax())
+    x = rng.standard_normal(64) + np.where(rng.random(64) < 0.5, 0.0, -np.inf)
+    assert _largest(x, np.empty((2, 64))) == (x.max(), x.argmax())
 
 
 def test_the_partner_has_the_greatest_gain():
     rng = np.random.default_rng(1)
     Z = rng.standard_normal((64, 9))
     K, v = Z @ Z.T, rng.standard_normal(64)
-    down = np.where(rng.random(64) < 0.7, 0.0, np.inf)
-    i = int(v.argmax())
-    gain = np.maximum(v[i] - v - down, 0.0) ** 2 / np.maximum(K[i, i] + K.diagonal() - 2.0 * K[i], 1e-12)
-    scratch = np.empty(64, np.float32), np.empty(64, np.float32)
-    assert _partner(v, down, K.diagonal().copy(), K[i].copy(), K[i, i], v[i], *scratch) == gain.argmax()
-    assert _partner(v, np.full(64, np.inf), K.diagonal().copy(), K[i].copy(), K[i, i], v[i], *scratch) == -1
+    falling = v + np.where(rng.random(64) < 0.7, 0.0, np.inf)
+    i, single = int(v.argmax()), np.float32
+    gain = np.maximum(v[i] - falling, 0.0) ** 2 / np.maximum(K[i, i] + K.diagonal() - 2.0 * K[i], 1e-12)
+
+    def partner(falling, least):
+        scratch = np.empty(64, single), np.empty((2, 64), single)
+        pair = falling.astype(single), K.diagonal().astype(single), K[i].copy(), single(K[i, i]), single(v[i])
+        return _partner(*pair, single(least), *scratch)
+
+    assert partner(falling, 0.0) == gain.argmax()
+    assert partner(np.full(64, np.inf), 0.0) == -1 and partner(falling, 100.0) == -1
 
 
 def test_scores_of_variables():

@@ -278,14 +278,11 @@ class _State:
         real = places >= 0
         rows = np.where(real, places % self.n, -1)
         beta, low, high = (np.where(real, a[places], 0.0) for a in (self.beta, p.low, p.high))
-        q = len(places)
-        variables = Block(
+        variables = Block.of(
             np.where(real, -(self.f[rows] + p.linear[places]), 0.0),
             np.where(beta < high, 0.0, -np.inf),
             np.where(beta > low, 0.0, np.inf),
             np.where(real, self.diagonal[rows], 0.0),
-            *(np.empty(q) for _ in range(2)),
-            *(np.empty(q, np.float32) for _ in range(2)),
         )
         matrix = self.K.block(rows)
         before = beta.copy()
