@@ -112,22 +112,41 @@ class SparseRows(_Embedded):
         part.columns = part.points.tocsc()
         return part
 
-    def sums(self, rows: Rows, support: Rows, beta: Array, team: Team) -> Array:
-        """Return K[rows, support] β in float64."""
-        return self.exact(rows, support, beta)
-
     def tasks(self, rows: Rows, store: NDArray[Any], slots: Rows) -> Tasks:
         """Return the tasks that compute these rows, a few whole rows each."""
-        own, squares, by = self.points[rows], self.squares[rows], self.columns
-        indices, indptr = own.indices.astype(np.int64), own.indptr.astype(np.int64)
+        dots_of, squares = self._dots(self.points[rows], self.columns), self.squares[rows]
 
         def task(number: int) -> None:
-            part = slice(number * _SPARSE_PANEL, min((number + 1) * _SPARSE_PANEL, len(rows)))
-            dots = np.zeros((part.stop - part.start, self.n), self.dtype)
-            sparse_dots(own.data, indices, indptr[part.start : part.stop + 1], by.data, by.indices, by.indptr, dots)
+            part, dots = dots_of(number)
             self.finish(dots, squares[part], self.squares, store, slots[part], 0)
 
         return task, -(-len(rows) // _SPARSE_PANEL)
+
+    def sums(self, rows: Rows, support: Rows, beta: Array, team: Team) -> Array:
+        """Return K[rows, support] β."""
+        dots_of, out = self._dots(self.points[rows], self.points[support].tocsc()), np.empty(len(rows))
+        own, other, places = self.squares[rows], self.squares[support], np.arange(_SPARSE_PANEL)
+
+        def task(number: int) -> None:
+            part, dots = dots_of(number)
+            values = np.empty_like(dots)
+            self.finish(dots, own[part], other, values, places[: len(dots)], 0)
+            out[part] = values @ beta
+
+        team.run(task, -(-len(rows) // _SPARSE_PANEL))
+        return out
+
+    def _dots(self, own: Any, by: Any) -> Callable[[int], tuple[slice, NDArray[Any]]]:
+        """Return a function of a number: a slice of a few rows of `own`, and ⟨x, z⟩ of these with all rows of `by`."""
+        indices, indptr, n = own.indices.astype(np.int64), own.indptr.astype(np.int64), own.shape[0]
+
+        def dots_of(number: int) -> tuple[slice, NDArray[Any]]:
+            part = slice(number * _SPARSE_PANEL, min((number + 1) * _SPARSE_PANEL, n))
+            dots = np.zeros((part.stop - part.start, by.shape[0]), self.dtype)
+            sparse_dots(own.data, indices, indptr[part.start : part.stop + 1], by.data, by.indices, by.indptr, dots)
+            return part, dots
+
+        return dots_of
 
     def square(self, rows: Rows, out: NDArray[Any]) -> Tasks | None:
         """Return None: whole rows are needed anyway."""
