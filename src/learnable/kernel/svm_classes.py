@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from ..core.certificate import Certificate
-from ..core.errors import ModelFileError, ParameterError
+from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.parameters import Boolean, Options, Rule
 from ..core.run import Run
 from ..data.door import Table, door
@@ -31,6 +31,8 @@ from .svm_base import SVM_PARAMETERS, Array, Fit, Rows, SupportVectorMachine, is
 
 #: (kernel, rows of the pair, y = ±1, costs, team) -> the machine of a pair; y is +1 for the pair's first class.
 PairSolver = Callable[[Kernel, Any, Array, Array, Team], Fit]
+
+_BLOCK = 256  # rows of a matrix that are compared with its columns at a time
 
 CLASSIFIER_PARAMETERS: dict[str, Rule] = {
     **SVM_PARAMETERS,
@@ -52,6 +54,9 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
     break_ties: bool
 
     # -- fitting ------------------------------------------------------------------------------------------------------
+
+    def _points(self, table: Table) -> Any:
+        return refuse_asymmetry(self, super()._points(table))
 
     def _fit_pairs(self, table: Table, run: Run, solver: PairSolver, cost: Array) -> tuple[list[Fit], list[Rows]]:
         """Solve all pairs, several at a time on one thread each, or one on all threads; store the machine."""
@@ -101,12 +106,22 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
         self.class_weight_ = np.ones(n_classes) if weight is None else weight
 
     def _certify(self, found: list[Fit], start_value: float) -> Certificate:
-        """Return the certificate: the worst pair's violation, and the gap of the sum of all pairs' objectives."""
+        """Return the certificate: the worst pair's violation, and the gap of the sum of all pairs' objectives.
+
+        The dual bounds the primal only where the kernel is positive semidefinite.
+        """
         primal, dual = sum(fit.primal for fit in found), sum(fit.dual for fit in found)
         size = max(abs(dual), 1e-8 * start_value)
-        bound = max(primal - dual, 0.0) / size if np.isfinite(primal) and size > 0 else None
+        proven = self._mercer()._is_mercer() and np.isfinite(primal) and size > 0
+        bound = max(primal - dual, 0.0) / size if proven else None
         worst = max(fit.violation for fit in found)
         return Certificate("stationarity", worst, self.tol, bound, int(self.n_iter_.sum()))
+
+    def kkt_report(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Return how every training row stands to the margin, and the residual of every optimality condition."""
+        from .svm_report import kkt_report
+
+        return kkt_report(self, X, y, sample_weight)
 
     # -- predicting ---------------------------------------------------------------------------------------------------
 
@@ -176,6 +191,20 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
             raise ModelFileError("load: n_support_ must count the support vectors of each class.")
         if int(counts.sum()) != self.dual_coef_.shape[1]:
             raise ModelFileError("load: n_support_ does not sum to the columns of dual_coef_.")
+
+
+def refuse_asymmetry(machine: SupportVectorMachine, X: Any) -> Any:
+    """Return X; raise if it is a given kernel matrix that is not symmetric: a fit to it need not end."""
+    if is_given(machine.kernel):
+        size = max(float(X.max(initial=0.0)), -float(X.min(initial=0.0)))
+        for first in range(0, len(X), _BLOCK):
+            gap = float(np.abs(X[first : first + _BLOCK] - X[:, first : first + _BLOCK].T).max())
+            if gap > 1e-6 * size:
+                raise DataError(
+                    f"{type(machine).__name__}: a precomputed kernel matrix must be symmetric; got entries K[i, j] and "
+                    f"K[j, i] that differ by {gap:.2g}. Pass (K + K.T)/2 if that is rounding."
+                )
+    return X
 
 
 def _rows_of(X: Any, rows: Rows, square: bool) -> Any:

@@ -27,10 +27,14 @@ from ..data.sources import NamedScore, rowwise
 from ..solvers.decomposition import BoxProgram, Solution
 from ..solvers.row_cache import Team
 from .svm_base import SVM_PARAMETERS, Array, Fit, SupportVectorMachine, offset_between
+from .svm_classes import refuse_asymmetry
 
 
 class SingleMachine(SupportVectorMachine):
     """Base of the machines that have one score: regression and the one-class machine."""
+
+    def _points(self, table: Table) -> Any:
+        return refuse_asymmetry(self, super()._points(table))
 
     def _store_one(self, table: Table, X: Any, fit: Fit, start_value: float) -> Certificate:
         """Store the machine and return its certificate."""
@@ -40,7 +44,9 @@ class SingleMachine(SupportVectorMachine):
         self.dual_coef_, self.intercept_ = fit.beta[None, used].copy(), np.array([fit.b])
         self.n_iter_, self.fit_status_ = fit.n_steps, int(fit.violation > self.tol)
         size = max(abs(fit.dual), 1e-8 * start_value)
-        bound = max(fit.primal - fit.dual, 0.0) / size if size > 0 else 0.0
+        bound: float | None = max(fit.primal - fit.dual, 0.0) / size if size > 0 else 0.0
+        if not self._mercer()._is_mercer():  # then the dual is no bound
+            bound = None
         return Certificate("stationarity", fit.violation, self.tol, bound, fit.n_steps)
 
     def _score_rows(self, X: Any) -> Array:
@@ -59,6 +65,12 @@ class RegressionMachine(NamedScore, RegressorMixin, SingleMachine):
 
     C: float
 
+    def kkt_report(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Return how every training row stands to the tube, and the residual of every optimality condition."""
+        from .tube_report import tube_report
+
+        return tube_report(self, X, y, sample_weight)
+
     @rowwise
     def predict(self, X: Any) -> Array:
         """Return f(x) + b."""
@@ -76,7 +88,8 @@ class SVR(RegressionMachine):
     r"""Support vector regression: minimise ½‖f‖² + C Σᵢ sᵢ max(0, |tᵢ − f(xᵢ) − b| − ε).
 
     In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). Memory: a copy of X, kernel rows of `cache_size` megabytes (at
-    least 512 rows), O(n).
+    least 512 rows), O(n). Time: O(nd) for each kernel row that is used; between O(n²d) and O(n³d), the more the larger
+    C and the narrower the tube.
 
     Parameters
     ----------
