@@ -65,7 +65,8 @@ def test_a_given_number_and_given_columns(learnable, groups):
         (["--most", "1"], 2, "at least 2"),
         (["--covariance", "round"], 2, "full, tied, diag or spherical"),
         (["-c", "price"], 1, "there is no column 'price'"),
-        (["-c", "name"], 1, "is not a number"),
+        (["-c", "name"], 1, "is not a number but string. Leave it out; k-means takes categories (--model kmeans)"),
+        (["-c", "name", "-m", "kmeans"], 1, "between 2 and 20 different values"),
         (["-c", "same"], 1, "no column is a number that varies"),
         (["-k", "500"], 1, "n_components=500"),
     ],
@@ -81,3 +82,20 @@ def test_identifiers_are_used_when_they_are_named():
     assert read_rows(table, ["id", "x"], []).columns == ["id", "x"]
     with pytest.raises(DataError, match="no column"):
         read_rows(table, None, ["x"])
+
+
+def test_k_means_takes_categories(learnable):
+    """A text column counts as one column: its 0/1 columns have variance one together."""
+    kind, x = ["red"] * 30 + ["blue"] * 20 + [None], np.r_[np.linspace(0, 1, 30), np.linspace(0, 1, 20), 0.5]
+    table = pa.table({"kind": kind, "x": x, "yes": np.arange(51) % 2 == 0, "text": [f"t{i}" for i in range(51)]})
+    rows = read_rows(table, None, [], categories=True)
+    assert rows.columns == ["kind=blue", "kind=red", "x", "yes=False", "yes=True"] and "text" in rows.notes[0]
+    assert np.isnan(rows.X[50, :2]).all() and rows.X[0, 1] == 1.0
+    variance = np.nanvar(rows.X / rows.scale, axis=0)
+    np.testing.assert_allclose([variance[:2].sum(), variance[2], variance[3:].sum()], 1.0)
+    assert read_rows(table, None, []).columns == ["x"]
+    pyarrow.csv.write_csv(table, "kinds.csv")
+    code, out, _ = learnable("cluster", "kinds.csv", "-m", "kmeans", "-k", "2", "-c", "kind", "-c", "x", "-o", "c.csv")
+    assert code == 0 and "kind=red" in out
+    found = np.asarray(pyarrow.csv.read_csv("c.csv")["cluster"])[:50]
+    np.testing.assert_array_equal(found, np.repeat([0, 1], [30, 20]))

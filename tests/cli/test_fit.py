@@ -3,7 +3,7 @@ import json
 import pytest
 
 import learnable as ln
-from learnable.cli.fit import build_model, parse_value
+from learnable.cli.fit import build_model
 
 
 def test_a_model_is_fitted_saved_and_described(learnable):
@@ -29,14 +29,6 @@ def test_intervals_can_be_chosen(learnable, method):
     assert hasattr(ln.load("model.safetensors"), "predict_interval") == (method != "none")
     code, _, _ = learnable("verify", "model.safetensors", "numbers.csv")
     assert code == 0
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [("1", 1), ("-0.5", -0.5), ("1e3", 1000.0), ("True", True), ("none", None), ("[0.1, 1]", [0.1, 1]), ("svd", "svd")],
-)
-def test_values_are_read_as_people_write_them(text, value):
-    assert parse_value(text) == value and type(parse_value(text)) is type(value)
 
 
 def test_the_seed_reaches_models_that_have_one():

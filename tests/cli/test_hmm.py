@@ -43,10 +43,26 @@ def test_bic_chooses_the_states(learnable, counts):
     assert code == 0 and "BIC: 1 states" in out and "PoissonHMM with 2 states" in out
 
 
+def test_a_state_may_be_a_mixture(learnable):
+    """A calm state, and one of jumps up and down, which one Gaussian cannot tell from it by its mean."""
+    rng = np.random.default_rng(0)
+    calm, wild = rng.normal(0, 1, 80), rng.choice([-9, 9], 80) + rng.normal(0, 1, 80)
+    pyarrow.csv.write_csv(pyarrow.table({"x": np.r_[calm, wild]}), "jumps.csv")
+    code, out, _ = learnable(
+        "hmm", "jumps.csv", "--emission", "mixture", "-k", "2", "-o", "states.csv", "--save", "m.safetensors"
+    )
+    assert code == 0 and "GMMHMM with 2 states" in out
+    state = np.asarray(pyarrow.csv.read_csv("states.csv")["state"])
+    assert set(state[:80]) != set(state[80:]) and np.abs(np.diff(state)).sum() == 1
+    assert ln.load("m.safetensors").n_mix == 2
+
+
 @pytest.mark.parametrize(
     "arguments, code, words",
     [
-        (["--emission", "cauchy"], 2, "gaussian, poisson or categorical"),
+        (["--emission", "cauchy"], 2, "gaussian, mixture, poisson, categorical"),
+        (["--mix", "2"], 2, "with --emission mixture"),
+        (["--emission", "mixture", "--mix", "0"], 2, "--mix must be at least 1"),
         (["-k", "0"], 2, "at least 1"),
         (["-c", "price"], 1, "there is no column 'price'"),
     ],

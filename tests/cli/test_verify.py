@@ -30,6 +30,21 @@ def test_a_forged_model_gives_exit_code_1(learnable, fitted):
     assert code == 1 and json.loads(out)["ok"] is False and json.loads(out)["reasons"]
 
 
+def test_the_model_behind_the_intervals_has_a_line_of_its_own(learnable, fitted):
+    out = learnable("verify", "model.safetensors", "numbers.csv")[1].splitlines()
+    assert len(out) == 2 and out[1].startswith("TableModel of Ridge: verified: closed-form")
+    record = json.loads(learnable("verify", "model.safetensors", "numbers.csv", "--json")[1])
+    inner = fitted.estimator_.model_.certificate_
+    assert record["inner"]["ok"] and record["inner"]["inner"] is None
+    assert record["inner"]["recorded"] == pytest.approx(inner.value, rel=1e-12)
+    fitted.estimator_.model_.coef_ = fitted.estimator_.model_.coef_ * 1.001
+    ln.save(fitted, "forged.safetensors")
+    out = learnable("verify", "forged.safetensors", "numbers.csv")[1].splitlines()
+    assert "of the model inside, the closed-form is" in out[0] and out[1].startswith(
+        "TableModel of Ridge: NOT verified"
+    )
+
+
 def test_other_rows_give_exit_code_1(learnable, fitted):
     pyarrow.csv.write_csv(numbers(seed=1), "other.csv")
     code, out, _ = learnable("verify", "model.safetensors", "other.csv")

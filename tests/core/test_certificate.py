@@ -37,6 +37,11 @@ def test_every_kind_has_a_sentence_with_its_number(kind):
     assert kind == "none" or "0.012" in sentence
 
 
+def test_a_proven_bound_is_told_with_the_conditions():
+    assert "at most 0.0034 (relative) above the optimum" in Certificate("stationarity", 0.5, 1.0, 0.0034).sentence
+    assert "above" not in Certificate("stationarity", 0.5, 1.0, math.inf).sentence
+
+
 def test_the_words_say_when_the_claim_fails():
     assert repr(Certificate("gap", 2.0, 1.0, n_iter=1)).startswith("gap: DOES NOT HOLD; ")
     assert repr(Certificate("gap", 0.5, 1.0, n_iter=1)).endswith("tolerance 1; 1 iteration")

@@ -114,6 +114,11 @@ def test_the_error_names_owner_parameter_rule_and_value():
     assert isinstance(caught.value, ValueError)
 
 
+def test_infinity_is_told_that_it_is_the_trouble():
+    with pytest.raises(ParameterError, match=r"^SVR: C must be a number > 0 and finite; got inf\.$"):
+        check_parameters("SVR", {"C": math.inf}, {"C": Number(low=0, low_open=True)})
+
+
 def test_a_long_value_is_shortened():
     with pytest.raises(ParameterError) as caught:
         check_parameters("Ridge", {"alpha": "x" * 1000}, {"alpha": Number()})

@@ -1,10 +1,12 @@
 import pytest
 from tests.core import toys
 
-from learnable.core import Certificate, ModelFileError
+from learnable.core import Certificate, ModelFileError, ParameterError
 from learnable.core.registry import (
     REGISTRY,
     Entry,
+    check_model_name,
+    check_one_target,
     estimator_names,
     registered_class,
     registered_name,
@@ -49,3 +51,19 @@ def test_only_the_class_itself_has_the_name(monkeypatch):
 
 def test_an_entry_is_an_estimator_without_a_checker_unless_it_says_otherwise():
     assert Entry("a:B") == Entry("a:B", None, True)
+
+
+@pytest.mark.parametrize(
+    "name, words",
+    [("OneClassSVM", "predicts no column of a table"), ("Rigde", "did you mean Ridge"), ("X", "no model")],
+)
+def test_what_is_no_model_of_a_column_is_said(name, words):
+    with pytest.raises(ParameterError, match=f"^fit: .*{words}"):
+        check_model_name("fit", name)
+    check_model_name("fit", "Ridge")
+
+
+def test_models_of_several_targets_are_known():
+    with pytest.raises(ParameterError, match=r"^fit: MultiTaskLasso predicts several.* use Lasso"):
+        check_one_target("fit", "MultiTaskLasso")
+    check_one_target("fit", "Lasso")

@@ -5,7 +5,8 @@ import pytest
 from sklearn.linear_model import Ridge as OtherRidge
 from tests.core import toys
 
-from learnable.core import VerificationError, verify
+from learnable.core import VerificationError, verification, verify
+from learnable.core.registry import REGISTRY, resolve
 
 X, y = np.arange(6.0).reshape(3, 2), np.array([1.0, 2.0, 6.0])
 
@@ -71,3 +72,18 @@ def test_a_fit_short_of_its_tolerance_is_not_verified():
 def test_what_cannot_be_verified_is_an_error(model, message):
     with pytest.raises(VerificationError, match=message):
         verify(model, X, y)
+
+
+def test_a_model_inside_that_fails_its_own_check_fails_the_outer_one(model, monkeypatch):
+    """Unless its certificate never claimed to hold: a fit that stopped early."""
+    wrong = toys.Halving().fit(X, y)
+    wrong.constant_ += 0.1
+    inner = verify(wrong, X, y)
+    plain = resolve(REGISTRY["Halving"].checker)
+    monkeypatch.setattr(verification, "resolve", lambda path: lambda *a: plain(*a)._replace(inner=inner))
+    verdict = verify(model, X, y)
+    assert not verdict and verdict.inner is inner and verdict.reasons[0].startswith("of the model inside, the gap is")
+    early = dataclasses.replace(wrong.certificate_, value=1.0)
+    inner = dataclasses.replace(inner, recorded=early)
+    monkeypatch.setattr(verification, "resolve", lambda path: lambda *a: plain(*a)._replace(inner=inner))
+    assert verify(model, X, y)

@@ -110,3 +110,10 @@ def test_round_trip_and_hostile_files(tmp_path):
     model.normalization_ = model.normalization_[:3]
     with pytest.raises(ModelFileError, match="normalization_"):
         save(model, tmp_path / "m.safetensors")
+
+
+def test_a_matrix_that_is_not_symmetric_is_refused():
+    K = gaussian_matrix(X, X, 0.5)
+    K[3, 7] += 0.1
+    with pytest.raises(DataError, match="Nystroem: the kernel matrix must be symmetric"):
+        Nystroem("precomputed", n_components=50).fit(K)

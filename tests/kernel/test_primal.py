@@ -54,7 +54,8 @@ def test_the_estimators_two_solvers_agree(kernel, fit_intercept):
         SVC(kernel=kernel, solver=solver, fit_intercept=fit_intercept, tol=1e-6).fit(X, y)
         for solver in ("primal", "decomposition")
     )
-    assert one.certificate_.holds and one.certificate_.bound <= 1e-5
+    bound = one.certificate_.bound  # of a given matrix nobody knows whether it is positive semidefinite
+    assert one.certificate_.holds and bound <= 1e-5
     np.testing.assert_allclose(one.decision_function(X), other.decision_function(X), atol=1e-4)
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.kernel.svm_tables import gaussian, noisy, separable
 
 from learnable.core.errors import DataError
-from learnable.kernel import SVC
+from learnable.kernel import SVC, NuSVC
 from learnable.solvers import quadratic_program
 
 
@@ -103,3 +103,29 @@ def test_other_data_are_refused():
         model.kkt_report(X + 1e-9, y)
     with pytest.raises(DataError, match="these are others"):
         model.kkt_report(X, -y)
+
+
+@pytest.mark.parametrize("nu", [0.5, 0.7])
+def test_a_nu_machine_is_that_of_its_costs(nu):
+    """Law: divided by ρ it is the SVC with C = 1/ρ; rows with slack, and all with α > 0, are shares around ν."""
+    X, y = noisy(120, 2, 3)
+    weight = np.linspace(0.5, 1.5, 120)
+    model = NuSVC(nu=nu, gamma=0.5, tol=1e-8).fit(X, y, sample_weight=weight)
+    report = model.kkt_report(X, y, weight)
+    C = float(report.cost[0] / weight[0])  # 1/ρ; the tolerance is that of the machine before it is divided
+    assert max(report.outside, report.inside, report.violation) <= 4 * model.tol * C and report.box < 1e-9
+    assert report.balance < 1e-9 and report.gap < 1e-6 and report.counts["margin"] >= 2
+    share = weight / weight.sum()
+    assert share[report.slack > 1e-6].sum() <= nu <= share[report.alpha > 0].sum()
+    same = SVC(C=C, gamma=0.5, tol=1e-8).fit(X, y, sample_weight=weight).kkt_report(X, y, weight)
+    np.testing.assert_array_equal(report.case, same.case)
+    assert report.primal == pytest.approx(same.primal, rel=1e-6)
+
+
+def test_a_nu_machine_of_several_classes_has_a_report_for_each_pair():
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    X = rng.normal(size=(90, 2)) + 1.5 * y[:, None]
+    reports = NuSVC(nu=0.3, tol=1e-6).fit(X, y).kkt_report(X, y)
+    assert set(reports) == {(0, 1), (0, 2), (1, 2)}
+    assert all(report.violation <= 4e-6 * report.cost.max() for report in reports.values())

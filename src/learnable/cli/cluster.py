@@ -18,6 +18,7 @@ EXAMPLES = (
     "learnable cluster iris.csv --model kmeans -k 3 -o rows.csv  three clusters by k-means, one label a row",
 )
 _METHODS = ("gaussian", "kmeans")
+_MOST_LEVELS = 20  # different values of a column that is taken for a category
 _SAMPLED = 2000  # rows that the silhouette is computed from, and that the picture shows
 
 
@@ -27,6 +28,7 @@ class Rows(NamedTuple):
     X: np.ndarray[Any, Any]  #: (n, d), NaN where a cell is empty
     columns: list[str]
     notes: list[str]
+    scale: np.ndarray[Any, Any]  #: (d,) what each is divided by, so that every column of the table has variance one
 
 
 def cluster(
@@ -57,9 +59,10 @@ def cluster(
     encoding: options.Encoding = None,
     debug: options.Debug = False,
 ) -> None:
-    """Find clusters of similar rows in the columns that are numbers.
+    """Find clusters of similar rows in the columns that are numbers and, with k-means, in categories.
 
-    Columns are divided by their standard deviations. A mixture takes the number of clusters with the least BIC and
+    Columns are divided by their standard deviations; a category is a 0/1 column for each of its values, which together
+    have the variance of one column. A mixture takes the number of clusters with the least BIC and
     leaves empty cells open; k-means takes the number with the greatest mean silhouette and fills them with the mean.
     Clusters are numbered by size. The file written has `cluster`, and with a mixture `p(0)`, `p(1)`, …: the
     probabilities of the clusters.
@@ -72,7 +75,8 @@ def cluster(
         raise options.WrongUsageError(f"--clusters must be at least 1; got {clusters}")
     if most < 2:
         raise options.WrongUsageError(f"--most must be at least 2; got {most}")
-    rows = read_rows(load_table(data, delimiter=delimiter, encoding=encoding), column, drop or [])
+    table = load_table(data, delimiter=delimiter, encoding=encoding)
+    rows = read_rows(table, column, drop or [], categories=method == "kmeans")
     found = find_clusters(rows, method, clusters, most, covariance, seed)
     for line in _lines(found, rows):
         print(line)
@@ -106,8 +110,8 @@ class Clusters(NamedTuple):
     notes: list[str]
 
 
-def read_rows(table: Any, columns: list[str] | None, drop: list[str]) -> Rows:
-    """Return the columns that are numbers and vary; those that were named must be numbers."""
+def read_rows(table: Any, columns: list[str] | None, drop: list[str], *, categories: bool = False) -> Rows:
+    """Return the columns that vary: numbers and, if wanted, categories; those that were named must be such columns."""
     import numpy as np
     import pyarrow as pa
 
@@ -118,16 +122,25 @@ def read_rows(table: Any, columns: list[str] | None, drop: list[str]) -> Rows:
     if unknown:
         shown = ", ".join(table.column_names[:10])
         raise DataError(f"cluster: there is no column {unknown[0]!r}; the table has {shown}.")
-    kept, left_out = {}, []
+    kept: dict[str, np.ndarray[Any, Any]] = {}
+    scale, left_out = [], []
     for name in names:
         if name in drop:
             continue
         kind = table.schema.field(name).type
-        number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-        if not number:
-            if columns is not None:
-                raise DataError(f"cluster: column {name!r} is not a number but {kind}. Leave it out.")
-            left_out.append(name)
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+            parts = _indicators(name, table[name]) if categories else {}
+            if not parts and columns is not None:
+                remedy = (
+                    f"between 2 and {_MOST_LEVELS} different values" if categories else "categories (--model kmeans)"
+                )
+                raise DataError(
+                    f"cluster: column {name!r} is not a number but {kind}. Leave it out; k-means takes {remedy}."
+                )
+            if not parts:
+                left_out.append(name)
+            kept |= parts
+            scale += [float(np.sqrt(sum(np.nanvar(part) for part in parts.values())))] * len(parts)
             continue
         values = table[name].cast(pa.float64()).to_numpy(zero_copy_only=False).astype(float)
         known = values[np.isfinite(values)]
@@ -136,10 +149,28 @@ def read_rows(table: Any, columns: list[str] | None, drop: list[str]) -> Rows:
             left_out.append(name)
             continue
         kept[name] = np.where(np.isfinite(values), values, np.nan)
+        scale.append(float(known.std()))
     if not kept:
         raise DataError("cluster: no column is a number that varies. Name columns with --column.")
     notes = [f"left out (text, constant or an identifier): {', '.join(left_out)}"] if left_out else []
-    return Rows(np.column_stack(list(kept.values())), list(kept), notes)
+    return Rows(np.column_stack(list(kept.values())), list(kept), notes, np.array(scale))
+
+
+def _indicators(name: str, column: Any) -> dict[str, np.ndarray[Any, Any]]:
+    """Return a 0/1 column for each value of a category, NaN where the cell is empty; none if it is no category."""
+    import numpy as np
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_boolean(kind)):
+        return {}
+    given = column.to_pylist()
+    empty = np.array([cell is None for cell in given])
+    cells = np.array([str(cell) for cell in given])
+    values = np.unique(cells[~empty]).tolist()
+    if not 2 <= len(values) <= _MOST_LEVELS:
+        return {}
+    return {f"{name}={value}": np.where(empty, np.nan, cells == value).astype(float) for value in values}
 
 
 def find_clusters(rows: Rows, method: str, K: int | None, most: int, covariance: str, seed: int) -> Clusters:
@@ -149,7 +180,7 @@ def find_clusters(rows: Rows, method: str, K: int | None, most: int, covariance:
     from ..mixtures import GaussianMixture, KMeans, select_components
 
     notes = [*rows.notes, "columns were divided by their standard deviations"]
-    Z = (rows.X - np.nanmean(rows.X, axis=0)) / np.nanstd(rows.X, axis=0)
+    Z = (rows.X - np.nanmean(rows.X, axis=0)) / rows.scale
     largest = min(most, len(Z) - 1)
     choice: dict[str, Any] = {}
     if method == "kmeans":

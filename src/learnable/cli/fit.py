@@ -13,6 +13,7 @@ from .tables import DEMO_TARGETS, load_table
 EXAMPLES = (
     "learnable fit houses.csv --target price --model Ridge --set alpha=10 -o ridge.safetensors",
     "learnable fit demo:tumours --target diagnosis --model LogisticRegression --set C=0.1",
+    "learnable fit demo:houses -m GaussianProcessRegressor --set 'kernel=Matern(nu=1.5) + White()'",
 )
 
 
@@ -93,9 +94,11 @@ def build_model(name: str, settings: list[str], seed: int) -> Any:
 
     from ..core.errors import ParameterError
     from ..core.parameters import check_parameters
-    from ..core.registry import check_model_name, registered_class
+    from ..core.registry import check_model_name, check_one_target, registered_class
+    from .expressions import parse_kernel, parse_value
 
     check_model_name("fit", name)
+    check_one_target("fit", name)
     cls: Any = registered_class(name)
     parameters = cls().get_params(deep=False)
     values = {}
@@ -106,32 +109,12 @@ def build_model(name: str, settings: list[str], seed: int) -> Any:
         if key not in parameters:
             close = difflib.get_close_matches(key, parameters, 3) or list(parameters)
             raise ParameterError(f"fit: {name} has no parameter {key!r}; did you mean {', '.join(close)}?")
-        values[key] = parse_value(text)
+        values[key] = parse_kernel(text) if key == "kernel" else parse_value(text)
     model = cls(**values)
     if "random_state" in parameters and "random_state" not in values:
         model.set_params(random_state=seed)
     check_parameters(name, model.get_params(deep=False), cls._parameters)
     return model
-
-
-def parse_value(text: str) -> Any:
-    """Return the Python value that a text on the command line stands for: numbers, true, false, none, lists, else text.
-
-    Examples
-    --------
-    >>> from learnable.cli.fit import parse_value
-    >>> parse_value("0.5"), parse_value("true"), parse_value("[1, 10]"), parse_value("auto"), parse_value("inf")
-    (0.5, True, [1, 10], 'auto', inf)
-    """
-    import ast
-
-    words = {"true": True, "false": False, "none": None, "null": None, "inf": float("inf")}
-    if text.lower() in words:
-        return words[text.lower()]
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return text
 
 
 def only_task(name: str) -> str | None:
@@ -156,7 +139,11 @@ def check_task(name: str, task: str) -> None:
 
     traits = REGISTRY[name].traits
     if traits is not None and task not in traits.tasks:
-        suited = [n for n, entry in REGISTRY.items() if entry.traits is not None and task in entry.traits.tasks]
+        suited = [
+            n
+            for n, entry in REGISTRY.items()
+            if entry.traits is not None and task in entry.traits.tasks and entry.traits.targets != "several"
+        ]
         raise ParameterError(
             f"fit: the task is {task}, which {name} is not made for; use {' or '.join(suited)}, or say --task."
         )

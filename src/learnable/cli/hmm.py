@@ -13,7 +13,9 @@ from .tables import load_table
 EXAMPLES = (
     "learnable hmm earthquakes.csv --column count --emission poisson --states 3",
     "learnable hmm returns.csv --column return_pct -o states.csv       states by BIC, 1 to 5",
+    "learnable hmm returns.csv -c return_pct --emission mixture --mix 3  three Gaussians in each state",
 )
+_EMISSIONS = {"gaussian": "GaussianHMM", "mixture": "GMMHMM", "poisson": "PoissonHMM", "categorical": "CategoricalHMM"}
 
 
 def hmm(
@@ -22,8 +24,14 @@ def hmm(
         list[str] | None, typer.Option("--column", "-c", metavar="NAME", help="An observed column; may be repeated.")
     ] = None,
     emission: Annotated[
-        str, typer.Option("--emission", metavar="KIND", help="gaussian, poisson or categorical (symbols 0, 1, …).")
+        str,
+        typer.Option(
+            "--emission", metavar="KIND", help="gaussian, mixture (of Gaussians), poisson or categorical (0, 1, …)."
+        ),
     ] = "gaussian",
+    mix: Annotated[
+        int | None, typer.Option("--mix", metavar="G", help="Gaussians in each state of a mixture; 2 by default.")
+    ] = None,
     states: Annotated[
         int | None, typer.Option("--states", "-k", metavar="K", help="Number of hidden states; by default BIC chooses.")
     ] = None,
@@ -43,12 +51,15 @@ def hmm(
     Empty cells are missing observations. The columns written are `state` and `p(0)`, `p(1)`, …, the probabilities
     of the states given all rows; states are numbered by their first mean.
     """
-    if emission not in ("gaussian", "poisson", "categorical"):
-        raise options.WrongUsageError(f"--emission must be gaussian, poisson or categorical; got {emission!r}")
+    if emission not in _EMISSIONS:
+        raise options.WrongUsageError(f"--emission must be {', '.join(_EMISSIONS)}; got {emission!r}")
+    if mix is not None and (mix < 1 or emission != "mixture"):
+        raise options.WrongUsageError(f"--mix must be at least 1, with --emission mixture; got {mix} with {emission}")
     if states is not None and states < 1:
         raise options.WrongUsageError(f"--states must be at least 1; got {states}")
     table = load_table(data, delimiter=delimiter, encoding=encoding)
-    fitted, X = fit_states(table, column or table.column_names, emission, states, seed)
+    settings = {"n_mix": mix or 2} if emission == "mixture" else {}
+    fitted, X = fit_states(table, column or table.column_names, emission, states, seed, **settings)
     order = _by_first_mean(fitted)
     K = fitted.n_components
     print(f"{type(fitted).__name__} with {K} state{'s' if K > 1 else ''}: log-likelihood {fitted.score(X):.3f}")
@@ -65,13 +76,15 @@ def hmm(
         save(fitted, model)
 
 
-def fit_states(table: Any, columns: list[str], emission: str, states: int | None, seed: int) -> tuple[Any, Any]:
+def fit_states(
+    table: Any, columns: list[str], emission: str, states: int | None, seed: int, **settings: Any
+) -> tuple[Any, Any]:
     """Return a fitted model, with the number of states that was asked for or that BIC chooses, and its rows."""
     import numpy as np
     import pyarrow as pa
 
+    from .. import sequences
     from ..core.errors import DataError
-    from ..sequences import CategoricalHMM, GaussianHMM, PoissonHMM, select_states
 
     unknown = [name for name in columns if name not in table.column_names]
     if unknown:
@@ -81,11 +94,11 @@ def fit_states(table: Any, columns: list[str], emission: str, states: int | None
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise DataError(f"hmm: the observed columns must be numbers; name them with --column ({error}).") from error
     X = np.column_stack(arrays).astype(float)
-    kinds = {"gaussian": GaussianHMM, "poisson": PoissonHMM, "categorical": CategoricalHMM}
-    model = kinds[emission](n_iter=500, n_init=4, tol=1e-4, random_state=seed)
+    kind = getattr(sequences, _EMISSIONS[emission])
+    model = kind(n_iter=500, n_init=4, tol=1e-4, random_state=seed, **settings)
     if states is not None:
         return model.set_params(n_components=states).fit(X), X
-    choice = select_states(model, X)
+    choice = sequences.select_states(model, X)
     print("BIC:", ", ".join(f"{K} states {value:.1f}" for K, value in choice.criteria.items()))
     return choice.best, X
 

@@ -12,6 +12,9 @@ EXAMPLES = (
     "learnable models --json",
 )
 
+#: What is said of the targets that a model is made for.
+_NOTES = {"counts": " of counts", "positive": " of positive numbers", "several": " of several columns (Python only)"}
+
 
 def models(json: options.Json = False, debug: options.Debug = False) -> None:
     """List the models: generative or discriminative, parametric or not, and what a fit proves."""
@@ -27,7 +30,7 @@ def models(json: options.Json = False, debug: options.Debug = False) -> None:
         [
             row["name"],
             row["family"],
-            ", ".join(row["tasks"]),
+            ", ".join(row["tasks"]) + _NOTES.get(row["targets"], ""),
             "generative" if row["generative"] else "discriminative",
             "parametric" if row["parametric"] else "nonparametric",
             row["certifies"],
@@ -59,10 +62,12 @@ def listed_models() -> list[dict[str, Any]]:
                     "name": name,
                     "family": traits.family,
                     "tasks": list(traits.tasks),
+                    "targets": traits.targets,
                     "generative": traits.generative,
                     "parametric": traits.parametric,
                     "certifies": traits.certifies,
                     "compared": [dict(variant) for variant in entry.variants],
+                    "most_rows": entry.most_rows,
                 }
             )
     return found

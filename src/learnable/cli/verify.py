@@ -44,20 +44,13 @@ def verify(
 
         from ..evaluation.comparison.record import plain
 
-        record = {
-            "ok": verdict.ok,
-            "model": describe(fitted),
-            "kind": verdict.recorded.kind,
-            "value": verdict.value,
-            "recorded": verdict.recorded.value,
-            "tolerance": verdict.recorded.tolerance,
-            "reasons": list(verdict.reasons),
-        }
-        print(json_module.dumps(plain(record), allow_nan=False))
+        print(json_module.dumps(plain(_record(fitted, verdict)), allow_nan=False))
     else:
         from .display import console, one_line
 
-        console().print(one_line(f"{describe(fitted)}: {verdict}", 1000), soft_wrap=True)
+        out = console()
+        for part, found in _parts(fitted, verdict):
+            out.print(one_line(f"{describe(part)}: {found}", 1000), soft_wrap=True)
     return 0 if verdict.ok else 1
 
 
@@ -96,5 +89,32 @@ def check_model(model: Any, table: Any, target: str | None = None) -> Any:
 
 def describe(model: Any) -> str:
     """Return the classes of a model from the outside in."""
-    inner = getattr(model, "estimator_", None) or getattr(model, "model_", None)
+    inner = _inside(model)
     return type(model).__name__ + ("" if inner is None else f" of {describe(inner)}")
+
+
+def _inside(model: Any) -> Any:
+    return getattr(model, "estimator_", None) or getattr(model, "model_", None)
+
+
+def _parts(model: Any, verdict: Any) -> list[tuple[Any, Any]]:
+    """Return the model and the models inside that have certificates of their own, each with its verdict."""
+    found = [(model, verdict)]
+    while (verdict := verdict.inner) is not None:
+        model = _inside(model)
+        found.append((model, verdict))
+    return found
+
+
+def _record(model: Any, verdict: Any) -> dict[str, Any]:
+    """Return a verdict as JSON types."""
+    return {
+        "ok": verdict.ok,
+        "model": describe(model),
+        "kind": verdict.recorded.kind,
+        "value": verdict.value,
+        "recorded": verdict.recorded.value,
+        "tolerance": verdict.recorded.tolerance,
+        "reasons": list(verdict.reasons),
+        "inner": None if verdict.inner is None else _record(_inside(model), verdict.inner),
+    }

@@ -29,7 +29,7 @@ KINDS: Final[tuple[str, ...]] = get_args(Kind)
 _SENTENCES: Final[dict[str, str]] = {
     "closed-form": "the defining equations hold to a relative residual of {value:.2g}",
     "gap": "at most {value:.2g} (relative) above the optimum",
-    "stationarity": "the gradient vanishes up to {value:.2g} (relative)",
+    "stationarity": "the optimality conditions hold up to {value:.2g}",
     "ascent": "one more step would raise the objective by {value:.2g} (relative); a local optimum",
     "greedy": "no split falls short of the best of its candidates by more than {value:.2g}",
     "chain": "R-hat exceeds 1 by {value:.2g}",
@@ -86,7 +86,10 @@ class Certificate:
     @property
     def sentence(self) -> str:
         """The claim in words."""
-        return _SENTENCES[self.kind].format(value=self.value)
+        claim = _SENTENCES[self.kind].format(value=self.value)
+        if self.kind == "stationarity" and self.bound is not None and math.isfinite(self.bound):
+            claim += f", at most {self.bound:.2g} (relative) above the optimum"
+        return claim
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON types (an infinite or undefined value becomes None)."""

@@ -22,6 +22,8 @@ class Entry:
         What kind of model it is; None for what is no model of data, such as an encoder.
     variants : tuple of dict
         The settings that a comparison tries; empty if it leaves the class out.
+    most_rows : int or None
+        A comparison leaves the class out of longer tables, unless it is named; None if it never does.
     """
 
     path: str
@@ -29,6 +31,7 @@ class Entry:
     estimator: bool = True
     traits: Traits | None = None
     variants: tuple[dict[str, Any], ...] = ()
+    most_rows: int | None = None
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,9 @@ class Traits:
         Whether the number of parameters is fixed before the data are seen.
     certifies : str
         What a fit proves, in words.
-    targets : {"any", "counts", "positive"}
+    targets : {"any", "counts", "positive", "several"}
         Which numbers it is made for; a comparison leaves it out, unless it is named, where the targets are others.
+        "several": rows of at least two numbers, which a tool for one column cannot give.
     """
 
     family: str

@@ -9,12 +9,14 @@ from .entries import Entry, Traits
 _REGRESSION, _CLASSES = ("regression",), ("binary", "multiclass")
 _EQUATIONS = "relative residual of the equations of the coefficients"
 
-#: Their cost grows with the square or the cube of the rows: without variants a comparison races them only when named.
+#: Their cost grows with the cube of the rows: a comparison races some, on short tables; the others only when named.
 KERNEL_MACHINES: Final[dict[str, Entry]] = {
     "KernelRidge": Entry(
         "learnable.kernel.ridge:KernelRidge",
         "learnable.kernel.verify_ridge:kernel_ridge",
         traits=Traits("kernel", _REGRESSION, False, False, _EQUATIONS),
+        variants=tuple({"kernel": "rbf", "alpha": alpha} for alpha in (0.01, 0.1, 1.0)),
+        most_rows=5000,
     ),
     "KernelRidgeClassifier": Entry(
         "learnable.kernel.ridge_classifier:KernelRidgeClassifier",
@@ -30,11 +32,15 @@ KERNEL_MACHINES: Final[dict[str, Entry]] = {
         "learnable.kernel.logistic:KernelLogisticRegression",
         "learnable.kernel.verify_logistic:kernel_logistic",
         traits=Traits("kernel", _CLASSES, False, False, "relative duality gap to the optimum"),
+        variants=({},),
+        most_rows=1000,
     ),
     "GaussianProcessRegressor": Entry(
         "learnable.kernel.gp_regressor:GaussianProcessRegressor",
         "learnable.kernel.verify_gp:gaussian_process_regressor",
         traits=Traits("kernel", _REGRESSION, False, False, "relative gradient of the marginal likelihood"),
+        variants=({"alpha": 0.1, "normalize_y": True}, {"alpha": 0.5, "normalize_y": True}),  # noise, of variance one
+        most_rows=500,
     ),
     "GaussianProcessClassifier": Entry(
         "learnable.kernel.gp_classifier:GaussianProcessClassifier",

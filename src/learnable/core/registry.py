@@ -23,6 +23,7 @@ _NEIGHBOURS = "that the neighbours found are the nearest rows"
 _ESTIMATES = "that the estimates follow from the sums over each class"
 _LINEAR_REGRESSION = Traits("linear", _REGRESSION, False, True, _RESIDUAL)
 _SPARSE_REGRESSION = Traits("linear", _REGRESSION, False, True, "relative duality gap to the optimum")
+_SEVERAL_TARGETS = replace(_SPARSE_REGRESSION, targets="several")
 _DEVIANCE = Traits("linear", _REGRESSION, False, True, "relative duality gap, or relative gradient, of the deviance")
 _KKT = "violation of the optimality conditions, with a relative duality gap"
 _SVM_CLASSES = Traits("kernel", _CLASSES, False, False, _KKT)
@@ -86,7 +87,13 @@ REGISTRY: Final[dict[str, Entry]] = {
         traits=Traits("linear", _REGRESSION, False, True, "relative duality gap to the optimum"),
         variants=({"C": 1.0},),
     ),
-    "SVC": Entry("learnable.kernel.svc:SVC", "learnable.kernel.verify_svm:svc", traits=_SVM_CLASSES),
+    "SVC": Entry(
+        "learnable.kernel.svc:SVC",
+        "learnable.kernel.verify_svm:svc",
+        traits=_SVM_CLASSES,
+        variants=({"C": 1.0}, {"C": 10.0}),
+        most_rows=10_000,
+    ),
     "NuSVC": Entry("learnable.kernel.nu_svc:NuSVC", "learnable.kernel.verify_svm:nu_svc", traits=_SVM_CLASSES),
     "SVR": Entry("learnable.kernel.svr:SVR", "learnable.kernel.verify_svm:svr", traits=_SVM_REGRESSION),
     "NuSVR": Entry("learnable.kernel.nu_svr:NuSVR", "learnable.kernel.verify_svm:nu_svr", traits=_SVM_REGRESSION),
@@ -141,12 +148,12 @@ REGISTRY: Final[dict[str, Entry]] = {
     "MultiTaskLasso": Entry(
         "learnable.linear.multi_task:MultiTaskLasso",
         "learnable.linear.verify_sparse:multi_task",
-        traits=_SPARSE_REGRESSION,
+        traits=_SEVERAL_TARGETS,
     ),
     "MultiTaskElasticNet": Entry(
         "learnable.linear.multi_task:MultiTaskElasticNet",
         "learnable.linear.verify_sparse:multi_task",
-        traits=_SPARSE_REGRESSION,
+        traits=_SEVERAL_TARGETS,
     ),
     "KNeighborsClassifier": Entry(
         "learnable.neighbors.classification:KNeighborsClassifier",
@@ -347,10 +354,25 @@ def registered_name(cls: type) -> str | None:
 def check_model_name(owner: str, name: str) -> None:
     """Raise ParameterError, in the name of `owner`, unless the registry has a model of this name."""
     known = [known for known in estimator_names() if REGISTRY[known].traits is not None]
+    if name in REGISTRY and name not in known:
+        raise ParameterError(
+            f"{owner}: {name} predicts no column of a table; call it from Python. `learnable models` lists what does."
+        )
     if name not in known:
         close = difflib.get_close_matches(name, known, 1)
         hint = f"did you mean {close[0]}? " if close else ""
         raise ParameterError(f"{owner}: there is no model {name!r}; {hint}`learnable models` lists them.")
+
+
+def check_one_target(owner: str, name: str) -> None:
+    """Raise ParameterError, in the name of `owner`, if a model is made for several targets a row."""
+    traits = REGISTRY[name].traits
+    if traits is not None and traits.targets == "several":
+        single = name.removeprefix("MultiTask")
+        hint = f"use {single} for it, or " if single != name and single in REGISTRY else ""
+        raise ParameterError(
+            f"{owner}: {name} predicts several targets a row, and here is one column; {hint}call {name} from Python."
+        )
 
 
 def estimator_names() -> list[str]:

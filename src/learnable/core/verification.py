@@ -23,6 +23,7 @@ class Recheck(NamedTuple):
     value: float  #: the certificate's value, computed afresh
     rounding: float  #: how large `value` may come out by rounding alone
     fingerprint: str  #: the fingerprint of the data it was given
+    inner: Verdict | None = None  #: on the model inside, where it has a certificate of its own
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,15 @@ class Verdict:
         The certificate that came with the model.
     reasons : tuple of str
         What failed, in words; empty when `ok`.
+    inner : Verdict or None
+        On the model inside, where it has a certificate of its own: that behind prediction intervals, for example.
     """
 
     ok: bool
     value: float
     recorded: Certificate
     reasons: tuple[str, ...] = ()
+    inner: Verdict | None = None
 
     def __bool__(self) -> bool:
         return self.ok
@@ -104,4 +108,7 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Verd
         reasons.append(f"the {recorded.kind} is {found.value:.3g}, above the tolerance {recorded.tolerance:.3g}")
     if not abs(found.value - recorded.value) <= AGREEMENT * abs(recorded.value) + found.rounding:
         reasons.append(f"the {recorded.kind} is {found.value:.3g}, but {recorded.value:.3g} was recorded")
-    return Verdict(not reasons, found.value, recorded, tuple(reasons))
+    inner = found.inner
+    if inner is not None and not inner and inner.recorded.holds:  # a fit that stopped early never claimed to hold
+        reasons += [f"of the model inside, {reason}" for reason in inner.reasons]
+    return Verdict(not reasons, found.value, recorded, tuple(reasons), inner)

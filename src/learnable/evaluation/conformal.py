@@ -298,7 +298,7 @@ def never_negative(model: Any) -> bool:
     for name in ("estimator", "model"):  # of a wrapper, then of the table model in it
         model = getattr(model, name, model)
     entry = REGISTRY.get(type(model).__name__)
-    return entry is not None and entry.traits is not None and entry.traits.targets != "any"
+    return entry is not None and entry.traits is not None and entry.traits.targets in ("counts", "positive")
 
 
 def _predicted(model: Any, X: Any) -> Array:

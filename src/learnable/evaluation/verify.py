@@ -8,6 +8,7 @@ change improves its fit to its rows. Where the inner model carries a certificate
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -123,19 +124,16 @@ def _fold_model(model: Any, k: int) -> Any:
 
 
 def _with_inner(model: Any, sample: Sample, value: float) -> Recheck:
-    """Return the finding; infinite if the model behind `predict` fails its own check on the rows it was fitted to."""
+    """Return the finding, with the verdict on the model behind `predict` from the rows that it was fitted to."""
     inner = model.estimator_
     # A model that came fitted has rows of its own, which are not here.
     train = np.flatnonzero(model.folds_ < 0) if model.method == "split" else np.arange(sample.n_rows)
     certificate = getattr(inner, "certificate_", None)
+    verdict = None
     if len(train) and certificate is not None and certificate.kind != "none":
-        try:
+        with contextlib.suppress(VerificationError):  # a model of another library, with a certificate of its own
             verdict = verify(inner, take_rows(sample.X, train), sample.labels(train), sample.weights(train))
-        except VerificationError:
-            verdict = None
-        if verdict is not None and not verdict and certificate.holds:
-            return Recheck(np.inf, 0.0, sample.fingerprint)
-    return Recheck(value, _ROUNDING, sample.fingerprint)
+    return Recheck(value, _ROUNDING, sample.fingerprint, verdict)
 
 
 def _numbers(X: Any) -> Array:

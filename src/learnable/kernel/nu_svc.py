@@ -32,7 +32,7 @@ class NuSVC(PairwiseSVM):
     r"""ν-support vector classifier: minimise ½‖f‖² − νρ Σsᵢ + Σᵢ sᵢ max(0, ρ − yᵢ(f(xᵢ) + b)) over f, b and ρ.
 
     The machine is divided by ρ. Each pair of classes has its own. In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = ρ/n for
-    the divided machine. Memory: as `SVC`.
+    the divided machine. Memory and time: as `SVC`.
 
     Parameters
     ----------
@@ -131,8 +131,9 @@ class NuSVC(PairwiseSVM):
         b, rho = 0.5 * (lower + upper), 0.5 * (upper - lower)
         if not rho > 0.0:
             raise DataError(
-                f"NuSVC: with nu = {self.nu!r} the margin of this kernel is zero: the classes overlap in more rows. "
-                "Use a larger nu, or a kernel of smaller scale."
+                f"NuSVC: with nu={self.nu!r} the margin of this kernel is zero: the classes overlap in more rows. "
+                "Use a larger nu; if none will do, the kernel does not tell the rows apart: scale the columns, or use "
+                "a larger gamma."
             )
         square = float(found.beta @ found.f)
         slack = np.maximum(0.0, rho - y * (found.f + b))

@@ -27,7 +27,7 @@ from .svr import RegressionMachine, joined, tube_loss
 class NuSVR(RegressionMachine):
     r"""ν-support vector regression: minimise ½‖f‖² + C(ν Σs ε + Σᵢ sᵢ max(0, |tᵢ − f(xᵢ) − b| − ε)) over f, b and ε.
 
-    In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). Memory: as `SVR`.
+    In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). Memory and time: as `SVR`.
 
     Parameters
     ----------

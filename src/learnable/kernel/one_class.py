@@ -31,7 +31,8 @@ from .svr import SingleMachine
 class OneClassSVM(OutlierMixin, SingleMachine):
     r"""One-class support vector machine: minimise ½‖f‖² − νρ Σsᵢ + Σᵢ sᵢ max(0, ρ − f(xᵢ)) over f and ρ.
 
-    Memory: as `SVC` of two classes.
+    In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/n, V = max(0, ρ − f(x)) − νρ. Memory: as `SVC` of two classes. Time:
+    O(nd) for each kernel row that is used, about O(νn²d).
 
     Parameters
     ----------

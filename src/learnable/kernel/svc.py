@@ -37,7 +37,8 @@ class SVC(PairwiseSVM):
 
     Each pair of classes has its own machine. In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). Memory: four copies
     of X at most, `cache_size` megabytes of kernel rows for each pair in work (at least 1,024 rows), 32 MB a thread for
-    working sets and exact sums, O(n).
+    working sets and exact sums, O(n). Time: O(nd) for each kernel row that is used, of one row at least
+    for each support vector; between O(n²d) and O(n³d), the more the larger C and the noisier the labels.
 
     Parameters
     ----------
@@ -93,7 +94,8 @@ class SVC(PairwiseSVM):
     function_ : RKHSFunction
         The scores without b as functions in the kernel's space.
     certificate_ : Certificate
-        `stationarity`: the largest violation of a pair; `bound` is the relative duality gap of all pairs together.
+        `stationarity`: the largest violation of a pair; `bound` is the relative duality gap of all pairs together, None
+        where nobody knows whether the kernel is positive semidefinite: "sigmoid", a function, a given matrix.
 
     Examples
     --------
@@ -181,21 +183,15 @@ class SVC(PairwiseSVM):
         finite = np.where(np.isfinite(cost), cost, 1.0)
         return self._certify(found, float(sum(finite[rows].sum() for rows in members)))
 
-    def kkt_report(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Return how every training row stands to the margin, and the residual of every optimality condition."""
-        from .svm_report import kkt_report
 
-        return kkt_report(self, X, y, sample_weight)
-
-
-def row_costs(model: Any, table: Table) -> Array:
-    """Return cᵢ = C × sample weight × class weight."""
-    owner = type(model).__name__
+def row_costs(model: Any, table: Table, C: float | None = None) -> Array:
+    """Return cᵢ = C × sample weight × class weight; C is the model's own unless it is given."""
+    owner, C = type(model).__name__, model.C if C is None else C
     weight = np.ones(table.n_rows) if table.weight is None else table.weight
     of_class = class_weights(table, model.class_weight, owner)
-    cost = float(model.C) * weight * (1.0 if of_class is None else of_class[table.y])
-    if np.isfinite(model.C) and not (np.isfinite(cost).all() and (cost > 0).all()):
-        raise ParameterError(f"{owner}: C times the weights must be positive and finite; got C = {model.C!r}.")
+    cost = float(C) * weight * (1.0 if of_class is None else of_class[table.y])
+    if np.isfinite(C) and not (np.isfinite(cost).all() and (cost > 0).all()):
+        raise ParameterError(f"{owner}: C times the weights must be positive and finite; got C = {C!r}.")
     return np.asarray(cost)
 
 

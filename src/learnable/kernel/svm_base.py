@@ -46,6 +46,7 @@ SVM_PARAMETERS: dict[str, Rule] = {
     "n_jobs": N_JOBS,
     "max_seconds": MAX_SECONDS,
 }
+_FACTORED = 2_000  # rows up to which a factor costs little beside the fit
 _TURN = threading.Lock()
 COST = Number(low=0.0, low_open=True, finite=False)
 
@@ -58,7 +59,7 @@ class Fit(NamedTuple):
     f: Array  #: Kβ (n,)
     violation: float  #: of the optimality conditions, with this b
     primal: float  #: P
-    dual: float  #: D ≤ the optimum ≤ P
+    dual: float  #: D ≤ the optimum ≤ P; −∞ if K is not known to be positive semidefinite
     n_steps: int
 
 
@@ -108,6 +109,7 @@ class SupportVectorMachine(Estimator):
                 )
             X = X.toarray() if sp.issparse(X) else X
             X = X if table.kept is None else X[:, table.kept]
+            _refuse_asymmetry(owner, X)
         elif is_function(self.kernel) and sp.issparse(X):
             raise DataError(f"{owner}: a function as kernel takes no sparse X; use X.toarray() or a named kernel.")
         refuse_extreme_sizes(X, table.weight, owner)
@@ -292,6 +294,34 @@ def relative_gap(primal: float, dual: float, start_value: float) -> float:
     """Return (P − D)/max(D, 1e-8 P₀)."""
     size = max(dual, 1e-8 * start_value)
     return max(primal - dual, 0.0) / size if size > 0 else float("inf") if primal > dual else 0.0
+
+
+def dual_bounds(kernel: Kernel, X: Any) -> bool:
+    """Tell whether the dual bounds the primal: K is positive semidefinite.
+
+    Where the kernel does not promise it (a given matrix, a function), K is factored, up to some thousand rows.
+    """
+    if kernel._is_mercer() or X.shape[0] > _FACTORED:
+        return kernel._is_mercer()
+    K = np.array(X if isinstance(kernel, Precomputed) else kernel(X), dtype=np.float64)
+    K.flat[:: len(K) + 1] += 1e-10 * max(float(np.abs(K.diagonal()).max(initial=0.0)), np.finfo(float).tiny)
+    try:
+        np.linalg.cholesky(K)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _refuse_asymmetry(owner: str, K: Any) -> None:
+    """Raise unless a given kernel matrix is symmetric: a fit to another need not end."""
+    size = max(float(K.max(initial=0.0)), -float(K.min(initial=0.0)))
+    for first in range(0, len(K), 1024):
+        gap = float(np.abs(K[first : first + 1024] - K[:, first : first + 1024].T).max())
+        if gap > 1e-6 * size:
+            raise DataError(
+                f"{owner}: a precomputed kernel matrix must be symmetric; got entries K[i, j] and K[j, i] that differ "
+                f"by {gap:.2g}. Pass (K + K.T)/2 if that is rounding."
+            )
 
 
 def is_given(kernel: Any) -> bool:

@@ -27,10 +27,11 @@ from ..data.sources import NamedScore, rowwise
 from ..linear._base import CLASS_WEIGHT, class_weights
 from ..risk.kernels import Kernel
 from ..solvers.row_cache import Team
-from .svm_base import SVM_PARAMETERS, Array, Fit, Rows, SupportVectorMachine, is_given
+from .svm_base import SVM_PARAMETERS, Array, Fit, Rows, SupportVectorMachine, dual_bounds, is_given
 
 #: (kernel, rows of the pair, y = ±1, costs, team) -> the machine of a pair; y is +1 for the pair's first class.
 PairSolver = Callable[[Kernel, Any, Array, Array, Team], Fit]
+
 
 CLASSIFIER_PARAMETERS: dict[str, Rule] = {
     **SVM_PARAMETERS,
@@ -66,7 +67,8 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
             rows, (i, _) = members[number], pairs[number]
             part = _rows_of(X, rows, is_given(self.kernel))
             try:
-                found[number] = solver(kernel, part, np.where(y[rows] == i, 1.0, -1.0), cost[rows], team)
+                fit = solver(kernel, part, np.where(y[rows] == i, 1.0, -1.0), cost[rows], team)
+                found[number] = fit if dual_bounds(kernel, part) else fit._replace(dual=-np.inf)
             except BaseException:
                 run.flag.raise_()  # pairs on other threads end, too
                 raise
@@ -104,9 +106,16 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
         """Return the certificate: the worst pair's violation, and the gap of the sum of all pairs' objectives."""
         primal, dual = sum(fit.primal for fit in found), sum(fit.dual for fit in found)
         size = max(abs(dual), 1e-8 * start_value)
-        bound = max(primal - dual, 0.0) / size if np.isfinite(primal) and size > 0 else None
+        proven = np.isfinite(primal) and np.isfinite(dual) and size > 0
+        bound = max(primal - dual, 0.0) / size if proven else None
         worst = max(fit.violation for fit in found)
         return Certificate("stationarity", worst, self.tol, bound, int(self.n_iter_.sum()))
+
+    def kkt_report(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Return how every training row stands to the margin, and the residual of every optimality condition."""
+        from .svm_report import kkt_report
+
+        return kkt_report(self, X, y, sample_weight)
 
     # -- predicting ---------------------------------------------------------------------------------------------------
 

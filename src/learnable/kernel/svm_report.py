@@ -12,12 +12,13 @@ so that a row is one of three kinds:
 | "margin"      | inside    | = 1 | it fixes b                                 |
 | "bound"       | c         | ≤ 1 | inside the margin; on the wrong side if ξ > 1 |
 
-A margin of 1 is necessary, not sufficient, for 0 < α < c.
+A margin of 1 is necessary, not sufficient, for 0 < α < c. A `NuSVC` is the machine of the costs cᵢ = sᵢ/ρ, where ρ is
+what makes the multipliers sum to ν Σ cᵢ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Final
@@ -34,7 +35,8 @@ from .svm_base import is_given
 Array = NDArray[np.float64]
 
 CASES: Final = ("non-support", "margin", "bound")
-_AT_BOUND: Final = 1.0 - 1e-12
+_AT_BOUND: Final = 1e-12  # share of its cost that a multiplier at its bound may lack
+_AT_BOUND_NU: Final = 1e-9  # where the cost itself is a sum of multipliers
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ class SVMReport:
     inside : float
         Largest ξ of a row with α < c: complementarity of (c − α)ξ = 0.
     violation : float
-        outside and inside in the units of the certificate: by how much the pulls of the rows overlap.
+        outside and inside in the units of the certificate: by how much the pulls of the rows overlap. (That of a
+        `NuSVC` is certified before its machine is divided by ρ; here it is that of the divided one.)
     norm : float
         ‖f‖.
     primal, dual : float
@@ -118,11 +121,11 @@ class SVMReport:
 
 
 def kkt_report(model: Any, X: Any, y: Any, sample_weight: Any = None) -> SVMReport | dict[tuple[Any, Any], SVMReport]:
-    """Evaluate the optimality conditions of a fitted SVC on its training data, in float64.
+    """Evaluate the optimality conditions of a fitted SVC or NuSVC on its training data, in float64.
 
     Parameters
     ----------
-    model : SVC
+    model : SVC or NuSVC
         Fitted.
     X, y, sample_weight
         What it was fitted to; other data are refused.
@@ -140,32 +143,60 @@ def kkt_report(model: Any, X: Any, y: Any, sample_weight: Any = None) -> SVMRepo
     >>> report.counts, report.case[4].item()
     ({'non-support': 1, 'margin': 2, 'bound': 2}, 'bound')
     """
+    table, given, sums = open_rows(model, X, y, sample_weight)
+    by_nu = hasattr(model, "nu")
+    cost = row_costs(model, table, 1.0 if by_nu else None)
+    reports, labels = {}, model.classes_.tolist()
+    for (i, j), columns, b in _machines(model):
+        rows = np.flatnonzero((table.y == i) | (table.y == j))
+        beta, f = sums(rows, columns)
+        sign = np.where(table.y[rows] == j, 1.0, -1.0)
+        pair, c = (labels[i], labels[j]), cost[rows]
+        if by_nu:
+            c = c * (np.abs(beta[rows]).sum() / (model.nu * c.sum()))
+        reports[pair] = _judge(
+            pair,
+            given[rows],
+            sign,
+            beta[rows],
+            f,
+            b,
+            c,
+            offset=by_nu or bool(model.fit_intercept),
+            lack=_AT_BOUND_NU if by_nu else _AT_BOUND,
+        )
+    return next(iter(reports.values())) if len(model.classes_) == 2 else reports
+
+
+def open_rows(
+    model: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[Any, NDArray[np.int64], Callable[[NDArray[np.int64], Array], tuple[Array, Array]]]:
+    """Return the rows of a fit, their numbers among those given, and what makes β and f = Σ β k of some of them.
+
+    That function takes the rows wanted and the coefficients of the support vectors, and returns β of all rows.
+    """
     check_is_fitted(model)
     draft = model._draft()
     table = type(model)._door(draft, X, y, sample_weight, Run())
     if table.fingerprint != model.certificate_.fingerprint:
         raise DataError(
-            f"{type(model).__name__}: kkt_report needs the rows, labels and weights of the fit; these are others."
+            f"{type(model).__name__}: kkt_report needs the rows, targets and weights of the fit; these are others."
         )
     points = draft._points(table)
     draft.gamma_ = model.gamma_
-    kernel, cost = draft._mercer(), row_costs(model, table)
+    kernel = draft._mercer()
     given = np.arange(table.n_rows) if table.kept is None else np.flatnonzero(table.kept)
     support = np.searchsorted(given, model.support_)
-    reports, labels = {}, model.classes_.tolist()
-    for (i, j), columns, b in _machines(model):
-        rows = np.flatnonzero((table.y == i) | (table.y == j))
+
+    def sums(rows: NDArray[np.int64], columns: Array) -> tuple[Array, Array]:
         beta = np.zeros(table.n_rows)
         beta[support] = columns
         used = np.flatnonzero(beta)
         if is_given(model.kernel):
-            f = np.asarray(points[rows][:, used] @ beta[used], dtype=np.float64)
-        else:
-            f = kernel.products(points[rows], beta[used], points[used]) if len(used) else np.zeros(len(rows))
-        sign = np.where(table.y[rows] == j, 1.0, -1.0)
-        pair = labels[i], labels[j]
-        reports[pair] = _judge(pair, given[rows], sign, beta[rows], f, b, cost[rows], bool(model.fit_intercept))
-    return next(iter(reports.values())) if len(model.classes_) == 2 else reports
+            return beta, np.asarray(points[rows][:, used] @ beta[used], dtype=np.float64)
+        return beta, kernel.products(points[rows], beta[used], points[used]) if len(used) else np.zeros(len(rows))
+
+    return table, given, sums
 
 
 def _machines(model: Any) -> Iterator[tuple[tuple[int, int], Array, float]]:
@@ -179,15 +210,24 @@ def _machines(model: Any) -> Iterator[tuple[tuple[int, int], Array, float]]:
 
 
 def _judge(
-    pair: tuple[Any, Any], rows: NDArray[np.int64], y: Array, beta: Array, f: Array, b: float, cost: Array, offset: bool
+    pair: tuple[Any, Any],
+    rows: NDArray[np.int64],
+    y: Array,
+    beta: Array,
+    f: Array,
+    b: float,
+    cost: Array,
+    *,
+    offset: bool,
+    lack: float,
 ) -> SVMReport:
     """Evaluate every condition of one machine."""
     alpha, margin = y * beta + 0.0, y * (f + b)  # + 0.0: no negative zeros
     slack = np.maximum(0.0, 1.0 - margin)
-    bound = alpha >= _AT_BOUND * cost
+    bound = alpha >= (1.0 - lack) * cost
     case = np.where(bound, CASES[2], np.where(alpha > 0, CASES[1], CASES[0]))
     pull = y - f  # what b would have to be for the row to stand on the margin
-    rises, falls = (alpha < cost) & (y > 0) | (alpha > 0) & (y < 0), (alpha > 0) & (y > 0) | (alpha < cost) & (y < 0)
+    rises, falls = ~bound & (y > 0) | (alpha > 0) & (y < 0), (alpha > 0) & (y > 0) | ~bound & (y < 0)
     violation = max(0.0, float(pull[rises].max(initial=b)) - float(pull[falls].min(initial=b)))
     square, total = float(beta @ f), float(np.abs(alpha).sum())
     finite = bool(np.isfinite(cost).all())

@@ -26,7 +26,7 @@ from ..data.door import Table, door
 from ..data.sources import NamedScore, rowwise
 from ..solvers.decomposition import BoxProgram, Solution
 from ..solvers.row_cache import Team
-from .svm_base import SVM_PARAMETERS, Array, Fit, SupportVectorMachine, offset_between
+from .svm_base import SVM_PARAMETERS, Array, Fit, SupportVectorMachine, dual_bounds, offset_between
 
 
 class SingleMachine(SupportVectorMachine):
@@ -40,7 +40,8 @@ class SingleMachine(SupportVectorMachine):
         self.dual_coef_, self.intercept_ = fit.beta[None, used].copy(), np.array([fit.b])
         self.n_iter_, self.fit_status_ = fit.n_steps, int(fit.violation > self.tol)
         size = max(abs(fit.dual), 1e-8 * start_value)
-        bound = max(fit.primal - fit.dual, 0.0) / size if size > 0 else 0.0
+        bound: float | None = max(fit.primal - fit.dual, 0.0) / size if size > 0 else 0.0
+        bound = bound if dual_bounds(self._mercer(), X) else None
         return Certificate("stationarity", fit.violation, self.tol, bound, fit.n_steps)
 
     def _score_rows(self, X: Any) -> Array:
@@ -59,6 +60,12 @@ class RegressionMachine(NamedScore, RegressorMixin, SingleMachine):
 
     C: float
 
+    def kkt_report(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Return how every training row stands to the tube, and the residual of every optimality condition."""
+        from .tube_report import tube_report
+
+        return tube_report(self, X, y, sample_weight)
+
     @rowwise
     def predict(self, X: Any) -> Array:
         """Return f(x) + b."""
@@ -75,7 +82,8 @@ class RegressionMachine(NamedScore, RegressorMixin, SingleMachine):
 class SVR(RegressionMachine):
     r"""Support vector regression: minimise ½‖f‖² + C Σᵢ sᵢ max(0, |tᵢ − f(xᵢ) − b| − ε).
 
-    In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). Memory: as `SVC` of two classes.
+    In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). Memory: as `SVC` of two classes. Time: O(nd) for each kernel row
+    that is used; between O(n²d) and O(n³d), the more the larger C and the narrower the tube.
 
     Parameters
     ----------

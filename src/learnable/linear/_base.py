@@ -182,6 +182,13 @@ def class_weights(table: Table, class_weight: Any, owner: str) -> Array | None:
         in_memory = table.class_weight is None
         totals = np.bincount(table.y, table.weight, n_classes) if in_memory else np.asarray(table.class_weight)
         return np.asarray(totals.sum() / (n_classes * totals))
+    missing = [label for label in classes.tolist() if label not in class_weight]
+    unknown = [label for label in class_weight if label not in classes.tolist()]
+    if missing and unknown:  # keys of classes that a part of the rows lacks are fine where every class has its own
+        raise ParameterError(
+            f"{owner}: class_weight must name the classes of y; got {unknown[0]!r}, which is none of them, and nothing "
+            f"for {missing[0]!r}. Write the labels as y has them."
+        )
     values = [class_weight.get(label, 1.0) for label in classes.tolist()]
     if not ArrayLike(Number(low=0.0, low_open=True)).allows(values):
         raise ParameterError(f"{owner}: class_weight must be positive numbers; got {class_weight!r}.")

@@ -146,7 +146,7 @@ def minimize(
     >>> found.trace.path.ravel().round(5).tolist()
     [0.0, -0.33333, -0.35169, -0.35173]
     >>> found.certificate
-    stationarity: the gradient vanishes up to 6.9e-10 (relative); tolerance 1e-08; 3 iterations
+    stationarity: the optimality conditions hold up to 6.9e-10; tolerance 1e-08; 3 iterations
     """
     _check_options(locals())
     name, update, default = _method_of(method)

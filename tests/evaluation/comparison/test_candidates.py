@@ -65,3 +65,19 @@ def test_models_of_counts_and_of_positive_numbers_take_part_only_there():
     assert [c.model for c in candidates_for("regression", ["PoissonRegressor"], np.array([-1.0]))][1:] == [
         "PoissonRegressor"
     ]
+
+
+@pytest.mark.parametrize("task", ["regression", "binary"])
+def test_models_that_cost_much_take_part_in_short_tables_only(task):
+    costly = {name: entry.most_rows for name, entry in REGISTRY.items() if entry.most_rows is not None}
+    costly = {name: most for name, most in costly.items() if task in REGISTRY[name].traits.tasks}
+    assert costly
+    for name, most in costly.items():
+        assert name in {c.model for c in candidates_for(task, None, np.arange(most) % 2)}
+        assert name not in {c.model for c in candidates_for(task, None, np.arange(most + 1) % 2)}
+        assert name in {c.model for c in candidates_for(task, [name], np.arange(most + 1) % 2)}
+
+
+def test_models_of_several_targets_are_refused_with_their_kin():
+    with pytest.raises(ParameterError, match=r"MultiTaskLasso predicts several targets a row.*use Lasso"):
+        candidates_for("regression", ["MultiTaskLasso"])

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ...core.errors import ParameterError
-from ...core.registry import REGISTRY, check_model_name, estimator_names, resolve
+from ...core.registry import REGISTRY, check_model_name, check_one_target, estimator_names, resolve
 
 _BASELINES = {
     "regression": ("sklearn.dummy:DummyRegressor", {"strategy": "mean"}, "baseline: the mean"),
@@ -64,9 +64,10 @@ def candidates_for(task: str, models: Iterable[Any] | None = None, y: Any = None
         What is predicted.
     models : iterable, optional
         Registered names, `"module:Class"` paths, estimators, or pairs of a name and an estimator; by default every
-        registered model that is made for the task, in each of its variants.
+        registered model that is made for the task and for tables of this length, in each of its variants.
     y : array, optional
-        The targets of a regression; models of counts or of positive numbers are left out where these are others.
+        The targets; models of counts or of positive numbers are left out where these are others, and models whose cost
+        grows fast with the rows where there are many.
 
     Examples
     --------
@@ -77,7 +78,7 @@ def candidates_for(task: str, models: Iterable[Any] | None = None, y: Any = None
     path, parameters, name = _BASELINES[task]
     found = [Candidate(name, path.partition(":")[2], parameters, path, baseline=True)]
     if models is None:
-        models = [name for name in estimator_names() if _is_for(name, task) and _suits(name, y)]
+        models = [name for name in estimator_names() if _is_for(name, task) and _suits(name, y) and _bears(name, y)]
     if isinstance(models, str):
         models = [models]
     for wanted in models:
@@ -100,10 +101,17 @@ def _suits(name: str, y: Any) -> bool:
     return positive if wanted == "positive" else bool((y >= 0).all() and (y == np.round(y)).all() and (y > 0).any())
 
 
+def _bears(name: str, y: Any) -> bool:
+    """Tell whether a model can take so many rows in the time of a comparison."""
+    most = REGISTRY[name].most_rows
+    return most is None or y is None or len(y) <= most
+
+
 def _registered(name: str, task: str) -> list[Candidate]:
     if ":" in name:
         return [_by_path(name)]
     check_model_name("compare", name)
+    check_one_target("compare", name)
     traits = REGISTRY[name].traits
     if traits is None or task not in traits.tasks:
         suited = [known for known in estimator_names() if _is_for(known, task)]
@@ -163,8 +171,9 @@ def _same(a: Any, b: Any) -> bool:
 
 def _title(name: str, parameters: dict[str, Any], variants: int = 2) -> str:
     """Return the class with what is set, in a few words; a single variant needs none."""
-    short = [f"{key}={value:g}" for key, value in parameters.items() if isinstance(value, (int, float))]
-    short += [f"{key}={value}" for key, value in parameters.items() if isinstance(value, str)]
+    numbers = {k: v for k, v in parameters.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
+    short = [f"{key}={value:g}" for key, value in numbers.items()]
+    short += [f"{key}={value}" for key, value in parameters.items() if isinstance(value, (str, bool))]
     return f"{name} ({', '.join(short)})" if short and variants > 1 else name
 
 

@@ -9,7 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..curves import learning_curve
+from ...core.errors import LearnableError
+from ..curves import Curve, learning_curve
 from ..importance import permutation_importance
 from .candidates import Candidate
 from .measures import Measure, ranking_measure
@@ -23,6 +24,7 @@ _MOST_COLUMNS: Final = 60
 _SHOWN_COLUMNS: Final = 30
 _REPEATS: Final = 5
 _SPLITS: Final = 3
+_SHARES: Final = (0.1, 0.325, 0.55, 0.775, 1.0)  # of the training rows of a fold
 
 
 def explain_candidate(
@@ -35,7 +37,10 @@ def explain_candidate(
     groups: NDArray[Any] | None = None,
     times: NDArray[Any] | None = None,
 ) -> None:
-    """Report `{"importances": …}` of the columns of the table on the hold-out, then `{"learning_curve": …}`; a job."""
+    """Report `{"importances": …}` of the columns of the table on the hold-out, then `{"learning_curve": …}`; a job.
+
+    A model that cannot be fitted to a few rows has a curve that begins later, and `{"note": …}` says why.
+    """
     warnings.simplefilter("ignore")
     where = Path(folder)
     data, measure = read_split(where, FINAL), ranking_measure(task, metric)
@@ -54,7 +59,7 @@ def explain_candidate(
     rows = _some(len(data.y_train), _MOST_TRAINING_ROWS, rng)
     numbers = read_rows(where, FINAL)[0][rows]
     scheme = "grouped" if groups is not None else "time" if times is not None else "auto"
-    curve = learning_curve(
+    curve, failure = curve_where_possible(
         candidate.build(seed),
         data.X_train[rows],
         data.y_train[rows],
@@ -65,7 +70,34 @@ def explain_candidate(
         n_splits=_SPLITS,
         random_state=seed,
     )
-    report({"learning_curve": _as_measured(curve.to_dict(), measure)})
+    if curve is not None:
+        report({"learning_curve": _as_measured(curve.to_dict(), measure)})
+    if failure is not None:
+        reason = failure.removeprefix("learning_curve: ")
+        begins = "has no points" if curve is None else f"begins at {curve.values[0]} rows"
+        report({"note": f"The learning curve of {candidate.name} {begins}: {reason}"})
+
+
+def curve_where_possible(model: Any, X: Any, y: NDArray[Any], **settings: Any) -> tuple[Curve | None, str | None]:
+    """Return the learning curve from the least share of the rows that the model can be fitted to, and why not below.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable import QuadraticDiscriminantAnalysis
+    >>> from learnable.evaluation.comparison.explain import curve_where_possible
+    >>> X = np.random.default_rng(0).normal(size=(60, 6))
+    >>> curve, failure = curve_where_possible(QuadraticDiscriminantAnalysis(), X, np.arange(60) % 2, n_splits=3)
+    >>> curve.values[0], "training rows" in failure
+    (22, True)
+    """
+    failure = None
+    for first in range(len(_SHARES)):
+        try:
+            return learning_curve(model, X, y, _SHARES[first:], **settings), failure
+        except LearnableError as error:
+            failure = str(error)
+    return None, failure
 
 
 def importances(

@@ -148,7 +148,10 @@ class Finish:
             times=self.comparison.problem.times,
         )
         for message in outcome.messages:
-            self.details[name] |= message
+            if "note" in message:
+                self.notes.append(message["note"])
+            else:
+                self.details[name] |= message
 
     def do(
         self,

@@ -242,7 +242,8 @@ def read_targets(owner: str, column: Any, task: str, name: str) -> tuple[NDArray
             y = np.asarray(pc.cast(column, pa.float64()).to_numpy(), dtype=np.float64)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError) as error:
             raise DataTypeError(
-                f"{owner}: the target {name!r} is of type {column.type}, not a number, so it cannot be regressed on."
+                f"{owner}: the target {name!r} is of type {column.type}, not a number, so it cannot be regressed on; "
+                "use a model of classes."
             ) from error
         if not np.isfinite(y).all():
             raise DataError(f"{owner}: the target {name!r} has infinite values; replace them.")

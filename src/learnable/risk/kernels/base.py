@@ -127,6 +127,10 @@ class Kernel(ABC):
         """Tell whether a value depends on two points alone, and is symmetric: tiles may then be computed apart."""
         return True
 
+    def _is_mercer(self) -> bool:
+        """Tell whether every matrix of it is positive semidefinite; False where that is not known."""
+        return True
+
     def _is_invariant(self) -> bool:
         """Tell whether moving all points by the same vector changes nothing."""
         return False

@@ -27,6 +27,9 @@ class _Pair(Kernel):
     def _is_pointwise(self) -> bool:
         return self.left._is_pointwise() and self.right._is_pointwise()
 
+    def _is_mercer(self) -> bool:
+        return self.left._is_mercer() and self.right._is_mercer()
+
     def _is_invariant(self) -> bool:
         return self.left._is_invariant() and self.right._is_invariant()
 
@@ -59,9 +62,14 @@ class Sum(_Pair):
     Examples
     --------
     >>> from learnable.risk.kernels import Constant, Linear
+    >>> Linear() + Constant(1.0)
+    Linear() + Constant(value=1.0)
     >>> (Linear() + Constant(1.0))([[2.0]])
     array([[5.]])
     """
+
+    def __repr__(self) -> str:
+        return f"{self.left!r} + {self.right!r}"
 
     def _between(self, X: Any, Z: Any) -> Array:
         return self.left._between(X, Z) + self.right._between(X, Z)
@@ -92,6 +100,9 @@ class Product(_Pair):
     >>> (Linear() * Linear())([[2.0]])
     array([[16.]])
     """
+
+    def __repr__(self) -> str:
+        return f"{_factor(self.left)} * {_factor(self.right)}"
 
     def _between(self, X: Any, Z: Any) -> Array:
         return self.left._between(X, Z) * self.right._between(X, Z)
@@ -139,6 +150,9 @@ class Scaled(Kernel):
             raise ParameterError(f"a kernel is multiplied with a positive number or a kernel; got {self.scale!r}.")
         super().__post_init__()
 
+    def __repr__(self) -> str:
+        return f"{self.scale!r} * {_factor(self.inner)}"
+
     def _between(self, X: Any, Z: Any) -> Array:
         K = self.inner._between(X, Z)
         K *= self.scale
@@ -149,6 +163,9 @@ class Scaled(Kernel):
 
     def _is_pointwise(self) -> bool:
         return self.inner._is_pointwise()
+
+    def _is_mercer(self) -> bool:
+        return self.inner._is_mercer()
 
     def _is_invariant(self) -> bool:
         return self.inner._is_invariant()
@@ -224,6 +241,9 @@ class Restricted(Kernel):
     def _is_pointwise(self) -> bool:
         return self.inner._is_pointwise()
 
+    def _is_mercer(self) -> bool:
+        return self.inner._is_mercer()
+
     def _is_invariant(self) -> bool:
         return self.inner._is_invariant()
 
@@ -280,14 +300,34 @@ class FunctionKernel(Kernel):
     pairwise: bool = False
 
     def _between(self, X: Any, Z: Any) -> Array:
+        shape = X.shape[0], Z.shape[0]
         if self.pairwise:
             X, Z = dense(X), dense(Z)
-            return np.array([[float(self.function(x, z)) for z in Z] for x in X]).reshape(len(X), len(Z))
-        K = self.function(X, Z)
-        K = np.array(K.toarray() if sp.issparse(K) else K, dtype=np.float64)
-        if K.shape != (X.shape[0], Z.shape[0]):
-            raise DataError(f"the kernel function must give shape {(X.shape[0], Z.shape[0])}; got {K.shape}.")
+            K = np.array([[self._of_two(x, z) for z in Z] for x in X]).reshape(shape)
+        else:
+            found = self.function(X, Z)
+            K = np.array(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
+            if K.shape != shape:
+                raise DataError(
+                    f"kernel: the function must give a matrix of shape {shape} for {shape[0]} and {shape[1]} points; "
+                    f"got {K.shape}."
+                )
+        if not np.isfinite(K).all():
+            i, j = np.argwhere(~np.isfinite(K))[0]
+            raise DataError(
+                f"kernel: the function must give finite numbers; got {K[i, j]} for the points {_shown(X, i)} and "
+                f"{_shown(Z, j)}. Scale the columns, or change the function."
+            )
         return K
+
+    def _of_two(self, x: Array, z: Array) -> float:
+        found = self.function(x, z)
+        if np.ndim(found) != 0:
+            raise DataError(
+                f"kernel: the function must give one number for two points; got shape {np.shape(found)}. "
+                "This model calls it with two rows at a time."
+            )
+        return float(found)
 
     def _diagonal(self, X: Any) -> Array:
         one = [self._between(X[[i]], X[[i]])[0, 0] for i in range(X.shape[0])]
@@ -296,10 +336,21 @@ class FunctionKernel(Kernel):
     def _is_pointwise(self) -> bool:
         return False
 
+    def _is_mercer(self) -> bool:
+        return False
+
     @property
     def formula(self) -> str:
         """The function's name."""
         return f"{getattr(self.function, '__name__', 'function')}(x, z)"
+
+
+def _factor(kernel: Kernel) -> str:
+    return f"({kernel!r})" if isinstance(kernel, Sum) else repr(kernel)
+
+
+def _shown(X: Any, row: int) -> str:
+    return np.array2string(dense(X[[row]])[0], precision=3, threshold=6, edgeitems=2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,6 +375,9 @@ class Precomputed(Kernel):
         return np.array(dense(X).diagonal())
 
     def _is_pointwise(self) -> bool:
+        return False
+
+    def _is_mercer(self) -> bool:
         return False
 
     @property
