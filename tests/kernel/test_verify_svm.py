@@ -1,10 +1,12 @@
 """The independent check accepts what was fitted and refuses what was changed."""
 
 import copy
+import dataclasses
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import learnable as ln
 from learnable.core.errors import VerificationError
@@ -51,6 +53,40 @@ def test_changes_are_found(model, kind):
         swapped = copy.deepcopy(model)
         swapped.classes_ = model.classes_[[1, 0, 2]]
         assert not ln.verify(swapped, X, y, w)
+
+
+@pytest.mark.parametrize(("model", "kind"), CASES)
+def test_a_bound_that_claims_too_much_is_found(model, kind):
+    X, y, w = table(kind)
+    model = clone(model).set_params(tol=0.1).fit(X, y, w)  # the bound is then far above rounding
+    honest = model.certificate_
+    assert ln.verify(model, X, y, w) and honest.bound > 1e-5
+    model.certificate_ = dataclasses.replace(honest, bound=honest.bound / 3)
+    verdict = ln.verify(model, X, y, w)
+    assert not verdict and "bound of the suboptimality" in verdict.reasons[0]
+
+
+def test_a_bound_of_an_indefinite_kernel_is_found():
+    X, y, _ = table("classes")
+    model = ln.SVC(kernel="sigmoid").fit(X, y)
+    assert model.certificate_.bound is None
+    model.certificate_ = dataclasses.replace(model.certificate_, bound=1e-3)
+    assert not ln.verify(model, X, y)
+
+
+@pytest.mark.parametrize("gamma", [5e4, 5e6, 1e10, 1e18, 1e300])
+def test_rows_far_apart_keep_their_values_and_their_certificates(gamma):
+    """Where k(x, z) = 0 for all pairs of rows, the machines are those of the identity matrix."""
+    X, _, _ = rings(60, 3)
+    t = np.linspace(-1.0, 1.0, len(X))
+    models = (ln.SVR(gamma=gamma, tol=1e-7, C=0.3), ln.NuSVR(gamma=gamma, tol=1e-7), ln.OneClassSVM(gamma=gamma))
+    for model in models:
+        assert ln.verify(model.fit(X, t), X, t)
+    np.testing.assert_allclose(models[0].predict(X), np.sign(t) * np.clip(np.abs(t) - 0.1, 0.0, 0.3), atol=1e-6)
+    signs = np.where(t > 0, 1.0, -1.0)
+    classes = ln.SVC(gamma=gamma, tol=1e-7).fit(X, signs)
+    assert ln.verify(classes, X, signs)
+    np.testing.assert_allclose(classes.decision_function(X), signs, atol=1e-6)
 
 
 def test_sparse_rows_and_given_kernels():

@@ -15,6 +15,8 @@ from .registry import REGISTRY, registered_name, resolve
 
 #: A recomputed value may differ from the record by this share, besides the rounding of its own computation.
 AGREEMENT = 0.01
+#: What rounding may add to a bound: sums of single precision go into it.
+BOUND_ROUNDING = 1e-6
 
 
 class Recheck(NamedTuple):
@@ -24,6 +26,7 @@ class Recheck(NamedTuple):
     rounding: float  #: how large `value` may come out by rounding alone
     fingerprint: str  #: the fingerprint of the data it was given
     inner: Verdict | None = None  #: on the model inside, where it has a certificate of its own
+    bound: float | None = None  #: the relative suboptimality, proven afresh; inf if nothing proves one
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,10 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Verd
         reasons.append(f"the {recorded.kind} is {found.value:.3g}, above the tolerance {recorded.tolerance:.3g}")
     if not abs(found.value - recorded.value) <= AGREEMENT * abs(recorded.value) + found.rounding:
         reasons.append(f"the {recorded.kind} is {found.value:.3g}, but {recorded.value:.3g} was recorded")
+    proven, rounding = (found.value, found.rounding) if recorded.kind == "gap" else (found.bound, BOUND_ROUNDING)
+    claimed = recorded.bound
+    if claimed is not None and proven is not None and not proven <= (1 + AGREEMENT) * claimed + rounding:
+        reasons.append(f"the bound of the suboptimality is {proven:.3g}, but {claimed:.3g} was recorded")
     inner = found.inner
     if inner is not None and not inner and inner.recorded.holds:  # a fit that stopped early never claimed to hold
         reasons += [f"of the model inside, {reason}" for reason in inner.reasons]

@@ -29,6 +29,7 @@ Tasks = tuple[Callable[[int], None], int]
 
 _SMALL = 2000  # rows up to which float64 costs nothing that one could notice
 _EXPONENT32 = 32.0  # largest γ‖x − x̄‖² for float32: the exponent is then right to 1e-5
+_EXPONENT64 = 5e7  # largest γ‖x − x̄‖² for distances from inner products in float64: right to 1e-8
 _VALUE32 = 1e4  # largest value of a polynomial for float32
 _TILE = 512  # columns of a tile: with some hundred rows it fits into the second-level cache
 _SUM_ROWS = 8192  # rows of a sum that one task computes
@@ -331,10 +332,17 @@ def float32_serves(kernel: Kernel, largest: float) -> bool:
     return (largest + kernel.coef0) ** kernel.degree <= _VALUE32 if isinstance(kernel, Polynomial) else False
 
 
+def products_serve(kernel: Kernel, largest: float) -> bool:
+    """Tell whether float64 inner products are precise enough for distances; else points are subtracted."""
+    return not isinstance(kernel, Gaussian) or largest <= _EXPONENT64
+
+
 def row_source(kernel: Kernel, X: Any, single: bool | None = None) -> Any:
     """Return who computes the rows of this kernel's matrix."""
     if isinstance(kernel, Precomputed):
         return GivenRows(X)
     if isinstance(kernel, (Gaussian, Polynomial)):
-        return (SparseRows if sp.issparse(X) else DenseRows)(kernel, X, single)
+        source = (SparseRows if sp.issparse(X) else DenseRows)(kernel, X, single)
+        if products_serve(kernel, float(source.squares.max(initial=0.0))):
+            return source
     return AnyRows(kernel, X)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..risk.kernels import Gaussian, Kernel, Linear, Polynomial
 from ..solvers.row_cache import Team
-from .kernel_rows import embed_with, float32_serves, formula_of, tile_sums
+from .kernel_rows import embed_with, float32_serves, formula_of, products_serve, tile_sums
 
 Array = NDArray[np.float64]
 
@@ -41,7 +41,10 @@ def kernel_scores(
     centre = Z.mean(axis=0, dtype=np.float64) if isinstance(kernel, Gaussian) else None
     left, own = embed_with(kernel, X, centre)
     right, other = embed_with(kernel, Z, centre)
-    single = n * m > _FEW and float32_serves(kernel, max(float(own.max()), float(other.max())))
+    largest = max(float(own.max()), float(other.max()))
+    if not products_serve(kernel, largest):
+        return [np.asarray(kernel.products(X, coefficients[i:j], Z[i:j], n_jobs=n_jobs)) for i, j in runs]
+    single = n * m > _FEW and float32_serves(kernel, largest)
     dtype: Any = np.float32 if single else np.float64
     left, right, own, other = (np.ascontiguousarray(a, dtype=dtype) for a in (left, right, own, other))
     with Team(n_jobs) as team:

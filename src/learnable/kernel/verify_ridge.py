@@ -75,7 +75,18 @@ def _check_equations(model: Any, data: Data, Y: Array, weight: Array, alpha: Any
         again = root * _products(kernel, points, w * R[:, [t]])[0] / (trace if trace > 0 else 1.0)
         normal = _sizes(again, root * Y[:, [t]], C[:, [t]] / root, diagonal * w[:, 0], d[:, [t]], tol)
         value[t] = min(value[t], normal[0])
-    return Recheck(float(np.max(value, initial=0.0)), _ROUNDING + blurred, data.fingerprint)
+    bound = _suboptimality(R, Y, C, d, weight)
+    return Recheck(float(np.max(value, initial=0.0)), _ROUNDING + blurred, data.fingerprint, bound=bound)
+
+
+def _suboptimality(R: Array, Y: Array, C: Array, d: Array, weight: Array) -> float:
+    """Return Σwr²/max(P − Σwr², 10⁻⁸P₀) of the worst target: P = Σw(y − f)² + α cᵀKc, P₀ that of f = 0."""
+    w = (weight / weight.max())[:, None]
+    miss = R + d * C
+    primal = (w * (miss**2 + d * C * (Y - miss))).sum(axis=0)
+    gap, start = (w * R**2).sum(axis=0), (w * Y**2).sum(axis=0)
+    size = np.maximum(primal - gap, 1e-8 * start)
+    return float(np.max(np.where(size > 0, gap / np.where(size > 0, size, 1.0), 0.0), initial=0.0))
 
 
 def _sizes(R: Array, Y: Array, C: Array, diagonal: Array, d: Array, tol: float) -> Array:

@@ -4,7 +4,8 @@ One length scale ℓ for all columns, or one for each. With s = ((xⱼ − zⱼ)
 
     ∂k/∂log ℓⱼ = −2 φ′(r²) s,
 
-so that a kernel is φ and φ′. Squared distances come from one matrix product of centred points, clipped at zero.
+so that a kernel is φ and φ′. Squared distances come from one matrix product of centred points, clipped at zero; of
+points very far apart, from their differences.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 
 from ...core.errors import DataError, ParameterError
 from .base import Array, Kernel, read_points, shown
 from .dot import inner, squares
+
+_FAR = 1e8  # squared distance from the centre beyond which squares and products have cancelled half of the digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +64,13 @@ class Stationary(Kernel):
             X, Z = X - centre, Z - centre
             if X.dtype == np.float32:  # six digits were asked for, and time
                 return _squares_at_once(X, Z)
+        own, other = squares(X), squares(Z)
+        if not sp.issparse(X) and not sp.issparse(Z) and max(own.max(initial=0.0), other.max(initial=0.0)) > _FAR:
+            return np.asarray(cdist(X, Z, "sqeuclidean"))
         out = inner(X, Z)
         out *= -2.0
-        out += squares(X)[:, None]
-        out += squares(Z)[None, :]
+        out += own[:, None]
+        out += other[None, :]
         return np.maximum(out, 0.0, out=out)
 
     def _scaled(self, X: Any) -> Any:
