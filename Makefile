@@ -3,14 +3,14 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-full lint kernels docs bench clean
+.PHONY: demo test test-full lint kernels kernels-trees kernels-others docs bench clean
 
 demo: $(VENV)/.installed-cli
 	$(BIN)/learnable compare
 
-# Types are checked while the kernels compile, which takes as long and would else be done by every process of the tests.
+# Types are checked while the kernels compile, in two processes; it would else be done by every process of the tests.
 test: $(VENV)/.installed-test
-	$(MAKE) -j2 lint kernels
+	$(MAKE) -j3 lint kernels
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not long" -q
 
 test-full: $(VENV)/.installed-test lint
@@ -22,8 +22,10 @@ lint: $(VENV)/.installed-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-kernels: $(VENV)/.installed-test
-	$(BIN)/learnable warmup > /dev/null
+kernels: kernels-trees kernels-others
+
+kernels-trees kernels-others: kernels-%: $(VENV)/.installed-test
+	$(BIN)/python -m tests.warm $*
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/mkdocs build --strict
@@ -35,12 +37,13 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
+# Not compiled: a small part of the installed modules is ever imported, and Python keeps what it compiles then.
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --no-compile --editable .
 	touch $@
 
 $(VENV)/.installed-%: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable ".[$*]"
+	$(BIN)/python -m pip install --quiet --no-compile --editable ".[$*]"
 	touch $@ $(VENV)/.installed
 
 clean:

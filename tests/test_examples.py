@@ -2,8 +2,10 @@
 
 import os
 import re
+import runpy
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -84,20 +86,37 @@ FIGURES = {
 }
 
 
-def run_example(name, folder, *arguments):
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """What the demo prints as a process of its own, as users start it."""
+    folder = tmp_path_factory.mktemp("demo")
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8"}
-    command = [sys.executable, "-W", "error::UserWarning", str(ROOT / "examples" / name), *arguments]
+    command = [sys.executable, "-W", "error::UserWarning", str(ROOT / "examples" / "demo.py")]
     done = subprocess.run(
         command, capture_output=True, encoding="utf-8", cwd=folder, env=environment, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
+    assert not list(folder.iterdir()), "an example leaves no files behind"
     return done.stdout
 
 
+def run_example(name, *arguments):
+    """Run an example as a script; in this process, which has the library and its kernels loaded."""
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        patch.setattr(sys, "argv", [name, *arguments])
+        runpy.run_path(str(ROOT / "examples" / name), run_name="__main__")
+
+
 @pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
-def test_example_runs(name, tmp_path):
+def test_example_runs(name, tmp_path, monkeypatch, capsys, request):
     (tmp_path / "empty").mkdir()
-    printed = run_example(name, tmp_path / "empty", *([str(tmp_path / "figures")] if name in FIGURES else []))
+    monkeypatch.chdir(tmp_path / "empty")
+    if name == "demo.py":
+        printed = request.getfixturevalue("demo")
+    else:
+        run_example(name, *([str(tmp_path / "figures")] if name in FIGURES else []))
+        printed = capsys.readouterr().out
     for expected in EXPECTED.get(name, []):
         assert expected in printed
     assert "DOES NOT HOLD" not in printed
@@ -114,9 +133,8 @@ def test_the_gallery_asks_for_every_figure_and_no_other():
     assert sorted(asked) == sorted(set().union(*FIGURES.values()))
 
 
-def test_demo_verifies_every_model_and_catches_both_forgeries(tmp_path):
-    printed = run_example("demo.py", tmp_path)
-    lines = [line.strip() for line in printed.splitlines()]
+def test_demo_verifies_every_model_and_catches_both_forgeries(demo):
+    lines = [line.strip() for line in demo.splitlines()]
     assert sum(line.startswith("verified: ") for line in lines) == 3
     assert sum(line.startswith("NOT verified: ") for line in lines) == 1
     assert sum("identical predictions after loading: True" in line for line in lines) == 3

@@ -147,7 +147,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(param=values, fitted=values)
 def test_every_value_comes_back_as_it_was(tmp_path_factory, param, fitted):
     path = tmp_path_factory.getbasetemp() / "values.safetensors"

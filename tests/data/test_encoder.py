@@ -399,7 +399,7 @@ alike = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(st.lists(alike, min_size=1, max_size=4), st.integers(1, 7))
 def test_any_table_is_encoded_or_refused(columns, cut):
     """Whatever the objects: finite features that do not depend on pieces, or an error of ours."""

@@ -162,8 +162,8 @@ def test_jackknife_intervals_cover():
     truth, covered = 0.5 * (1 + math.erf(0.5)), 0
     rng = np.random.default_rng(0)
     for number in range(60):
-        y = np.tile([0, 1], 150)
-        X = (y + rng.normal(size=300))[:, None]
+        y = np.tile([0, 1], 75)
+        X = (y + rng.normal(size=150))[:, None]
         found = evaluate(
             Fixed(),
             X,

@@ -213,7 +213,7 @@ def test_weak_duality_from_far_away_to_the_optimum(storage, n_classes, intercept
     assert proven <= 1e-9 * value
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_classes=st.sampled_from([2, 3, 4]),

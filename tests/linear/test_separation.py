@@ -189,7 +189,7 @@ def test_the_error_is_a_data_error_and_leaves_the_model_as_it_was():
     assert vars(model) == before
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 10_000),
     n=st.integers(5, 12),

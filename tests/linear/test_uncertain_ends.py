@@ -1,6 +1,8 @@
 """Fits that end early: Ctrl-C, time limits and callbacks leave either the old model or an honest new one."""
 
+import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -117,10 +119,12 @@ LONG_FITS = {
     """,
 }
 BEFORE = """
-    import sys
+    import json, sys
     import numpy as np, scipy.sparse as sp
     from learnable import LinearRegression, LogisticRegression, Ridge, RidgeCV
-    rng = np.random.default_rng(0)
+    for line in sys.stdin:
+        rng = np.random.default_rng(0)
+        exec(json.loads(line))
 """
 AFTER = """
     type(model)().fit(X[:50, :3], np.arange(50) % 2)  # compiles what this model needs
@@ -133,27 +137,55 @@ AFTER = """
 """
 
 
+@pytest.fixture(scope="module")
+def child():
+    """A process that runs a program a line; another one, if a test had to end it."""
+    started = []
+
+    def running():
+        if not started or started[-1].poll() is not None:
+            command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(BEFORE)]
+            pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+            started.append(subprocess.Popen(command, text=True, **pipes))
+        return started[-1]
+
+    yield running
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def answer(child, program):
+    """Run a program, interrupt it while it fits, and return what it says; None after ten seconds of silence."""
+    child.stdin.write(json.dumps(program) + "\n")
+    child.stdin.flush()
+    assert child.stdout.readline().strip() == "begun", child.stderr.read()
+    time.sleep(0.4)
+    assert child.poll() is None
+    child.send_signal(signal.SIGINT)
+    # Ten seconds allow for a busy machine; a fit that ignored the signal would go on for ever.
+    return child.stdout.readline().strip() if select.select([child.stdout], [], [], 10)[0] else None
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals to a child process are sent as on POSIX")
 @pytest.mark.parametrize("name", LONG_FITS)
-def test_ctrl_c_is_answered_while_a_long_fit_runs(name):
+def test_ctrl_c_is_answered_while_a_long_fit_runs(name, child):
     """The child prints when it begins; a signal in the middle must end it in about a second, not at the fit's end."""
-    program = "".join(textwrap.dedent(part) for part in (BEFORE, LONG_FITS[name], AFTER))
-    child = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        assert child.stdout.readline().strip() == "begun", child.stderr.read()
-        time.sleep(0.4)
-        assert child.poll() is None
-        child.send_signal(signal.SIGINT)
-        # Ten seconds allow for a busy machine; a fit that ignored the signal would go on for ever.
-        out, err = child.communicate(timeout=10)
-    except subprocess.TimeoutExpired:
+    process = child()
+    said = answer(process, "".join(textwrap.dedent(part) for part in (LONG_FITS[name], AFTER)))
+    if said is None:
+        process.kill()
+        process.wait()
         pytest.fail("the fit went on for ten seconds after the signal")
-    finally:
-        child.kill()
-        child.wait()
-    assert out.strip() == "answered" and child.returncode == 0, err
+    assert said == "answered"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals to a child process are sent as on POSIX")
+def test_a_process_whose_fit_was_interrupted_ends_as_any_other(child):
+    process, long_fit = child(), LONG_FITS["logistic, sweeps over the rows"]
+    assert answer(process, textwrap.dedent(long_fit) + textwrap.dedent(AFTER)) == "answered"
+    out, err = process.communicate(timeout=10)
+    assert out == "" and process.returncode == 0, err
 
 
 # ---- time limits ----

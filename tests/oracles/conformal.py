@@ -12,13 +12,20 @@ def rank(level, n):
     return math.ceil(Fraction(str(level)) * (n + 1))
 
 
-def plus_interval(make, X, y, folds, x, level, weight=None):
-    """The CV+ interval of one row x, from the definition (Barber et al. 2021, equation 11); jackknife+ if n folds."""
-    low, high = [], []
+def without_each_fold(make, X, y, folds, weight=None):
+    """The model fitted without each fold, by the fold's number."""
+    models = {}
     for k in np.unique(folds):
         train = folds != k
         extra = {} if weight is None else {"sample_weight": weight[train]}
-        model = clone(make).fit(X[train], y[train], **extra)
+        models[k] = clone(make).fit(X[train], y[train], **extra)
+    return models
+
+
+def plus_interval(models, X, y, folds, x, level):
+    """The CV+ interval of one row x, from the definition (Barber et al. 2021, equation 11); jackknife+ if n folds."""
+    low, high = [], []
+    for k, model in models.items():
         for i in np.flatnonzero(folds == k):
             residual = abs(y[i] - model.predict(X[i : i + 1])[0])
             low.append(model.predict(x[None, :])[0] - residual)
