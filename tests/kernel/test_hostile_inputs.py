@@ -82,7 +82,7 @@ def test_constant_columns_say_nothing(name):
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "NuSVC"])
-@pytest.mark.parametrize("width", [1e-2, 1e12])
+@pytest.mark.parametrize("width", [1e-12, 1e-2, 1e12])
 def test_kernels_that_are_singular_or_the_identity(name, width):
     """All rows alike, or all of them strangers; alike, they have no margin for NuSVC, which says so."""
     model, y = clone(MODELS[name]), y_of(MODELS[name])
@@ -93,7 +93,7 @@ def test_kernels_that_are_singular_or_the_identity(name, width):
 
 
 def test_rows_that_are_all_alike_leave_nu_svc_no_margin():
-    with pytest.raises(DataError, match="margin of this kernel is zero; use a smaller nu"):
+    with pytest.raises(DataError, match="margin of this kernel is zero"):
         NuSVC(nu=0.3, gamma=1e-24).fit(X, LABELS)
 
 
