@@ -13,10 +13,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, PolynomialFeatures, StandardScaler
 from tests.oracles.ridge import augmented_ridge
 
-from learnable import LinearRegression, LogisticRegression, Ridge, RidgeCV
+from learnable import GaussianProcessRegressor, KernelRidge, LinearRegression, LogisticRegression, Ridge, RidgeCV
 from learnable.core import DataError, ParameterError
 from learnable.evaluation import leave_one_out_predictions
 from learnable.evaluation.leave_one_out import is_linear_smoother
+from learnable.risk.kernels import Gaussian, White
 
 SHAPES = pytest.mark.parametrize(("n", "d"), [(25, 5), (12, 11), (12, 12), (9, 30), (2, 3), (2, 1)])
 
@@ -262,6 +263,61 @@ def test_a_model_with_its_own_formula_is_asked():
     weight = np.arange(1.0, 11.0)
     weighted = leave_one_out_predictions(OwnFormula(), X, y, weight).predictions
     assert_same(weighted, [np.average(np.delete(y, i), weights=np.delete(weight, i)) for i in range(10)], y)
+
+
+# ---- kernels ----
+
+KERNEL = 2.0 * Gaussian([1.0, 3.0]) + White(0.2)
+SMOOTHERS = {
+    "kernel ridge": KernelRidge(alpha=0.3, kernel="rbf", gamma=0.4),
+    "Gaussian process": GaussianProcessRegressor(KERNEL, optimizer=None),
+    "with a constant": GaussianProcessRegressor(KERNEL, optimizer=None, mean="constant"),
+    "with a line": GaussianProcessRegressor(KERNEL, optimizer=None, mean="linear"),
+}
+
+
+@pytest.mark.parametrize("targets", [None, 2])
+@pytest.mark.parametrize("name", SMOOTHERS)
+def test_kernel_smoothers(name, targets):
+    X, y = draw(25, 2, targets)
+    found = leave_one_out_predictions(SMOOTHERS[name], X, y)
+    assert found.method == "closed form" and not found.note
+    assert_same(found.predictions, by_refits(SMOOTHERS[name], X, y), y)
+    piped = make_pipeline(FunctionTransformer(np.exp), SMOOTHERS[name])
+    assert leave_one_out_predictions(piped, X, y).method == "closed form"
+    assert_same(leave_one_out_predictions(piped, X, y).predictions, by_refits(piped, X, y), y)
+
+
+def test_noise_of_each_row_stays_with_its_row():
+    X, y = draw(12, 2)
+    noise = np.linspace(0.1, 2.0, 12)
+    model = GaussianProcessRegressor(Gaussian(1.0), alpha=noise, optimizer=None)
+    expected = []
+    for row in range(12):
+        others = np.arange(12) != row
+        refit = GaussianProcessRegressor(Gaussian(1.0), alpha=noise[others], optimizer=None)
+        expected.append(refit.fit(X[others], y[others]).predict(X[[row]])[0])
+    assert_same(leave_one_out_predictions(model, X, y).predictions, np.array(expected), y)
+
+
+def test_hyperparameters_of_all_rows_are_kept_and_said_to_be():
+    X, y = draw(20, 2)
+    model = GaussianProcessRegressor(1.0 * Gaussian(1.0) + White(0.5))
+    found = leave_one_out_predictions(model, X, y)
+    assert "hyperparameters were chosen once" in found.note
+    kept = GaussianProcessRegressor(model.fit(X, y).kernel_, optimizer=None)
+    assert_same(found.predictions, by_refits(kept, X, y), y)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"normalize_y": True}, {"mean": Ridge()}, {"inducing": 5}], ids=["units", "regressor", "inducing"]
+)
+def test_what_sees_the_row_left_out_is_refitted(settings):
+    X, y = draw(12, 2)
+    model = GaussianProcessRegressor(KERNEL, optimizer=None, **settings)
+    found = leave_one_out_predictions(model, X, y)
+    assert found.method == "refits"
+    assert_same(found.predictions, by_refits(model, X, y), y)
 
 
 # ---- refusals ----

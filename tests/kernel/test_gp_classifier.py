@@ -33,7 +33,7 @@ def test_three_classes_as_scikit_learn():
     learned = GaussianProcessClassifier(GIVEN).fit(X, THREE)
     assert learned.certificate_.holds and len(learned.kernel_) == 3
     np.testing.assert_allclose(learned.predict_proba(Q).sum(axis=1), 1.0)
-    with pytest.raises(ParameterError, match="hyperparameters each"):
+    with pytest.raises(ParameterError, match="kernels each"):
         learned.log_marginal_likelihood(np.zeros(3))
 
 
@@ -99,7 +99,7 @@ def test_errors_teach():
     with pytest.raises(DataError, match="class"):
         GaussianProcessClassifier().fit(X, np.zeros(60))
     with pytest.raises(ParameterError, match="multi_class must be"):
-        GaussianProcessClassifier(multi_class="one_vs_one").fit(X, TWO)
+        GaussianProcessClassifier(multi_class="one_vs_two").fit(X, TWO)
     with pytest.raises(DataError, match="squares overflow"):
         GaussianProcessClassifier().fit(1e200 * X, TWO)
     with pytest.raises(DataError, match="not positive semidefinite"):

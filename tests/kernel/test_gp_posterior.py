@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from sklearn.gaussian_process import GaussianProcessRegressor as Peer
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from tests.oracles.gaussian_process import condition
@@ -122,3 +123,44 @@ def test_values_of_many_rows_are_those_of_the_kernel(kernel):
     expected = np.zeros((30, 50)) if kernel is None else kernel(rows, own)
     for many in (1, 2**20):
         np.testing.assert_allclose(cross_values(kernel, own, many)(rows), expected, rtol=1e-12, atol=1e-280)
+
+
+def draw_world(rng, kernel, level, n):
+    """Return rows, the function there, and observations; the last six rows are new."""
+    x = rng.uniform(0.0, 5.0, (n + 6, 1))
+    f = level + 2.0 * x[:, 0] * level + np.linalg.cholesky(kernel(x) + 1e-9 * np.eye(n + 6)) @ rng.normal(size=n + 6)
+    return x, f, f + 0.3 * rng.normal(size=n + 6)
+
+
+@pytest.mark.parametrize(
+    ("mean", "inducing"), [("zero", None), ("linear", None), ("zero", "all rows")], ids=["zero", "line", "inducing"]
+)
+def test_the_posterior_is_calibrated(mean, inducing):
+    """Simulation-based calibration (Talts et al., 2018): the truth has uniform ranks in its posterior."""
+    rng, ranks, n = np.random.default_rng(5), [], 10
+    kernel = 1.5 * Gaussian(0.8)
+    for _ in range(300):
+        x, f, y = draw_world(rng, kernel, 7.0 if mean == "linear" else 0.0, n)
+        points = x[:n] if inducing else None
+        model = GaussianProcessRegressor(kernel + White(0.09), optimizer=None, mean=mean, inducing=points)
+        model.fit(x[:n], y[:n])
+        draws = model.sample_y(x[n:], 99, random_state=rng, latent=True)
+        truth = f[n:]
+        statistics = (lambda v: v[0], lambda v: v.sum(axis=0), lambda v: v.max(axis=0), lambda v: v[0] * v[1])
+        own = [(np.sum(T(draws) < T(truth)) + rng.random()) / 100.0 for T in statistics]
+        own.append(model.predict_dist(x[n:]).cdf(y[n:])[2])
+        own.append(model.predict_function(x[n:]).cdf(truth)[3])
+        if inducing is None:
+            own.append(model.leave_one_out().cdf(y[:n])[0])
+        ranks.append(own)
+    for column in np.array(ranks).T:
+        assert stats.kstest(column, "uniform").pvalue > 1e-3
+
+
+def test_a_wrong_noise_is_not_calibrated():
+    rng, ranks = np.random.default_rng(5), []
+    for _ in range(300):
+        x, _, y = draw_world(rng, 1.5 * Gaussian(0.8), 0.0, 10)
+        model = GaussianProcessRegressor(1.5 * Gaussian(0.8) + White(0.5), optimizer=None).fit(x[:10], y[:10])
+        ranks.append(model.predict_dist(x[10:]).cdf(y[10:])[2])
+    assert stats.kstest(ranks, "uniform").pvalue < 1e-3

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, RationalQuadratic, WhiteKernel
+from tests.kernel.traced import matrices, once
 
 import learnable as ln
 from learnable import GaussianProcessRegressor, KernelRidge
@@ -218,3 +219,19 @@ def test_a_file_keeps_everything(tmp_path):
     model.L_ = model.L_[:, :5]
     with pytest.raises(ModelFileError, match="L_"):
         ln.save(model, tmp_path / "bad.safetensors")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("kernel", "stated"),
+    [
+        (1.0 * Gaussian(np.ones(3)) + White(0.1), 5),
+        (1.0 * Matern(np.ones(3), 2.5) + White(0.1), 10),
+        (1.0 * Matern(np.ones(3), 2.5) + White(0.1) + 1.0 * Matern(1.0), 15),
+    ],
+    ids=["Gaussian", "Matern", "sum"],
+)
+def test_memory_is_what_the_docstring_states(kernel, stated):
+    many = RNG.normal(size=(660, 3))
+    used = matrices(GaussianProcessRegressor(kernel, optimizer=once), many, np.sin(many[:, 0]))
+    assert 0.4 * stated < used <= stated

@@ -1,6 +1,7 @@
 """The search for hyperparameters: bounds, the optimum that scikit-learn finds or a better one, restarts."""
 
 import numpy as np
+import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor as Peer
 from sklearn.gaussian_process.kernels import (
     RBF,
@@ -88,3 +89,38 @@ def test_progress_ends_all_searches():
 
     maximise(kernel, data, log_bounds(kernel, kernel), restarts=5, progress=stop)
     assert calls == [1]
+
+
+class Clock:
+    """Says stop once the objective was evaluated so many times."""
+
+    def __init__(self, monkeypatch, allowed):
+        self.seen, evaluate, value = [], Objective.evaluate, Objective.value
+
+        def counted(method):
+            def run(objective, theta):
+                self.seen.append((len(objective.data.y), theta.copy()))
+                return method(objective, theta)
+
+            return run
+
+        monkeypatch.setattr(Objective, "evaluate", counted(evaluate))
+        monkeypatch.setattr(Objective, "value", counted(value))
+        self.allowed = allowed
+
+    def __call__(self):
+        return len(self.seen) >= self.allowed
+
+
+@pytest.mark.parametrize("allowed", [0, 1, 3, 8, 14])
+def test_out_of_time_one_evaluation_of_all_rows_is_left(monkeypatch, allowed):
+    data = observations(700)
+    kernel = 1.0 * Gaussian([1.0, 1.0]) + White(0.1)
+    bounds = log_bounds(kernel, kernel)
+    clock = Clock(monkeypatch, allowed)
+    found = maximise(kernel, data, bounds, restarts=3, random_state=0, stop=clock)
+    assert len(clock.seen) <= allowed + 3  # a step that was begun, one evaluation of each number of rows
+    assert clock.seen[-1][0] == 700
+    assert any(np.array_equal(found.theta, theta) for n, theta in clock.seen if n == 700)
+    monkeypatch.undo()
+    assert found.measure == pytest.approx(Objective(kernel, data, bounds).evaluate(found.theta).measure)

@@ -1,69 +1,22 @@
-"""Inducing points: the variational bound and its gradient; the same fit from memory, files and Dask."""
-
-import itertools
-from dataclasses import replace
+"""Fits with inducing points: near the exact one, the same from memory, files and Dask; units, noise and limits."""
 
 import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
 from tests.data.on_disk import streamed
-from tests.oracles.gaussian_process import titsias
 
 import learnable as ln
 from learnable import GaussianProcessRegressor, Ridge
 from learnable.core.errors import DataError, ParameterError
-from learnable.data.blocks import Blocks, Part
-from learnable.kernel.gp_likelihood import Observations, evidence
-from learnable.kernel.gp_sparse import Bound, Rows, SparseData, _chosen_points, solve
-from learnable.risk.kernels import Gaussian, Linear, Matern, White
+from learnable.kernel.gp_sparse import _chosen_points
+from learnable.risk.kernels import Gaussian, Linear, White
 
 RNG = np.random.default_rng(0)
 N = 120
 X = RNG.uniform(-2, 2, (N, 2))
 Y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.2 * RNG.normal(size=N)
 KERNEL = 1.3 * Gaussian([1.0, 2.0]) + White(0.05) + 0.2 * Linear()
-WIDE = np.full((5, 2), [-9.0, 9.0])
-
-
-def data_of(Z, y=Y, alpha=0.01, jitter=1e-10):
-    columns = y.reshape(N, -1)
-    t = columns.shape[1]
-    sample = Observations(X, columns, np.broadcast_to(np.asarray(alpha), (N,)), np.zeros((N, 0)))
-    rows = Rows(np.atleast_1d(np.asarray(alpha, dtype=float)), np.zeros(t), np.ones(t))
-    return SparseData(Blocks([Part(X, y)]), rows, Z, jitter, sample)
-
-
-@pytest.mark.parametrize("alpha", [0.01, np.linspace(0.01, 0.3, N)], ids=["one noise", "noise of each row"])
-def test_the_bound_is_that_of_titsias(alpha):
-    Z = X[:15]
-    found = solve(*data_of(Z, alpha=alpha, jitter=1e-8).sums(KERNEL)).value
-    free = 1.3 * Gaussian([1.0, 2.0]) + 0.2 * Linear()
-    noise = np.broadcast_to(0.05 + np.asarray(alpha), (N,))
-    jitter = 1e-8 * free.diagonal(Z).mean()
-    expected = titsias(free(Z) + jitter * np.eye(15), free(X, Z), free.diagonal(X), noise, Y)
-    assert found == pytest.approx(expected, rel=1e-7)
-
-
-def test_it_is_a_lower_bound_that_all_rows_reach():
-    exact = evidence(KERNEL, Observations(X, Y[:, None], np.full(N, 0.01), np.zeros((N, 0))), gradient=False).value
-    bounds = [solve(*data_of(X[:m]).sums(KERNEL)).value for m in (2, 5, 15, 40, N)]
-    assert all(a <= b + 1e-6 for a, b in itertools.pairwise(bounds))  # more points never hurt
-    assert bounds[-1] == pytest.approx(exact, abs=1e-4)
-
-
-@pytest.mark.parametrize("targets", [1, 2])
-@pytest.mark.parametrize(
-    "kernel", [KERNEL, Matern([1.0, 1.5], 2.5) + White(0.1) * (0.5 * Linear().hold() + White(1.0))]
-)
-def test_gradient(kernel, targets):
-    y = Y if targets == 1 else np.column_stack([Y, Y**2])
-    p = len(kernel.theta)
-    bound, h = Bound(kernel, data_of(X[:12], y, alpha=0.1, jitter=1e-6), WIDE[:1].repeat(p, axis=0)), 1e-4
-    found = bound.evaluate(kernel.theta)
-    for j, e in enumerate(np.eye(p)):
-        slope = (bound.value(kernel.theta + h * e) - bound.value(kernel.theta - h * e)) / (2 * h)
-        assert found.gradient[j] == pytest.approx(slope, rel=1e-5, abs=1e-4)
 
 
 def test_chosen_points_are_rows_and_the_first_are_those_of_fewer():
@@ -134,9 +87,24 @@ def test_errors_teach(tmp_path):
         GaussianProcessRegressor().fit(path, "y")
 
 
-def test_some_rows_are_the_same_rows_with_their_noise():
-    data = data_of(X[:5], alpha=np.linspace(0.1, 1.0, N))
-    some = data.some(np.array([3, 7, 50]))
-    assert len(some.y) == 3
-    np.testing.assert_allclose(some.rows.alpha, np.linspace(0.1, 1.0, N)[[3, 7, 50]])
-    assert replace(some, jitter=1.0).jitter == 1.0
+def test_a_bound_whose_terms_cancel_is_still_climbed_to_its_top():
+    rng = np.random.default_rng(2)
+    many = rng.normal(size=(4000, 3))
+    y = np.sin(many[:, 0]) + 0.2 * rng.normal(size=4000)
+    model = GaussianProcessRegressor(1e4 * Gaussian(np.full(3, 5.0)) + White(0.05), inducing=25).fit(many, y)
+    assert model.certificate_.holds and model.certificate_.tolerance == 1e-6
+
+
+@pytest.mark.parametrize("scale", [1e299, 1e-300])
+@pytest.mark.parametrize("inducing", [None, 10])
+def test_units_of_any_size(inducing, scale):
+    fixed = {"kernel": Gaussian([1.0, 1.0]) + White(0.1), "optimizer": None, "normalize_y": True}
+    plain, other = (GaussianProcessRegressor(inducing=inducing, **fixed).fit(X, Y * s) for s in (1.0, scale))
+    np.testing.assert_allclose(other.predict(X) / scale, plain.predict(X), rtol=1e-9)
+    np.testing.assert_allclose(other.predict_dist(X).std / scale, plain.predict_dist(X).std, rtol=1e-9)
+    assert ln.verify(other, X, Y * scale)
+
+
+def test_inducing_points_need_noise():
+    with pytest.raises(ParameterError, match="need noise"):
+        GaussianProcessRegressor(Gaussian(1.0), alpha=0.0, inducing=5).fit(X, Y)

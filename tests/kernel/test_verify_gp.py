@@ -25,6 +25,8 @@ MODELS = {
     "two classes": (GaussianProcessClassifier(), LABELS),
     "two classes, fixed": (GaussianProcessClassifier(optimizer=None), LABELS),
     "three classes": (GaussianProcessClassifier(Gaussian(1.0)), np.digitize(Y, [-0.7, 0.7])),
+    "pairs": (GaussianProcessClassifier(Gaussian(1.0), multi_class="one_vs_one"), np.digitize(Y, [-0.7, 0.7])),
+    "softmax": (GaussianProcessClassifier(2.0 * Gaussian(1.0), multi_class="softmax"), np.digitize(Y, [-0.7, 0.7])),
 }
 
 
@@ -38,7 +40,8 @@ def test_what_was_fitted_is_verified_and_what_was_changed_is_not(fitted):
     model, y = fitted
     verdict = verify(model, X, y)
     assert verdict, str(verdict)
-    weights = model.alpha_ if hasattr(model, "alpha_") else model.g_
+    holder = model.estimators_[1] if hasattr(model, "estimators_") else model
+    weights = holder.alpha_ if hasattr(holder, "alpha_") else holder.g_
     weights.flat[np.abs(weights).argmax()] *= 1.001
     assert not verify(model, X, y)
 

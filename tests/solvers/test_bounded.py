@@ -74,3 +74,36 @@ def test_a_start_outside_is_put_into_the_box_and_progress_may_stop():
 def test_an_infinite_start_ends_at_once():
     found, problem = run(lambda x: np.inf, lambda x: np.zeros(1), [0.0], -1.0, 1.0)
     assert not found.converged and len(problem.seen) == 1
+
+
+class Rough:
+    """A bowl whose values are known to three digits, and whose gradient is exact."""
+
+    hessian = np.diag([1.0, 30.0, 900.0]) + 3.0
+
+    def __init__(self, phase, rounding):
+        self.phase, self.rounding = phase, rounding
+
+    def evaluate(self, x):
+        g = self.hessian @ (x - 1.0)
+        noise = 1e-3 * np.sin(1e9 * x.sum() + self.phase)
+        return Evaluation(0.5 * float(g @ (x - 1.0)) + noise, g, float(np.abs(g).max()), self.rounding)
+
+
+def test_where_values_drown_in_rounding_slopes_decide():
+    box = np.full(3, -5.0), np.full(3, 5.0)
+    for stated in (2e-3, 0.0):
+        ends = [bounded_bfgs(Rough(phase, stated), np.zeros(3), *box, tol=1e-9) for phase in range(8)]
+        assert all(end.converged for end in ends) == (stated > 0.0)
+
+
+@pytest.mark.parametrize("allowed", [0, 1, 2, 5])
+def test_stop_is_asked_between_evaluations_and_the_best_is_returned(allowed):
+    problem = Problem(rosen, rosen_der, np.full(2, -9.0), np.full(2, 9.0))
+    found = bounded_bfgs(
+        problem, np.array([-1.2, 1.0]), np.full(2, -9.0), np.full(2, 9.0), tol=1e-12, max_iter=500,
+        stop=lambda: len(problem.seen) > allowed,
+    )  # fmt: skip
+    assert len(problem.seen) <= allowed + 2  # a search may try one step before it asks
+    assert found.value <= rosen([-1.2, 1.0]) and not found.converged
+    assert any(np.array_equal(found.x, x) for x in problem.seen)

@@ -9,14 +9,15 @@ every row, because there are as many columns as rows, its limit is taken, with �
 
     yᵢ − ŷ₍ᵢ₎ = (U s⁻² Uᵀ√w(y − ȳ))ᵢ / (√wᵢ (U s⁻² Uᵀ)ᵢᵢ),
 
-and otherwise the few such rows are refitted.
+and otherwise the few such rows are refitted. Kernel ridge regression and Gaussian processes are linear smoothers too:
+there yᵢ − ŷ₍ᵢ₎ = (Py)ᵢ/Pᵢᵢ, P the inverse of the matrix that is solved.
 
 Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical Learning, 2nd ed., section 7.10.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from sklearn.utils import get_tags
 from ..core.errors import DataError
 from ..core.parameters import Options, check_parameters
 from ..core.threads import interruptible
+from ..kernel import GaussianProcessRegressor
 from ..linear import LinearRegression, Ridge, RidgeCV
 from ..linear.spectrum import ridge_spectrum
 from ..meta.folds import fit_folds, fit_whole
@@ -81,9 +83,10 @@ def leave_one_out_predictions(
     Parameters
     ----------
     model : estimator
-        For least squares and ridge regression (ours and scikit-learn's), alone or after transformers that learn
-        nothing, one fit is enough; every other model is fitted n times. A model that has a method
-        `leave_one_out(X, y, sample_weight)` is asked.
+        For least squares and ridge regression (ours and scikit-learn's), kernel ridge regression and exact Gaussian
+        processes, alone or after transformers that learn nothing, one fit is enough; every other model is fitted n
+        times. A model that has a method `leave_one_out(X, y, sample_weight)`, as `KernelRidge` has, is asked. A
+        Gaussian process with `normalize_y` or a regressor as its mean, which see the row left out, is fitted n times.
     X, y, sample_weight
         As in `evaluate`.
     method : {"auto", "refits"}
@@ -92,8 +95,8 @@ def leave_one_out_predictions(
     Returns
     -------
     LeaveOneOut
-        The predictions. Those of RidgeCV keep the penalty that was chosen on all rows: a little optimistic, which
-        `method="refits"` avoids.
+        The predictions. Those of RidgeCV keep the penalty that was chosen on all rows, and those of Gaussian processes
+        the hyperparameters: a little optimistic, which `method="refits"` avoids.
 
     Examples
     --------
@@ -114,14 +117,19 @@ def leave_one_out(owner: str, model: Any, table: RowTable, method: str = "auto")
         raise DataError(f"{owner}: leave-one-out needs targets; y is None. Pass one target a row.")
     if table.n_rows < 2:
         raise DataError(f"{owner}: needs at least 2 rows to leave one out; got {table.n_rows}.")
-    if method == "auto" and hasattr(model, "leave_one_out"):
-        X, y, weight = table.X, table.y, table.weight
-        found = np.asarray(model.leave_one_out(X, y) if weight is None else model.leave_one_out(X, y, weight))
-        classes = np.unique(np.asarray(y)) if is_classifier(model) else None
+    last = _last_step(model)
+    if method == "auto" and _passes_rows(model) and table.weight is None and _is_exact_process(last):
+        fitted = fit_whole(owner, last, replace(table, X=_features(model, table.X)))
+        found = np.asarray(fitted.leave_one_out().mean)
+        note = "the hyperparameters were chosen once, on all rows" if fitted.certificate_.kind != "closed-form" else ""
+        return LeaveOneOut(found, {"predict": found}, None, "closed form", note)
+    if method == "auto" and _passes_rows(model) and _can_be_asked(last):
+        X, y, weight = _features(model, table.X), table.y, table.weight
+        found = np.asarray(last.leave_one_out(X, y) if weight is None else last.leave_one_out(X, y, weight))
+        classes = np.unique(np.asarray(y)) if is_classifier(last) else None
         return LeaveOneOut(found, {"predict": found}, classes, "closed form")
     if method == "auto" and is_linear_smoother(model) and _fits_in_memory(table.X):
         predictions = _closed_form(owner, model, table)
-        last = _last_step(model)
         note = "the penalty was chosen once, on all rows" if isinstance(last, (RidgeCV, sk.RidgeCV)) else ""
         return LeaveOneOut(predictions, {"predict": predictions}, None, "closed form", note)
     return _refits(owner, model, table, np.arange(table.n_rows))
@@ -129,9 +137,9 @@ def leave_one_out(owner: str, model: Any, table: RowTable, method: str = "auto")
 
 def is_linear_smoother(model: Any) -> bool:
     """Tell whether one fit gives the leave-one-out predictions."""
-    if isinstance(model, Pipeline) and not all(_learns_nothing(step) for _, step in model.steps[:-1]):
-        return False
     last = _last_step(model)
+    if not _passes_rows(model):
+        return False
     if not isinstance(last, (*_LEAST_SQUARES, *_RIDGE)) or getattr(last, "positive", False):
         return False
     return isinstance(last, (Ridge, RidgeCV)) or getattr(last, "solver", None) not in _INEXACT
@@ -239,6 +247,27 @@ def _with_chosen_penalty(model: Any, last: Any) -> Any:
 
 def _last_step(model: Any) -> Any:
     return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
+def _passes_rows(model: Any) -> bool:
+    """Tell whether no step before the last learns anything."""
+    return not isinstance(model, Pipeline) or all(_learns_nothing(step) for _, step in model.steps[:-1])
+
+
+def _features(model: Any, X: Any) -> Any:
+    """Return what the last step sees, behind steps that learn nothing."""
+    return clone(model[:-1]).fit_transform(X) if isinstance(model, Pipeline) and len(model.steps) > 1 else X
+
+
+def _can_be_asked(model: Any) -> bool:
+    return hasattr(model, "leave_one_out") and not isinstance(model, GaussianProcessRegressor)
+
+
+def _is_exact_process(model: Any) -> bool:
+    """Tell whether a model is a Gaussian process of which nothing but hyperparameters is learned beforehand."""
+    if not isinstance(model, GaussianProcessRegressor):
+        return False
+    return model.inducing is None and not model.normalize_y and isinstance(model.mean, str)
 
 
 def _learns_nothing(step: Any) -> bool:

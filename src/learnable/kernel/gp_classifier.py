@@ -1,12 +1,11 @@
 r"""Gaussian process classification: labels seen through a smooth function, P(y = 1 | x) = σ(f(x)), f ~ GP(0, k).
 
-The posterior of f is approximated at its mode (`gp_laplace.py`), the hyperparameters are those of greatest
-approximate marginal
-likelihood, and probabilities are averages of σ over the posterior of f(x). Several classes are one process each
-against the
-rest, whose probabilities are normalised.
+The posterior of f is approximated at its mode (`gp_laplace.py`), the hyperparameters are those of greatest approximate
+marginal likelihood, and probabilities are averages of σ over the posterior of f(x). Several classes are one process
+each against the rest, whose probabilities are normalised; or one for each pair, which vote (`gp_classes.py`); or
+processes that share one likelihood, the softmax (`gp_softmax.py`).
 
-Reference: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, 2006, §3.4 and §5.5.
+Reference: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, 2006, §3.4, §3.5 and §5.5.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
-from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.errors import DataError, ParameterError
 from ..core.estimator import Estimator
 from ..core.parameters import (
     MAX_ITER,
@@ -41,21 +40,33 @@ from ..data.door import Table, door, read_features
 from ..data.sources import NamedScore, rowwise
 from ..risk.kernels.base import Kernel
 from ..risk.kernels.rkhs import RKHSFunction
+from .gp_classes import (
+    check_arrays,
+    fit_pairs,
+    fit_softmax,
+    latent_softmax,
+    learn,
+    not_mercer,
+    probabilities_softmax,
+    row_slices,
+    start_kernels,
+    votes_of_pairs,
+)
 from .gp_laplace import Labels, LaplaceObjective, Mode, averaged_sigmoid, find_mode
 from .gp_likelihood import refuse_huge, small_blas
-from .gp_posterior import chosen_kernel, inverse_factor, lower_times, noise_free
+from .gp_posterior import inverse_factor, lower_times, noise_free
 from .gp_regressor import KERNEL
-from .gp_search import climb, log_bounds
+from .gp_softmax import SoftmaxObjective
 
 Array = NDArray[np.float64]
-
-_BLOCK = 2**19  # kernel values of one block: 4 MB
 
 
 class GaussianProcessClassifier(NamedScore, ClassifierMixin, Estimator):
     r"""Gaussian process classification by Laplace's approximation.
 
-    About ten times n³ operations an evaluation, five matrices of n × n in memory, and one for every class afterwards.
+    About ten times n³ operations an evaluation. Memory: eight matrices of n × n with a Gaussian kernel, twelve with
+    another one of distances, five more for each further kernel in a sum or product, and one for every process. With
+    `multi_class="softmax"`, for C classes: C times the operations, 3C + 10 matrices, and C + 1 afterwards.
 
     Parameters
     ----------
@@ -76,8 +87,10 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, Estimator):
         Whether `X_train_` is a copy.
     random_state : int, Generator or None, default=None
         Seed of the restarts.
-    multi_class : "one_vs_rest", default="one_vs_rest"
-        How several classes are told apart; for one against one, wrap a model in `OneVsOneClassifier`.
+    multi_class : {"one_vs_rest", "one_vs_one", "softmax"}, default="one_vs_rest"
+        How more than two classes are told apart: by a process for each; by one for each pair, whose votes give labels
+        but no probabilities; or by a process for each in one joint likelihood with one kernel, which scikit-learn does
+        not have.
     n_jobs : int or None, default=None
         Threads of predictions; the result does not depend on it.
     tol : float, default=1e-6
@@ -92,11 +105,15 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, Estimator):
     classes_, n_classes_ : array, int
         The labels, and how many there are.
     kernel_ : Kernel, or list of them
-        k with the hyperparameters found, for each class if there are more than two.
+        k with the hyperparameters found; of several processes that are fitted apart, of each.
     X_train_ : array of shape (n, n_features)
         The rows.
     f_, g_, L_ : arrays of shape (k, n), (k, n), (k, n, n)
-        Modes, t − σ(f) there, and factors of B, of each of the k processes (one for two classes).
+        Modes, t − σ(f) there, and factors of B, of each of the k processes (one for two classes); not for pairs.
+    M_ : array of shape (n, n)
+        With the softmax, the factor of Σ Eᶜ.
+    estimators_ : list of GaussianProcessClassifier
+        With one process a pair, those of (0, 1), (0, 2), …, (1, 2), …
     n_iter_ : int
         Steps of all searches.
     log_marginal_likelihood_value_ : float
@@ -123,7 +140,7 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, Estimator):
         "warm_start": Boolean(),
         "copy_X_train": Boolean(),
         "random_state": RANDOM_STATE,
-        "multi_class": Options("one_vs_rest"),
+        "multi_class": Options("one_vs_rest", "one_vs_one", "softmax"),
         "n_jobs": N_JOBS,
         "tol": TOLERANCE,
         "max_iter": MAX_ITER,
@@ -185,63 +202,29 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, Estimator):
         X = np.array(table.X, dtype=np.float64, copy=self.copy_X_train or None)
         refuse_huge(owner, X=X)
         self.X_train_, self.classes_, self.n_classes_ = X, table.classes, len(table.classes)
-        positive = range(self.n_classes_) if self.n_classes_ > 2 else [1]
-        starts = self._starts(run, len(positive))
+        codes, several = np.asarray(table.y), self.n_classes_ > 2
+        if several and self.multi_class == "one_vs_one":
+            return fit_pairs(self, X, codes, run)
+        if several and self.multi_class == "softmax":
+            return fit_softmax(self, X, codes, run)
+        positive = range(self.n_classes_) if several else [1]
+        starts = start_kernels(self, run, len(positive))
         kernels, modes, values, n_iter = [], [], [], 0
         for number, code in enumerate(positive):
-            data = Labels(X, (table.y == code).astype(np.float64))
+            data = Labels(X, (codes == code).astype(np.float64))
             with small_blas(len(X)):
-                kernel, value, steps = self._learn(starts[number], data, run)
+                kernel, value, steps = learn(self, LaplaceObjective, starts[number], data, run)
                 mode = find_mode(kernel(X), data.y, None, self.max_iter_predict)
             if mode is None:
-                raise DataError(f"{owner}: the kernel {kernel.formula} is not positive semidefinite on these rows.")
+                raise not_mercer(self, kernel)
             kernels.append(kernel)
             modes.append(mode)
             values.append(max(value, mode.residual))
             n_iter += steps
-        self.kernel_ = kernels if self.n_classes_ > 2 else kernels[0]
+        self.kernel_ = kernels if several else kernels[0]
         self._store(modes)
         self.n_iter_ = max(1, n_iter)
         return Certificate("stationarity", max(values), self.tol, n_iter=self.n_iter_)
-
-    def _starts(self, run: Run, count: int) -> list[Kernel]:
-        given = chosen_kernel(self.kernel)
-        last = getattr(run.previous, "kernel_", None) if self.warm_start else None
-        found: list[Any] = last if isinstance(last, list) else [last]
-        same = len(found) == count and all(isinstance(k, Kernel) and k.theta_names == given.theta_names for k in found)
-        return [given.with_theta(k.theta) for k in found] if same else [given] * count
-
-    def _learn(self, kernel: Kernel, data: Labels, run: Run) -> tuple[Kernel, float, int]:
-        """Return the kernel of greatest approximate marginal likelihood, the relative gradient there, and the steps."""
-        if self.optimizer is None or len(kernel.theta) == 0:
-            return kernel, 0.0, 1
-        bounds = log_bounds(self.kernel, kernel)
-        if callable(self.optimizer):
-            objective = LaplaceObjective(kernel, data, bounds, self.max_iter_predict)
-
-            def function(theta: Array, eval_gradient: bool = True) -> Any:
-                found = objective.evaluate(np.asarray(theta))
-                return (found.value, found.gradient) if eval_gradient else found.value
-
-            theta = np.clip(self.optimizer(function, kernel.theta, bounds=bounds)[0], *bounds.T)
-            return kernel.with_theta(theta), objective.evaluate(theta).measure, 1
-        seed = self.random_state
-        rng = np.random.default_rng(int(seed.randint(2**31)) if isinstance(seed, np.random.RandomState) else seed)
-        starts: list[Array] = [
-            kernel.theta,
-            *(np.asarray(rng.uniform(*bounds.T)) for _ in range(self.n_restarts_optimizer)),
-        ]
-        best, n_iter = None, 0
-        for start in starts:
-            found = climb(
-                lambda some: LaplaceObjective(kernel, some, bounds, self.max_iter_predict), data, start, bounds,
-                tol=self.tol, max_iter=self.max_iter, progress=run.progress,
-            )  # fmt: skip
-            n_iter += found.n_iter
-            best = found if best is None or found.value < best.value else best
-            if run.should_stop():
-                break
-        return kernel.with_theta(best.x), best.measure, n_iter  # type: ignore[union-attr]
 
     def _store(self, modes: list[Mode]) -> None:
         self.f_, self.g_ = np.array([m.f for m in modes]), np.array([m.g for m in modes])
@@ -251,7 +234,11 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, Estimator):
     def latent(self, X: Any) -> tuple[Array, Array]:
         """Return mean and variance of f at the rows of X, of shape (n,), or (n, n_classes) for several classes."""
         check_is_fitted(self)
+        self._refuse_pairs("a process for each class")
         points = np.asarray(read_features(self, X, sparse=False), dtype=np.float64)
+        if self._is_joint():
+            mean, covariance = latent_softmax(self, points)
+            return mean, np.maximum(np.diagonal(covariance, axis1=1, axis2=2), 0.0)
         found = [self._latent_of(number, kernel, points) for number, kernel in enumerate(self._kernels())]
         mean, variance = (np.column_stack(columns) for columns in zip(*found, strict=True))
         return (mean[:, 0], variance[:, 0]) if self.n_classes_ == 2 else (mean, variance)
@@ -260,21 +247,28 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, Estimator):
         root = np.sqrt(np.maximum(_variances(self.f_[number]), 0.0))
         inverse = interruptible(inverse_factor, self.L_[number])
         mean, reduced = np.empty(len(points)), np.empty(len(points))
-        step, free = max(16, min(_BLOCK // len(self.X_train_), 2048)), noise_free(kernel)
+        free = noise_free(kernel)
 
-        def fill(start: int) -> None:
-            rows = slice(start, min(start + step, len(points)))
+        def fill(rows: slice) -> None:
             K = (free or kernel)._between(points[rows], self.X_train_)
             mean[rows] = K @ self.g_[number]
             V = lower_times(inverse, K * root)
             reduced[rows] = np.einsum("ij,ij->i", V, V)
 
-        map_reduce(list(range(0, len(points), step)), fill, lambda a, b: None, n_jobs=self.n_jobs)
+        map_reduce(row_slices(len(points), len(self.X_train_)), fill, lambda a, b: None, n_jobs=self.n_jobs)
         return mean, np.maximum(kernel.diagonal(points) - reduced, 0.0)
 
     @rowwise
     def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class, (n_samples, n_classes): σ(f) averaged over the posterior of f."""
+        """Return the probability of each class, (n_samples, n_classes): σ(f) averaged over the posterior of f.
+
+        Averages of σ have eight digits, those of the softmax about three.
+        """
+        check_is_fitted(self)
+        self._refuse_pairs("probabilities")
+        if self._is_joint():
+            points = np.asarray(read_features(self, X, sparse=False), dtype=np.float64)
+            return probabilities_softmax(self, points)
         mean, variance = self.latent(X)
         if self.n_classes_ == 2:
             one = averaged_sigmoid(mean, variance)
@@ -286,10 +280,11 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, Estimator):
     def predict(self, X: Any) -> Any:
         """Return the most probable class of each row."""
         check_is_fitted(self)
-        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        scores = votes_of_pairs(self, X) if self._is_pairs() else self.predict_proba(X)
+        return self.classes_[np.argmax(scores, axis=1)]
 
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True) -> Any:
-        """Return its approximation at hyperparameters θ of `kernel_`, and its gradient if asked for; two classes only.
+        """Return its approximation at hyperparameters θ of `kernel_`, and its gradient if asked for; one kernel only.
 
         Parameters
         ----------
@@ -305,12 +300,15 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, Estimator):
             if eval_gradient:
                 raise ValueError("Gradient can only be evaluated for theta!=None")
             return self.log_marginal_likelihood_value_
-        if self.n_classes_ > 2:
-            raise ParameterError(f"{type(self).__name__}: several classes have hyperparameters each; leave theta None.")
-        t = (self.g_[0] > 0.0).astype(np.float64)  # t − σ(f) has the sign of the label
-        objective = LaplaceObjective(
-            self._kernels()[0], Labels(self.X_train_, t), np.full((len(theta), 2), [-np.inf, np.inf])
-        )
+        if isinstance(self.kernel_, list):
+            raise ParameterError(f"{type(self).__name__}: several processes have kernels each; leave theta None.")
+        bounds = np.full((len(theta), 2), [-np.inf, np.inf])
+        if self._is_joint():
+            codes = np.argmax(self.g_, axis=0).astype(np.float64)  # y − π is positive for the label alone
+            objective: Any = SoftmaxObjective(self.kernel_, Labels(self.X_train_, codes), bounds, self.n_classes_)
+        else:
+            t = (self.g_[0] > 0.0).astype(np.float64)  # t − σ(f) has the sign of the label
+            objective = LaplaceObjective(self.kernel_, Labels(self.X_train_, t), bounds)
         if not eval_gradient:
             return -objective.value(np.asarray(theta, dtype=np.float64))
         found = objective.evaluate(np.asarray(theta, dtype=np.float64))
@@ -330,22 +328,20 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, Estimator):
     def _kernels(self) -> list[Kernel]:
         return self.kernel_ if isinstance(self.kernel_, list) else [self.kernel_]
 
+    def _is_pairs(self) -> bool:
+        return hasattr(self, "estimators_")
+
+    def _is_joint(self) -> bool:
+        return hasattr(self, "M_")
+
+    def _refuse_pairs(self, what: str) -> None:
+        if self._is_pairs():
+            raise ParameterError(
+                f"{type(self).__name__}: multi_class='one_vs_one' has no {what}; use 'one_vs_rest' or 'softmax'."
+            )
+
     def _check_loaded(self) -> None:
-        owner, kernels = type(self).__name__, self._kernels()
-        count = len(self.classes_) if len(self.classes_) > 2 else 1
-        if len(self.classes_) != self.n_classes_ or len(kernels) != count:
-            raise ModelFileError(f"{owner}: there must be a kernel for each class, and one for two")
-        if not all(isinstance(kernel, Kernel) for kernel in kernels):
-            raise ModelFileError(f"{owner}: kernel_ must hold kernels")
-        n = len(self.X_train_)
-        shapes = {"X_train_": (n, self.n_features_in_), "f_": (count, n), "g_": (count, n), "L_": (count, n, n)}
-        for name, shape in shapes.items():
-            value = getattr(self, name)
-            sound = isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.shape == shape
-            if not sound or not np.isfinite(value).all():
-                raise ModelFileError(f"{owner}: {name} must be finite and of shape {shape}")
-        if not (np.diagonal(self.L_, axis1=1, axis2=2) > 0.0).all():
-            raise ModelFileError(f"{owner}: L_ must have positive diagonals")
+        check_arrays(self)
 
 
 def _variances(f: Array) -> Array:

@@ -16,7 +16,7 @@ Reference: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,7 @@ _HALVINGS = 30
 class Labels:
     """Points and labels."""
 
+    share: ClassVar[int] = 2  #: a search on half of the rows comes first: it takes an eighth of the time
     X: Array  #: (n, d)
     y: Array  #: (n,) 0 or 1
 
@@ -169,11 +170,11 @@ class LaplaceObjective:
         mode = find_mode(kernel(self.data.X), self.data.y, None, self.max_iter)
         if mode is None:
             return np.eye(len(theta))
-        parts = []
-        for slope in kernel.gradient(self.data.X):
-            half = dtrsm(1.0, mode.L, np.asfortranarray(mode.root[:, None] * slope * mode.root), lower=1)
-            parts.append(dtrsm(1.0, mode.L, half, side=1, lower=1, trans_a=1).ravel())
-        G = np.array(parts)
+        slopes = kernel._gradients(self.data.X)
+        G = np.empty((len(slopes), mode.L.size))
+        for j in range(len(G)):
+            half = dtrsm(1.0, mode.L, np.asfortranarray(mode.root[:, None] * slopes.pop(0) * mode.root), lower=1)
+            G[j] = dtrsm(1.0, mode.L, half, side=1, lower=1, trans_a=1, overwrite_b=1).ravel()
         F = 0.5 * G @ G.T
         return F + np.eye(len(F)) * (1e-3 * float(np.trace(F)) + 1e-6)
 

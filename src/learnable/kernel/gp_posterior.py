@@ -96,7 +96,7 @@ class Posterior:
         """Return the distribution of a new observation at each row: the process, `White`, and `alpha` if a number."""
         mean, std = self._at(X, self._kernel())
         if np.ndim(self.alpha) == 0 and self._fitted():
-            std = np.sqrt(np.square(std) + self._units(np.full(len(mean), float(self.alpha))))
+            std = np.hypot(std, self._deviations(np.full(len(mean), float(self.alpha))))
         return _normal(mean, std)
 
     def predict_function(self, X: Any) -> Normal:
@@ -182,7 +182,7 @@ class Posterior:
         mean, reduced = self._sums(points, variance=kernel is not None)
         mean = self._in_units(mean)
         prior = 0.0 if kernel is None else kernel.diagonal(points)
-        std = np.sqrt(self._units(np.maximum(prior - reduced, 0.0)))
+        std = self._deviations(np.maximum(prior - reduced, 0.0))
         return mean, std if kernel is not None else np.zeros_like(mean)
 
     def _sums(self, points: Array, *, variance: bool) -> tuple[Array, Array]:
@@ -254,10 +254,10 @@ class Posterior:
             mean[:, 0] * self.y_std_ + self.y_mean_ if self.alpha_.ndim == 1 else mean * self.y_std_ + self.y_mean_
         )
 
-    def _units(self, variance: Array) -> Array:
-        """Return variances in units of y; one column a target."""
-        scale = np.square(self.y_std_)
-        return np.asarray(variance * scale if self.alpha_.ndim == 1 else variance[:, None] * scale)
+    def _deviations(self, variance: Array) -> Array:
+        """Return roots of variances in units of y; one column a target."""
+        std = np.sqrt(variance)
+        return np.asarray(std * self.y_std_ if self.alpha_.ndim == 1 else std[:, None] * self.y_std_)
 
     def _check_posterior(self) -> None:
         """Raise ModelFileError unless the arrays fit together."""

@@ -1,7 +1,8 @@
 r"""The hyperparameters of greatest marginal likelihood, in a box of their logarithms.
 
 One evaluation costs n³ operations, so the search starts where the same search on half of the rows ended, and that one
-on a half of those: an evaluation there costs an eighth. Their curvature, scaled by the number of rows, is the first
+on a half of those: an evaluation there costs an eighth. (With inducing points, n operations and an eighth of the rows.)
+Their curvature, scaled by the number of rows, is the first
 Hessian. What is found is stationary for all rows; where the start came from proves nothing and matters little.
 
 A hyperparameter of which the rows say next to nothing, such as the length scale of a column without effect, has ripples
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.run import Progress, no_progress
+from ..core.run import Progress, never, no_progress
 from ..risk.kernels.base import Kernel
 from ..solvers.bounded import bounded_bfgs
 from ..solvers.problem import Solution
@@ -27,7 +28,6 @@ Array = NDArray[np.float64]
 #: scikit-learn's bounds of every hyperparameter, unless its kernel says otherwise.
 DEFAULT_BOUNDS = (1e-5, 1e5)
 _FEW_ROWS = 600  # no search on fewer rows comes before one on these
-_SHARE = 2
 _UNDETERMINED = 4.0  # information at which a logarithm of a hyperparameter is known to one half
 _ROUGH = 1e-3  # relative gradient at which a search on some rows has done its work
 
@@ -49,57 +49,70 @@ def climb(
     tol: float,
     max_iter: int,
     progress: Progress = no_progress,
+    stop: Callable[[], bool] = never,
 ) -> Solution:
-    """Search from one start, on half of the rows first if there are many.
+    """Search from one start, on a share of the rows first if there are many.
 
     Parameters
     ----------
     problem : function of data
         Gives an objective with `evaluate`, `value` and `curvature`.
     data : Observations
-        All rows.
+        All rows; with `some`, `share` and an entry of `y` for each.
     start, bounds : (p,) and (p, 2) arrays
         Of θ.
     tol, max_iter, progress
         As for every solver.
+    stop : function
+        Asked between evaluations; once it says True, one evaluation of all rows is left, which tells the value and
+        the measure of the best θ so far.
     """
-    with small_blas(len(data.y)):
-        return _climb(problem, data, start, bounds, tol, max_iter, progress)
+    with small_blas(len(data.y)), np.errstate(over="ignore", invalid="ignore"):  # infinity and NaN are no θ
+        return _climb(problem, data, start, bounds, _Limits(tol, max_iter, progress, stop))
 
 
-def _climb(
-    problem: Callable[[Any], Any], data: Any, start: Array, bounds: Array, tol: float, max_iter: int, progress: Progress
-) -> Solution:
-    n, whole = len(data.y), problem(data)
-    if n > _FEW_ROWS:
-        rows = np.sort(np.random.default_rng(0).permutation(n)[: max(n // _SHARE, _FEW_ROWS // 2)])
-        part = data.some(rows)
-        rough = climb(problem, part, start, bounds, tol=max(_ROUGH, tol), max_iter=max_iter, progress=progress)
+class _Limits(NamedTuple):
+    tol: float
+    max_iter: int
+    progress: Progress
+    stop: Callable[[], bool]
+
+
+def _climb(problem: Callable[[Any], Any], data: Any, start: Array, bounds: Array, limits: _Limits) -> Solution:
+    n, whole, stop, few = len(data.y), problem(data), limits.stop, data
+    if n > _FEW_ROWS and not stop():
+        rows = np.sort(np.random.default_rng(0).permutation(n)[: max(n // data.share, _FEW_ROWS // 2)])
+        rough = climb(problem, data.some(rows), start, bounds, **limits._replace(tol=max(_ROUGH, limits.tol))._asdict())
         start = rough.x if np.isfinite(rough.value) else start
         few = data.some(rows[:: max(1, len(rows) // _FEW_ROWS)])
-        hessian = n / len(few.y) * problem(few).curvature(start)
-    else:
-        few, hessian = data, whole.curvature(np.clip(start, *bounds.T))
+    start = np.clip(start, *bounds.T)
 
-    def search(start: Array, hessian: Array) -> Solution:
-        return bounded_bfgs(whole, start, *bounds.T, hessian=hessian, tol=tol, max_iter=max_iter, progress=progress)
+    def information(theta: Array) -> Array:
+        return n / len(few.y) * np.asarray(problem(few).curvature(theta))
 
-    found = search(start, hessian)
-    if not np.isfinite(found.value) or not found.converged:
+    def search(start: Array, hessian: Array | None) -> Solution:
+        return bounded_bfgs(whole, start, *bounds.T, hessian=hessian, **limits._asdict())
+
+    found = search(start, None if stop() else information(start))
+    if not np.isfinite(found.value) or not found.converged or stop():
         return found
-    information = n / len(few.y) * problem(few).curvature(found.x)
-    beyond = _at_bounds(whole, found, bounds, np.diagonal(information))
+    known = information(found.x)
+    beyond = _at_bounds(whole, found, bounds, np.diagonal(known), stop)
     if beyond is None:
         return found
-    other = search(beyond, information)
+    other = search(beyond, known)
     return (other if other.value < found.value else found)._replace(n_iter=found.n_iter + other.n_iter)
 
 
-def _at_bounds(whole: Any, found: Solution, bounds: Array, information: Array) -> Array | None:
+def _at_bounds(
+    whole: Any, found: Solution, bounds: Array, information: Array, stop: Callable[[], bool]
+) -> Array | None:
     """Return θ with its undetermined entries at bounds where that is better, one after the other; None if nowhere."""
     best, value = found.x, found.value
     for j in np.flatnonzero(information < _UNDETERMINED):
         for bound in bounds[j]:
+            if stop():
+                return None  # what was found is stationary
             theta = best.copy()
             theta[j] = bound
             there = whole.value(theta) if bound != best[j] else np.inf
@@ -118,6 +131,7 @@ def maximise(
     tol: float = 1e-6,
     max_iter: int = 100,
     progress: Progress = no_progress,
+    stop: Callable[[], bool] = never,
 ) -> Found:
     """Return the best of several searches: from the kernel's own hyperparameters, and from random ones in the box."""
     rng = np.random.default_rng(random_state)
@@ -138,11 +152,12 @@ def maximise(
             tol=tol,
             max_iter=max_iter,
             progress=report,
+            stop=stop,
         )
         n_iter += found.n_iter
         if best is None or found.value < best.value:
             best = found
-        if stopped:
+        if stopped or stop():
             break
     return Found(best.x, best.measure, n_iter)  # type: ignore[union-attr]
 

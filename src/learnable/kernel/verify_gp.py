@@ -52,14 +52,34 @@ def gaussian_process_classifier(model: Any, X: Any, y: Any, sample_weight: Any) 
     rows = rows._replace(y=codes_of(model.classes_, rows.y))
     fingerprint = fingerprint_of(rows, model.classes_)
     points = np.vstack([_dense(piece) for piece in rows.pieces()])
-    kernels = model.kernel_ if isinstance(model.kernel_, list) else [model.kernel_]
-    value = 0.0
-    for number, kernel in enumerate(kernels):
-        t = (rows.y == (number if len(kernels) > 1 else 1)).astype(float)
-        same = np.array_equal(points, model.X_train_) and _is_stated(model, kernel)
-        mine = _mode(model, kernel, points, t, number) if same else np.inf
-        value = max(value, mine) if not np.isnan(mine) else np.inf
-    return Recheck(value, 1e-8, fingerprint)
+    if not np.array_equal(points, model.X_train_) or not all(
+        _is_stated(model, kernel) for kernel in np.atleast_1d(np.array(model.kernel_, dtype=object))
+    ):
+        return Recheck(np.inf, 0.0, fingerprint)
+    try:
+        values = list(_processes(model, points, rows.y))
+    except np.linalg.LinAlgError:
+        values = [np.inf]
+    return Recheck(np.inf if np.isnan(values).any() else float(max(values)), 1e-8, fingerprint)
+
+
+def _processes(model: Any, X: Array, codes: Array) -> Any:
+    """Yield the larger of residual and relative gradient of each process that was fitted apart."""
+    C = len(model.classes_)
+    if hasattr(model, "M_"):
+        yield _joint_mode(model, X, (codes == np.arange(C)[:, None]).astype(float))
+    elif hasattr(model, "estimators_"):
+        pairs = [(first, second) for first in range(C) for second in range(first + 1, C)]
+        for (first, second), one, kernel in zip(pairs, model.estimators_, model.kernel_, strict=True):
+            some = (codes == first) | (codes == second)
+            same = np.array_equal(one.X_train_, X[some]) and np.array_equal(one.kernel_.theta, kernel.theta)
+            t = (codes[some] == second).astype(float)
+            yield _mode(one, one.kernel_, X[some], t, 0) if same and _is_stated(one, one.kernel_) else np.inf
+    else:
+        kernels = model.kernel_ if isinstance(model.kernel_, list) else [model.kernel_]
+        for number, kernel in enumerate(kernels):
+            t = (codes == (number if len(kernels) > 1 else 1)).astype(float)
+            yield _mode(model, kernel, X, t, number)
 
 
 def _exact(model: Any, rows: Rows) -> tuple[float, float]:
@@ -106,7 +126,7 @@ def _exact(model: Any, rows: Rows) -> tuple[float, float]:
 
 def _sparse(model: Any, rows: Rows) -> tuple[float, float]:
     kernel, theta = model.kernel_, model.kernel_.theta
-    F, size, residual, agrees = _bound(model, rows, kernel)
+    F, size, residual, agrees, rounding = _bound(model, rows, kernel)
     if not agrees or not abs(F - model.log_marginal_likelihood_value_) <= 1e-6 * size:
         return np.inf, 0.0
     if model.certificate_.kind == "closed-form":
@@ -115,11 +135,11 @@ def _sparse(model: Any, rows: Rows) -> tuple[float, float]:
     for step in _STEP * np.eye(len(theta)):
         ends = [_bound(model, rows, kernel.with_theta(theta + k * step), check=False)[0] for k in (1, -1, 2, -2)]
         gradient.append((8.0 * (ends[0] - ends[1]) - (ends[2] - ends[3])) / (12.0 * _STEP))
-    return _measure(model, kernel, np.array(gradient), size), 2e-7
+    return _measure(model, kernel, np.array(gradient), size), 2e-7 + rounding / (_STEP * size)
 
 
-def _bound(model: Any, rows: Rows, kernel: Any, check: bool = True) -> tuple[float, float, float, bool]:
-    """Return F, the size of its gradient, the residual of the weights, and whether what is stored is of this kernel."""
+def _bound(model: Any, rows: Rows, kernel: Any, check: bool = True) -> tuple[float, float, float, bool, float]:
+    """Return F, size of its gradient, residual of the weights, whether what is stored belongs to it, rounding of F."""
     Z = model.inducing_points_
     m, t = len(Z), rows.y.shape[1]
     grown = _own_values(kernel, Z, noise=False).mean() / _own_values(model.kernel_, Z, noise=False).mean()
@@ -145,7 +165,7 @@ def _bound(model: Any, rows: Rows, kernel: Any, check: bool = True) -> tuple[flo
     log_det = np.linalg.slogdet(np.eye(m) + A)[1]
     F = -0.5 * (t * (done * _LOG_2PI + logs + log_det + slack) + fit)
     if not check:
-        return F, 0.0, 0.0, True
+        return F, 0.0, 0.0, True, 0.0
     stored = L.T @ model.alpha_.reshape(m, t)
     size = (1 + abs(A).max()) * abs(w).sum(axis=0) + abs(b).max(axis=0)
     residual = float((abs(stored + A @ stored - b).max(axis=0) / np.where(size > 0, size, 1)).max())
@@ -154,7 +174,8 @@ def _bound(model: Any, rows: Rows, kernel: Any, check: bool = True) -> tuple[flo
         abs(model.B_ @ model.B_.T - np.eye(m) - A).max() <= 1e-6 * (1 + abs(A).max()),
         abs(stored - w).max() <= 1e-5 * abs(w).max(),
     ]
-    return F, done * t + fit, residual, all(bool(one) for one in agrees)
+    rounding = 4 * np.finfo(float).eps * (t * (slack + np.trace(A) + abs(logs) + log_det) + s)
+    return F, done * t + fit, residual, all(bool(one) for one in agrees), float(rounding)
 
 
 def _mode(model: Any, kernel: Any, X: Array, t: Array, number: int) -> float:
@@ -176,6 +197,42 @@ def _mode(model: Any, kernel: Any, X: Array, t: Array, number: int) -> float:
         0.5 * g @ part @ g - 0.5 * np.sum(R * part) + u @ part @ g for part in kernel._gradients(X)
     ])  # fmt: skip
     return float(max(residual, _measure(model, kernel, gradient, len(f))))
+
+
+def _joint_mode(model: Any, X: Array, y: Array) -> float:
+    """Return the larger of the residual of the joint mode and the relative gradient; matrices by plain inversion."""
+    f, g, kernel = model.f_, model.g_, model.kernel_
+    K, one = _matrix(kernel, X), np.eye(len(X))
+    pi = np.exp(f - f.max(axis=0))
+    pi = pi / pi.sum(axis=0)
+    residual = abs(f - (y - pi) @ K).max() / (1 + abs(f).max())
+    E = np.array([np.linalg.inv(one + p[:, None] * K) * p for p in pi])
+    roots = [np.sqrt(p)[:, None] * K * np.sqrt(p) + one for p in pi]
+    shared = E.sum(axis=0)
+    log_det = sum(np.linalg.slogdet(B)[1] for B in roots) + np.linalg.slogdet(shared)[1]
+    log_q = np.sum(y * np.log(np.maximum(pi, 1e-300))) - 0.5 * np.sum(f * (y - pi)) - 0.5 * log_det
+    agrees = [
+        abs(g - (y - pi)).max() <= 1e-9,
+        all(abs(L @ L.T - B).max() <= _SAME * abs(B).max() for L, B in zip(model.L_, roots, strict=True)),
+        abs(model.M_ @ model.M_.T - shared).max() <= _SAME * abs(shared).max(),
+        abs(model.log_marginal_likelihood_value_ - log_q) <= 1e-7 * (len(X) + abs(log_q)),
+    ]
+    if not all(bool(each) for each in agrees):
+        return np.inf
+    if model.optimizer is None or len(kernel.theta) == 0:
+        return float(residual)
+    EK = E @ K
+    inside = np.linalg.solve(shared, EK)
+    spread = np.einsum("aji,bji->abi", EK, inside)  # K Eᵃ(Σ E)⁻¹Eᵇ K, on the diagonal
+    for c in range(len(y)):
+        spread[c, c] += np.diag(K - K @ EK[c])
+    own = np.einsum("aai->ai", spread) - 2 * np.einsum("abi,bi->ai", spread, pi)
+    s = -0.5 * pi * (own - np.sum(pi * own, axis=0))
+    moved = np.einsum("cij,cj->ci", E, s @ K)
+    u = s - moved + E @ np.linalg.solve(shared, moved.sum(axis=0))
+    R = E - E @ np.linalg.solve(shared, E)
+    gradient = [np.sum((0.5 * g + u) @ part * g) - 0.5 * np.sum(R.sum(axis=0) * part) for part in kernel._gradients(X)]
+    return float(max(residual, _measure(model, kernel, np.array(gradient), len(X))))
 
 
 def _measure(model: Any, kernel: Any, gradient: Array, size: float) -> float:
@@ -203,7 +260,8 @@ def _is_stated(model: Any, kernel: Any) -> bool:
 def _units_agree(model: Any, y: Array) -> bool:
     mean, std = np.zeros(y.shape[1]), np.ones(y.shape[1])
     if model.normalize_y:
-        mean, std = y.mean(axis=0), y.std(axis=0)
+        size = np.where(abs(y).max(axis=0) > 0, abs(y).max(axis=0), 1.0)
+        mean, std = size * np.mean(y / size, axis=0), size * np.std(y / size, axis=0)
         std = np.where(std > 1e-14 * abs(mean), std, 1.0)
     return bool(
         np.allclose(model.y_mean_, mean, rtol=1e-9, atol=1e-12 * std.max())

@@ -20,6 +20,7 @@ class Evaluation(NamedTuple):
     value: float
     gradient: Array  #: (p,)
     measure: float  #: what the solver drives below `tol`: a duality gap, a relative gradient norm …
+    rounding: float = 0.0  #: by how much the value may be wrong; solvers assume at least a few of its last digits
 
 
 class Smooth(Protocol):
