@@ -26,6 +26,14 @@ def test_two_classes_as_scikit_learn():
     np.testing.assert_array_equal(mine.predict(Q), theirs.predict(Q))
 
 
+def test_the_process_behind_two_classes_is_scikit_learns():
+    mine, theirs = (kind(GIVEN, optimizer=None).fit(X, TWO) for kind in (GaussianProcessClassifier, Peer))
+    for a, b in zip(mine.latent_mean_and_variance(Q), theirs.latent_mean_and_variance(Q), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5)
+    with pytest.raises(ValueError, match="only supported for binary"):
+        GaussianProcessClassifier(GIVEN, optimizer=None).fit(X, THREE).latent_mean_and_variance(Q)
+
+
 def test_three_classes_as_scikit_learn():
     mine = GaussianProcessClassifier(GIVEN, optimizer=None).fit(X, THREE)
     theirs = Peer(GIVEN, optimizer=None).fit(X, THREE)

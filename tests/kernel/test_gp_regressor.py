@@ -235,3 +235,12 @@ def test_memory_is_what_the_docstring_states(kernel, stated):
     many = RNG.normal(size=(660, 3))
     used = matrices(GaussianProcessRegressor(kernel, optimizer=once), many, np.sin(many[:, 0]))
     assert 0.4 * stated < used <= stated
+
+
+def test_a_model_of_a_table_by_columns_loads_with_the_same_bits(tmp_path):
+    X = np.asfortranarray(np.random.default_rng(0).standard_normal((50, 4)))
+    model = GaussianProcessRegressor(mean="linear", alpha=0.1).fit(X, X[:, 0] - X[:, 1] ** 2)
+    ln.save(model, tmp_path / "gp.safetensors")
+    loaded = ln.load(tmp_path / "gp.safetensors")
+    for a, b in zip(model.predict(X, return_std=True), loaded.predict(X, return_std=True), strict=True):
+        np.testing.assert_array_equal(a, b)

@@ -243,6 +243,16 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, Estimator):
         mean, variance = (np.column_stack(columns) for columns in zip(*found, strict=True))
         return (mean[:, 0], variance[:, 0]) if self.n_classes_ == 2 else (mean, variance)
 
+    def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:
+        """Return mean and variance of f for two classes, by scikit-learn's name; `latent` does it for more."""
+        check_is_fitted(self)
+        if self.n_classes_ > 2:
+            raise ValueError(
+                "Returning the mean and variance of the latent function f is only supported for binary "
+                f"classification, received {self.n_classes_} classes; use latent."
+            )
+        return self.latent(X)
+
     def _latent_of(self, number: int, kernel: Kernel, points: Array) -> tuple[Array, Array]:
         root = np.sqrt(np.maximum(_variances(self.f_[number]), 0.0))
         inverse = interruptible(inverse_factor, self.L_[number])

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpocon
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
@@ -288,11 +289,12 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
         return np.asarray((columns - mean) / std)
 
     def _store(self, kernel: Kernel, data: Observations, y: Array, found: Evidence, one: bool) -> None:
-        self.kernel_, self.X_train_ = kernel, data.X
-        self.y_train_ = y[:, 0] if one else y
+        # Files hold arrays in C order: a loaded model has then the same bits.
+        self.kernel_, self.X_train_ = kernel, np.ascontiguousarray(data.X)
+        self.y_train_ = np.ascontiguousarray(y[:, 0] if one else y)
         self.alpha_ = np.ascontiguousarray(found.alpha[:, 0] if one else found.alpha)
-        self.beta_ = found.beta[:, 0] if one else found.beta
-        self.L_, self.W_ = found.L, np.ascontiguousarray(found.W)
+        self.beta_ = np.ascontiguousarray(found.beta[:, 0] if one else found.beta)
+        self.L_, self.W_ = np.ascontiguousarray(found.L), np.ascontiguousarray(found.W)
         self.log_marginal_likelihood_value_ = found.value
 
     def _residual(self, kernel: Kernel, data: Observations, found: Evidence) -> float:
@@ -339,8 +341,8 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
         data = self._observations()
         precision = precision_diagonal(self.L_)
         if data.H.shape[1]:
-            Q = np.linalg.solve(self.L_.T, self.W_)
-            half = np.linalg.solve(np.linalg.cholesky(self.W_.T @ self.W_), Q.T)
+            Q = solve_triangular(self.L_, self.W_, lower=True, trans=1)
+            half = solve_triangular(np.linalg.cholesky(self.W_.T @ self.W_), Q.T, lower=True)
             precision -= np.einsum("ij,ij->j", half, half)
         left = self.alpha_ / (precision if self.alpha_.ndim == 1 else precision[:, None])
         y = self.y_train_ - left
