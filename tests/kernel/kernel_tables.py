@@ -1,5 +1,7 @@
 """Small tables that the tests of kernel machines share."""
 
+import tracemalloc
+
 import numpy as np
 
 
@@ -18,3 +20,13 @@ def rings(n=80, classes=2, seed=1):
     X = rng.standard_normal((n, 2))
     y = np.digitize((X**2).sum(axis=1) + 0.4 * rng.standard_normal(n), np.linspace(0.0, 4.0, classes + 1)[1:-1])
     return X, y, rng.uniform(0.5, 2.0, n)
+
+
+def peak_bytes(action):
+    """Return the most memory that Python and NumPy hold during a call, beyond what they held before."""
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

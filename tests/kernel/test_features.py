@@ -6,7 +6,7 @@ import scipy.sparse as sp
 import sklearn.kernel_approximation as sk
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.kernel.kernel_tables import curved
+from tests.kernel.kernel_tables import curved, peak_bytes
 from tests.oracles.kernel import gaussian_matrix
 
 from learnable import Nystroem, RBFSampler, load, save
@@ -117,3 +117,10 @@ def test_a_matrix_that_is_not_symmetric_is_refused():
     K[3, 7] += 0.1
     with pytest.raises(DataError, match="Nystroem: the kernel matrix must be symmetric"):
         Nystroem("precomputed", n_components=50).fit(K)
+
+
+def test_memory_is_what_the_docstring_says():
+    Z, m = curved(4000, 3)[0], 300
+    model = Nystroem(n_components=m, random_state=0).fit(Z[:400])
+    assert peak_bytes(lambda: model.fit(Z)) <= 50 * m * m + 16 * len(Z) + 1e6
+    assert peak_bytes(lambda: model.transform(Z)) <= 24 * m * len(Z) + 1e6

@@ -72,6 +72,27 @@ def test_hulls_that_overlap_touch():
         SVC(C=np.inf, kernel="linear").fit(X, y)
 
 
+@pytest.mark.parametrize("n", [300, 1300])
+def test_overlapping_hulls_in_a_space_of_low_rank_have_a_point_in_common(n):
+    """A polynomial of degree 2 in two columns spans 6 dimensions; the Gaussian kernel, to rounding, few more."""
+    X, y = noisy(n, 2)
+    for kernel, gamma in (("poly", 1.0), ("rbf", 0.02)):
+        found = nearest_points(X, y, kernel, gamma=gamma, degree=2, coef0=1.0)
+        assert found.touch and found.certificate.holds and found.certificate.bound <= 1e-6
+        for label in (-1.0, 1.0):
+            assert (label * found.weights[y == label] >= 0).all()
+            assert found.weights[y == label].sum() == pytest.approx(label, rel=1e-9)
+
+
+def test_far_from_zero_nothing_is_lost():
+    X, y = separable(40, 3)
+    near, far = nearest_points(X, y), nearest_points(X + 1e6, y)
+    assert far.distance == pytest.approx(near.distance, rel=1e-6) and far.certificate.holds
+    plane = 2.0 * (far.points[1] - far.points[0]) / far.distance**2
+    assert (far.points[1] @ plane + far.intercept) == pytest.approx(1.0, abs=1e-3)
+    assert (far.points[0] @ plane + far.intercept) == pytest.approx(-1.0, abs=1e-3)
+
+
 def test_reduced_hulls_come_apart():
     """With equal weights forced, the hulls are the two means."""
     X, y = noisy(40, 2, 3)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import log_softmax
-from tests.kernel.kernel_tables import rings
+from tests.kernel.kernel_tables import peak_bytes, rings
 from tests.oracles.kernel import gaussian_matrix, logistic_optimum
 
 from learnable import KernelLogisticRegression, LogisticRegression, load, save, verify
@@ -142,3 +142,33 @@ def test_round_trip(tmp_path):
     model = KernelLogisticRegression().fit(X, y)
     save(model, tmp_path / "m.safetensors")
     np.testing.assert_array_equal(load(tmp_path / "m.safetensors").predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("C", [1e-12, 1e6, 1e9])
+def test_any_cost_converges(classes, C):
+    X, y, _ = rings(90, classes)
+    assert KernelLogisticRegression(C=C, gamma=0.5).fit(X, y).certificate_.holds
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_without_the_whole_matrix_it_is_the_same_and_the_gap_is_right(monkeypatch, classes):
+    X, y, weight = rings(200, classes)
+    whole = KernelLogisticRegression(C=5.0, gamma=0.5, tol=1e-10).fit(X, y, weight)
+    monkeypatch.setattr("learnable.kernel.logistic.MOST_ROWS_KEPT", 10)
+    monkeypatch.setattr("learnable.kernel.logistic._TWO_CLASSES_RANK", 20)
+    monkeypatch.setattr("learnable.kernel.logistic._MANY_CLASSES_RANK", 60)
+    monkeypatch.setattr("learnable.kernel.logistic._SMALLEST_RANK", 20)
+    tiles = KernelLogisticRegression(C=5.0, gamma=0.5, tol=1e-10).fit(X, y, weight)
+    assert tiles.certificate_.holds
+    np.testing.assert_allclose(tiles.predict_proba(X), whole.predict_proba(X), atol=1e-4)
+    with pytest.warns(UserWarning, match="stopped after"):
+        rough = KernelLogisticRegression(C=5.0, gamma=0.5, max_iter=2).fit(X, y, weight)
+    best, above = (objective(model, X, y, 5.0 * weight, 0.5) for model in (whole, rough))
+    assert above - best <= rough.certificate_.bound * best * (1 + 1e-6)
+
+
+def test_memory_is_what_the_docstring_says():
+    X, y, _ = rings(1200, 2)
+    model = KernelLogisticRegression().fit(X[:50], y[:50])
+    assert peak_bytes(lambda: model.fit(X, y)) <= 8 * 1200**2 + 72e6 + 12_000 * 1200

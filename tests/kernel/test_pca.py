@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.decomposition import PCA
 from sklearn.decomposition import KernelPCA as SklearnKernelPCA
-from tests.kernel.kernel_tables import curved
+from tests.kernel.kernel_tables import curved, peak_bytes
 
 from learnable import KernelPCA, load, save, verify
 from learnable.core.errors import DataError, ParameterError
@@ -110,3 +110,19 @@ def test_round_trip(tmp_path):
     loaded = load(tmp_path / "m.safetensors")
     np.testing.assert_array_equal(loaded.transform(NEW), model.transform(NEW))
     np.testing.assert_array_equal(loaded.inverse_transform(NEW), model.inverse_transform(NEW))
+
+
+@pytest.mark.parametrize(("settings", "most"), [
+    ({}, 49), ({"n_components": 3}, 25), ({"fit_inverse_transform": True}, 93),
+    ({"n_components": 3, "fit_inverse_transform": True}, 32),
+])  # fmt: skip
+def test_memory_is_what_the_docstring_says(settings, most):
+    Z = curved(600, 4)[0]
+    model = KernelPCA(kernel="rbf", **settings).fit(Z[:50])
+    assert peak_bytes(lambda: model.fit(Z)) <= most * 600**2 + 2e6
+
+
+def test_a_kernel_that_is_constant_to_rounding_has_no_components():
+    model = KernelPCA(kernel="rbf").fit(1e-8 * X)
+    assert model.certificate_.holds and len(model.eigenvalues_) == 0
+    assert not KernelPCA(2, kernel="rbf").fit(1e-8 * X).eigenvalues_.any()

@@ -1,5 +1,7 @@
 """The machine in the primal: it is the dual's, to its tolerance."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -108,3 +110,27 @@ def test_what_it_cannot_do_is_said(monkeypatch):
     monkeypatch.setattr(module, "_MOST_ROWS", 10)
     with pytest.raises(DataError, match="decomposition"):
         SVC(solver="primal").fit(X, y)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_costs_that_rounding_blurs_leave_a_right_function_and_an_honest_bound(fit_intercept):
+    X, y = noisy(120)
+    for kernel in ({"gamma": 1.0}, {"gamma": 0.01}, {"kernel": "linear"}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            huge, large = (
+                SVC(C=C, solver="primal", fit_intercept=fit_intercept, **kernel).fit(X, y) for C in (1e12, 1e6)
+            )
+        assert huge.certificate_.holds or huge.certificate_.bound > 1e-6
+        assert huge.certificate_.bound < (np.inf if "gamma" in kernel and kernel["gamma"] < 1.0 else 0.2)
+        assert huge.score(X, y) >= large.score(X, y) - 0.05
+    tiny = SVC(C=1e-12, solver="primal", fit_intercept=fit_intercept).fit(X, y)
+    assert tiny.certificate_.holds and tiny.certificate_.bound < 1e-9
+
+
+def test_a_hard_margin_does_not_depend_on_the_cost():
+    X, y = noisy(80)
+    K = gaussian(X, 20.0)
+    low, high = (primal_newton(K, y, np.full(80, C), tol=1e-4) for C in (1e5, 1e13))
+    assert high.violation <= 1e-4 and high.primal - high.dual <= 1e-3 * high.dual
+    np.testing.assert_allclose(high.f + high.b, low.f + low.b, atol=5e-3)

@@ -1,12 +1,14 @@
 """Kernel ridge regression: its equations, its objective, leave-one-out, other libraries, laws, refusals."""
 
+from itertools import count
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.kernel_ridge import KernelRidge as SklearnKernelRidge
-from tests.kernel.kernel_tables import curved
+from tests.kernel.kernel_tables import curved, peak_bytes
 from tests.oracles.kernel import gaussian_matrix, ridge_coefficients, ridge_objective
 
 from learnable import GaussianProcessRegressor, KernelRidge, Ridge, load, save, verify
@@ -242,3 +244,45 @@ def test_round_trip(tmp_path):
         model = KernelRidge(kernel=kernel).fit(X, y)
         save(model, tmp_path / "m.safetensors")
         np.testing.assert_array_equal(load(tmp_path / "m.safetensors").predict(X), model.predict(X))
+
+
+def test_memory_is_what_the_docstring_says(monkeypatch):
+    n, small = 1200, 2e6  # what does not grow: tiles, code
+    Z, t, _ = curved(n, 5)
+    for changes, most in (({}, 21), ({"alpha": 0.0}, 42), ({"solver": "cg"}, 24)):
+        model = KernelRidge(**{"kernel": "rbf", "gamma": 0.2} | changes).fit(Z[:50], t[:50])
+        assert peak_bytes(lambda model=model: model.fit(Z, t)) <= most * n * n + small
+    assert peak_bytes(lambda: KernelRidge().fit(Z, t)) <= 40 * Z.size + small
+    monkeypatch.setattr("learnable.kernel.ridge.MOST_ROWS_KEPT", 100)
+    monkeypatch.setattr("learnable.kernel.systems._MOST_RANK", 200)
+    wide, many, _ = curved(4000, 40, targets=8)
+    model = KernelRidge(kernel="rbf", gamma=0.01, alpha=10.0, tol=1e-5, solver="cg")
+    factor = 4 * 200 * 4000
+    assert peak_bytes(lambda: model.fit(wide, many)) <= factor + 40 * wide.size + 100 * many.size + 5 * small
+
+
+@pytest.mark.parametrize("kernel", ["rbf", Matern(2.0, nu=1.5)])
+def test_a_time_limit_is_kept_and_what_is_returned_is_measured(kernel, monkeypatch):
+    monkeypatch.setattr("learnable.kernel.ridge.MOST_ROWS_KEPT", 100)
+    monkeypatch.setattr("learnable.kernel.systems._MOST_RANK", 20)
+    Z, t, _ = curved(600, 4)
+    with pytest.warns(UserWarning, match="stopped after"):
+        none = KernelRidge(kernel=kernel, solver="cg", max_seconds=1e-9).fit(Z, t)
+    assert none.certificate_.value == 1.0 and not none.dual_coef_.any()
+    clock = count()  # every look at the clock takes a second of it
+    monkeypatch.setattr("learnable.kernel.ridge._seconds_left", lambda limit, run: 30.0 - next(clock))
+    with pytest.warns(UserWarning, match="stopped after"):
+        some = KernelRidge(alpha=0.1, kernel=kernel, solver="cg", tol=1e-6).fit(Z, t)
+    K = some.kernel(Z) if not isinstance(kernel, str) else gaussian_matrix(Z, Z, 0.25)
+    residual = np.linalg.norm(t - K @ some.dual_coef_ - 0.1 * some.dual_coef_) / np.linalg.norm(t)
+    assert some.certificate_.value == pytest.approx(residual, rel=1e-3) and some.certificate_.bound is not None
+
+
+def test_never_whole_is_the_same_for_any_number_of_threads(monkeypatch):
+    monkeypatch.setattr("learnable.kernel.ridge.MOST_ROWS_KEPT", 100)
+    Z, T, _ = curved(1100, 3, targets=2)
+    for targets in (T, T[:, 0]):
+        one, two = (KernelRidge(kernel="rbf", solver="cg", n_jobs=n).fit(Z, targets) for n in (1, 2))
+        assert one.dual_coef_.tobytes() == two.dual_coef_.tobytes()
+        direct = KernelRidge(kernel="rbf", solver="cholesky").fit(Z, targets)
+        np.testing.assert_allclose(one.dual_coef_, direct.dual_coef_, atol=1e-6 * np.abs(direct.dual_coef_).max())

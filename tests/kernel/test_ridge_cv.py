@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import mean_absolute_error
 from sklearn.model_selection import KFold
-from tests.kernel.kernel_tables import curved
+from tests.kernel.kernel_tables import curved, peak_bytes
 
 from learnable import KernelRidge, KernelRidgeCV, verify
 from learnable.core.errors import DataError, ParameterError
@@ -76,3 +76,9 @@ def test_refusals():
         KernelRidgeCV(scoring="nonsense").fit(X, y)
     with pytest.raises(ParameterError, match="kernel_ridge_path: alphas"):
         kernel_ridge_path(X, y, [-1.0])
+
+
+def test_memory_is_what_the_docstring_says():
+    Z, t, _ = curved(700, 4)
+    KernelRidgeCV(ALPHAS).fit(Z[:50], t[:50])
+    assert peak_bytes(lambda: KernelRidgeCV(ALPHAS).fit(Z, t)) <= 41 * 700**2 + 2e6

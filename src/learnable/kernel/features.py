@@ -55,8 +55,8 @@ class Nystroem(_Features):
 
     φ(x)ᵀφ(z) = k(x, m) K(m, m)⁺ k(m, z): the kernel of the projections onto the span of the landmarks' features, so
     that it never exceeds the kernel on the diagonal, and equals it where x or z is a landmark. The same landmarks as
-    scikit-learn's for the same `random_state`. Time O(m³) for the fit, O(nmd + nm²) to transform;
-    memory O(md + m²) and the features, 8nm bytes. Nothing is optimised, so there is no certificate.
+    scikit-learn's for the same `random_state`. Time O(m³) for the fit, O(nmd + nm²) to transform; memory 50m² bytes and
+    16 a row for the fit, 24nm to transform. Nothing is optimised, so there is no certificate.
 
     Parameters
     ----------

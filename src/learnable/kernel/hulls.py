@@ -19,12 +19,16 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.optimize import nnls
 
 from ..core.certificate import Certificate
 from ..core.errors import DataError
 from ..core.parameters import MAX_SECONDS, N_JOBS, TOLERANCE, Number, check_parameters
 from ..core.run import Run
+from ..core.threads import interruptible
 from ..risk.kernels import Kernel, Linear, as_kernel
 from ..risk.kernels.base import read_points
 from ..solvers.decomposition import BoxProgram
@@ -34,7 +38,9 @@ from .svm_base import solve_program
 
 Array = NDArray[np.float64]
 
-_TOUCHING: Final = 1e-12  # squared distance, relative to the largest k(x, x), below which hulls touch
+_TOUCHING: Final = 1e-12  # squared distance, relative to that of the rows from their mean, below which hulls touch
+_NEARLY: Final = 1e-3  # squared distance, so measured, below which they may touch
+_BALANCE: Final = 1e3  # weight of the equation Σu = Σv
 _SMALL: Final = 1000  # rows whose kernel matrix is solved as a whole
 _ROUNDS: Final = 6
 _RULES: Final = {"tol": TOLERANCE, "largest": Number(low=0.0, low_open=True, high=1.0), "n_jobs": N_JOBS,
@@ -98,7 +104,14 @@ def nearest_points(
     Returns
     -------
     NearestPoints
-        Distance, weights, points and the certificate `gap`: 1 − slab/distance.
+        Distance, weights, points and the certificate `gap`: 1 − slab/distance; where hulls touch, how far apart the two
+        combinations of rows are that should coincide, relative to the extent of the rows in the kernel's space.
+
+    Notes
+    -----
+    Up to 1,000 rows the kernel matrix is held, and where interior points leave a doubt nonnegative least squares decide
+    (neither looks at the clock within a step: `max_seconds` may be exceeded by some seconds). Beyond, memory is that of
+    a support vector machine: 300 MB of kernel rows.
 
     Examples
     --------
@@ -118,61 +131,149 @@ def nearest_points(
         )
     k = as_kernel(kernel, gamma=gamma, degree=degree, coef0=coef0)
     sign = np.where(labels == classes[1], 1.0, -1.0)
+    _uniform_start(sign, largest)  # refuses weights that cannot sum to one
+    centre = X.mean(axis=0) if isinstance(k, Linear) and not sp.issparse(X) else None
+    points = X if centre is None else X - centre  # far from zero, inner products would drown the differences
+    run, extent = Run(max_seconds=max_seconds), _squared_extent(k, points, n_jobs)
+    solve = _by_interior_points if len(sign) <= _SMALL else _by_decomposition
+    found = solve(k, points, sign, largest, tol, extent, run, n_jobs)
+    return _described(X, k, found, sign, classes, centre, extent, tol, run.seconds)
+
+
+class _Pair(NamedTuple):
+    """Two points of the hulls and what is known of their distance."""
+
+    weights: Array
+    f: Array  #: ⟨w, φ(x)⟩
+    square: float  #: ‖w‖²
+    slab: float  #: its width, times ‖w‖
+    steps: int
+
+    @classmethod
+    def of(cls, kernel: Kernel, X: Any, weights: Array, sign: Array, largest: float, steps: int) -> _Pair:
+        """Measure two points."""
+        f = kernel.products(X, weights)
+        slab = _mean_of_extreme(f[sign > 0], largest) + _mean_of_extreme(-f[sign < 0], largest)
+        return cls(weights, f, max(float(weights @ f), 0.0), slab, steps)
+
+    def is_proven(self, tol: float, extent: float) -> bool:
+        """Tell whether they coincide, or nothing is nearer, to the tolerance."""
+        return self.square <= _TOUCHING * extent or self.square - self.slab <= tol * self.square
+
+
+def _by_interior_points(
+    kernel: Kernel, X: Any, sign: Array, largest: float, tol: float, extent: float, run: Run, n_jobs: int | None
+) -> _Pair:
+    """Solve the program of a small matrix; where hulls nearly touch, least squares have more digits."""
+    sums = np.stack([np.maximum(sign, 0.0), np.minimum(sign, 0.0)])
+    low, high = np.minimum(sign, 0.0) * largest, np.maximum(sign, 0.0) * largest
+    solved = quadratic_program(
+        kernel(X),
+        np.zeros(len(sign)),
+        A=np.abs(sums),
+        b=[1.0, -1.0],
+        lower=low,
+        upper=high,
+        progress=lambda step, value: run.should_stop(),
+    )
+    found = _Pair.of(kernel, X, solved.x, sign, largest, solved.n_iter)
+    return found if found.is_proven(tol, extent) or run.should_stop() else _nearer(found, kernel, X, sign, largest)
+
+
+def _by_decomposition(
+    kernel: Kernel, X: Any, sign: Array, largest: float, tol: float, extent: float, run: Run, n_jobs: int | None
+) -> _Pair:
+    """Solve a large program to ever smaller violations; if the distance falls to nothing, try to prove that."""
     weights = _uniform_start(sign, largest)
-    run, size = Run(max_seconds=max_seconds), float(k.diagonal(X).max())
     low, high = np.minimum(sign, 0.0) * largest, np.maximum(sign, 0.0) * largest
     program = BoxProgram(np.zeros(len(sign)), low, high, sign < 0)
-    steps, aim, small = 0, 0.25 * tol * size, len(sign) <= _SMALL
+    steps, aim, tried = 0, 1e-3 * extent, False
     with Team(n_jobs) as team:
-        for _ in range(1 if small else _ROUNDS):
-            if small:
-                weights, taken = _solved_whole(k(X), sign, low, high, max_seconds)
-            else:
-                found = solve_program(k, X, program, team, tol=aim, run=run, start=weights)
-                weights, taken = found.beta, found.n_steps
-            f = k.products(X, weights, n_jobs=n_jobs)
-            square, steps = float(weights @ f), steps + taken
-            slab = _mean_of_extreme(f[sign > 0], largest) + _mean_of_extreme(-f[sign < 0], largest)
-            touch = square <= _TOUCHING * size
-            if touch or square - slab <= tol * square or run.should_stop():
+        for _ in range(_ROUNDS):
+            solved = solve_program(kernel, X, program, team, tol=aim, run=run, start=weights)
+            weights, steps = solved.beta, steps + solved.n_steps
+            found = _Pair.of(kernel, X, weights, sign, largest, steps)
+            if not found.is_proven(tol, extent) and found.square <= _NEARLY * extent and not tried:
+                found, tried = _nearer(found, kernel, X, sign, largest), True
+            if found.is_proven(tol, extent) or run.should_stop():
                 break
-            aim = min(0.1 * aim, 0.25 * tol * square)
-    return _described(X, k, weights, sign, classes, 0.0 if touch else square, slab, f, tol, steps, run.seconds)
+            weights, aim = found.weights, min(0.1 * aim, 0.25 * tol * found.square)
+    return found
 
 
-def _solved_whole(K: Array, sign: Array, low: Array, high: Array, max_seconds: float | None) -> tuple[Array, int]:
-    """Solve the program of a small matrix by interior points: hulls that nearly touch cost no more than others."""
-    sums = np.stack([np.maximum(sign, 0.0), np.minimum(sign, 0.0)])
-    found = quadratic_program(
-        K, np.zeros(len(K)), A=np.abs(sums), b=[1.0, -1.0], lower=low, upper=high, max_seconds=max_seconds
-    )
-    return found.x, found.n_iter
+def _nearer(found: _Pair, kernel: Kernel, X: Any, sign: Array, largest: float) -> _Pair:
+    """Return the points that least squares find, if they are nearer."""
+    if largest < 1.0:
+        return found
+    weights = _by_least_squares(kernel, X, sign, found.weights)
+    other = _Pair.of(kernel, X, weights, sign, largest, found.steps)
+    return other if other.square < found.square else found
+
+
+def _squared_extent(kernel: Kernel, X: Any, n_jobs: int | None) -> float:
+    """Return the largest squared distance of a row from the mean of all."""
+    means = kernel.products(X, np.full(X.shape[0], 1.0 / X.shape[0]), n_jobs=n_jobs)
+    return max(float((kernel.diagonal(X) - 2.0 * means + means.mean()).max()), 0.0)
+
+
+def _by_least_squares(kernel: Kernel, X: Any, sign: Array, weights: Array) -> Array:
+    """Return weights by nonnegative least squares in coordinates of the kernel's space (C. Lawson and R. Hanson, 1974).
+
+    Coordinates keep the digits that squares lose, so that hulls which overlap or nearly do are told apart. Of many rows
+    the weightiest are taken: a point that their hulls have in common is one of all.
+    """
+    rows = np.sort(np.argsort(-np.abs(weights), kind="stable")[:_SMALL])
+    if len(np.unique(sign[rows])) < 2:
+        return weights
+    K, s = kernel(X[rows]), sign[rows]
+    means = K.mean(axis=0)
+    values, U = interruptible(eigh, K - means - means[:, None] + means.mean(), check_finite=False)
+    kept = values > 2.0**-52 * len(K) * max(float(values[-1]), 0.0)
+    F = U[:, kept] * np.sqrt(values[kept])
+    size = float(np.sqrt((F * F).sum(axis=1).max(initial=0.0))) or 1.0
+    A = np.vstack([(F * s[:, None]).T / size, np.ones((1, len(s))), _BALANCE * s])
+    b = np.zeros(len(A))
+    b[-2] = 2.0
+    try:
+        x, _ = interruptible(nnls, A, b, maxiter=20 * len(s))
+    except RuntimeError:  # too many steps
+        return weights
+    sums = x[s > 0].sum(), x[s < 0].sum()
+    if not min(sums) > 0.0:
+        return weights
+    out = np.zeros_like(weights)
+    out[rows] = np.where(s > 0, x / sums[0], -x / sums[1])
+    return out
 
 
 def _described(
     X: Any,
     kernel: Kernel,
-    weights: Array,
+    found: _Pair,
     sign: Array,
     classes: NDArray[Any],
-    square: float,
-    slab: float,
-    f: Array,
+    centre: Array | None,
+    extent: float,
     tol: float,
-    steps: int,
     seconds: float,
 ) -> NearestPoints:
-    """Put the answer together."""
-    distance = float(np.sqrt(max(square, 0.0)))
-    lower = max(slab, 0.0) / distance if distance > 0 else 0.0
+    """Put the answer together; hulls that touch have distance zero, and what their common point misses is the bound."""
+    weights, f = found.weights, found.f
+    touch = found.square <= _TOUCHING * extent
+    square = 0.0 if touch else found.square
+    distance = float(np.sqrt(square))
+    lower = min(max(found.slab, 0.0) / distance, distance) if distance > 0 else 0.0
     gap = max(0.0, 1.0 - lower / distance) if distance > 0 else 0.0
-    points = None
+    if touch and extent > 0.0:
+        gap, tol = float(np.sqrt(found.square / extent)), max(tol, float(np.sqrt(_TOUCHING)))
+    points, shift = None, 0.0
     if isinstance(kernel, Linear):
         ends = [np.asarray(np.where(sign == s, np.abs(weights), 0.0) @ X).ravel() for s in (-1.0, 1.0)]
         points = ends[0], ends[1]
+        shift = 0.0 if centre is None else float((ends[1] - ends[0]) @ centre)
     own = float(weights[sign > 0] @ f[sign > 0]), float(-weights[sign < 0] @ f[sign < 0])
-    b = -(own[0] + own[1]) / square if square > 0 else 0.0
-    certificate = Certificate("gap", gap, tol, gap, steps, seconds)
+    b = -(own[0] + own[1] + 2.0 * shift) / square if square > 0 else 0.0
+    certificate = Certificate("gap", gap, tol, gap, found.steps, seconds)
     return NearestPoints(distance, lower, weights, points, b, classes, certificate)
 
 

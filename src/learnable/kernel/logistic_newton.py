@@ -7,8 +7,9 @@ blocks Hᵢ = κᵢ(diag pᵢ − pᵢpᵢᵀ) = RᵢRᵢᵀ, Rᵢ = √κᵢ(di
 
     (I + RᵀKR) v + Rᵀ1βᵀ = −κ^−½ p^−½ (A + G),        1ᵀRv = 0:
 
-positive definite with no eigenvalue below one, solved by conjugate gradients inside the constraint, with a partial
-Cholesky factor of K as preconditioner. No product but those with K costs more than O(n).
+positive definite with no eigenvalue below one, solved by conjugate gradients inside the constraint. Preconditioner: a
+Cholesky factor of the whole matrix where it is small, so that they only make up for rounding, however large C is;
+else Woodbury's formula with a partial factor of K, which keeps what couples the classes.
 
 The dual is D = −Σκ Σ u log u − ½ tr AᵤᵀKAᵤ at Aᵤ = κ(e_y − u), u probabilities with Σκ(e_y − u) = 0.
 
@@ -18,22 +19,30 @@ Reference: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, lapack
 from scipy.special import entr, log_softmax
 
 from ..core.run import Progress, no_progress
-from ..core.threads import one_thread_blas
-from .operators import Operator, Woodbury, partial_cholesky
+from ..core.threads import interruptible, one_thread_blas
+from ..data.blocks import map_reduce
+from .gauss_products import OutOfTimeError
+from .operators import Operator, partial_cholesky, product_by_rows
 
 Array = NDArray[np.float64]
 
 _SMALLEST = 1e-12  # of a probability in the Hessian; slopes have their true ones
 _MOST_HALVINGS = 40
+_FEW_ROWS = 3000  # times classes: up to here the equations of a step are factorised whole
+_ONE_THREAD = 1200  # up to here a second BLAS thread does not pay
+_GRAM_ROWS = 8192
 _MOST_STEPS = 300  # of conjugate gradients for one Newton step; a rough step is still a step
 _ACCURACY = 1e-2  # of a step far from the optimum
+_ROUGH_ACCURACY, _ROUGH_COST = 1e-5, 100.0  # least accuracy and largest κ for products of six digits
 
 
 class KernelLogisticFit(NamedTuple):
@@ -148,18 +157,23 @@ def fit_logistic(
     A, F = np.zeros((n, m)), np.zeros((n, m))
     b = problem.best_intercept(F, np.zeros(m))
     gap, n_iter = problem.gap(A, F, b), 0
-    factor, _ = partial_cholesky(operator, rank, stop=stop)
+    small = operator.matrix is not None and n * m <= _FEW_ROWS
+    factor = None if small else partial_cholesky(operator, rank, stop=stop)[0]
     objective, accuracy = problem.loss(F + b), _ACCURACY
-    while gap > tol and n_iter < max_iter:
+    while gap > tol and n_iter < max_iter and not stop():
         accuracy *= min(1.0, 10.0 * np.sqrt(gap))
-        A_new, b_new = _newton_point(problem, factor, (A, F, b), max(accuracy, _SMALLEST), stop)
-        taken = _search(problem, (A, F, b), (A_new, operator(A_new), b_new), objective)
-        if taken is None and accuracy > _SMALLEST and not stop():
+        try:
+            A_new, b_new = _newton_point(problem, factor, (A, F, b), max(accuracy, _SMALLEST), stop)
+            F_new = operator(A_new, stop)
+        except OutOfTimeError:
+            break
+        taken = _search(problem, (A, F, b), (A_new, F_new, b_new), objective)
+        if taken is None and accuracy > _SMALLEST:
             accuracy *= 1e-3  # what was left of the step's equations may point uphill
             continue
         if taken is None:
             break  # rounding: no step lowers the objective any more
-        (A, F, b), objective = taken
+        A, F, b = taken
         accuracy = _ACCURACY
         b = problem.best_intercept(F, b)
         objective = problem.loss(F + b) + 0.5 * float((A * F).sum())
@@ -174,33 +188,50 @@ def fit_logistic(
 State = tuple[Array, Array, Array]
 
 
-def _search(problem: KernelLogisticProblem, now: State, goal: State, objective: float) -> tuple[State, float] | None:
+def _search(problem: KernelLogisticProblem, now: State, goal: State, objective: float) -> State | None:
     """Halve the step to the Newton point until the objective falls; products with K are linear along it."""
     length = 1.0
     for _ in range(_MOST_HALVINGS):
         A, F, b = ((1.0 - length) * x + length * y for x, y in zip(now, goal, strict=True))
         value = problem.loss(F + b) + 0.5 * float((A * F).sum())
         if value < objective:
-            return (A, F, b), value
+            return A, F, b
         length *= 0.5
     return None
 
 
 def _newton_point(
-    problem: KernelLogisticProblem, factor: Array, now: State, accuracy: float, stop: Callable[[], bool]
+    problem: KernelLogisticProblem, factor: Array | None, now: State, accuracy: float, stop: Callable[[], bool]
 ) -> tuple[Array, Array]:
     """Return the coefficients and offsets that minimise the quadratic model at the current ones."""
     A, F, b = now
     P = problem.probabilities(F + b)
     root = _CurvatureRoot(problem, P)
     target = root.divide(problem.free(problem.kappa * (problem.own - P)) - A)
-    precondition = root.preconditioner(factor)
+    precondition = _preconditioner(problem, factor, root)
+
+    rough = accuracy >= _ROUGH_ACCURACY and problem.operator.has_rough and float(problem.kappa.max()) <= _ROUGH_COST
+    product = problem.operator.rough if rough else problem.operator
 
     def apply(v: Array) -> Array:
-        return v + root.transposed(problem.operator(root(v)))
+        return v + root.transposed(product(root(v), stop))
 
-    v, step = _constrained_gradients(apply, precondition, root, target, problem.intercept, accuracy, stop)
+    v, step = _constrained_gradients(apply, precondition, root, target, problem.intercept, accuracy)
     return A + root(v), b + step
+
+
+def _preconditioner(
+    problem: KernelLogisticProblem, factor: Array | None, root: _CurvatureRoot
+) -> Callable[[Array], Array]:
+    """Return an inverse of nearly I + RᵀKR: of itself where there are few rows."""
+    if factor is None and problem.operator.matrix is not None:
+        whole = _whole_inverse(problem.operator.matrix, root)
+        if whole is not None:
+            return whole
+    m = 1 if problem.binary else problem.own.shape[1]
+    if factor is None:
+        factor = partial_cholesky(problem.operator, _FEW_ROWS // m)[0]
+    return _CoupledWoodbury(factor, root, m, problem.operator.n_jobs)
 
 
 class _CurvatureRoot:
@@ -230,16 +261,72 @@ class _CurvatureRoot:
         """Return v with Rv = T, for T whose rows sum to zero."""
         return T / self.s if self.binary else T / (self.k * self.q)
 
-    def preconditioner(self, factor: Array) -> Callable[[Array], Array]:
-        """Return the inverse of I + RᵀFFᵀR without what couples the classes."""
+    def block(self, i: int, j: int) -> Array:
+        """Return the entries (i, j) of all blocks H = RRᵀ, (n,)."""
         if self.binary:
-            weights = self.s
-        else:
-            squares = (self.p**2).sum(axis=1, keepdims=True)
-            weights = self.k * self.q * np.sqrt(1.0 - 2.0 * self.p + squares)
-        ones = np.ones(len(factor))
-        inverses = [Woodbury(factor * weights[:, [j]], ones) for j in range(weights.shape[1])]
-        return lambda r: np.column_stack([inverse(r[:, [j]])[:, 0] for j, inverse in enumerate(inverses)])
+            return np.asarray(self.s[:, 0] ** 2)
+        own = self.p[:, i] if i == j else 0.0
+        return np.asarray(self.k[:, 0] ** 2 * (own - self.p[:, i] * self.p[:, j]))
+
+    def columns(self) -> list[Array]:
+        """Return the columns of all blocks R, each (n, m)."""
+        if self.binary:
+            return [self.s]
+        units = np.eye(self.p.shape[1])
+        return [self(np.broadcast_to(unit, self.p.shape)) for unit in units]
+
+
+def _whole_inverse(K: Array, root: _CurvatureRoot) -> Callable[[Array], Array] | None:
+    """Return the inverse of I + RᵀKR by its Cholesky factor, of nm rows; None if rounding has made it indefinite."""
+    R = root.columns()
+    n, m = len(K), len(R)
+    blocks = np.empty((m, n, m, n))
+    for i in range(m):
+        for j in range(i, m):  # the other half is not read
+            with one_thread_blas():
+                np.multiply(K, R[i] @ R[j].T, out=blocks[i, :, j])
+    B = blocks.reshape(n * m, n * m)
+    B.flat[:: n * m + 1] += 1.0
+    with one_thread_blas() if n * m <= _ONE_THREAD else nullcontext():
+        L, info = interruptible(lapack.dpotrf, B.T, lower=1, overwrite_a=1, clean=0)
+    if info != 0:
+        return None
+
+    def solve(r: Array) -> Array:
+        x, _ = lapack.dpotrs(L, r.T.reshape(-1, 1), lower=1)
+        return np.asarray(x.reshape(m, n).T)
+
+    return solve
+
+
+class _CoupledWoodbury:
+    """The inverse of I + RᵀFFᵀR with all that couples the classes: I − Rᵀ(F⊗I) Q⁻¹ (F⊗I)ᵀR, Q = I + Σᵢ fᵢfᵢᵀ⊗Hᵢ."""
+
+    def __init__(self, factor: Array, root: _CurvatureRoot, m: int, n_jobs: int | None) -> None:
+        self.F, self.root, self.m, self.n_jobs = factor, root, m, n_jobs
+        r = factor.shape[1]
+        blocks = np.empty((m, r, m, r))
+        pairs = [(i, j) for i in range(m) for j in range(i + 1)]
+
+        def fill(pair: tuple[int, int]) -> None:
+            i, j = pair
+            total = np.zeros((r, r))
+            for start in range(0, len(factor), _GRAM_ROWS):
+                part = slice(start, start + _GRAM_ROWS)
+                total += factor[part].T @ (factor[part] * root.block(i, j)[part, None])
+            blocks[i, :, j], blocks[j, :, i] = total, total
+
+        map_reduce(pairs, fill, lambda a, b: None, n_jobs=n_jobs)
+        Q = blocks.reshape(m * r, m * r)
+        Q.flat[:: m * r + 1] += 1.0
+        self.factor = interruptible(cho_factor, Q, lower=True, overwrite_a=True, check_finite=False)
+
+    def __call__(self, v: Array) -> Array:
+        """Return the inverse times v, (n, m)."""
+        inner = product_by_rows(self.F.T, self.root(v), self.n_jobs)
+        with one_thread_blas():
+            inner = cho_solve(self.factor, inner.T.reshape(-1), check_finite=False).reshape(self.m, -1).T
+        return v - self.root.transposed(product_by_rows(self.F, np.ascontiguousarray(inner), self.n_jobs))
 
 
 def _constrained_gradients(
@@ -249,7 +336,6 @@ def _constrained_gradients(
     target: Array,
     intercept: bool,
     accuracy: float,
-    stop: Callable[[], bool],
 ) -> tuple[Array, Array]:
     """Solve Bv + Eb = target with Eᵀv = 0, where Eb = Rᵀ1bᵀ, by conjugate gradients that keep the constraint."""
     n, m = target.shape
@@ -271,10 +357,13 @@ def _constrained_gradients(
     p, rz = z, float((r * z).sum())
     first = rz
     for _ in range(_MOST_STEPS):
-        if not rz > accuracy**2 * first or stop():
+        if not rz > accuracy**2 * first:
             break
         Bp = apply(p)
-        length = rz / float((p * Bp).sum())
+        curvature = float((p * Bp).sum())
+        if not curvature > 0.0:
+            break  # rounding, or a matrix that is not positive semidefinite
+        length = rz / curvature
         v, r = v + length * p, r - length * Bp
         with one_thread_blas():
             z, b = project(precondition(r))

@@ -13,6 +13,7 @@ Reference: Y. Chen, E. Epperly, J. Tropp, R. Webber, Randomly pivoted Cholesky, 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from ..core.run import never
 from ..core.threads import interruptible, one_thread_blas
 from ..data.blocks import map_reduce
 from ..risk.kernels import Kernel, Linear, Precomputed
+from ..risk.kernels.tiles import symmetric_products
+from .gauss_products import OutOfTimeError, gaussian_products
 
 Array = NDArray[np.float64]
 
@@ -32,6 +35,8 @@ MOST_ROWS_KEPT = 12_000
 
 _BLOCK_ROWS = 1024
 _PIVOTS = 128  # columns that a step of the partial factorisation adds
+_FACTOR_ROWS = 4096  # rows of them that one task computes
+_PANEL = 384  # columns of a panel of a Gram matrix
 _EPSILON = 2.0**-52
 
 
@@ -59,38 +64,63 @@ class Operator:
             self.matrix = X
         elif keep:
             self.matrix = kernel(X)
+        self.gaussian = gaussian_products(kernel, X, n_jobs) if self.matrix is None else None
 
     @property
     def n(self) -> int:
         """Number of points."""
         return len(self.diagonal)
 
-    def __call__(self, V: Array) -> Array:
-        """Return KV for V of shape (n, t)."""
+    def __call__(self, V: Array, stop: Callable[[], bool] = never) -> Array:
+        """Return KV for V of shape (n, t); OutOfTimeError if `stop` says so between two tiles."""
         if self.matrix is not None:
             return product_by_rows(self.matrix, V, self.n_jobs)
         if self.is_linear:
             with one_thread_blas():
                 X = self.X if sp.issparse(self.X) else np.asarray(self.X, dtype=np.float64)
                 return np.asarray(X @ (X.T @ V))
-        return self.kernel.products(self.X, V, n_jobs=self.n_jobs)
+        if self.gaussian is not None:
+            return self.gaussian(V, stop=stop)
+        if not self.kernel._is_pointwise():
+            return self.kernel.products(self.X, V, n_jobs=self.n_jobs)
+        return symmetric_products(self._between(stop), as_double(self.X), self.diagonal, V, n_jobs=self.n_jobs)
 
-    def rough(self, V: Array) -> Array:
+    def rough(self, V: Array, stop: Callable[[], bool] = never) -> Array:
         """Return KV to six digits, in half the time where the kernel allows it."""
-        return self.kernel.products(self.X, V, single=True, n_jobs=self.n_jobs)
+        if self.gaussian is not None and self.gaussian.has_single:
+            return self.gaussian(V, single=True, stop=stop)
+        X = as_double(self.X)
+        X = (X - X.mean(axis=0)).astype(np.float32)
+        return symmetric_products(self._between(stop), X, self.diagonal, V.astype(np.float32), n_jobs=self.n_jobs)
 
     @property
     def has_rough(self) -> bool:
         """Whether `rough` is any faster."""
         return self.matrix is None and not sp.issparse(self.X) and self.kernel._is_invariant()
 
+    def _between(self, stop: Callable[[], bool]) -> Callable[[Any, Any], Array]:
+        def values(X: Any, Z: Any) -> Array:
+            if stop():
+                raise OutOfTimeError
+            return self.kernel._between(X, Z)
+
+        return values
+
     def columns(self, picks: NDArray[np.intp]) -> Array:
         """Return some columns of K, of shape (n, len(picks))."""
+        return self.block(slice(0, self.n), picks, np.float64)
+
+    def block(self, rows: slice, picks: NDArray[np.intp], dtype: Any) -> Array:
+        """Return K of consecutive rows and some columns, computed in float32 where `dtype` and the kernel allow it."""
         if self.matrix is not None:
-            return self.matrix[picks].T.copy()
-        K = self.kernel(self.X, self.X[picks])
-        K[picks, np.arange(len(picks))] = self.diagonal[picks]
-        return K
+            return self.matrix[rows, picks].astype(dtype)
+        if self.gaussian is not None:
+            K = self.gaussian.block(rows, picks, dtype)
+        else:
+            K = self.kernel(self.X[rows], self.X[picks])
+        inside = np.flatnonzero((picks >= rows.start) & (picks < rows.stop))
+        K[picks[inside] - rows.start, inside] = self.diagonal[picks[inside]]
+        return K.astype(dtype, copy=False)
 
 
 def product_by_rows(K: Array, V: Array, n_jobs: int | None = None) -> Array:
@@ -106,8 +136,8 @@ def product_by_rows(K: Array, V: Array, n_jobs: int | None = None) -> Array:
 
 
 def partial_cholesky(
-    operator: Operator, rank: int, *, tol: float = 1e-12, stop: Callable[[], bool] = never
-) -> tuple[Array, Array]:
+    operator: Operator, rank: int, *, tol: float = 1e-12, dtype: Any = np.float64, stop: Callable[[], bool] = never
+) -> tuple[Any, Array]:
     """Return F (n, m ≤ rank) with K ≈ FFᵀ, and the diagonal of what is missing.
 
     Parameters
@@ -118,30 +148,45 @@ def partial_cholesky(
         Most columns.
     tol : float
         End when the missing trace is at most this share of the whole.
+    dtype : type
+        float64, or float32 for half of the memory: what is missing is then at least 10⁻⁶ of the trace.
     stop : function
         Asked between steps; True ends them.
     """
     n, rng = operator.n, np.random.default_rng(0)  # fixed: a preconditioner changes the way, not the result
-    F, m = np.zeros((n, min(rank, n)), order="F"), 0
+    F, m = np.zeros((n, min(rank, n)), dtype=dtype, order="F"), 0
     missing = np.maximum(operator.diagonal, 0.0)
-    trace = float(missing.sum())
-    while m < F.shape[1] and float(missing.sum()) > tol * trace and not stop():
+    trace, noise = float(missing.sum()), float(np.finfo(dtype).eps)
+    enough = max(tol, 10.0 * noise if dtype == np.float32 else 0.0) * trace
+    while m < F.shape[1] and float(missing.sum()) > enough and not stop():
         drawn = rng.choice(n, size=min(_PIVOTS, F.shape[1] - m), p=missing / missing.sum())
         picks = np.unique(drawn)
         with one_thread_blas():
-            G = operator.columns(picks)
-            G -= F[:, :m] @ F[picks, :m].T
-            H = G[picks]
-            H.flat[:: len(H) + 1] += 4.0 * _EPSILON * len(H) * max(float(np.abs(np.diag(H)).max()), _EPSILON * trace)
+            own = F[picks, :m]
+            H = np.concatenate([operator.block(slice(i, i + 1), picks, np.float64) for i in picks])
+            H -= own @ own.T
+            H.flat[:: len(H) + 1] += 4.0 * noise * len(H) * max(float(np.abs(np.diag(H)).max()), _EPSILON * trace)
             try:
-                L = np.linalg.cholesky(H)
+                L = np.linalg.cholesky(H).astype(dtype)
             except np.linalg.LinAlgError:  # nothing but rounding is missing, or K is not positive semidefinite
                 break
-            F[:, m : m + len(picks)] = solve_triangular(L, G.T, lower=True, check_finite=False).T
-        missing = np.maximum(missing - np.einsum("ij,ij->i", F[:, m : m + len(picks)], F[:, m : m + len(picks)]), 0.0)
+        fill = partial(_fill_columns, operator, F, missing, picks, own, L)
+        map_reduce(list(range(0, n, _FACTOR_ROWS)), fill, lambda a, b: None, n_jobs=operator.n_jobs)
         missing[picks] = 0.0
         m += len(picks)
     return F[:, :m], missing
+
+
+def _fill_columns(
+    operator: Operator, F: Any, missing: Array, picks: NDArray[np.intp], own: Any, L: Any, start: int
+) -> None:
+    """Set some rows of the next columns of F, those whose pivots are `picks`, and what they leave of the diagonal."""
+    m, rows = own.shape[1], slice(start, min(start + _FACTOR_ROWS, operator.n))
+    G = operator.block(rows, picks, F.dtype)
+    G -= F[rows, :m] @ own.T
+    new = solve_triangular(L, G.T, lower=True, check_finite=False).T
+    F[rows, m : m + len(picks)] = new
+    missing[rows] = np.maximum(missing[rows] - np.einsum("ij,ij->i", new, new), 0.0)
 
 
 class Woodbury:
@@ -150,9 +195,13 @@ class Woodbury:
     Parameters
     ----------
     F : (n, m) array or CSR array
-        Factor; the matrix that is factorised is m × m.
+        Factor, in float64 or float32; the matrix that is factorised is m × m.
     d : (n,) array
         Diagonal of D, positive.
+    overwrite : bool
+        Whether F may be changed: otherwise it is copied.
+    n_jobs : int or None
+        Threads; the result does not depend on it.
 
     Examples
     --------
@@ -161,23 +210,31 @@ class Woodbury:
     array([5., 7.])
     """
 
-    def __init__(self, F: Any, d: Array) -> None:
-        self.d = d
+    def __init__(self, F: Any, d: Array, *, overwrite: bool = False, n_jobs: int | None = None) -> None:
+        self.d, self.n_jobs = d, n_jobs
         self.root = 1.0 / np.sqrt(d)
-        scaled = F.multiply(self.root[:, None]).tocsr() if sp.issparse(F) else F * self.root[:, None]
-        self.scaled = scaled  # D^−½ F: the capacitance is then I plus a Gram matrix
-        with one_thread_blas():
-            G = scaled.T @ scaled
-        G = np.asarray(G.toarray() if sp.issparse(G) else G)
+        if sp.issparse(F):
+            self.scaled = F.multiply(self.root[:, None]).tocsr()
+            G = np.asarray((self.scaled.T @ self.scaled).toarray())
+        else:  # D^−½ F: the capacitance is then I plus a Gram matrix
+            root = self.root[:, None].astype(F.dtype)
+            self.scaled = np.multiply(F, root, out=F if overwrite else None)
+            G = _gram(self.scaled, n_jobs)
         G.flat[:: len(G) + 1] += 1.0
         self.factor = interruptible(cho_factor, G, lower=True, overwrite_a=True, check_finite=False)
 
     def __call__(self, R: Array) -> Array:
         """Return (FFᵀ + D)⁻¹R for R of shape (n, t)."""
-        with one_thread_blas():
-            S = R * self.root[:, None]
+        S = R * self.root[:, None]
+        if sp.issparse(self.scaled):
             S = S - self.scaled @ cho_solve(self.factor, self.scaled.T @ S, check_finite=False)
             return np.asarray(S * self.root[:, None])
+        kind = self.scaled.dtype
+        inner = product_by_rows(self.scaled.T, S.astype(kind, copy=False), self.n_jobs)
+        with one_thread_blas():
+            inner = cho_solve(self.factor, inner.astype(np.float64, copy=False), check_finite=False)
+        S -= product_by_rows(self.scaled, inner.astype(kind, copy=False), self.n_jobs)
+        return np.asarray(S * self.root[:, None])
 
     def diagonal(self) -> Array:
         """Return the diagonal of the inverse."""
@@ -185,3 +242,24 @@ class Woodbury:
         with one_thread_blas():
             half = solve_triangular(self.factor[0], F.T, lower=True, check_finite=False)
         return np.asarray((1.0 - np.einsum("ij,ij->j", half, half)) / self.d)
+
+
+def _gram(F: Any, n_jobs: int | None) -> Array:
+    """Return the lower half of FᵀF in float64, by pairs of panels of columns on threads."""
+    m = F.shape[1]
+    G = np.zeros((m, m))
+    panels = [slice(start, start + _PANEL) for start in range(0, m, _PANEL)]
+    pairs = [(i, j) for i in panels for j in panels if j.start <= i.start]
+
+    def fill(pair: tuple[slice, slice]) -> None:
+        i, j = pair
+        G[i, j] = F[:, i].T @ F[:, j]
+
+    if pairs:
+        map_reduce(pairs, fill, lambda a, b: None, n_jobs=n_jobs)
+    return G
+
+
+def as_double(X: Any) -> Any:
+    """Return rows in float64."""
+    return X.astype(np.float64) if X.dtype != np.float64 else X

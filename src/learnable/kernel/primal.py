@@ -13,11 +13,16 @@ the sorting repeats itself the minimum is exact. There β = −cyV_h′: it lies
 optimality condition of the machine without smoothing is violated by more than 2h. So h is lowered to half the
 tolerance, each time from the last solution, and the result is the dual's to that tolerance.
 
+Costs beyond 10¹⁴ times the tolerance, over n max k(x, x), drown f = Kβ in the rounding of β. The machine of that
+largest cost is then found first. If it separates the rows it is scaled to a hard margin, which no cost changes; if not,
+the better of the two is returned, with a bound on what either misses.
+
 Reference: O. Chapelle, Training a support vector machine in the primal, Neural Computation 19, 2007.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -38,6 +43,8 @@ _STEPS: Final = 200  # of one band, if the caller sets no limit
 _MOST_ROWS: Final = 20_000  # whose matrix has 3.2 GB
 _ROUNDING: Final = 1e-13
 _PATIENCE: Final = 10
+_EPSILON: Final = 2.0**-52
+_ROUNDED_AWAY: Final = 1.5e14  # times the tolerance, over n max k(x, x): the largest cost that rounding does not blur
 _SETTLED: Final = 1e-9  # of the band: a smaller change of f does not sort the rows anew
 
 
@@ -101,10 +108,51 @@ def primal_newton(
     >>> float((fit.beta @ x).round(5)), round(fit.b, 5)
     (2.0, -3.0)
     """
+    solve = partial(_all_bands, K, y, fit_intercept=fit_intercept, progress=progress)
+    size = float(np.abs(K.diagonal()).max(initial=0.0))
+    ceiling = _ROUNDED_AWAY * tol / (size * len(y)) if size > 0 else np.inf  # rounding of Kβ blurs larger costs
+    if cost.max(initial=0.0) <= ceiling:
+        return solve(cost, tol=tol, max_iter=max_iter)
+    lower = solve(np.minimum(cost, ceiling), tol=0.4 * tol, max_iter=max_iter)
+    raised = _raised(lower, y, cost, np.minimum(cost, ceiling), fit_intercept, size)
+    left = None if max_iter is None else max_iter - lower.n_steps
+    if left == 0 or raised.violation <= tol:
+        return raised
+    fit = solve(cost, tol=tol, max_iter=left)
+    best = fit if fit.violation <= tol or fit.primal - fit.dual <= raised.primal - raised.dual else raised
+    return best._replace(n_steps=fit.n_steps + lower.n_steps)
+
+
+def _raised(fit: Fit, y: Array, cost: Array, lower: Array, fit_intercept: bool, size: float) -> Fit:
+    """Judge a machine of lower costs by those that were asked for; `size` is the largest k(x, x).
+
+    If it separates the rows it is scaled until none falls short: costs do not matter then. If not, f hardly depends on
+    costs so large, though β does; the dual's bound is that of the best tβ in the box.
+    """
+    margin, b = y * fit.f, 0.0
+    least = [float(margin[y == s].min(initial=np.inf)) for s in (-1.0, 1.0)]
+    if fit_intercept and np.isfinite(least).all():
+        b = 0.5 * (least[0] - least[1])
+    width = float((margin + y * b).min(initial=np.inf))
+    scale = 1.0 / width if 0.5 < width < np.inf else 1.0
+    beta, f, b = scale * fit.beta, scale * fit.f, scale * (b if scale != 1.0 else fit.b)
+    square = float(beta @ f)
+    slack = np.maximum(0.0, 1.0 - y * (f + b))
+    primal = 0.5 * square + float((cost * np.where(slack > 1e-14, slack, 0.0)).sum())
+    total, most = float(np.abs(beta).sum()), float((cost / lower).min(initial=np.inf, where=beta != 0.0)) / scale
+    square = max(square, 0.0) + 4.0 * _EPSILON * size * float(beta @ beta)  # what rounding may have hidden
+    t = float(np.clip(total / square, 0.0, most)) if square > 0.0 else 1.0
+    return Fit(beta, b, f, _violation(beta, f, y, cost, b), primal, t * total - 0.5 * t * t * square, fit.n_steps)
+
+
+def _all_bands(
+    K: Array, y: Array, cost: Array, *, fit_intercept: bool, tol: float, max_iter: int | None, progress: Progress
+) -> Fit:
+    """Narrow the band to the tolerance; return the best machine at the end of a band: rounding may blur others."""
     n = len(y)
     beta, b, f = np.zeros(n), 0.0, np.zeros(n)
     last = max(0.45 * tol, 1e-12)
-    band, n_iter, stopped = max(_WIDEST, last), 0, False
+    band, n_iter, stopped, best = max(_WIDEST, last), 0, False, None
     while True:
         still = 0
         for _ in range(_STEPS):
@@ -119,10 +167,12 @@ def primal_newton(
             # A whole step that changes nothing is the minimum; a cut one may only have met the next row's band.
             if stopped or (still and length == 1.0) or still >= _PATIENCE:
                 break
+        fit = _dual_fit(K, y, cost, beta, fit_intercept, n_iter)
+        if best is None or not fit.violation > best.violation:
+            best = fit
         if stopped or band <= last:
-            break
+            return best._replace(n_steps=n_iter)
         band = max(last, _NARROWING * band)
-    return _dual_fit(K, y, cost, beta, fit_intercept, n_iter)
 
 
 def _newton_step(

@@ -39,7 +39,7 @@ class KernelRidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, RepresenterMod
     r"""Kernel ridge regression, with α chosen among `alphas`: exact leave-one-out from one eigendecomposition.
 
     For each α the model is that of `KernelRidge`: minimise Σᵢ wᵢ (yᵢ − f(xᵢ))² + α‖f‖², where α = nλ in the form
-    n⁻¹ΣV + λΩ. Time O(n³ + n²·n_alphas), memory 40n² bytes.
+    n⁻¹ΣV + λΩ. Time O(n³ + n²·n_alphas), memory 41n² bytes.
 
     Parameters
     ----------

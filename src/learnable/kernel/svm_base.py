@@ -258,6 +258,7 @@ def solve_program(
     found = decompose(matrix, program, start=start, max_steps=max_steps, **settings)
     left = None if max_steps is None else max_steps - found.n_steps
     if matrix.rounding() and found.violation > tol and not run.should_stop() and (left is None or left > 0):
+        del matrix  # its memory, before as much again
         matrix = RowCache(row_source(kernel, X, single=False), n, megabytes, team, block)
         more = decompose(matrix, program, start=found.beta, max_steps=left, **settings)
         found = more._replace(n_steps=found.n_steps + more.n_steps, n_rounds=found.n_rounds + more.n_rounds)

@@ -3,7 +3,8 @@ r"""Solve (K + D) C = Y, K a kernel matrix and D a positive diagonal, to the las
 Every method is the same loop: conjugate gradients with a preconditioner, restarted from the true residual until that is
 small enough. What differs is the preconditioner.
 
-    Woodbury    a partial Cholesky factor F of K; exact where K = FFᵀ, as for the linear kernel
+    Woodbury    a partial Cholesky factor F of K, in float32 where the penalty is not lost in its rounding; exact where
+                K = FFᵀ, as for the linear kernel
     dense       a Cholesky factor in float32: half the time of float64, and a few steps make up for its lost digits
 
 The size of a residual R = Y − (K + D)C is ‖R‖/(‖Y‖ + (10⁻¹⁴/tol) S), column by column, where S is the norm of
@@ -15,6 +16,7 @@ Reference: G. Golub and C. Van Loan, Matrix Computations, 4th ed., sections 3.5.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -26,10 +28,12 @@ from scipy.linalg import eigh, lapack
 from ..core.run import Progress, no_progress
 from ..core.threads import interruptible, one_thread_blas
 from ..solvers.residuals import CLOSED_FORM_TOLERANCE
-from .operators import Operator, Woodbury, partial_cholesky
+from .gauss_products import OutOfTimeError
+from .operators import Operator, Woodbury, as_double, partial_cholesky
 
 Array = NDArray[np.float64]
 Apply = Callable[[Array], Array]
+Product = Callable[[Array, Callable[[], bool]], Array]  #: V ↦ KV that asks a function whether to stop
 
 _ROUNDING = 1e-14
 _EPSILON = 2.0**-52
@@ -43,6 +47,10 @@ _MOST_PASSES = 12
 _FACTOR_STEPS = 60  # more steps with a factor in float32 than this, and one in float64 is the better one
 _FACTOR_BYTES = 6e8  # of a partial factor
 _MOST_RANK = 1500
+_LARGEST_SINGLE = 1e6  # trace of K, relative to the least penalty, up to which that factor is float32
+_ROUGH_SPEED = 3.0  # products of six digits that take the time of an exact one
+_SAMPLE_ROWS = 4096  # whose product tells how long one of all rows takes
+_CAUTION = 1.2
 
 
 class KernelSolution(NamedTuple):
@@ -124,30 +132,46 @@ def solve_iteratively(
     tol: float,
     max_iter: int | None = None,
     progress: Progress = no_progress,
-    stop: Callable[[], bool] = lambda: False,
+    seconds_left: Callable[[], float] = lambda: np.inf,
 ) -> KernelSolution:
     """Solve by conjugate gradients; K is recomputed in tiles unless it is kept, and is never factorised whole.
 
-    The preconditioner is exact for the linear kernel of few columns, else a partial Cholesky factor with D.
+    The preconditioner is exact for the linear kernel of few columns, else a partial Cholesky factor with D, to which a
+    quarter of the time is given. `seconds_left` is asked between tiles.
     """
     limit = 10 * operator.n if max_iter is None else max_iter
     floor = max(tol, CLOSED_FORM_TOLERANCE)
-    if operator.is_linear and operator.matrix is None:
-        width = operator.X.shape[1]
-        if width <= min(operator.n, 4000) and d.all():
-            exact = Woodbury(_as_double(operator.X), d)
-            return refine(operator, exact, d, Y, tol=CLOSED_FORM_TOLERANCE, max_iter=limit, progress=progress)
-        inverse = _inverse_root(operator.diagonal + d)[:, None] ** 2
-        return refine(operator, lambda R: inverse * R, d, Y, tol=floor, max_iter=limit, progress=progress)
-    rank = int(min(operator.n, _MOST_RANK, _FACTOR_BYTES / 8 / operator.n))
-    precondition: Any = None
-    if d.all() and rank > 0:
-        precondition = Woodbury(partial_cholesky(operator, rank, stop=stop)[0], d)
-    else:
-        inverse = _inverse_root(operator.diagonal + d)[:, None] ** 2
-        precondition = lambda R: inverse * R  # noqa: E731
+    diagonal = _inverse_root(operator.diagonal + d)[:, None] ** 2
     rough = operator.rough if operator.has_rough else None
-    return refine(operator, precondition, d, Y, rough=rough, tol=floor, max_iter=limit, progress=progress)
+    precondition: Apply = lambda R: diagonal * R  # noqa: E731
+    rank, dtype = _affordable_rank(operator, d)
+    clock = _ProductClock(operator, seconds_left)
+    if operator.is_linear and operator.matrix is None:
+        if operator.X.shape[1] <= min(operator.n, 4000) and d.all():
+            floor, precondition = CLOSED_FORM_TOLERANCE, Woodbury(as_double(operator.X), d, n_jobs=operator.n_jobs)
+    elif d.all() and rank > 0 and not clock.hurry():
+        least = clock.reserve + 0.75 * (seconds_left() - clock.reserve)
+        factor = partial_cholesky(operator, rank, dtype=dtype, stop=lambda: seconds_left() < least)[0]
+        precondition = Woodbury(factor, d, overwrite=True, n_jobs=operator.n_jobs)
+    return refine(
+        operator,
+        precondition,
+        d,
+        Y,
+        rough=rough,
+        tol=floor,
+        max_iter=limit,
+        progress=progress,
+        clock=clock,
+    )
+
+
+def _affordable_rank(operator: Operator, d: Array) -> tuple[int, Any]:
+    """Return the rank of the partial factor and its type: float32 unless the penalty is lost in its rounding."""
+    least = float(d.min(initial=np.inf))
+    single = least > 0.0 and float(np.abs(operator.diagonal).sum()) <= _LARGEST_SINGLE * least
+    size = 4 if single else 8
+    return int(min(operator.n, _MOST_RANK, _FACTOR_BYTES / size / operator.n)), np.float32 if single else np.float64
 
 
 def refine(
@@ -158,8 +182,9 @@ def refine(
     *,
     tol: float,
     max_iter: int,
-    rough: Apply | None = None,
+    rough: Product | None = None,
     progress: Progress = no_progress,
+    clock: _ProductClock | None = None,
 ) -> KernelSolution:
     """Repeat conjugate gradients on the true residual until its relative size is at most `tol`.
 
@@ -177,21 +202,29 @@ def refine(
         As for every solver; steps of all repetitions count.
     rough : function, optional
         V ↦ KV to a few digits, for the steps in between.
+    clock : _ProductClock, optional
+        Keeps the time that a product in full precision takes for measuring the result.
     """
     C, R = np.zeros_like(Y), Y.copy()
     value, spent, definite = relative_size(R, Y, C, apply.diagonal, d, tol), 0, True
+    clock = clock or _ProductClock(apply, lambda: np.inf)
     for _ in range(_MOST_PASSES):
-        if value <= tol or spent >= max_iter:
+        if value <= tol or spent >= max_iter or clock.hurry():
             break
         wanted = 0.2 * tol / value
-        product = apply if rough is None else rough
+        product = clock.timed(apply, 1.0) if rough is None else clock.timed(rough, _ROUGH_SPEED)
         reduction = max(wanted, _ROUGH_REDUCTION if rough is not None else 1e-10)
-        shifted, report = partial(_shifted_product, product, d), partial(_report, progress, spent, value)
+        shifted, report = partial(_shifted_product, product, d), partial(_report, progress, clock.hurry, spent, value)
         E, steps, positive, stopped = _descend(shifted, precondition, R, reduction, max_iter - spent, report)
         spent += steps
         definite = definite and (positive or rough is not None)
         new_C = C + E
-        new_R = Y - apply(new_C) - d[:, None] * new_C
+        if stopped and (steps == 0 or clock.late()):
+            break
+        try:
+            new_R = Y - apply(new_C, clock.late) - d[:, None] * new_C
+        except OutOfTimeError:
+            break
         new = relative_size(new_R, Y, new_C, apply.diagonal, d, tol)
         slow = not new <= 0.3 * value
         if new < value:
@@ -203,12 +236,46 @@ def refine(
     return KernelSolution(C, R, value, tol, max(1, spent), definite)
 
 
+class _ProductClock:
+    """How long a product in full precision takes, and whether there is time for more than one that measures the result.
+
+    Foreseen from the product of a few rows, then from those of all rows; asked only where time is limited.
+    """
+
+    def __init__(self, operator: Operator, seconds_left: Callable[[], float]) -> None:
+        self.left, self.reserve = seconds_left, 0.0
+        if operator.matrix is None and not operator.is_linear and np.isfinite(seconds_left()):
+            for m in (2, min(operator.n, _SAMPLE_ROWS)):  # the first product loads the kernels
+                few, start = Operator(operator.kernel, operator.X[:m], keep=False), time.perf_counter()
+                few(np.ones((len(few.diagonal), 1)))
+                self.reserve = _CAUTION * (operator.n / m) ** 2 * (time.perf_counter() - start)
+
+    def timed(self, product: Product, times: float) -> Apply:
+        """Return a product that is timed, and stopped when only the reserve is left; an exact one takes `times`."""
+
+        def apply(V: Array) -> Array:
+            start = time.perf_counter()
+            out = product(V, self.hurry)
+            self.reserve = _CAUTION * times * (time.perf_counter() - start)
+            return out
+
+        return apply
+
+    def late(self) -> bool:
+        """Tell whether even that would last much longer than foreseen."""
+        return self.left() < -0.25 * self.reserve
+
+    def hurry(self) -> bool:
+        """Tell whether only the time for measuring the result is left."""
+        return self.left() <= self.reserve
+
+
 def _shifted_product(product: Apply, d: Array, P: Array) -> Array:
     return product(P) + d[:, None] * P
 
 
-def _report(progress: Progress, spent: int, value: float, step: int, share: float) -> bool:
-    return progress(spent + step, value * share)
+def _report(progress: Progress, hurry: Callable[[], bool], spent: int, value: float, step: int, share: float) -> bool:
+    return progress(spent + step, value * share) or hurry()
 
 
 def _descend(
@@ -225,7 +292,10 @@ def _descend(
         active = (_norms(R) > goal) & (rz > 0)
         if not active.any():
             return X, step - 1, definite, False
-        AP = apply(P)
+        try:
+            AP = apply(P)
+        except OutOfTimeError:
+            return X, step - 1, definite, True
         curvature = _dots(P, AP)
         negative = active & ~(curvature > 0)
         definite = definite and not negative.any()
@@ -308,10 +378,6 @@ def _normal_size(operator: Operator, R: Array, Y: Array, C: Array, root: Array) 
 
 def _inverse_root(values: Array) -> Array:
     return np.where(values > 0, 1.0 / np.sqrt(np.where(values > 0, values, 1.0)), 0.0)
-
-
-def _as_double(X: Any) -> Any:
-    return X.astype(np.float64) if X.dtype != np.float64 else X
 
 
 def _norms(A: Array) -> Array:

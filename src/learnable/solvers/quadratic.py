@@ -108,7 +108,8 @@ def quadratic_program(
     max_iter : int
         Most interior-point steps.
     max_seconds : float, optional
-        Time after which the best point so far is returned; its certificate says what it is worth.
+        Time after which the best point so far is returned; its certificate says what it is worth. The clock is asked
+        between steps, each of which is one factorisation, O((n + k)³) if dense: of 3,000 variables, about a second.
     progress : callable
         Called as `progress(iteration, residual)`; True stops.
 
