@@ -13,8 +13,8 @@ class Source:
 
     dtype = np.float64
 
-    def __init__(self, K):
-        self.K, self.asked = K, []
+    def __init__(self, K, costly=True):
+        self.K, self.asked, self.costly = K, [], costly
 
     def diagonal(self):
         return self.K.diagonal().copy()
@@ -66,6 +66,12 @@ def test_rows_are_computed_once_while_there_is_room(K):
         for start in (0, 4, 8, 0):
             cache.block(np.arange(start, start + 8))
     assert sorted(source.asked) == list(range(16)) and cache.n_computed == 16
+
+
+def test_cheap_rows_take_little_memory(K):
+    with Team(1) as team:
+        assert RowCache(Source(K), 60, 100.0, team, 8)._store.shape == (60, 60)
+        assert RowCache(Source(K, costly=False), 60, 100.0, team, 8)._store.shape == (16, 60)
 
 
 def test_the_row_used_longest_ago_makes_room(K):

@@ -35,7 +35,7 @@ _TILE = 512  # columns of a tile: with some hundred rows it fits into the second
 _SUM_ROWS = 8192  # rows of a sum that one task computes
 _PANEL = 128  # rows of a square block that one task computes
 _SPARSE_PANEL = 16  # sparse rows that one task computes
-_FEW_COLUMNS = 160  # columns up to which a square block is computed, not looked up
+_FEW_COLUMNS = 160  # columns up to which rows are sooner computed again than found in a large memory
 
 
 class _Embedded:
@@ -72,6 +72,11 @@ class _Embedded:
 class DenseRows(_Embedded):
     """Rows of a Gaussian or polynomial kernel of dense points: a matrix product and a formula for each tile."""
 
+    @property
+    def costly(self) -> bool:
+        """Whether rows are worth memory: of few columns they are computed again."""
+        return bool(self.points.shape[1] > _FEW_COLUMNS)
+
     def tasks(self, rows: Rows, store: NDArray[Any], slots: Rows) -> Tasks:
         """Return the tasks that compute these rows, one for each tile of columns."""
         own, squares = self.points[rows], self.squares[rows]
@@ -89,7 +94,7 @@ class DenseRows(_Embedded):
 
     def square(self, rows: Rows, out: NDArray[Any]) -> Tasks | None:
         """Return the tasks that compute K[rows, rows] afresh: of few columns, reading whole rows takes longer."""
-        if self.points.shape[1] > _FEW_COLUMNS:
+        if self.costly:
             return None
         own, squares = self.points[rows], self.squares[rows]
 
@@ -102,6 +107,8 @@ class DenseRows(_Embedded):
 
 class SparseRows(_Embedded):
     """Rows of the same kernels of sparse points: sums over the columns that two points share."""
+
+    costly = True
 
     def __init__(self, kernel: Kernel, X: Any, single: bool | None = None) -> None:
         super().__init__(kernel, X, single)
@@ -203,6 +210,7 @@ class AnyRows:
     """Rows of any kernel, in float64, as it gives them."""
 
     dtype = np.float64
+    costly = True
 
     def __init__(self, kernel: Kernel, X: Any) -> None:
         self.kernel, self.X = kernel, X
@@ -240,6 +248,7 @@ class GivenRows:
     """Rows of a matrix that was computed before."""
 
     dtype = np.float64
+    costly = False
 
     def __init__(self, K: NDArray[Any], rows: Rows | None = None) -> None:
         self.K, self.rows = K, np.arange(len(K)) if rows is None else rows

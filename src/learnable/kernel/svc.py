@@ -54,7 +54,7 @@ class SVC(PairwiseSVM):
     tol : float, default=1e-3
         Violation of the optimality conditions at which to stop, as in LIBSVM.
     cache_size : float, default=200
-        Megabytes for kernel rows.
+        Most megabytes for kernel rows; of few columns, rows are rather computed again than kept.
     class_weight : dict, "balanced" or None, default=None
         Factors of C for the classes.
     verbose : bool, default=False

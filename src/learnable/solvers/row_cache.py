@@ -21,12 +21,15 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 _SUM_TILE = 2048  # columns that one call sums
+_FRESH = 2  # blocks of rows that are kept where rows are cheap
+_SHORT = 4096  # columns of rows that are read by one thread before others have woken up
 
 
 class RowSource(Protocol):
     """What can compute rows of a symmetric matrix K (n, n)."""
 
     dtype: Any  #: of the rows: float32 or float64
+    costly: bool  #: whether a row takes longer to compute than memory for it takes to get
 
     def diagonal(self) -> Array:
         """Return K_ii (n,) in the precision of the rows."""
@@ -107,7 +110,7 @@ class RowCache:
     n : int
         Size of the matrix.
     megabytes : float
-        Room for rows; at least those of one block are kept.
+        Most room for rows; at least those of one block are kept, and not many more where they are cheap.
     team : Team
         Threads.
     """
@@ -115,6 +118,8 @@ class RowCache:
     def __init__(self, source: RowSource, n: int, megabytes: float, team: Team, block: int) -> None:
         itemsize = np.dtype(source.dtype).itemsize
         capacity = int(min(n, max(block, megabytes * 2**20 / max(1, n * itemsize))))
+        if not source.costly:
+            capacity = min(capacity, _FRESH * block)
         self._settle_in(source, n, team, np.empty(capacity * n, dtype=source.dtype))
 
     def _settle_in(self, source: RowSource, n: int, team: Team, room: NDArray[Any]) -> None:
@@ -139,14 +144,15 @@ class RowCache:
     def block(self, rows: Rows) -> NDArray[Any]:
         """Return K[rows, rows]; a negative row is padding, of zeros."""
         out = np.empty((len(rows), len(rows)), dtype=self._store.dtype)
-        tasks = self.source.square(rows, out)
+        real = rows >= 0
+        short = self.n <= _SHORT and bool((self._slot_of[rows[real]] >= 0).all())
+        tasks = None if short else self.source.square(rows, out)
         if tasks is not None:
             self.team.run(*tasks)
-            out[rows < 0], out[:, rows < 0] = 0, 0
+            out[~real], out[:, ~real] = 0, 0
             return out
-        self._fetch(np.unique(rows[rows >= 0]))
-        slots = np.where(rows >= 0, self._slot_of[rows], -1)
-        gather_block(self._store, slots, rows, out)
+        self._fetch(np.unique(rows[real]))
+        gather_block(self._store, np.where(real, self._slot_of[rows], -1), rows, out)
         return out
 
     def add(self, f: Array, rows: Rows, delta: Array) -> None:
@@ -158,7 +164,10 @@ class RowCache:
             start = number * _SUM_TILE
             add_rows(self._store, slots, delta, start, f[start : start + _SUM_TILE])
 
-        self.team.run(task, -(-self.n // _SUM_TILE))
+        if self.n <= _SHORT:  # sooner done than shared
+            add_rows(self._store, slots, delta, 0, f)
+        else:
+            self.team.run(task, -(-self.n // _SUM_TILE))
 
     def sums(self, rows: Rows, support: Rows, beta: Array) -> Array:
         """Return K[rows, support] β in the precision of rows."""
