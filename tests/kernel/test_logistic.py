@@ -172,3 +172,10 @@ def test_memory_is_what_the_docstring_says():
     X, y, _ = rings(1200, 2)
     model = KernelLogisticRegression().fit(X[:50], y[:50])
     assert peak_bytes(lambda: model.fit(X, y)) <= 8 * 1200**2 + 72e6 + 12_000 * 1200
+
+
+@pytest.mark.parametrize("kernel", ["sigmoid", "precomputed"])
+def test_a_kernel_with_negative_eigenvalues_is_refused(kernel):
+    X, y, _ = rings(60)
+    with pytest.raises(DataError, match="negative eigenvalue"):
+        KernelLogisticRegression(kernel=kernel).fit(X @ X.T - 9.0 if kernel == "precomputed" else X, y)

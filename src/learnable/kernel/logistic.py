@@ -18,7 +18,7 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 
 from ..core.certificate import Certificate
-from ..core.errors import ModelFileError
+from ..core.errors import DataError, ModelFileError
 from ..core.parameters import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Number, Rule
 from ..core.run import Run
 from ..data.door import Table, door
@@ -27,6 +27,7 @@ from ..linear._base import CLASS_WEIGHT, class_weights
 from .logistic_newton import KernelLogisticProblem, fit_logistic
 from .operators import MOST_ROWS_KEPT, Operator
 from .representer import KERNEL_PARAMETERS, RepresenterModel, finite_diagonal, kernel_of, training_points
+from .svm_base import FACTORED, dual_bounds
 
 Array = NDArray[np.float64]
 
@@ -137,6 +138,11 @@ class KernelLogisticRegression(NamedScore, ClassifierMixin, RepresenterModel):
         kernel = kernel_of(self, table.n_columns)
         points = training_points(owner, self, table)
         finite_diagonal(owner, kernel, points)
+        if table.n_rows <= FACTORED and not dual_bounds(kernel, points):
+            raise DataError(
+                f"{owner}: the kernel matrix has a negative eigenvalue, so that the objective has no minimum. Use a "
+                "Mercer kernel (rbf, poly with coef0 >= 0, linear, Matern), or SVC, which bears others."
+            )
         operator = Operator(kernel, points, keep=table.n_rows <= MOST_ROWS_KEPT, n_jobs=self.n_jobs)
         of_class = class_weights(table, self.class_weight, owner)
         weight = np.ones(table.n_rows) if table.weight is None else table.weight

@@ -46,7 +46,7 @@ SVM_PARAMETERS: dict[str, Rule] = {
     "n_jobs": N_JOBS,
     "max_seconds": MAX_SECONDS,
 }
-_FACTORED = 2_000  # rows up to which a factor costs little beside the fit
+FACTORED = 2_000  # rows up to which a factor costs little beside the fit
 _TURN = threading.Lock()
 COST = Number(low=0.0, low_open=True, finite=False)
 
@@ -302,7 +302,7 @@ def dual_bounds(kernel: Kernel, X: Any) -> bool:
 
     Where the kernel does not promise it (a given matrix, a function), K is factored, up to some thousand rows.
     """
-    if kernel._is_mercer() or X.shape[0] > _FACTORED:
+    if kernel._is_mercer() or X.shape[0] > FACTORED:
         return kernel._is_mercer()
     K = np.array(X if isinstance(kernel, Precomputed) else kernel(X), dtype=np.float64)
     K.flat[:: len(K) + 1] += 1e-10 * max(float(np.abs(K.diagonal()).max(initial=0.0)), np.finfo(float).tiny)
