@@ -444,7 +444,8 @@ parameter(
     "refuse",
 )
 parameter(LOGISTIC, "class_weight", [{0: 1e300}, {0: 1e-300}, {0: 1e12, 1: 1e-12}], "either")
-parameter(LOGISTIC, "class_weight", ["balanced", {}, {99: 2.0}], "accept")
+parameter(LOGISTIC, "class_weight", ["balanced", {}], "accept")
+parameter(LOGISTIC, "class_weight", [{99: 2.0}], "refuse")
 parameter(LOGISTIC, "intercept_scaling", [0, -1.0, np.nan, "1"], "refuse")
 parameter(LOGISTIC, "verbose", [-1, "yes", 0.5], "refuse")
 parameter(LOGISTIC, "warm_start", ["yes", None], "refuse")

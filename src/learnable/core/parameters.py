@@ -189,5 +189,5 @@ def check_parameters(owner: str, values: Mapping[str, Any], rules: Mapping[str, 
         if not rule.allows(values[name]):
             received = repr(values[name])
             shown = received if len(received) <= 80 else received[:77] + "..."
-            finite = " and finite" if isinstance(values[name], Real) and math.isinf(values[name]) else ""
+            finite = " and finite" if isinstance(values[name], float) and math.isinf(values[name]) else ""
             raise ParameterError(f"{owner}: {name} must be {rule.phrase}{finite}; got {shown}.")
