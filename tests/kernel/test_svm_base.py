@@ -1,7 +1,5 @@
 """What machines share: γ, offsets, files, and invariants of what is loaded."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,7 +10,7 @@ from learnable.core.errors import ModelFileError
 from learnable.kernel.svm_base import offset_between, relative_gap
 from learnable.solvers.decomposition import BoxProgram, Solution
 
-from .kernel_tables import curved, rings
+from .kernel_tables import curved, peak_bytes, rings
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
@@ -90,11 +88,6 @@ def test_memory_is_what_the_docstring_says(name, n, d, cache):
     y = X[:, 0] * X[:, 1] > 0.3 * rng.standard_normal(n)
     model = getattr(ln, name)(cache_size=cache, n_jobs=2)
     model.fit(X[:2100], y[:2100])  # kernels are compiled
-    tracemalloc.start()
-    try:
-        model.fit(X, y)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    peak = peak_bytes(lambda: model.fit(X, y))
     rows = max(cache * 2**20, min(1024, n) * n * 4)
     assert peak < 4 * X.nbytes + rows + 2 * 32 * 2**20  # two threads

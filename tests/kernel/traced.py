@@ -1,6 +1,6 @@
 """The memory of a fit, as its docstring states it: in matrices of n × n."""
 
-import tracemalloc
+from tests.kernel.kernel_tables import peak_bytes
 
 
 def once(function, theta, bounds):
@@ -12,9 +12,4 @@ def once(function, theta, bounds):
 def matrices(model, X, y):
     """Return the peak of a fit, in matrices of n × n."""
     model.fit(X[:60], y[:60])  # kernels compile, caches fill
-    tracemalloc.start()
-    try:
-        model.fit(X, y)
-        return tracemalloc.get_traced_memory()[1] / (8.0 * len(X) ** 2)
-    finally:
-        tracemalloc.stop()
+    return peak_bytes(lambda: model.fit(X, y)) / (8.0 * len(X) ** 2)

@@ -87,13 +87,18 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Forward:
-    """The five sums of one block."""
+class _OfBlocks:
+    """What a pass over the rows needs at every block."""
 
     kernel: Kernel
     Z: Array
     inverse: Array  #: L⁻¹
     rows: Rows
+
+
+@dataclass(frozen=True)
+class Forward(_OfBlocks):
+    """The five sums of one block."""
 
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # what is not finite is refused at the end
     def __call__(self, block: Block) -> Sums:
@@ -115,13 +120,9 @@ class Forward:
 
 
 @dataclass(frozen=True)
-class Backward:
+class Backward(_OfBlocks):
     """The share of one block in the gradient of the bound."""
 
-    kernel: Kernel
-    Z: Array
-    inverse: Array  #: L⁻¹
-    rows: Rows
     G: Array  #: (m, m) ∂F/∂A
     w: Array  #: (m, t) ∂F/∂b
 

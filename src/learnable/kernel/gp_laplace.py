@@ -15,6 +15,7 @@ Reference: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
@@ -93,25 +94,31 @@ def _find_mode(K: Array, t: Array, start: Array | None, max_iter: int) -> Mode |
             return None
         b = root**2 * f + g
         step = b - root * _solve(L, root * (K @ b)) - a
-        length, risen = 1.0, False
-        for _ in range(_HALVINGS):
-            trial = a + length * step
-            moved = K @ trial
-            new = _height(sign, trial, moved)
-            if new >= height - 1e-14 * abs(height):
-                risen = True
-                break
-            length *= 0.5
+        (a, f, height), still = climb(K, (a, f, height), step, lambda a, f: _height(sign, a, f))
         n_iter += 1
-        still = not risen or float(np.abs(moved - f).max()) <= _STILL * (1.0 + float(np.abs(moved).max()))
-        if risen:
-            a, f, height = trial, moved, new
     g, root, L = _around(K, t, f)
     if L is None:
         return None
     value = -0.5 * float(a @ f) - float(np.logaddexp(0.0, -sign * f).sum()) - float(np.log(np.diagonal(L)).sum())
     residual = float(np.abs(f - K @ g).max()) / (1.0 + float(np.abs(f).max()))
     return Mode(value, f, g, root, L, residual, n_iter) if np.isfinite(value) else None
+
+
+def climb(
+    K: Array, at: tuple[Array, Array, float], step: Array, height: Callable[[Array, Array], float]
+) -> tuple[tuple[Array, Array, float], bool]:
+    """Take a step from (a, f = aK, height), halved until the height does not fall; tell whether f stands still."""
+    a, f, now = at
+    length = 1.0
+    for _ in range(_HALVINGS):
+        trial = a + length * step
+        moved = trial @ K
+        new = height(trial, moved)
+        if new >= now - 1e-14 * abs(now):
+            still = float(np.abs(moved - f).max()) <= _STILL * (1.0 + float(np.abs(moved).max()))
+            return (trial, moved, new), still
+        length *= 0.5
+    return at, True
 
 
 def _height(sign: Array, a: Array, f: Array) -> float:

@@ -30,13 +30,11 @@ from ..risk.kernels.base import Kernel
 from ..risk.kernels.tape import record
 from ..solvers.problem import Evaluation
 from ._gp_kernels import mirror
-from .gp_laplace import Labels
+from .gp_laplace import Labels, climb
 from .gp_likelihood import stationarity
 
 Array = NDArray[np.float64]
 
-_STILL = 1e-9  # relative step at which the mode is found: steps shrink quadratically, so its square is left
-_HALVINGS = 30
 _POINTS = 512  # of the average of the softmax, and as many mirror images
 _SMALLEST = 1e-200  # a probability below counts as this: its square root is still a number
 
@@ -97,19 +95,8 @@ def _find_joint_mode(K: Array, y: Array, start: Array | None, max_iter: int) -> 
         b = pi * f - pi * np.sum(pi * f, axis=0) + at.g
         step = b - _precision_times(at, b @ K) - a
         step -= step.mean(axis=0)  # as Σ aᶜ = 0: what rounding says else, K would amplify
-        length, risen = 1.0, False
-        for _ in range(_HALVINGS):
-            trial = a + length * step
-            moved = trial @ K
-            new = _height(y, trial, moved)
-            if new >= height - 1e-14 * abs(height):
-                risen = True
-                break
-            length *= 0.5
+        (a, f, height), still = climb(K, (a, f, height), step, lambda a, f: _height(y, a, f))
         n_iter += 1
-        still = not risen or float(np.abs(moved - f).max()) <= _STILL * (1.0 + float(np.abs(moved).max()))
-        if risen:
-            a, f, height = trial, moved, new
     at = None
     at = _around(K, y, f)
     if at is None:

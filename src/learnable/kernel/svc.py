@@ -203,28 +203,12 @@ def solve_pair(
     team: Team,
     *,
     fit_intercept: bool = True,
-    tol: float = 1e-3,
-    megabytes: float = 200.0,
-    max_steps: int | None = None,
-    shrinking: bool = True,
-    run: Run | None = None,
-    start: Array | None = None,
     owner: str = "SVC",
+    **settings: Any,
 ) -> Fit:
-    """Return the machine of two classes y = ±1; `start` is a feasible β."""
+    """Return the machine of two classes y = ±1; settings are those of `solve_program`."""
     program = BoxProgram(-y, np.where(y > 0, 0.0, -cost), np.where(y > 0, cost, 0.0), constrained=fit_intercept)
-    found = solve_program(
-        kernel,
-        X,
-        program,
-        team,
-        tol=tol,
-        megabytes=megabytes,
-        max_steps=max_steps,
-        shrinking=shrinking,
-        run=run,
-        start=start,
-    )
+    found = solve_program(kernel, X, program, team, **settings)
     if found.runs_away:
         raise DataError(
             f"{owner}: C=inf asks for a hard margin, but the classes are not separable by this kernel: their convex "

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,27 @@ _AT_BOUND: Final = 1e-12  # share of its cost that a multiplier at its bound may
 _AT_BOUND_NU: Final = 1e-9  # where the cost itself is a sum of multipliers
 
 
+class Conditions:
+    """What reports on all machines have in common."""
+
+    cases: ClassVar[tuple[str, ...]]
+    case: NDArray[np.str_]
+    primal: float
+    dual: float
+
+    @property
+    def gap(self) -> float:
+        """Relative duality gap, (P − D)/D."""
+        return max(self.primal - self.dual, 0.0) / self.dual if self.dual > 0 else float("inf")
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many rows each case has."""
+        return {name: int((self.case == name).sum()) for name in self.cases}
+
+
 @dataclass(frozen=True)
-class SVMReport:
+class SVMReport(Conditions):
     """The machine of two classes, condition by condition.
 
     Attributes
@@ -76,6 +95,8 @@ class SVMReport:
         Objective and lower bound.
     """
 
+    cases: ClassVar[tuple[str, ...]] = CASES
+
     classes: tuple[Any, Any]
     rows: NDArray[np.int64]
     y: Array
@@ -97,16 +118,6 @@ class SVMReport:
     def margin_width(self) -> float:
         """Distance of the two margins, 2/‖f‖, in the kernel's space."""
         return 2.0 / self.norm if self.norm > 0 else float("inf")
-
-    @property
-    def gap(self) -> float:
-        """Relative duality gap, (P − D)/D."""
-        return max(self.primal - self.dual, 0.0) / self.dual if self.dual > 0 else float("inf")
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many rows each case has."""
-        return {name: int((self.case == name).sum()) for name in CASES}
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())

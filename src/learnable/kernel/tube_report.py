@@ -16,12 +16,12 @@ so that a row is one of three kinds:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .svm_report import open_rows
+from .svm_report import Conditions, open_rows
 
 Array = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ _AT_BOUND: Final = 1e-12  # share of its cost that a multiplier at its bound may
 
 
 @dataclass(frozen=True)
-class TubeReport:
+class TubeReport(Conditions):
     """The machine of a regression, condition by condition.
 
     Attributes
@@ -61,6 +61,8 @@ class TubeReport:
         ½‖f‖² + Σ cξ, and the lower bound Σ tβ − ε Σ|β| − ½‖f‖².
     """
 
+    cases: ClassVar[tuple[str, ...]] = CASES
+
     rows: NDArray[np.int64]
     case: NDArray[np.str_]
     beta: Array
@@ -76,16 +78,6 @@ class TubeReport:
     norm: float
     primal: float
     dual: float
-
-    @property
-    def gap(self) -> float:
-        """Relative duality gap, (P − D)/D."""
-        return max(self.primal - self.dual, 0.0) / self.dual if self.dual > 0 else float("inf")
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many rows each case has."""
-        return {name: int((self.case == name).sum()) for name in CASES}
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
