@@ -1,9 +1,17 @@
-"""Every registered estimator, built: those that wrap a model get one that suits them."""
+"""Every registered estimator, built: those that wrap a model get one that suits them; and fitted to a small table."""
 
 import inspect
+import warnings
+from functools import cache
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils import get_tags
 
 from learnable.core.registry import registered_class
 from learnable.linear import LogisticRegression, Ridge
+
+N_ROWS = 60
 
 
 def build(name):
@@ -13,3 +21,61 @@ def build(name):
     if first is None or first.default is not inspect.Parameter.empty:
         return cls()
     return cls(LogisticRegression() if "Classifier" in name else Ridge())
+
+
+def is_sequence_model(model):
+    """Tell whether the rows of X are steps of sequences."""
+    return "lengths" in inspect.signature(model.fit).parameters
+
+
+def brief(model):
+    """Return the model with few members, rounds and penalties, but at least two of each: what is asked is the same."""
+    known = model.get_params(deep=False)
+    few = {"n_iter": 1000} if is_sequence_model(model) else {}
+    few |= {"n_estimators": 5, "alphas": 5, "n_components": 2, "n_mix": 2, "n_clusters": 3, "n_bins": 5}
+    if "max_leaf_nodes" in known:
+        few["max_iter"] = 5
+    return model.set_params(**{name: n for name, n in few.items() if type(known.get(name)) is int})
+
+
+def small_table(name, n_rows=N_ROWS, seed=0):
+    """Return X and y that suit a registered model: noisy, so that no model is at an end of its range."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 4))
+    model = build(name)
+    tags = get_tags(model)
+    noise = 0.0 if name == "Perceptron" else 1.0  # it certifies that rows are separated, where they can be
+    slope = np.array([1.0, -2.0, 0.5, 0.0])
+    y = X @ slope + noise * rng.normal(size=n_rows)
+    if not noise:
+        X += 0.5 * np.sign(y)[:, None] * slope
+    if is_classifier(model):
+        several = tags.classifier_tags.multi_class and name != "Perceptron"  # the middle class is not separable
+        labels = np.array(["no", "so", "yes"]) if several else np.array(["no", "yes"])
+        y = labels[np.digitize(y, [-1.0, 1.0] if several else [0.0])]
+    if tags.target_tags.positive_only:
+        y = np.floor(np.abs(y)) + 1.0
+    if not tags.target_tags.single_output:
+        y = np.column_stack([y, X[:, 0] - X[:, 3] + rng.normal(size=n_rows)])
+    if is_sequence_model(model):
+        X, y = np.abs(X[:, :1]).round(), None
+    if tags.input_tags.positive_only:
+        X = np.floor(3.0 * np.abs(X))  # counts, or codes of categories
+    return X, y
+
+
+def other_rows(name):
+    """Return rows that the small table of a model does not have, within its range."""
+    X, _ = small_table(name)
+    return np.clip(small_table(name, seed=1)[0], X.min(axis=0), X.max(axis=0))
+
+
+@cache
+def fitted(name):
+    """Return a brief model fitted to its small table, with X and y; copy it before you change it or ask it anything."""
+    X, y = small_table(name)
+    model = brief(build(name))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X) if y is None else model.fit(X, y)
+    return model, X, y

@@ -51,8 +51,36 @@ def check_model(model: Any, path: str) -> None:
         if not all(type(name) is str for name in names):
             raise ModelFileError(f"{path}.feature_names_in_ has names that are not strings")
     is_fitted = any(is_fitted_name(key) and key not in params for key in attributes)
-    if is_fitted and hasattr(model, "_check_loaded"):
-        model._check_loaded()
+    if is_fitted:
+        _check_own(model)
+
+
+def check_members(value: Any) -> None:
+    """Raise ModelFileError unless the arrays of a fitted model, and of everything inside it, fit together.
+
+    It asks what a loader asks of arrays, without asking that the model can be saved.
+    """
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            check_members(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            check_members(item)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            check_members(getattr(value, field.name))
+        _check_own(value)
+    elif hasattr(value, "get_params") and not isinstance(value, type):
+        params = value.get_params(deep=False)
+        fitted = [x for key, x in vars(value).items() if is_fitted_name(key) and key not in params]
+        check_members(fitted)
+        if fitted:
+            _check_own(value)
+
+
+def _check_own(value: Any) -> None:
+    if hasattr(value, "_check_loaded"):
+        value._check_loaded()
 
 
 def check_part(part: Any, path: str) -> None:
@@ -62,8 +90,7 @@ def check_part(part: Any, path: str) -> None:
         value = getattr(part, field.name)
         if not _agrees(value, hints[field.name]):
             raise ModelFileError(f"{path}.{field.name} must be {field.type}; got {with_article(type(value))}")
-    if hasattr(part, "_check_loaded"):
-        part._check_loaded()
+    _check_own(part)
 
 
 def _agrees(value: Any, hint: Any) -> bool:

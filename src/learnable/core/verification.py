@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ._soundness import check_members
 from .certificate import Certificate
-from .errors import VerificationError
+from .errors import LearnableError, ModelFileError, VerificationError
 from .registry import REGISTRY, registered_name, resolve
 
 #: A recomputed value may differ from the record by this share, besides the rounding of its own computation.
@@ -101,7 +102,7 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Verd
         raise VerificationError(f"verify: this {name} has no certificate; call fit first.")
     if recorded.kind == "none":
         raise VerificationError(f"verify: this {name} proves nothing, so there is nothing to check.")
-    found: Recheck = resolve(checker)(model, X, y, sample_weight)
+    found = _recheck(checker, name, model, X, y, sample_weight)
     reasons = []
     if found.fingerprint != recorded.fingerprint:
         reasons.append(
@@ -119,3 +120,18 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Verd
     if inner is not None and not inner and inner.recorded.holds:  # a fit that stopped early never claimed to hold
         reasons += [f"of the model inside, {reason}" for reason in inner.reasons]
     return Verdict(not reasons, found.value, recorded, tuple(reasons), inner)
+
+
+def _recheck(checker: str, name: str, model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
+    """Ask the checker; a model whose arrays do not fit together is refused in words, whatever is wrong with them."""
+    try:
+        check_members(model)
+        found: Recheck = resolve(checker)(model, X, y, sample_weight)
+    except ModelFileError as error:
+        raise VerificationError(f"verify: this {name} is damaged: {str(error).removeprefix('load: ')}") from error
+    except LearnableError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        what = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise VerificationError(f"verify: this {name} is damaged: its arrays do not fit together ({what}).") from error
+    return found

@@ -57,7 +57,9 @@ def conformal_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> Rech
     """Recompute the certificate of a ConformalClassifier."""
     sample = _read("classes", model, X, y, sample_weight)
     labels = model.classes_.tolist()
-    if sample is None or not set(np.asarray(sample.classes).tolist()) <= set(labels):
+    # The labels of the rows in their order; of a model that came fitted, all that it knows in its own order.
+    stated = [np.asarray(known).tolist() for known in (model.estimator_.classes_, getattr(sample, "classes", []))]
+    if sample is None or labels not in stated or not set(stated[1]) <= set(labels):
         return _OTHER_ROWS
     value = 0.0
     for k, rows in _folds(model):
