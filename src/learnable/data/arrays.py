@@ -63,10 +63,7 @@ def as_csr(owner: str, X: Any) -> Any:
         raise DataError(f"{owner}: Complex data not supported; X is {X.dtype}. Pass the real part.")
     if X.dtype.kind not in "biuf":
         refuse_type(owner, "X", f"it has dtype {X.dtype}")
-    try:
-        csr = sp.csr_array(_with_checked_indices(X))
-    except ValueError as error:
-        raise DataError(f"{owner}: X is a damaged {X.format.upper()} array: {error}. Build it again.") from error
+    csr = sp.csr_array(sound_csr(owner, X))
     if csr.dtype not in (np.float64, np.float32):
         csr = csr.astype(np.float64)
     if not csr.has_canonical_format:
@@ -74,6 +71,43 @@ def as_csr(owner: str, X: Any) -> Any:
             csr = csr.copy()  # the caller's array stays as it is
         csr.sum_duplicates()
     return _with_short_indices(csr)
+
+
+def sound_csr(owner: str, X: Any) -> Any:
+    """Return a sparse matrix or array in CSR form, its structure checked: SciPy and our kernels trust indices.
+
+    This is the door for every sparse table whose rows or columns are taken: with row ends or indices out of range
+    SciPy would read memory that is not the array's. What is CSR already comes back as it is.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> X = sp.csr_array([[0.0, 1.0], [2.0, 0.0]])
+    >>> sound_csr("Ridge", X) is X
+    True
+    >>> X.indptr[1] = 9
+    >>> sound_csr("Ridge", X)
+    Traceback (most recent call last):
+    learnable.core.errors.DataError: Ridge: X is a damaged CSR array: ... Build it again.
+    """
+    try:
+        checked = _with_checked_indices(X)
+        return X if X.format == "csr" else checked.tocsr()
+    except (ValueError, IndexError) as error:
+        raise DataError(f"{owner}: X is a damaged {X.format.upper()} array: {error}. Build it again.") from error
+
+
+def take_sparse_rows(X: Any, rows: Any) -> Any:
+    """Return rows of a CSR array; the ends of the rows taken are checked, which costs less than to take them."""
+    chosen = np.arange(X.shape[0])[rows]  # numbers, whether rows are numbers, truth values or a slice
+    sound = len(X.indptr) == X.shape[0] + 1
+    if sound:
+        first, last = X.indptr[chosen], X.indptr[chosen + 1]
+        stored = min(len(X.indices), len(X.data))
+        sound = bool(((first >= 0) & (first <= last) & (last <= stored)).all())
+    if not sound:
+        raise DataError("X is a damaged CSR array: the ends of its rows are out of range. Build it again.")
+    return X[rows]
 
 
 def _with_short_indices(csr: Any) -> Any:
@@ -172,13 +206,16 @@ def kind_of(value: Any) -> str:
 
 
 def _with_checked_indices(X: Any) -> Any:
-    """Return X, sharing its memory, or raise ValueError: SciPy and our kernels trust indices."""
+    """Return X, sharing its memory where it can, or raise ValueError."""
     if X.format == "coo":
         return sp.coo_array((X.data, (X.row, X.col)), shape=X.shape)
     if X.format in ("csr", "csc", "bsr"):
         X = {"csr": sp.csr_array, "csc": sp.csc_array, "bsr": sp.bsr_array}[X.format](X)
         X.check_format(full_check=True)
-    return X
+        return X
+    csr = sp.csr_array(X)  # lists of lists and dicts are copied without a look at their column numbers
+    csr.check_format(full_check=True)
+    return csr
 
 
 def _objects_as_numbers(owner: str, objects: NDArray[Any], name: str) -> NDArray[np.float64]:

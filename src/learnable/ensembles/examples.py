@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import DataError
 from ..core.run import Run
+from ..data.arrays import sound_csr
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -154,7 +155,7 @@ class OracleExamples(Examples):
 
     def _draw(self, count: int) -> Batch:
         X, y = self.oracle(count)
-        X = X.tocsr() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+        X = sound_csr("BoostByMajority", X) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
         y = np.asarray(y)
         if X.ndim != 2 or X.shape[0] != count or y.shape != (count,):
             raise DataError(

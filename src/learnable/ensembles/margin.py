@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.errors import DataError
+from ..data.arrays import sound_csr
 
 Array = NDArray[np.float64]
 
@@ -57,7 +58,7 @@ def margins(model: Any, X: Any, y: Any) -> Array:
     check_is_fitted(model)
     if hasattr(model, "margins"):
         return np.asarray(model.margins(X, y), dtype=np.float64)
-    X, classes = X if sp.issparse(X) else np.asarray(X), model.classes_
+    X, classes = sound_csr("margins", X) if sp.issparse(X) else np.asarray(X), model.classes_
     members = model.estimators_
     weights = np.broadcast_to(getattr(model, "estimator_weights_", 1.0), (len(members),))
     columns = getattr(model, "estimators_features_", None)

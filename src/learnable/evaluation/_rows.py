@@ -21,7 +21,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ..core.errors import DataError, ParameterError
 from ..core.parameters import Matches
-from ..data.arrays import as_array, check_shape
+from ..data.arrays import as_array, check_shape, sound_csr
 from ..data.blocks import Blocks, Part
 from ..data.files import read_table
 from ..data.fingerprint import scan
@@ -117,12 +117,12 @@ def sample_door(target: Target) -> Callable[..., Sample]:
     return read
 
 
-def as_container(X: Any) -> Any:
+def as_container(owner: str, X: Any) -> Any:
     """Return X as something whose rows can be taken: a list becomes an array, a sparse array becomes CSR."""
     if is_frame(X):
         return X
     if sp.issparse(X):
-        return X if X.format == "csr" else X.tocsr()
+        return sound_csr(owner, X)
     return X if hasattr(X, "shape") else np.asarray(X)
 
 
@@ -192,7 +192,7 @@ def _as_rows(owner: str, X: Any) -> Any:
         check_shape(owner, X.shape)
         return X
     if sp.issparse(X):
-        return as_container(X)
+        return as_container(owner, X)
     array = as_array(owner, X, "X")
     if array.ndim == 0 or len(array) == 0:
         check_shape(owner, array.shape if array.ndim != 1 else (0, 1), X)

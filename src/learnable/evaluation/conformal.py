@@ -250,7 +250,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, ConformalModel):
     def _leave_one_out_predictions(self, X: Any) -> Iterator[Array]:
         """Yield μ₋ᵢ(x) of shape (rows, n), for blocks of rows."""
         linear = self._is_linear()
-        X = numbers_of(self.estimator_, X) if linear else as_container(X)
+        X = numbers_of(self.estimator_, X) if linear else as_container(type(self).__name__, X)
         n_rows, step = count_rows(X), max(1, _BLOCK // len(self.scores_))
         for start in range(0, max(n_rows, 1), step):
             rows = np.arange(start, min(start + step, n_rows))

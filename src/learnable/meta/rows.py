@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from ..core.errors import DataError, DataTypeError
-from ..data.arrays import as_array, check_shape
+from ..data.arrays import as_array, check_shape, sound_csr, take_sparse_rows
 from ..data.frames import is_frame, listed, open_frame, read_series, read_values, take_named_columns
 from ..data.targets import read_weight
 
@@ -112,7 +112,7 @@ def take_rows(X: Any, rows: Rows) -> Any:
     """
     if is_frame(X):
         return nw.from_native(X, eager_only=True)[rows].to_native()
-    return X[rows]
+    return take_sparse_rows(X if X.format == "csr" else sound_csr("take_rows", X), rows) if sp.issparse(X) else X[rows]
 
 
 def weight_keyword(owner: str, model: Any) -> str:
@@ -158,7 +158,7 @@ def _as_container(owner: str, X: Any) -> Any:
         open_frame(owner, X)
         return X
     if sp.issparse(X):
-        return X if X.format == "csr" else X.tocsr()
+        return sound_csr(owner, X)
     if hasattr(X, "shape") and hasattr(X, "__getitem__") and len(X.shape) > 0:
         _refuse_containers(owner, X)
         return X
