@@ -30,6 +30,14 @@ def test_the_tool_itself_has_help_and_a_version(learnable):
     assert code == 0 and out.strip()[0].isdigit()
 
 
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
+@pytest.mark.parametrize("module", ["learnable", "learnable.cli"])
+def test_help_is_on_standard_output_however_it_is_asked_for(module, arguments):
+    done = subprocess.run([sys.executable, "-m", module, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == ""
+    assert done.stdout.startswith("Usage: learnable") and len(done.stdout.splitlines()) > 20
+
+
 def test_help_loads_nothing_heavy():
     heavy = ("numpy", "scipy", "sklearn", "numba", "pandas", "pyarrow", "rich.console", "jinja2", "matplotlib")
     code = (

@@ -56,6 +56,24 @@ def test_files_come_in_the_order_of_their_names(tmp_path):
     assert read_table([tmp_path / "c.csv", tmp_path / "a.csv"]).column("x").to_pylist() == [1, 2]
 
 
+@pytest.mark.parametrize("target", ["gone.parquet", "p1.parquet"], ids=["of nothing", "of itself"])
+@pytest.mark.parametrize("ask", ["{}/p*.parquet", "{}", "{}/**/*.parquet", "{}/p1.parquet"])
+def test_a_dangling_link_is_refused_and_not_skipped(tmp_path, ask, target):
+    pq.write_table(pa.table({"x": [1.0]}), tmp_path / "p0.parquet")
+    (tmp_path / "p1.parquet").symlink_to(tmp_path / target)
+    with pytest.raises(DataError, match=r"p1\.parquet"):
+        find_files(ask.format(tmp_path))
+
+
+def test_links_to_files_and_folders_are_followed(tmp_path):
+    (tmp_path / "far").mkdir()
+    pq.write_table(pa.table({"x": [1.0]}), tmp_path / "far" / "p0.parquet")
+    (tmp_path / "near").mkdir()
+    (tmp_path / "near" / "p1.parquet").symlink_to(tmp_path / "far" / "p0.parquet")
+    (tmp_path / "near" / "p2.parquet").symlink_to(tmp_path / "far")  # a folder is no table, whatever its name
+    assert find_files(tmp_path / "near" / "p*.parquet") == [tmp_path / "near" / "p1.parquet"]
+
+
 def test_a_home_folder_is_found(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     text_file(tmp_path / "table.csv", GOOD)

@@ -38,7 +38,6 @@ EXAMPLES = (
 
 app = typer.Typer(
     name="learnable",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -98,6 +97,7 @@ def run(arguments: list[str], began: float | None = None) -> int:
 
     `began` is when its time started to run, by `time.monotonic`; now by default.
     """
+    arguments = arguments or ["--help"]
     options.started = time.monotonic() if began is None else began
     options.debug, options.arguments = "--debug" in arguments, arguments
     warnings.showwarning = _warn

@@ -10,7 +10,7 @@ import ctypes
 import glob
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from functools import cache
@@ -266,11 +266,11 @@ def find_files(source: Any) -> list[Path]:
         _kind(path)
         return [path]
     if path.is_dir():
-        found = sorted(p for p in path.iterdir() if p.is_file() and _known(p))
+        found = _only_files(p for p in path.iterdir() if _known(p))
         if not found:
             raise DataError(f"The folder {text!r} holds no CSV, Parquet or Arrow file.")
         return found
-    found = sorted(Path(name) for name in glob.glob(str(path), recursive=True) if Path(name).is_file())
+    found = _only_files(Path(name) for name in glob.glob(str(path), recursive=True))
     if not found:
         many = any(mark in text for mark in "*?[")
         what = f"No file matches {text!r}" if many else f"There is no file {text!r}{_similar(path)}"
@@ -278,6 +278,14 @@ def find_files(source: Any) -> list[Path]:
     for file in found:
         _kind(file)
     return found
+
+
+def _only_files(paths: Iterable[Path]) -> list[Path]:
+    """Return those that are files, in order; a link to nothing is an error, because its rows would be missing."""
+    for path in (candidates := sorted(paths)):
+        if path.is_symlink() and not path.exists():
+            raise DataError(f"{str(path)!r} is a link to {os.readlink(path)!r}, which is not there. Mend the link.")
+    return [path for path in candidates if path.is_file()]
 
 
 def _similar(path: Path) -> str:

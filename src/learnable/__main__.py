@@ -1,0 +1,6 @@
+"""`python -m learnable` is the same as `learnable`."""
+
+from .cli.app import main
+
+if __name__ == "__main__":
+    main()
