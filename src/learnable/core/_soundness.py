@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from .certificate import Certificate
 from .errors import ModelFileError
+from .fitted_members import check_fitted_members
 from .parameters import check_parameters
+from .registry import registered_name
 
 _MAX_DIMENSIONS: Final = 32
 _MAX_PADDED_TEXT: Final = 2**28  # bytes of fixed-width strings in one file
@@ -52,6 +54,7 @@ def check_model(model: Any, path: str) -> None:
             raise ModelFileError(f"{path}.feature_names_in_ has names that are not strings")
     is_fitted = any(is_fitted_name(key) and key not in params for key in attributes)
     if is_fitted:
+        check_fitted_members(registered_name(type(model)), model, path)
         _check_own(model)
 
 
@@ -75,6 +78,7 @@ def check_members(value: Any) -> None:
         fitted = [x for key, x in vars(value).items() if is_fitted_name(key) and key not in params]
         check_members(fitted)
         if fitted:
+            check_fitted_members(registered_name(type(value)), value, type(value).__name__)
             _check_own(value)
 
 

@@ -1,0 +1,205 @@
+"""What every fit of a model sets, so that a file without it is refused: a forged model must not fail at `predict`.
+
+A member may be written `"a_ or b_"` (one of the two is there) and `"a_ unless positive=True"` (not where that parameter
+has that value). What only some fits set is left to the class's own check. A test deletes every member of every
+registered model in turn, and asks that the file is refused or that nothing public needs the member.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from .errors import ModelFileError
+
+FITTED: Final[dict[str, str]] = {
+    "LinearRegression": (
+        "certificate_, coef_, df_resid_, gram_factor_ unless positive=True or solver=gd or solver=sgd, "
+        "intercept_, n_features_in_, n_rows_, rank_ unless positive=True or solver=gd or solver=sgd, "
+        "residual_norm_, weight_sum_, x_mean_"
+    ),
+    "Ridge": "certificate_, coef_, intercept_, n_features_in_",
+    "RidgeCV": "alpha_, certificate_, coef_, intercept_, n_features_in_",
+    "BayesianLinearRegression": (
+        "alpha_, basis_, certificate_, coef_, cross_, eigenvalues_, intercept_, lambda_, "
+        "log_marginal_likelihood_, n_features_in_, n_rows_, ratio_, weight_sum_, x_mean_, y_mean_, y_square_"
+    ),
+    "LogisticRegression": "certificate_, classes_, coef_, intercept_, n_features_in_",
+    "PoissonRegressor": "certificate_, coef_, intercept_, n_features_in_",
+    "GammaRegressor": "certificate_, coef_, intercept_, n_features_in_",
+    "TweedieRegressor": "certificate_, coef_, intercept_, n_features_in_",
+    "LinearSVC": "certificate_, classes_, coef_, intercept_, n_features_in_",
+    "LinearSVR": "certificate_, coef_, dual_coef_ unless loss=squared_epsilon_insensitive, intercept_, n_features_in_",
+    "SVC": (
+        "certificate_, classes_, dual_coef_, gamma_, intercept_, n_features_in_, n_support_, shape_fit_, "
+        "support_, support_vectors_"
+    ),
+    "NuSVC": (
+        "certificate_, classes_, dual_coef_, gamma_, intercept_, n_features_in_, n_support_, shape_fit_, "
+        "support_, support_vectors_"
+    ),
+    "SVR": "certificate_, dual_coef_, gamma_, intercept_, n_features_in_, shape_fit_, support_, support_vectors_",
+    "NuSVR": (
+        "certificate_, dual_coef_, epsilon_, gamma_, intercept_, n_features_in_, shape_fit_, support_, support_vectors_"
+    ),
+    "OneClassSVM": (
+        "certificate_, dual_coef_, gamma_, intercept_, n_features_in_, offset_, shape_fit_, support_, support_vectors_"
+    ),
+    "Perceptron": "certificate_, classes_, coef_, intercept_, n_features_in_",
+    "DecisionTreeClassifier": "certificate_, classes_, n_classes_, n_features_in_, n_outputs_, seed_, trees_",
+    "DecisionTreeRegressor": "certificate_, n_features_in_, n_outputs_, seed_, trees_",
+    "ID3Classifier": "categories_, certificate_, classes_, n_features_in_, tree_, types_",
+    "PolynomialFeatures": "n_features_in_, n_output_features_",
+    "BasisExpansion": "knots_, n_features_in_, widths_",
+    "ElasticNet": "certificate_, coef_, intercept_, n_features_in_",
+    "Lasso": "certificate_, coef_, intercept_, n_features_in_",
+    "LassoCV": "alpha_, certificate_, coef_, intercept_, n_features_in_",
+    "ElasticNetCV": "alpha_, certificate_, coef_, intercept_, n_features_in_",
+    "MultiTaskLasso": "certificate_, coef_, intercept_, n_features_in_",
+    "MultiTaskElasticNet": "certificate_, coef_, intercept_, n_features_in_",
+    "KNeighborsClassifier": (
+        "certificate_, classes_, effective_metric_, effective_metric_params_, n_features_in_, n_samples_fit_, "
+        "rows_, targets_"
+    ),
+    "KNeighborsRegressor": (
+        "certificate_, effective_metric_, effective_metric_params_, n_features_in_, n_samples_fit_, rows_, targets_"
+    ),
+    "NearestNeighbors": (
+        "certificate_, effective_metric_, effective_metric_params_, n_features_in_, n_samples_fit_, rows_"
+    ),
+    "GaussianNB": (
+        "certificate_, class_count_, class_prior_, classes_, epsilon_, mean_, n_features_in_, observed_, "
+        "square_, theta_, var_"
+    ),
+    "MultinomialNB": (
+        "certificate_, class_count_, class_log_prior_, classes_, feature_count_, feature_log_prob_, n_features_in_"
+    ),
+    "BernoulliNB": (
+        "certificate_, class_count_, class_log_prior_, classes_, feature_count_, feature_log_prob_, "
+        "n_features_in_, observed_"
+    ),
+    "CategoricalNB": (
+        "category_count_, certificate_, class_count_, class_log_prior_, classes_, feature_log_prob_, "
+        "n_categories_, n_features_in_"
+    ),
+    "LinearDiscriminantAnalysis": (
+        "certificate_, classes_, coef_, intercept_, means_, n_components_, n_features_in_, priors_, scalings_ "
+        "unless solver=lsqr, xbar_ unless solver=lsqr"
+    ),
+    "QuadraticDiscriminantAnalysis": (
+        "certificate_, classes_, means_, n_features_in_, priors_, rotations_, scalings_, whiten_"
+    ),
+    "GenerativeClassifier": "certificate_, class_count_, class_prior_, classes_, fitted_, n_features_in_",
+    "CategoricalHMM": "bound_history_, certificate_, emissionprob_, n_features_in_, startprob_, transmat_",
+    "GaussianHMM": "bound_history_, certificate_, covars_, means_, n_features_in_, startprob_, transmat_",
+    "GMMHMM": "bound_history_, certificate_, covars_, means_, n_features_in_, startprob_, transmat_, weights_",
+    "PoissonHMM": "bound_history_, certificate_, lambdas_, n_features_in_, startprob_, transmat_",
+    "KernelRidge": "X_fit_, certificate_, dual_coef_, n_features_in_",
+    "KernelRidgeClassifier": "X_fit_, certificate_, classes_, dual_coef_, n_features_in_",
+    "KernelRidgeCV": "X_fit_, alpha_, certificate_, dual_coef_, n_features_in_",
+    "KernelLogisticRegression": "X_fit_, certificate_, classes_, dual_coef_, intercept_, n_features_in_",
+    "GaussianProcessRegressor": (
+        "L_, W_, X_train_ or inducing_points_, alpha_, beta_, certificate_, jitter_, kernel_, "
+        "log_marginal_likelihood_value_, mean_, n_features_in_, trend_, y_mean_, y_std_, y_train_ or "
+        "inducing_points_"
+    ),
+    "GaussianProcessClassifier": (
+        "L_ or estimators_, X_train_, certificate_, classes_, f_ or estimators_, g_ or estimators_, kernel_, "
+        "n_classes_, n_features_in_"
+    ),
+    "KernelPCA": "X_fit_, certificate_, eigenvalues_, eigenvectors_, kernel_means_, n_features_in_",
+    "Nystroem": "components_, n_features_in_, normalization_",
+    "RBFSampler": "n_features_in_, random_offset_, random_weights_",
+    "TableEncoder": "columns_, n_features_in_, sparse_",
+    "TableModel": "encoder_, model_",
+    "OneVsRestClassifier": "classes_, estimators_",
+    "OneVsOneClassifier": "classes_, estimators_",
+    "BaggingClassifier": (
+        "attempts_, classes_, estimators_, estimators_features_, max_samples_, n_features_in_, n_samples_, "
+        "sample_weight_, seed_"
+    ),
+    "BaggingRegressor": (
+        "attempts_, estimators_, estimators_features_, max_samples_, n_features_in_, n_samples_, sample_weight_, seed_"
+    ),
+    "AdaBoostClassifier": (
+        "certificate_, classes_, estimator_errors_, estimator_weights_, exponential_loss_, n_features_in_, "
+        "n_rows_, rounds_, stumps_"
+    ),
+    "AdaBoostRegressor": "certificate_, estimator_errors_, estimator_weights_, n_features_in_, trees_",
+    "BoostByMajority": "certificate_, classes_, error_, n_features_in_, root_, stumps_, vote_errors_, votes_",
+    "ForwardStagewiseAdditive": "certificate_, models_, n_features_in_, start_, steps_, stumps_, train_loss_",
+    "RandomForestClassifier": (
+        "certificate_, classes_, max_samples_, n_classes_, n_features_in_, n_outputs_, n_samples_, "
+        "sample_weight_, seed_, trees_"
+    ),
+    "RandomForestRegressor": (
+        "certificate_, leaves_, max_samples_, n_features_in_, n_outputs_, n_samples_, sample_weight_, seed_, trees_"
+    ),
+    "ExtraTreesClassifier": (
+        "certificate_, classes_, max_samples_, n_classes_, n_features_in_, n_outputs_, n_samples_, seed_, trees_"
+    ),
+    "ExtraTreesRegressor": "certificate_, leaves_, max_samples_, n_features_in_, n_outputs_, n_samples_, seed_, trees_",
+    "GaussianMixture": "certificate_, covariances_, lower_bound_, means_, n_features_in_, weights_",
+    "MixtureModel": "certificate_, family_, lower_bound_, means_, n_features_in_, parameters_, weights_",
+    "VariationalGaussianMixture": (
+        "certificate_, counts_, covariance_prior_, covariances_, degrees_of_freedom_, "
+        "degrees_of_freedom_prior_, lower_bound_, mean_precision_, mean_precision_prior_, mean_prior_, "
+        "means_, n_features_in_, weight_concentration_prior_, weights_"
+    ),
+    "MixtureOfExperts": (
+        "certificate_, coef_, gate_coef_, gate_intercept_, intercept_, largest_, lower_bound_, "
+        "n_features_in_, scale_, shift_, variances_, y_variance_"
+    ),
+    "KMeans": "certificate_, cluster_centers_, inertia_, labels_, n_features_in_",
+    "KMedoids": "certificate_, cluster_centers_, inertia_, labels_, medoid_indices_, n_features_in_",
+    "MiniBatchKMeans": (
+        "certificate_, cluster_centers_, counts_, inertia_, labels_ unless compute_labels=False, n_features_in_"
+    ),
+    "GradientBoostingClassifier": (
+        "baseline_, certificate_, classes_, init_, is_categorical_, n_features_in_, n_held_out_, "
+        "n_trees_per_iteration_, seed_, steps_, training_loss_, trees_"
+    ),
+    "GradientBoostingRegressor": (
+        "baseline_, certificate_, init_, is_categorical_, n_features_in_, n_held_out_, "
+        "n_trees_per_iteration_, seed_, steps_, training_loss_, trees_"
+    ),
+    "HistGradientBoostingClassifier": (
+        "baseline_, certificate_, classes_, init_, is_categorical_, n_features_in_, n_held_out_, "
+        "n_trees_per_iteration_, seed_, steps_, training_loss_, trees_"
+    ),
+    "HistGradientBoostingRegressor": (
+        "baseline_, certificate_, init_, is_categorical_, n_features_in_, n_held_out_, "
+        "n_trees_per_iteration_, seed_, steps_, training_loss_, trees_"
+    ),
+    "CalibratedClassifier": "calibration_rows_, calibrators_, certificate_, classes_, estimators_, n_features_in_",
+    "ConformalRegressor": "certificate_, estimator_, estimators_, folds_, n_features_in_, scores_",
+    "ConformalClassifier": "certificate_, classes_, estimator_, estimators_, folds_, n_features_in_, scores_, uniform_",
+}
+
+#: Models whose parameters may be set by hand, one by one, instead of by a fit.
+_SET_BY_HAND: Final = frozenset({"CategoricalHMM", "GaussianHMM", "GMMHMM", "PoissonHMM"})
+
+
+def check_fitted_members(name: str | None, model: Any, path: str) -> None:
+    """Raise ModelFileError if a fitted model lacks a member that every fit sets.
+
+    Parameters
+    ----------
+    name : str or None
+        The registered name of its class; None for a model of another library, of which nothing is known.
+    model : estimator
+        With at least one fitted member.
+    path : str
+        What it is called in the error.
+    """
+    present = vars(model)
+    if name in _SET_BY_HAND and "certificate_" not in present:
+        return
+    for rule in FITTED[name].split(", ") if name in FITTED else []:
+        names, _, conditions = rule.partition(" unless ")
+        if not any(choice in present for choice in names.split(" or ")) and not _holds(model, conditions):
+            raise ModelFileError(f"{path} has no {names}, which every fitted {name} has.")
+
+
+def _holds(model: Any, conditions: str) -> bool:
+    pairs = [condition.split("=") for condition in conditions.split(" or ") if condition]
+    return any(str(getattr(model, parameter)) == value for parameter, value in pairs)
