@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-full lint kernels kernels-trees kernels-others docs bench clean
+.PHONY: demo test test-full test-machines departures lint kernels kernels-trees kernels-others docs bench clean
 
 demo: $(VENV)/.installed-cli
 	$(BIN)/learnable compare
@@ -13,8 +13,18 @@ test: $(VENV)/.installed-test
 	$(MAKE) -j3 lint kernels
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not long" -q
 
+# Everything, the whole of other packages' tests on our classes too; then again as other machines would run it.
 test-full: $(VENV)/.installed-test lint
 	LEARNABLE_HYPOTHESIS=explore $(BIN)/python -m pytest -n 2 --dist loadfile -q
+	$(MAKE) test-machines
+
+# Other kernels of OpenBLAS, other instruction sets, one thread and two, every core busy.
+test-machines: $(VENV)/.installed-test
+	$(BIN)/python -m tests.machines
+
+# The page of what differs from scikit-learn, from what signatures, docstrings and lists of tests say.
+departures: $(VENV)/.installed-test
+	$(BIN)/python -m tests.conformance.departures
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
