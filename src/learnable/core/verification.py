@@ -122,7 +122,7 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Verd
     return Verdict(not reasons, found.value, recorded, tuple(reasons), inner)
 
 
-def _recheck(checker: str, name: str, model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
+def _recheck(checker: str, name: str | None, model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Ask the checker; a model whose arrays do not fit together is refused in words, whatever is wrong with them."""
     try:
         check_members(model)
