@@ -135,7 +135,7 @@ def test_levels_must_ascend_between_zero_and_one(levels):
 
 
 def test_bad_targets_are_named():
-    with pytest.raises(DataError, match="Model: loss='gamma' requires strictly positive y. The smallest target is 0"):
+    with pytest.raises(DataError, match=r"Model: loss='gamma' requires strictly positive y. The smallest target is 0"):
         regression_loss("Model", "gamma", None).check_targets("Model", np.array([0.0, 1.0]))
     with pytest.raises(DataError, match="exponential' is only suitable for a binary classification; got 3"):
         class_loss("Model", "exponential", 3)

@@ -100,7 +100,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
         """Return what is called after every round."""
         return watch
 
-    def _finish(self, rounds: Rounds, loss: BoostingLoss) -> None:
+    def _finish(self, rounds: Rounds, loss: BoostingLoss, old: Any) -> None:
         """Set what scikit-learn calls the results."""
 
     def _signs(self, n_outputs: int) -> Any:
@@ -170,7 +170,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
 
         def keep(rounds: Rounds, watch: Watch | None = None) -> None:
             self._store(rounds, old, done, watch)
-            self._finish(rounds, loss)
+            self._finish(rounds, loss, old)
 
         with self._make_learner(part, loss, run) as learner:
             boost(loss, y, part.w, learner, plan, run, rounds, self._observer(watch, keep))

@@ -178,15 +178,18 @@ class ExactBoosting(GradientBoosting):
             if part.w is None or not refused:
                 raise
             raise DataError(
-                f"{type(self).__name__}: the initial estimator {type(self.init).__name__} does not support sample "
+                f"{type(self).__name__}: The initial estimator {type(self.init).__name__} does not support sample "
                 f"weights: {error}"
             ) from error
         return self.init_, loss.scores_of(self._init_output(part.X))
 
-    def _finish(self, rounds: Rounds, loss: BoostingLoss) -> None:
+    def _finish(self, rounds: Rounds, loss: BoostingLoss, old: Any) -> None:
         """Show scikit-learn's figures: losses after each round, twice as large for squares and log-odds."""
         factor = self._score_factor()
         self.n_estimators_ = len(self.steps_)
+        limit = -1 if self.max_depth is None else int(self.max_depth)
+        kept = np.zeros(0, np.int64) if old is None else old.depth_limits_[: self.n_estimators_]
+        self.depth_limits_ = np.r_[kept, np.full(self.n_estimators_ - len(kept), limit, np.int64)]
         self.train_score_ = factor * self.training_loss_[1:]
         if len(self.outside_loss_) == len(self.steps_) > 0:
             before, after = factor * self.outside_loss_.T

@@ -194,7 +194,7 @@ class HistBoosting(GradientBoosting):
         n_threads = resolve_n_jobs(run.n_jobs)
         return HistLearner(part.X, self._bin(part, n_threads), rule, self.max_bins, n_threads, run.flag.array)
 
-    def _finish(self, rounds: Rounds, loss: BoostingLoss) -> None:
+    def _finish(self, rounds: Rounds, loss: BoostingLoss, old: Any) -> None:
         self.n_iter_ = len(self.steps_)
 
     def _fit(self, table: Table, run: Run) -> Certificate:

@@ -30,6 +30,10 @@ def fitted_trees(model: Any) -> NDArray[Any]:
 def _one(model: Any, t: int, step: float) -> DecisionTreeRegressor:
     tree = model.trees_.tree(t)
     member = DecisionTreeRegressor(**{name: getattr(model, name) for name in _SHARED if hasattr(model, name)})
+    limits = getattr(model, "depth_limits_", None)
+    if limits is not None:  # rounds before a warm start may have had another limit
+        limit = int(limits[t // model.n_trees_per_iteration_])
+        member.max_depth = None if limit < 0 else limit
     member.trees_ = replace(tree, value=tree.value / step) if step else tree
     member.n_outputs_ = 1
     member.n_features_in_ = model.n_features_in_

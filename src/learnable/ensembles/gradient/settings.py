@@ -108,7 +108,10 @@ def hold_out(owner: str, y: NDArray[Any], classes: bool, fraction: Any, seed: in
     """Return the rows to fit on and the rows held out, the latter with the same shares of the classes."""
     try:
         fit, held = train_test_split(
-            np.arange(len(y)), test_size=fraction, stratify=y if classes else None, random_state=seed % 2**32
+            np.arange(len(y)),
+            test_size=fraction,
+            stratify=y.astype(np.float64) if classes else None,
+            random_state=seed % 2**32,
         )
     except ValueError as error:
         raise DataError(f"{owner}: no rows can be held out for early stopping: {error}") from error

@@ -32,7 +32,8 @@ from .settings import hold_out
 from .stopping import Part, take_rows
 from .streams import read_rows, read_targets
 from .verify_formulas import Formulas, formulas
-from .verify_law import keeps_law, planned_step, sizes_agree, step_agrees, trusted
+from .verify_law import keeps_law, planned_step, same_categories, sizes_agree, step_agrees, trusted
+from .verify_nodes import nodes_agree
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -52,6 +53,8 @@ def boosting(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         return Recheck(np.inf, 0.0, table.fingerprint)
     if table.classes is not None and list(table.classes) != list(model.classes_):
         return Recheck(np.inf, 0.0, f"{table.fingerprint}, but the labels are others")
+    if not same_categories(model, again):
+        return Recheck(np.inf, 0.0, table.fingerprint)
     if not table.in_memory:
         table = _read_all(table)
     part = Part(table.X, table.y, model._row_weight(table))
@@ -155,7 +158,11 @@ class _Replay:
             walk = _Walk(self, tree, used, g[k] * w, (np.ones_like(w) if unit else h[k]) * w)
             worst = max(worst, walk.shortfall())
             leaf = walk.leaf
-            if not self._values_agree(law, tree, leaf, used, g[k] * w, h[k] * w, w, k, float(model.steps_[m])):
+            step, curved = float(model.steps_[m]), law.curvature is not None
+            if not self._values_agree(law, tree, leaf, used, g[k] * w, h[k] * w, w, k, step):
+                return np.inf
+            free = self.plan.monotonic is None  # constraints clip the values that impurities are made of
+            if free and not nodes_agree(model, tree, leaf, used, g[k] * w, h[k] * w, w, self.reg, step, curved):
                 return np.inf
             moves[k] = tree.value[leaf, 0]
         step, planned = float(model.steps_[m]), planned_step(model, m)

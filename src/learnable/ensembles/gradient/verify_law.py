@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.errors import ModelFileError
+
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
@@ -19,11 +21,34 @@ _LOGARITHMIC = ("log_loss", "poisson", "gamma", "LogisticLoss", "PoissonLoss", "
 
 
 def sizes_agree(model: Any) -> bool:
-    """Tell whether there are as many trees, steps and losses as rounds, and whether all are finite."""
-    steps, K = np.asarray(model.steps_), int(model.n_trees_per_iteration_)
+    """Tell whether there are as many trees, steps and losses as rounds, and whether the figures made of them agree."""
+    steps, K, d = np.asarray(model.steps_), int(model.n_trees_per_iteration_), int(model.n_features_in_)
+    trees, losses = model.trees_, np.asarray(model.training_loss_)
     rounds = getattr(model, "n_iter_", getattr(model, "n_estimators_", len(steps)))
-    whole = model.trees_.n_trees == len(steps) * K and len(model.training_loss_) == len(steps) + 1
-    return bool(whole and rounds == len(steps) and len(model.baseline_) == K and np.isfinite(steps).all())
+    whole = trees.n_trees == len(steps) * K and len(losses) == len(steps) + 1 and rounds == len(steps)
+    if not whole or len(model.baseline_) != K or not np.isfinite(steps).all():
+        return False
+    try:
+        trees.check(d, 1)
+    except ModelFileError:
+        return False
+    if hasattr(model, "n_estimators_"):  # scikit-learn's figures: twice the loss of squares and of log-odds
+        two = model.loss == "squared_error" or (model.loss == "log_loss" and K == 1)
+        if len(model.train_score_) != len(steps):
+            return False
+        return bool(np.allclose(model.train_score_, (2.0 if two else 1.0) * losses[1:], rtol=1e-12, atol=0.0))
+    return True
+
+
+def same_categories(model: Any, again: Any) -> bool:
+    """Tell whether a model's columns of categories and their levels are those that the table has."""
+    masks, levels = (model.is_categorical_, again.is_categorical_), (model.levels_, again.levels_)
+    if (masks[0] is None) != (masks[1] is None):
+        return False
+    if masks[0] is None:
+        return model.levels_ is None
+    same = len(levels[0]) == len(levels[1]) and np.array_equal(*masks)
+    return bool(same and all(np.array_equal(a, b) for a, b in zip(*levels, strict=True)))
 
 
 def planned_step(model: Any, m: int) -> float | None:
