@@ -338,7 +338,7 @@ def test_any_scale_of_targets(scale):
         ({"loss": "quantile"}, "loss='quantile' needs a level"),
         ({"monotonic_cst": [1, 0]}, r"monotonic_cst has shape .* but the input data X has 6 features"),
         ({"interaction_cst": [[0, 9]]}, r"Interaction constraints must consist of integer indices in .* = \[0, 5\]"),
-        ({"categorical_features": [9]}, "categorical_features must hold numbers or names of columns"),
+        ({"categorical_features": [9]}, "categorical_features set as integer indices must be in"),
         ({"learning_rate": 0.0}, "learning_rate must be a number > 0"),
         ({"direction": "gradient", "gamma": 1.0}, "gamma is for direction='newton'"),
         ({"loss": "gamma"}, "requires strictly positive y"),

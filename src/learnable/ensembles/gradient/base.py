@@ -167,6 +167,14 @@ class GradientBoosting(ExplainedTrees, Estimator):
         watch = None if stopping is None else Watch(self, loss, part, y, held, stopping, rounds, old)
         done = len(rounds.steps)
         plan = self._plan(loss)
+        if (
+            plan.monotonic is not None
+            and self.is_categorical_ is not None
+            and plan.monotonic[self.is_categorical_].any()
+        ):
+            raise ParameterError(
+                f"{owner}: Categorical features cannot have monotonic constraints; they have no order."
+            )
 
         def keep(rounds: Rounds, watch: Watch | None = None) -> None:
             self._store(rounds, old, done, watch)
