@@ -43,7 +43,7 @@ def _marked(owner: str, given: Any, n_columns: int, names: list[str] | None) -> 
     marked, array = np.zeros(n_columns, dtype=bool), np.asarray(given)
 
     def wrong(rule: str) -> ParameterError:
-        return ParameterError(f"{owner}: {rule}; got {given!r}.")
+        return ParameterError(f"{owner}: {rule}. Got {given!r}.")
 
     if not array.size:
         return marked

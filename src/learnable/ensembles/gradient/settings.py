@@ -55,7 +55,7 @@ def monotone_signs(owner: str, given: Any, n_columns: int, names: Any, n_outputs
         strange = [name for name in given if name not in known]
         if strange:
             raise ParameterError(
-                f"{owner}: monotonic_cst contains {len(strange)} unexpected feature names: {strange[:5]!r}."
+                f"{owner}: monotonic_cst contains {len(strange)} unexpected feature names: {sorted(strange)[:5]!r}."
             )
         signs = np.array([given.get(name, 0) for name in known])
     else:
@@ -67,7 +67,8 @@ def monotone_signs(owner: str, given: Any, n_columns: int, names: Any, n_outputs
         )
     if not np.isin(signs, (-1, 0, 1)).all():
         raise ParameterError(
-            f"{owner}: monotonic_cst must hold -1, 0 or 1 for each of {n_columns} columns; got {given!r}."
+            f"{owner}: monotonic_cst must be an array-like of -1, 0 or 1. Observed values: "
+            f"{np.unique(signs).tolist()!r}."
         )
     if not signs.any():
         return None
