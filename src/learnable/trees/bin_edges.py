@@ -39,13 +39,15 @@ def bin_edges(values: NDArray[Any], weight: Array | None, max_bins: int) -> Arra
     distinct = x[new].astype(np.float64)
     if len(distinct) <= max_bins:
         return _midpoints(distinct[:-1], distinct[1:])
-    ends = np.r_[np.flatnonzero(new)[1:], len(x)]
-    total = ends.astype(np.float64) if cumulated is None else cumulated[ends - 1]
-    mass = np.diff(total, prepend=0.0)
-    heavy = mass >= total[-1] / max_bins
-    if heavy.any():
-        last = _last_of_bins(mass, heavy, max_bins)
-        return _midpoints(distinct[last], distinct[last + 1])
+    run = -(-len(x) // max_bins)  # so many equal values in a row fill a bin
+    if cumulated is not None or (x[run - 1 :] == x[: len(x) - run + 1]).any():
+        ends = np.r_[np.flatnonzero(new)[1:], len(x)]
+        total = ends.astype(np.float64) if cumulated is None else cumulated[ends - 1]
+        mass = np.diff(total, prepend=0.0)
+        heavy = mass >= total[-1] / max_bins
+        if heavy.any():
+            last = _last_of_bins(mass, heavy, max_bins)
+            return _midpoints(distinct[last], distinct[last + 1])
     share = np.linspace(0, 1, max_bins + 1)[1:-1]
     if cumulated is None:
         at = (share * len(x)).astype(np.int64)
