@@ -43,10 +43,11 @@ def predict(tree, x):
 
 
 def boost(X, y, derivatives, start, rounds, rate, **rule):
-    """Return the trees and the scores of the training rows."""
+    """Return the trees and the scores of the training rows; log-odds move by at most max(2, log(1 + |step|)) a leaf."""
     F, trees = np.full(len(y), start), []
     for _ in range(rounds):
         g, h = derivatives(y, F)
         trees.append(grow(X, g, h, **rule))
-        F = F + rate * np.array([predict(trees[-1], x) for x in X])
+        step = np.array([predict(trees[-1], x) for x in X])
+        F = F + rate * np.sign(step) * np.minimum(np.abs(step), np.maximum(2.0, np.log(1.0 + np.abs(step))))
     return trees, F

@@ -34,7 +34,8 @@ from numpy.typing import NDArray
 
 from ..core.errors import ParameterError
 from ._bin_kernels import bin_rows, bundle, code_entries, transpose
-from .columns import SAMPLE_ROWS, _midpoints
+from .bin_edges import bin_edges
+from .columns import SAMPLE_ROWS
 from .levels import level_bins
 
 Array = NDArray[np.float64]
@@ -168,7 +169,7 @@ class Bins:
                 whole, _ = _of_column(X, j, None, sparse)
                 alike = None if sparse else target  # zeros that are not stored have no rows
                 return _Column(np.zeros(0), level_bins(whole, alike, max_bins, f"{owner}: column {j}"))
-            return _Column(_edges(values, weights, max_bins), _NO_LEVELS)
+            return _Column(bin_edges(values, weights, max_bins), _NO_LEVELS)
 
         found = _map(one, d, 1 if small else n_threads)
         n_bins = np.array([max(1, c.levels.max(initial=-1) + 1) if k else len(c.edges) + 1
@@ -344,32 +345,6 @@ def _of_column(X: Any, j: int, weight: Array | None, sparse: bool) -> tuple[NDAr
     own = np.ones(len(rows)) if weight is None else weight[rows]
     whole = float(n) if weight is None else float(weight.sum())
     return np.append(values, values.dtype.type(0)), np.append(own, whole - own.sum())
-
-
-def _edges(values: NDArray[Any], weight: Array | None, max_bins: int) -> Array:
-    """Return the edges between at most `max_bins` bins of about equal weight."""
-    present = ~np.isnan(values) if weight is None else ~np.isnan(values) & (weight > 0)
-    x = values if present.all() else values[present]
-    if weight is None:
-        x = np.sort(x)
-        cumulated = None
-    else:
-        order = np.argsort(x, kind="stable")
-        x, cumulated = x[order], np.cumsum(weight[present][order])
-    if not len(x):
-        return np.zeros(0)
-    new = np.r_[True, x[1:] != x[:-1]]
-    distinct = x[new].astype(np.float64)
-    if len(distinct) <= max_bins:
-        return _midpoints(distinct[:-1], distinct[1:])
-    share = np.linspace(0, 1, max_bins + 1)[1:-1]
-    if cumulated is None:
-        at = (share * len(x)).astype(np.int64)
-    else:
-        at = np.minimum(np.searchsorted(cumulated, share * cumulated[-1], side="right"), len(x) - 1)
-    above = np.cumsum(new)[at] - 1  # numbers of the distinct values that begin the bins
-    above = np.unique(above[above > 0])
-    return _midpoints(distinct[above - 1], distinct[above])
 
 
 def _bundled(bins: Bins, X: Any) -> Bins:

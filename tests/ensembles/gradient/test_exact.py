@@ -124,7 +124,7 @@ def test_a_direction_of_largest_inner_product_has_signs_as_leaves():
 def test_errors():
     with pytest.raises(ParameterError, match="gamma and reg_lambda are for direction='newton'"):
         GradientBoostingRegressor(gamma=1.0).fit(X, Y)
-    with pytest.raises(ParameterError, match="init must have predict_proba"):
+    with pytest.raises(ParameterError, match="implementing 'fit' and 'predict_proba'"):
         GradientBoostingClassifier(init=TheirRegression()).fit(XC, YC)
     with pytest.raises(DataError, match="warm_start goes on with 5 columns"):
         GradientBoostingRegressor(warm_start=True).fit(X, Y).fit(X[:, :3], Y)

@@ -41,6 +41,10 @@ def test_files_give_the_trees_of_memory(table, tmp_path, large_files, early_stop
     assert local.certificate_.fingerprint == streamed.certificate_.fingerprint
     assert local.training_loss_.tolist() == streamed.training_loss_.tolist()
     assert verify(streamed, table, "y")
+    assert verify(streamed, str(tmp_path / "*.parquet"), "y")
+    streamed.trees_.value[3] *= 1.001
+    assert not verify(streamed, str(tmp_path / "*.parquet"), "y")
+    streamed.trees_.value[3] /= 1.001
     found = streamed.predict(str(tmp_path / "0.parquet"))
     np.testing.assert_array_equal(found, local.predict(table.iloc[:4000, :4]))
 
@@ -54,6 +58,8 @@ def test_dask_gives_the_trees_of_memory_with_weights(table):
     lazy = HistGradientBoostingClassifier(**settings).fit(dd.from_pandas(labelled, npartitions=3), "k", "w")
     assert same_trees(local, lazy)
     assert lazy.classes_.tolist() == ["down", "up"]
+    assert verify(lazy, dd.from_pandas(labelled, npartitions=2), "k", "w")
+    assert not verify(lazy, dd.from_pandas(labelled.assign(a=0.0), npartitions=2), "k", "w")
 
 
 def test_what_needs_all_rows_is_refused(table, tmp_path, large_files):

@@ -89,6 +89,7 @@ def test_a_worse_split_is_found():
     left, residual = X[:, 4] <= tree.threshold[0], Y - Y.mean()
     for node, rows in ((tree.left[0], left), (tree.right[0], ~left)):
         tree.value[node], tree.n_rows[node] = 0.1 * residual[rows].mean(), rows.sum()
+        tree.weight[node], tree.impurity[node] = rows.sum(), -(residual[rows].mean() ** 2)
     model.training_loss_[1] = np.mean((residual - tree.sum(X)[:, 0]) ** 2) / 2
     verdict = verify(model, X, Y)
     assert not verdict and np.isfinite(verdict.value) and verdict.value > 0.01

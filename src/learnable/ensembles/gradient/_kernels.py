@@ -102,6 +102,7 @@ def _invert(x: Any, n: int) -> None:
 def evaluate_classes(y: Any, F: Any, w: Any, g: Any, h: Any, total: Any, first: int, last: int) -> None:
     """Write g and h, (K, n), of the cross-entropy, and the (weighted) sum of the loss of each block."""
     K = F.shape[0]
+    together = K / (K - 1.0)  # Friedman's factor on the curvature of K scores that move at once
     top, others, loss, x, e = np.empty(TILE), np.empty(TILE), np.empty(TILE), np.empty(TILE), np.empty(TILE)
     scratch = np.empty(2 * TILE)
     bits = scratch.view(np.int64)
@@ -135,7 +136,7 @@ def evaluate_classes(y: Any, F: Any, w: Any, g: Any, h: Any, total: Any, first: 
                 gt, ht = g[k, at : at + n], h[k, at : at + n]
                 for i in range(n):
                     p = gt[i] * others[i]
-                    ht[i] = p * (1.0 - p)
+                    ht[i] = p * (1.0 - p) * together
                     gt[i] = p - (1.0 if yt[i] == k else 0.0)
             if w.size:
                 wt = w[at : at + n]

@@ -32,6 +32,7 @@ from .explained import ExplainedTrees
 from .loss_base import BoostingLoss
 from .settings import hold_out
 from .stopping import Part, Stopping, Watch, take_rows
+from .trust import describe_descent
 
 Array = NDArray[np.float64]
 
@@ -64,6 +65,8 @@ class GradientBoosting(ExplainedTrees, Estimator):
 
     _remedy: ClassVar[str] = "fit again"
     _classes: ClassVar[bool] = False
+    _rounds_name: ClassVar[str] = "max_iter"
+    _rounds_done_name: ClassVar[str] = "n_iter_"
 
     trees_: Trees
     baseline_: Array
@@ -93,7 +96,11 @@ class GradientBoosting(ExplainedTrees, Estimator):
     def _make_learner(self, part: Part, loss: BoostingLoss, run: Run) -> Any:
         raise TypeError(f"{type(self).__name__} does not define _make_learner")
 
-    def _finish(self, rounds: Rounds, loss: BoostingLoss) -> None:
+    def _observer(self, watch: Watch | None, keep: Callable[[Rounds], None]) -> Any:
+        """Return what is called after every round."""
+        return watch
+
+    def _finish(self, rounds: Rounds, loss: BoostingLoss, old: Any) -> None:
         """Set what scikit-learn calls the results."""
 
     def _signs(self, n_outputs: int) -> Any:
@@ -135,8 +142,8 @@ class GradientBoosting(ExplainedTrees, Estimator):
             The fitted estimator. If the fit fails or is interrupted, the estimator stays as it was.
         """
         if (X_val is None) != (y_val is None):
-            missing = "y_val" if y_val is None else "X_val"
-            raise DataError(f"{type(self).__name__}: X_val and y_val belong together, but {missing} was not provided.")
+            given, missing = ("X_val", "y_val") if y_val is None else ("y_val", "X_val")
+            raise DataError(f"{type(self).__name__}: {given} is provided, but {missing} was not provided; pass both.")
         self._validation = None if X_val is None else (X_val, y_val, sample_weight_val)
         try:
             return super().fit(X, y, sample_weight)
@@ -160,12 +167,22 @@ class GradientBoosting(ExplainedTrees, Estimator):
         watch = None if stopping is None else Watch(self, loss, part, y, held, stopping, rounds, old)
         done = len(rounds.steps)
         plan = self._plan(loss)
+        if (
+            plan.monotonic is not None
+            and self.is_categorical_ is not None
+            and plan.monotonic[self.is_categorical_].any()
+        ):
+            raise ParameterError(
+                f"{owner}: Categorical features cannot have monotonic constraints; they have no order."
+            )
+
+        def keep(rounds: Rounds, watch: Watch | None = None) -> None:
+            self._store(rounds, old, done, watch)
+            self._finish(rounds, loss, old)
+
         with self._make_learner(part, loss, run) as learner:
-            boost(loss, y, part.w, learner, plan, run, rounds, watch)
-        self._store(rounds, old, done, watch)
-        self._finish(rounds, loss)
-        if self.verbose:
-            print(f"{owner}: {self._rounds_done()} rounds, training loss {self.training_loss_[-1]:.6g}")
+            boost(loss, y, part.w, learner, plan, run, rounds, self._observer(watch, keep))
+        keep(rounds, watch)
         claim = self._claim(part)
         return Certificate("greedy", 0.0 if claim <= TOLERANCE else claim, claim, n_iter=self._rounds_done())
 
@@ -212,7 +229,10 @@ class GradientBoosting(ExplainedTrees, Estimator):
             self._refuse_other_table(old, part)
             self.baseline_, self.init_ = old.baseline_, old.init_
             raw = old._raw_of(part.X)
-            return Rounds(raw, [], old.steps_.tolist(), old.training_loss_.tolist())
+            outside = [(float(a), float(b)) for a, b in old.outside_loss_]
+            if self.subsample < 1.0:  # rounds that drew no rows have no others: zeros, as in scikit-learn
+                outside += [(0.0, 0.0)] * (len(old.steps_) - len(outside))
+            return Rounds(raw, [], old.steps_.tolist(), old.training_loss_.tolist(), outside)
         self.init_, start = self._start(part, y, loss)
         self.baseline_ = np.zeros(loss.n_outputs) if start.ndim == 2 else start
         return Rounds(np.broadcast_to(start.reshape(loss.n_outputs, -1), (loss.n_outputs, n)).copy())
@@ -230,8 +250,8 @@ class GradientBoosting(ExplainedTrees, Estimator):
             )
         if total < len(old.steps_):
             raise ParameterError(
-                f"{owner}: with warm_start there must be at least as many rounds as there are, {len(old.steps_)}; got "
-                f"{total}. Set warm_start=False to begin anew."
+                f"{owner}: {self._rounds_name}={total} must be larger than or equal to "
+                f"{self._rounds_done_name}={len(old.steps_)} when warm_start==True; set warm_start=False to begin anew."
             )
 
     def _plan(self, loss: BoostingLoss) -> Plan:
@@ -256,13 +276,19 @@ class GradientBoosting(ExplainedTrees, Estimator):
         self.trees_ = concatenate(parts)
         self.steps_ = np.array(rounds.steps[:best])
         self.training_loss_ = np.array(rounds.losses[: best + 1])
-        self.outside_loss_ = np.array(rounds.outside[: best - done]).reshape(-1, 2)
+        self.outside_loss_ = np.array(rounds.outside[:best], dtype=np.float64).reshape(-1, 2)
         self.do_early_stopping_ = watch is not None
         self.validation_score_ = np.array([] if watch is None or watch.held is None else watch.scores)
         self.train_score_ = np.array([] if watch is None else watch.train_scores)
 
     def _rounds_done(self) -> int:
         return len(self.steps_)
+
+    @property
+    def descent_(self) -> str:
+        """What `training_loss_` does from round to round, and why, if it does not only fall."""
+        check_is_fitted(self, "trees_")
+        return describe_descent(self.training_loss_, self.steps_, self._plan(self._fitted_loss()), self.loss)
 
     # What a fitted model computes
 

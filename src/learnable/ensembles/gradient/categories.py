@@ -34,22 +34,48 @@ def categorical_columns(owner: str, given: Any, X: Any) -> NDArray[np.bool_] | N
         types = [] if frame is None else frame.schema.values()
         found = np.array([dtype in (nw.Categorical, nw.Enum) for dtype in types], dtype=bool)
         return found if found.any() else None
-    marked, array = np.zeros(n_columns, dtype=bool), np.asarray(given)
-    try:
-        if array.dtype == bool and array.shape == (n_columns,):
-            marked = array.copy()
-        elif array.dtype.kind in "OU" and names is not None:
-            marked[[names.index(name) for name in array.tolist()]] = True
-        elif array.dtype.kind in "iu":
-            marked[array] = True
-        elif array.size:
-            raise ValueError
-    except (ValueError, IndexError) as error:
-        raise ParameterError(
-            f"{owner}: categorical_features must hold numbers or names of columns, or a truth value for each of "
-            f"{n_columns}; got {given!r}."
-        ) from error
+    marked = _marked(owner, given, n_columns, names)
     return marked if marked.any() else None
+
+
+def _marked(owner: str, given: Any, n_columns: int, names: list[str] | None) -> NDArray[np.bool_]:
+    """Return the mask that numbers, names or truth values of columns stand for."""
+    marked, array = np.zeros(n_columns, dtype=bool), np.asarray(given)
+
+    def wrong(rule: str) -> ParameterError:
+        return ParameterError(f"{owner}: {rule}. Got {given!r}.")
+
+    if not array.size:
+        return marked
+    kinds = sorted({type(item).__name__ for item in array.tolist()}) if array.dtype == object else [array.dtype.name]
+    if array.dtype.kind not in "OUbiu" or (array.dtype == object and not set(kinds) <= {"bool", "int", "str"}):
+        raise ParameterError(
+            f"{owner}: categorical_features must be an array-like of bool, int or str, got: {', '.join(kinds)}."
+        )
+    if array.dtype.kind == "b":
+        if array.shape != (n_columns,):
+            raise wrong(f"categorical_features set as a boolean mask must have shape (n_features,) = ({n_columns},)")
+        return array.copy()
+    if array.dtype.kind in "iu":
+        if array.max() >= n_columns or array.min() < 0:
+            raise wrong(
+                f"categorical_features set as integer indices must be in [0, n_features - 1], 0 to {n_columns - 1}"
+            )
+        marked[array] = True
+        return marked
+    if names is None:
+        raise wrong(
+            "categorical_features should be passed as an array of integers or as a boolean mask when the model is "
+            "fitted on data without feature names"
+        )
+    for name in array.tolist():
+        if name not in names:
+            raise wrong(
+                f"categorical_features has an item value {name!r} which is not a valid feature name of the training "
+                f"data. Observed feature names: {names!r}"
+            )
+        marked[names.index(name)] = True
+    return marked
 
 
 def find_levels(owner: str, X: Any, mask: NDArray[np.bool_]) -> list[NDArray[Any]]:

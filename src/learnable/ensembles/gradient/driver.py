@@ -11,8 +11,9 @@ r"""The boosting loop: rounds of trees fitted to the derivatives of any loss.
 
 Leaves are then replaced by the best value for the loss, unless `leaf="fitted"`: for smooth losses Newton's step, for
 the others, and with `leaf="minimiser"`, the minimiser of the loss. Steps: ρ = η, η/√m, or η times the minimiser of the
-loss along T_m; with it the loss cannot rise. With several outputs a round has one tree for each, all
-for the same derivatives, and one step.
+loss along T_m. No round may raise the training loss: Newton's steps are bounded, and a round that would raise it takes
+a smaller step, or none (`trust`). With several outputs a round has one tree for each, all for the same derivatives, and
+one step.
 
 Everything drawn in round m (rows, columns) depends on the seed and on m alone, so that a warm start goes on as if it
 had never stopped. References: J. Friedman, Annals of Statistics 29 (2001), and Stochastic gradient boosting (2002); L.
@@ -37,10 +38,11 @@ from ...trees.layout import Trees
 from .._forest import tree_seed
 from .evaluator import Evaluator, mean_loss
 from .loss_base import BoostingLoss
-from .losses import Softmax
+from .trust import Descent, bounded, planned_step
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
+Leaves = NDArray[np.int32]
 
 _TICK = 0.05  # seconds between two looks at the clock and at Ctrl-C
 
@@ -154,32 +156,42 @@ def _round(evaluate: Evaluator, learner: Learner, plan: Plan, rounds: Rounds, m:
     weight = w if factor is None else factor if w is None else w * factor
     out = None if rows is None or plan.sampling == "gradient" else np.setdiff1d(np.arange(len(y)), rows)
     outside = _mean_of(loss, y, F, w, out)
+    start = F.copy()
+    law = Descent(loss, y, w, weight, rows, start, rounds.losses)
     # Scores may move at once where no other tree of the round has to see them as they were.
     at_once = plan.step != "line-search" and (K == 1 or (loss.smooth and plan.leaf != "minimiser"))
-    direction = np.empty((0, 0)) if at_once else np.empty_like(F)
-    rho = plan.learning_rate / (float(np.sqrt(m + 1.0)) if plan.step == "sqrt-decay" else 1.0)
-    grown: list[tuple[Trees, Array]] = []
+    rho = planned_step(plan, m)
+    grown: list[tuple[Trees, Array, Leaves]] = []
     for k in range(K):
         found = learner.grow(plan.direction, g[k], h[k], weight, rows, tree_seed(plan.seed, m * K + k))
         values = leaf_values(loss, plan, found, k, y, F, g[k], h[k], weight, rows)
-        grown.append((found.tree, values))
+        leaf = found.leaf_of_row if K == 1 else found.leaf_of_row.copy()  # the next tree overwrites it
+        grown.append((found.tree, values, leaf))
         if at_once:
-            evaluate.add(F[k], found.leaf_of_row, rho * values)
-        else:
-            np.take(values, found.leaf_of_row, out=direction[k])
+            evaluate.add(F[k], leaf, rho * values)
+
+    def move(step: float) -> None:
+        np.copyto(F, start)
+        for k, (_, values, leaf) in enumerate(grown):
+            evaluate.add(F[k], leaf, step * values)
+
+    if plan.step == "line-search":
+        direction = np.stack([values[leaf] for _, values, leaf in grown])
+        rho = _searched(loss, plan, y, w, F, direction, rounds.losses[-1])
     if not at_once:
-        if plan.step == "line-search":
-            rho = _searched(loss, plan, y, w, F, direction, rounds.losses[-1])
-        direction *= rho
-        F += direction
-    trees = [replace(tree, value=(rho * values)[:, None]) for tree, values in grown]
+        move(rho)
+    after = evaluate(F)
+    if plan.step != "line-search" and law.broken(F, after):
+        rho = law.damped(F, move, rho)
+        after = evaluate(F)
+    trees = [replace(tree, value=(rho * values)[:, None]) for tree, values, _ in grown]
     rounds.trees += trees
     rounds.steps.append(rho)
-    rounds.losses.append(evaluate(F))
+    rounds.losses.append(after)
     if out is not None:
         rounds.outside.append((outside, _mean_of(loss, y, F, w, out)))
     # A round that changes nothing would be repeated for ever, unless the next one draws something else.
-    moved = rho != 0.0 and any(values.any() for _, values in grown)
+    moved = rho != 0.0 and any(values.any() for _, values, _ in grown)
     return trees, moved or rows is not None
 
 
@@ -199,7 +211,9 @@ def leaf_values(
     tree = found.tree
     fitted = tree.value[:, 0]
     newton = loss.smooth and plan.leaf == "best"
-    if plan.direction == "inner-product" or plan.leaf == "fitted" or (plan.direction == "newton" and newton):
+    if plan.direction == "newton" and newton:
+        return bounded(fitted, loss, plan.direction)
+    if plan.direction == "inner-product" or plan.leaf == "fitted":
         return fitted
     used = slice(None) if rows is None else rows
     leaf = found.leaf_of_row[used]
@@ -208,8 +222,7 @@ def leaf_values(
         G = np.bincount(leaf, g[used] if weight is None else g[used] * weight, len(fitted))
         H = np.bincount(leaf, h[used] if weight is None else h[used] * weight, len(fitted))
         values = np.where(H > 1e-150, -G / np.where(H > 1e-150, H, 1.0), 0.0)
-        if isinstance(loss, Softmax):  # Friedman's factor, which scikit-learn keeps
-            values *= (loss.n_outputs - 1) / loss.n_outputs
+        values = bounded(values, loss, plan.direction)
     else:
         values = loss.best_leaf_values(k, leaf, len(fitted), y[used], F[:, used], weight)
     values = np.where(tree.feature < 0, values, fitted)

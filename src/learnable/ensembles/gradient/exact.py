@@ -12,7 +12,9 @@ Reference: J. Friedman, Greedy function approximation: a gradient boosting machi
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +33,9 @@ from .driver import Rounds
 from .exact_learner import ExactLearner
 from .loss_base import BoostingLoss
 from .losses import Squared, TwoClasses
+from .members import Observer, fitted_trees
 from .settings import COLUMNS, EXTRAS, SIGNS, monotone_signs
-from .stopping import Part, Stopping
+from .stopping import Part, Stopping, Watch
 
 Array = NDArray[np.float64]
 
@@ -59,7 +62,63 @@ _PARAMETERS: dict[str, Rule] = (
 class ExactBoosting(GradientBoosting):
     """What the two models with exact splits share; not to be used directly."""
 
+    _rounds_name: ClassVar[str] = "n_estimators"
+    _rounds_done_name: ClassVar[str] = "estimators_.shape[0]"
+
     n_estimators_: int
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        monitor: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse array or dataframe of shape (n_samples, n_features)
+            Training data; NaN is a missing value.
+        y : array of shape (n_samples,) or str
+            Targets; with a dataframe, the name of a column.
+        sample_weight : array of shape (n_samples,) or str, optional
+            Non-negative weights of the rows; a row of weight zero is left out.
+        monitor : callable, optional
+            Called after each round as `monitor(i, model, variables)`, where the model has all rounds so far; if it
+            returns True, the rounds end.
+        X_val, y_val, sample_weight_val : optional
+            Rows that decide when to stop; otherwise some are held out where early stopping is on.
+
+        Returns
+        -------
+        self
+            The fitted estimator. If the fit fails or is interrupted, the estimator stays as it was.
+        """
+        if self.criterion != "deprecated":
+            warnings.warn(
+                "The parameter `criterion` is deprecated in scikit-learn and has no effect. Leave it at its default.",
+                FutureWarning,
+                stacklevel=2,
+            )
+        self._monitor = monitor
+        try:
+            return super().fit(X, y, sample_weight, X_val=X_val, y_val=y_val, sample_weight_val=sample_weight_val)
+        finally:
+            del self._monitor
+
+    def _observer(self, watch: Watch | None, keep: Callable[[Rounds], None]) -> Any:
+        monitor = getattr(self, "_monitor", None)
+        return Observer(self, watch, keep, monitor) if monitor is not None or self.verbose else watch
+
+    def _score_factor(self) -> float:
+        """Return what scikit-learn's figures multiply the loss with: two for squares and for log-odds."""
+        loss = self._fitted_loss()
+        return 2.0 if isinstance(loss, Squared) or (isinstance(loss, TwoClasses) and loss.factor == 1.0) else 1.0
 
     def _n_rounds(self) -> int:
         return int(self.n_estimators)
@@ -105,22 +164,32 @@ class ExactBoosting(GradientBoosting):
         if isinstance(self.init, str):
             return None, np.zeros(loss.n_outputs)
         if self._classes and not hasattr(self.init, "predict_proba"):
-            raise ParameterError(f"{type(self).__name__}: init must have predict_proba; got {self.init!r}.")
+            owner = type(self).__name__
+            raise ParameterError(
+                f"{owner}: The 'init' parameter of {owner} must be a str among {{'zero'}}, None or an object "
+                f"implementing 'fit' and 'predict_proba'. Got {self.init!r}."
+            )
         self.init_ = clone(self.init)
         labels = self.classes_[part.y] if self._classes else part.y
         try:
             self.init_.fit(part.X, labels, **({} if part.w is None else {"sample_weight": part.w}))
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
+            refused = isinstance(error, TypeError) or "pass parameters to specific steps" in str(error)
+            if part.w is None or not refused:
+                raise
             raise DataError(
-                f"{type(self).__name__}: the initial estimator {type(self.init).__name__} does not support sample "
+                f"{type(self).__name__}: The initial estimator {type(self.init).__name__} does not support sample "
                 f"weights: {error}"
             ) from error
         return self.init_, loss.scores_of(self._init_output(part.X))
 
-    def _finish(self, rounds: Rounds, loss: BoostingLoss) -> None:
+    def _finish(self, rounds: Rounds, loss: BoostingLoss, old: Any) -> None:
         """Show scikit-learn's figures: losses after each round, twice as large for squares and log-odds."""
-        factor = 2.0 if isinstance(loss, Squared) or (isinstance(loss, TwoClasses) and loss.factor == 1.0) else 1.0
+        factor = self._score_factor()
         self.n_estimators_ = len(self.steps_)
+        limit = -1 if self.max_depth is None else int(self.max_depth)
+        kept = np.zeros(0, np.int64) if old is None else old.depth_limits_[: self.n_estimators_]
+        self.depth_limits_ = np.r_[kept, np.full(self.n_estimators_ - len(kept), limit, np.int64)]
         self.train_score_ = factor * self.training_loss_[1:]
         if len(self.outside_loss_) == len(self.steps_) > 0:
             before, after = factor * self.outside_loss_.T
@@ -129,12 +198,22 @@ class ExactBoosting(GradientBoosting):
 
     @property
     def estimators_(self) -> NDArray[Any]:
-        """The trees, (n_estimators_, K), each as a `Trees` of its own, its values multiplied by the step."""
-        check_is_fitted(self, "trees_")
-        out = np.empty((len(self.steps_), self.n_trees_per_iteration_), dtype=object)
-        for t in range(out.size):
-            out.flat[t] = self.trees_.tree(t)
-        return out
+        """The trees, (n_estimators_, K), as fitted regressors: F = F_0 + Σ steps_[m] · estimators_[m, k].predict."""
+        if not hasattr(self, "trees_"):
+            raise AttributeError(f"{type(self).__name__} has no estimators_ before fit.")
+        return fitted_trees(self)
+
+    def __len__(self) -> int:
+        """Return the number of rounds."""
+        return 0 if not hasattr(self, "steps_") else len(self.steps_)
+
+    def __getitem__(self, round_number: int) -> NDArray[Any]:
+        """Return the trees of a round."""
+        return np.asarray(self.estimators_[round_number])
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        """Iterate over the rounds' trees."""
+        return iter(self.estimators_)
 
     @property
     def feature_importances_(self) -> Array:

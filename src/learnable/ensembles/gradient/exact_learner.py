@@ -15,6 +15,8 @@ from .._forest_kinds import _prune
 
 Array = NDArray[np.float64]
 
+LEAST_MASS = 1e-14  # of a row, relative to that of all: what a difference of sums still resolves
+
 
 class ExactLearner:
     """Trees with exact splits, grown by `trees.grow`."""
@@ -45,6 +47,8 @@ class ExactLearner:
         if direction == "newton":
             scale = power_of_two(g)
             weight = 1.0 if w is None else w
+            # A row that is predicted perfectly has h = 0, but a leaf of such rows must have some mass.
+            h = np.maximum(h, max(LEAST_MASS * float(h.sum()), 1e-150))
             target = Target.gradients(g / scale * weight, h * weight, reg_lambda=self.reg_lambda)
             # Gains are in units of G²/(H + λ); a split has to lower the objective, half of it, by γ.
             rule = replace(rule, min_gain=max(2.0 * self.gamma / scale**2, 0.0), min_impurity_decrease=0.0)

@@ -71,7 +71,8 @@ class GradientBoostingRegressor(BoostedRegressor, ExactBoosting):
         Values of leaves: Newton's step, or the minimiser where the loss has a kink; the minimiser of the loss in any
         case (of one class alone: ±4); or what the tree has fitted.
     step : {"fixed", "line-search", "sqrt-decay"}, default="fixed"
-        Steps η, η times the minimiser of the loss along the round's trees, or η/√m.
+        Steps η, η times the minimiser of the loss along the round's trees, or η/√m. A step that would raise the
+        training loss is halved until it does not; on log scales Newton's steps are bounded (see `trust`).
     reg_lambda, gamma : float, default=0.0
         λ and γ of direction="newton". λ multiplies ½‖T‖², XGBoost's convention: leaves are −G/(H + λ). A split must
         lower the objective by γ: ½[G_L²/(H_L + λ) + G_R²/(H_R + λ) − G²/(H + λ)] ≥ γ. (XGBoost's program leaves out the
@@ -94,13 +95,15 @@ class GradientBoostingRegressor(BoostedRegressor, ExactBoosting):
     trees_ : Trees
         All trees as flat arrays; tree m·K + k belongs to output k in round m. Values are multiplied by the step.
     estimators_ : array of shape (n_estimators_, K)
-        The trees, one by one.
+        The trees as fitted `DecisionTreeRegressor`s, before the step is applied; also `model[m]`, `len(model)`.
     n_estimators_, n_trees_per_iteration_, max_features_ : int
         Rounds, trees in each, columns drawn at a node.
     baseline_, init_ : array of shape (K,), model or None
         Scores before the first round.
     steps_, training_loss_ : arrays of shape (n_estimators_,), (n_estimators_ + 1,)
         Steps ρ, and the mean training loss before the first round and after each.
+    descent_ : str
+        Whether the training loss falls in every round, how many rounds took a smaller step for that, or why it rises.
     train_score_ : array of shape (n_estimators_,)
         The training loss after each round, times two for squares and for two classes, as in scikit-learn; over all
         rows, also where a round draws some.

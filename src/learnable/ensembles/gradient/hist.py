@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.certificate import Certificate
 from ...core.errors import DataError, ParameterError
 from ...core.parameters import Boolean, Matches, Nothing, Number, Options, Rule, optional
 from ...core.run import Run
@@ -92,8 +93,8 @@ class HistBoosting(GradientBoosting):
     def _stopping(self, n_rows: int, given: bool) -> Stopping | None:
         if given and self.early_stopping is False:
             raise ParameterError(
-                f"{type(self).__name__}: X_val and y_val are passed to fit while early_stopping is False; set it to "
-                "'auto' or True."
+                f"{type(self).__name__}: X_val and y_val are passed to fit while at the same time early_stopping is "
+                "False; set it to 'auto' or True."
             )
         stops = given or n_rows > _MANY_ROWS if self.early_stopping == "auto" else self.early_stopping
         if not stops:
@@ -193,5 +194,12 @@ class HistBoosting(GradientBoosting):
         n_threads = resolve_n_jobs(run.n_jobs)
         return HistLearner(part.X, self._bin(part, n_threads), rule, self.max_bins, n_threads, run.flag.array)
 
-    def _finish(self, rounds: Rounds, loss: BoostingLoss) -> None:
+    def _finish(self, rounds: Rounds, loss: BoostingLoss, old: Any) -> None:
         self.n_iter_ = len(self.steps_)
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        certificate = super()._fit(table, run)
+        if self.verbose:
+            losses = f"training loss {self.training_loss_[-1]:.6g}"
+            print(f"{type(self).__name__}: {self._rounds_done()} rounds, {losses}")
+        return certificate

@@ -78,7 +78,8 @@ class HistGradientBoostingClassifier(BoostedClassifier, HistBoosting):
         Values of leaves: Newton's step, or the minimiser where the loss has a kink; the minimiser of the loss in any
         case (of one class alone: ±4); or what the tree has fitted.
     step : {"fixed", "line-search", "sqrt-decay"}, default="fixed"
-        Steps η, η times the minimiser of the loss along the round's trees, or η/√m.
+        Steps η, η times the minimiser of the loss along the round's trees, or η/√m. A step that would raise the
+        training loss is halved until it does not; on log scales Newton's steps are bounded (see `trust`).
     gamma : float, default=0.0
         γ, the price of a leaf: a split must gain ½[G_L²/(H_L + λ) + G_R²/(H_R + λ) − G²/(H + λ)] > γ. (XGBoost's
         program leaves out the ½, so its `gamma` is twice this one.)
@@ -118,6 +119,8 @@ class HistGradientBoostingClassifier(BoostedClassifier, HistBoosting):
         Scores before the first round.
     steps_, training_loss_ : arrays of shape (n_iter_,), (n_iter_ + 1,)
         Steps ρ, and the mean training loss before the first round and after each.
+    descent_ : str
+        Whether the training loss falls in every round, how many rounds took a smaller step for that, or why it rises.
     do_early_stopping_ : bool
         Whether rounds could end early.
     train_score_, validation_score_ : arrays of shape (n_rounds + 1,), or empty

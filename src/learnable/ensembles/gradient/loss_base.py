@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...risk.losses import GammaLoss, LogisticLoss, PoissonLoss
+
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
@@ -26,9 +28,12 @@ class BoostingLoss:
 
     n_outputs = 1
     fused: int | None = None  #: which kernel computes derivatives and losses in one pass
+    logarithmic = False  #: whether scores are logarithms (of odds, of means), on which Newton's steps need a bound
+    moving = False  #: whether `prepare` changes the loss from round to round
 
     def __init__(self, loss: Any, margin: bool = False) -> None:
         self.loss, self.margin = loss, margin
+        self.logarithmic = isinstance(loss, (LogisticLoss, PoissonLoss, GammaLoss))
 
     @property
     def smooth(self) -> bool:

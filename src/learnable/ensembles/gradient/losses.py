@@ -83,6 +83,8 @@ class Huber(BoostingLoss):
     The start is the median; a leaf has the median of its residuals plus the mean of what is left, clipped to ±δ.
     """
 
+    moving = True
+
     def __init__(self, level: float) -> None:
         super().__init__(HuberLoss())
         self.level = level
@@ -132,9 +134,9 @@ class Deviance(BoostingLoss):
         """Refuse negative counts, or none at all; gamma's targets are positive."""
         bad = (y < 0).any() or not y.any() if self.name == "poisson" else (y <= 0).any()
         if bad:
-            rule = "y >= 0 with a positive sum" if self.name == "poisson" else "y > 0"
+            rule = "non-negative y and sum(y) > 0" if self.name == "poisson" else "strictly positive y"
             raise DataError(
-                f"{owner}: loss={self.name!r} requires {rule}; the smallest target is {y.min():g}. Use "
+                f"{owner}: loss={self.name!r} requires {rule}. The smallest target is {y.min():g}. Use "
                 "loss='squared_error'."
             )
 
@@ -168,12 +170,17 @@ class TwoClasses(BoostingLoss):
 
 
 class Softmax(BoostingLoss):
-    """Cross-entropy of K classes; hessians are the diagonal p(1 − p)."""
+    """Cross-entropy of K classes; h = K/(K − 1)·p(1 − p).
+
+    The factor is Friedman's: the K trees of a round move together, and the diagonal p(1 − p) alone leaves out what
+    they do to each other.
+    """
 
     def __init__(self, n_classes: int) -> None:
         super().__init__(None)
         self.n_outputs = n_classes
         self.fused = _kernels.CLASSES
+        self.logarithmic = True
 
     smooth = True  # type: ignore[assignment]
     has_probability = True  # type: ignore[assignment]
@@ -187,9 +194,9 @@ class Softmax(BoostingLoss):
         return -np.asarray(log_softmax(F, axis=0))[y.astype(np.int64), np.arange(F.shape[1])]
 
     def derivatives(self, y: Array, F: Array) -> tuple[Array, Array]:
-        """Return p − e_y and p(1 − p)."""
+        """Return p − e_y and K/(K − 1)·p(1 − p)."""
         p = np.asarray(softmax(F, axis=0))
-        h = p * (1.0 - p)
+        h = p * (1.0 - p) * (self.n_outputs / (self.n_outputs - 1.0))
         p[y.astype(np.int64), np.arange(F.shape[1])] -= 1.0
         return p, h
 
@@ -220,6 +227,7 @@ class CustomClasses(Softmax):
     def __init__(self, loss: Any, n_classes: int) -> None:
         super().__init__(n_classes)
         self.loss, self.fused = loss, None
+        self.logarithmic = False
         self.smooth = hasattr(loss, "curvature")  # type: ignore[misc]
         self.has_probability = hasattr(loss, "probability")  # type: ignore[misc]
 
@@ -275,7 +283,7 @@ def class_loss(owner: str, loss: Any, n_classes: int) -> BoostingLoss:
         return TwoClasses(loss)
     if loss == "exponential":
         raise DataError(
-            f"{owner}: loss='exponential' is for two classes; got {n_classes}. Use loss='log_loss', or "
-            f"OneVsRestClassifier({owner}(loss='exponential'))."
+            f"{owner}: loss='exponential' is only suitable for a binary classification; got {n_classes} classes. Use "
+            f"loss='log_loss', or OneVsRestClassifier({owner}(loss='exponential'))."
         )
     return Softmax(n_classes)

@@ -54,13 +54,21 @@ def monotone_signs(owner: str, given: Any, n_columns: int, names: Any, n_outputs
         known = [] if names is None else list(names)
         strange = [name for name in given if name not in known]
         if strange:
-            raise ParameterError(f"{owner}: monotonic_cst names columns that are not there: {strange[:5]!r}.")
+            raise ParameterError(
+                f"{owner}: monotonic_cst contains {len(strange)} unexpected feature names: {sorted(strange)[:5]!r}."
+            )
         signs = np.array([given.get(name, 0) for name in known])
     else:
         signs = np.asarray(given)
-    if signs.shape != (n_columns,) or not np.isin(signs, (-1, 0, 1)).all():
+    if signs.shape != (n_columns,):
         raise ParameterError(
-            f"{owner}: monotonic_cst must hold -1, 0 or 1 for each of {n_columns} columns; got {given!r}."
+            f"{owner}: monotonic_cst has shape {signs.shape} but the input data X has {n_columns} features; give one "
+            "sign for each."
+        )
+    if not np.isin(signs, (-1, 0, 1)).all():
+        raise ParameterError(
+            f"{owner}: monotonic_cst must be an array-like of -1, 0 or 1. Observed values: "
+            f"{np.unique(signs).tolist()!r}."
         )
     if not signs.any():
         return None
@@ -84,10 +92,15 @@ def interaction_sets(owner: str, given: Any, n_columns: int) -> list[list[int]] 
         try:
             sets = [set(group) for group in given]
         except TypeError as error:
-            raise ParameterError(f"{owner}: interaction_cst must be a list of sets; got {given!r}.") from error
+            raise ParameterError(
+                f"{owner}: Interaction constraints must be a sequence of tuples or lists, got: {given!r}."
+            ) from error
     for group in sets:
         if not all(isinstance(j, (Integral, np.integer)) and 0 <= j < n_columns for j in group):
-            raise ParameterError(f"{owner}: interaction_cst must hold numbers of {n_columns} columns; got {group!r}.")
+            raise ParameterError(
+                f"{owner}: Interaction constraints must consist of integer indices in [0, n_features - 1] = "
+                f"[0, {n_columns - 1}], specifying the position of features, got invalid indices: {group!r}."
+            )
     rest = set(range(n_columns)).difference(*sets) if sets else set(range(n_columns))
     return [sorted(int(j) for j in group) for group in (*sets, rest) if group]
 
@@ -96,10 +109,16 @@ def hold_out(owner: str, y: NDArray[Any], classes: bool, fraction: Any, seed: in
     """Return the rows to fit on and the rows held out, the latter with the same shares of the classes."""
     try:
         fit, held = train_test_split(
-            np.arange(len(y)), test_size=fraction, stratify=y if classes else None, random_state=seed % 2**32
+            np.arange(len(y)),
+            test_size=fraction,
+            stratify=y.astype(np.float64) if classes else None,
+            random_state=seed % 2**32,
         )
     except ValueError as error:
         raise DataError(f"{owner}: no rows can be held out for early stopping: {error}") from error
     if classes and len(np.unique(y[fit])) < len(np.unique(y)):
-        raise DataError(f"{owner}: a class has no row left besides those held out. Pass X_val and y_val instead.")
+        raise DataError(
+            f"{owner}: The training data after the early stopping split lacks a class: all its rows are held out. Pass "
+            "X_val and y_val instead."
+        )
     return np.sort(fit), np.sort(held)

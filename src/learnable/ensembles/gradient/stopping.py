@@ -101,6 +101,7 @@ class Watch:
 
         twin = copy(self.model)
         twin._scores = F
+        twin.__dict__.pop("feature_names_in_", None)  # the rows below are placeholders
         scorer = check_scoring(twin, self.rule.scoring)
         y = twin.classes_[part.y] if twin._classes else part.y
         kwargs = {} if part.w is None else {"sample_weight": part.w}

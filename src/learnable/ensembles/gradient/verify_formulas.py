@@ -77,7 +77,7 @@ def _softmax() -> Formulas:
     return Formulas(
         lambda y, F: np.asarray(logsumexp(F, axis=0)) - F[y, np.arange(F.shape[1])],
         lambda y, F: chances(F) - (np.arange(len(F))[:, None] == y),
-        lambda y, F: chances(F) * (1 - chances(F)),
+        lambda y, F: chances(F) * (1 - chances(F)) * len(F) / (len(F) - 1),
     )
 
 

@@ -1,0 +1,99 @@
+"""The law of boosting's rounds once more, for the checker: no round raises the loss, no step is needlessly small.
+
+Nothing here is used by a fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import ModelFileError
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+_ROUNDING = 1e-9  # relative; what sums in another order may add
+_LOGARITHMIC = ("log_loss", "poisson", "gamma", "LogisticLoss", "PoissonLoss", "GammaLoss")
+
+
+def sizes_agree(model: Any) -> bool:
+    """Tell whether there are as many trees, steps and losses as rounds, and whether the figures made of them agree."""
+    steps, K, d = np.asarray(model.steps_), int(model.n_trees_per_iteration_), int(model.n_features_in_)
+    trees, losses = model.trees_, np.asarray(model.training_loss_)
+    rounds = getattr(model, "n_iter_", getattr(model, "n_estimators_", len(steps)))
+    whole = trees.n_trees == len(steps) * K and len(losses) == len(steps) + 1 and rounds == len(steps)
+    if not whole or len(model.baseline_) != K or not np.isfinite(steps).all():
+        return False
+    try:
+        trees.check(d, 1)
+    except ModelFileError:
+        return False
+    if hasattr(model, "n_estimators_"):  # scikit-learn's figures: twice the loss of squares and of log-odds
+        two = model.loss == "squared_error" or (model.loss == "log_loss" and K == 1)
+        if len(model.train_score_) != len(steps):
+            return False
+        return bool(np.allclose(model.train_score_, (2.0 if two else 1.0) * losses[1:], rtol=1e-12, atol=0.0))
+    return True
+
+
+def same_categories(model: Any, again: Any) -> bool:
+    """Tell whether a model's columns of categories and their levels are those that the table has."""
+    masks, levels = (model.is_categorical_, again.is_categorical_), (model.levels_, again.levels_)
+    if (masks[0] is None) != (masks[1] is None):
+        return False
+    if masks[0] is None:
+        return model.levels_ is None
+    same = len(levels[0]) == len(levels[1]) and np.array_equal(*masks)
+    return bool(same and all(np.array_equal(a, b) for a, b in zip(*levels, strict=True)))
+
+
+def planned_step(model: Any, m: int) -> float | None:
+    """Return the step of round m before any damping; None where it was searched."""
+    if model.step == "line-search":
+        return None
+    return float(model.learning_rate) / (np.sqrt(m + 1.0) if model.step == "sqrt-decay" else 1.0)
+
+
+def trusted(model: Any, step: Array) -> Array:
+    """Return Newton's steps, cut at max(Δ, log(1 + |step|)) on logarithmic scales."""
+    name = model.loss if isinstance(model.loss, str) else type(model.loss).__name__
+    if name not in _LOGARITHMIC or (not isinstance(model.loss, str) and int(model.n_trees_per_iteration_) > 1):
+        return step
+    limit = np.maximum(2.0 if model.direction == "newton" else 32.0, np.log(1.0 + np.abs(step)))
+    return np.minimum(np.maximum(step, -limit), limit)
+
+
+def keeps_law(
+    value: Callable[[Array, Array], Array], y: Array, F: Array, moves: Array, w: Array, drawn: Array, used: Ids,
+    first: float,
+) -> Callable[[float, float], bool]:  # fmt: skip
+    """Return keeps(factor, slack): whether `factor` times the moves raise the loss by no more than slack.
+
+    Where rows were drawn, either the loss of all rows or that of the drawn ones may be meant.
+    """
+
+    def means(scores: Array) -> tuple[float, float]:
+        each = value(y, scores)
+        return float(w @ each / w.sum()), float(drawn[used] @ each[used] / drawn[used].sum())
+
+    before = means(F)
+
+    def keeps(factor: float, slack: float = _ROUNDING) -> bool:
+        after = means(F + factor * moves)
+        return any(b <= a + slack * max(abs(a), abs(first)) for a, b in zip(before, after, strict=True))
+
+    return keeps
+
+
+def step_agrees(step: float, planned: float | None, keeps: Callable[[float, float], bool]) -> bool:
+    """Tell whether a step is the planned one, halved only while the law would have been broken."""
+    if planned is None or step == planned:
+        return True
+    if step == 0.0:
+        return True  # refused: the moves are zero too, and cannot be tried again
+    halvings = np.log2(planned / step) if step > 0 else np.nan
+    return bool(halvings == np.rint(halvings) and halvings > 0 and not keeps(2.0, -_ROUNDING))
