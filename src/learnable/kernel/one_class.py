@@ -19,12 +19,13 @@ from sklearn.base import OutlierMixin
 from ..core.certificate import Certificate
 from ..core.parameters import Number, Rule
 from ..core.run import Run
-from ..data.door import Table, door
+from ..data.door import Table
 from ..data.sources import rowwise
 from ..solvers.decomposition import BoxProgram
 from ..solvers.row_cache import Team
 from .nu_svr import fill_up
 from .svm_base import SVM_PARAMETERS, Array, Fit, offset_between
+from .svm_door import svm_door
 from .svr import SingleMachine
 
 
@@ -64,7 +65,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         **{name: rule for name, rule in SVM_PARAMETERS.items() if name != "fit_intercept"},
         "nu": Number(low=0.0, low_open=True, high=1.0),
     }
-    _door: ClassVar[Any] = staticmethod(door(target="none"))
+    _door: ClassVar[Any] = staticmethod(svm_door("none"))
 
     offset_: float
 
