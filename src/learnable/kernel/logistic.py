@@ -21,12 +21,12 @@ from ..core.certificate import Certificate
 from ..core.errors import DataError, ModelFileError
 from ..core.parameters import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Number, Rule
 from ..core.run import Run
-from ..data.door import Table, door
+from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
 from ..linear._base import CLASS_WEIGHT, class_weights
 from .logistic_newton import KernelLogisticProblem, fit_logistic
 from .operators import MOST_ROWS_KEPT, Operator
-from .representer import KERNEL_PARAMETERS, RepresenterModel, finite_diagonal, kernel_of, training_points
+from .representer import KERNEL_PARAMETERS, RepresenterModel, finite_diagonal, kernel_of, memory_door, training_points
 from .svm_base import FACTORED, dual_bounds
 
 Array = NDArray[np.float64]
@@ -97,7 +97,7 @@ class KernelLogisticRegression(NamedScore, ClassifierMixin, RepresenterModel):
         "n_jobs": N_JOBS,
         "max_seconds": MAX_SECONDS,
     }
-    _door = staticmethod(door(target="classes"))
+    _door = staticmethod(memory_door(target="classes"))
     _remedy = "raise max_iter or max_seconds, or lower C"
 
     classes_: NDArray[Any]

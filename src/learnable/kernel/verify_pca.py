@@ -32,7 +32,7 @@ def kernel_pca(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> 
     if not _stored_state_agrees(model, rows.n_columns, n):
         return Recheck(np.inf, 0.0, fingerprint)
     if isinstance(kernel, Precomputed):
-        K = _symmetric(points)
+        K = np.asarray(points.toarray() if hasattr(points, "toarray") else points, dtype=np.float64)
         if not _same_points(model.X_fit_, K):
             return Recheck(np.inf, 0.0, fingerprint)
     else:
@@ -42,7 +42,7 @@ def kernel_pca(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> 
     means = K.mean(axis=0)
     if not np.abs(means - model.kernel_means_).max() <= 1e-10 * np.abs(K).max():
         return Recheck(np.inf, 0.0, fingerprint)
-    centred = K - means - means[:, None] + means.mean()
+    centred = _symmetric(K - means - K.mean(axis=1)[:, None] + means.mean())
     size = np.abs(centred.diagonal()).sum()
     residual = np.linalg.norm(centred @ U - U * values, axis=0).max(initial=0.0) / (size if size > 0 else 1.0)
     inner = np.abs(U.T @ U - np.eye(len(values))).max(initial=0.0)
