@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, lapack
 from scipy.special import entr, log_softmax
 
-from ..core.run import Progress, no_progress
+from ..core.run import Progress, never, no_progress
 from ..core.threads import interruptible, one_thread_blas
 from ..data.blocks import map_reduce
 from .gauss_products import OutOfTimeError
@@ -40,6 +40,8 @@ _MOST_HALVINGS = 40
 _FEW_ROWS = 3000  # times classes: up to here the equations of a step are factorised whole
 _ONE_THREAD = 1200  # up to here a second BLAS thread does not pay
 _GRAM_ROWS = 8192
+_SHORT_PRODUCT = 5e8  # operations that take a fraction of a second: for these the clock is not asked
+_FACTOR_SPEED = 1e10  # operations a second of a Cholesky factor, on a slow machine
 _MOST_STEPS = 300  # of conjugate gradients for one Newton step; a rough step is still a step
 _ACCURACY = 1e-2  # of a step far from the optimum
 _ROUGH_ACCURACY, _ROUGH_COST = 1e-5, 100.0  # least accuracy and largest κ for products of six digits
@@ -119,13 +121,21 @@ class KernelLogisticProblem:
                 break
         return b
 
-    def gap(self, A: Array, F: Array, b: Array) -> float:
+    def gap_in_time(self, A: Array, F: Array, b: Array, stop: Callable[[], bool]) -> float:
+        """Return the gap; infinity if there is no time to measure it."""
+        short = self.operator.matrix is not None and self.operator.n * A.size <= _SHORT_PRODUCT
+        try:
+            return self.gap(A, F, b, never if short else stop)
+        except OutOfTimeError:
+            return np.inf
+
+    def gap(self, A: Array, F: Array, b: Array, stop: Callable[[], bool] = never) -> float:
         """Return (P − D)/max(D, 10⁻⁸P₀), where b is the best for F."""
         Z = F + b
         primal = self.loss(Z) + 0.5 * float((A * F).sum())
         U = self._feasible(self.probabilities(Z))
         dual_coef = self.free(self.kappa * (self.own - U))
-        dual = float((self.kappa * entr(U)).sum()) - 0.5 * float((dual_coef * self.operator(dual_coef)).sum())
+        dual = float((self.kappa * entr(U)).sum()) - 0.5 * float((dual_coef * self.operator(dual_coef, stop)).sum())
         size = max(dual, 1e-8 * self.start)
         return max(primal - dual, 0.0) / size if np.isfinite(primal - dual) else np.inf
 
@@ -149,21 +159,23 @@ def fit_logistic(
     max_iter: int,
     rank: int,
     progress: Progress = no_progress,
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] = never,
+    seconds_left: Callable[[], float] = lambda: np.inf,
 ) -> KernelLogisticFit:
-    """Minimise by damped Newton steps until the relative duality gap is at most `tol`."""
+    """Minimise by damped Newton steps until the relative duality gap is at most `tol`, or the time is over."""
     operator, n = problem.operator, problem.operator.n
     m = 1 if problem.binary else problem.own.shape[1]
     A, F = np.zeros((n, m)), np.zeros((n, m))
     b = problem.best_intercept(F, np.zeros(m))
-    gap, n_iter = problem.gap(A, F, b), 0
+    gap, n_iter = problem.gap_in_time(A, F, b, stop), 0
     small = operator.matrix is not None and n * m <= _FEW_ROWS
     factor = None if small else partial_cholesky(operator, rank, stop=stop)[0]
     objective, accuracy = problem.loss(F + b), _ACCURACY
     while gap > tol and n_iter < max_iter and not stop():
         accuracy *= min(1.0, 10.0 * np.sqrt(gap))
         try:
-            A_new, b_new = _newton_point(problem, factor, (A, F, b), max(accuracy, _SMALLEST), stop)
+            accuracy_now = max(accuracy, _SMALLEST)
+            A_new, b_new = _newton_point(problem, factor, (A, F, b), accuracy_now, stop, seconds_left)
             F_new = operator(A_new, stop)
         except OutOfTimeError:
             break
@@ -173,11 +185,15 @@ def fit_logistic(
             continue
         if taken is None:
             break  # rounding: no step lowers the objective any more
+        last = A, F, b, gap
         A, F, b = taken
         accuracy = _ACCURACY
         b = problem.best_intercept(F, b)
         objective = problem.loss(F + b) + 0.5 * float((A * F).sum())
-        gap, n_iter = problem.gap(A, F, b), n_iter + 1
+        gap, n_iter = problem.gap_in_time(A, F, b, stop), n_iter + 1
+        if gap == np.inf and stop():
+            A, F, b, gap = last  # what is known of the last step is worth more than this one
+            break
         if progress(n_iter, gap):
             break
     if m > 1:
@@ -201,14 +217,19 @@ def _search(problem: KernelLogisticProblem, now: State, goal: State, objective: 
 
 
 def _newton_point(
-    problem: KernelLogisticProblem, factor: Array | None, now: State, accuracy: float, stop: Callable[[], bool]
+    problem: KernelLogisticProblem,
+    factor: Array | None,
+    now: State,
+    accuracy: float,
+    stop: Callable[[], bool],
+    seconds_left: Callable[[], float],
 ) -> tuple[Array, Array]:
     """Return the coefficients and offsets that minimise the quadratic model at the current ones."""
     A, F, b = now
     P = problem.probabilities(F + b)
     root = _CurvatureRoot(problem, P)
     target = root.divide(problem.free(problem.kappa * (problem.own - P)) - A)
-    precondition = _preconditioner(problem, factor, root)
+    precondition = _preconditioner(problem, factor, root, stop, seconds_left)
 
     rough = accuracy >= _ROUGH_ACCURACY and problem.operator.has_rough and float(problem.kappa.max()) <= _ROUGH_COST
     product = problem.operator.rough if rough else problem.operator
@@ -221,17 +242,29 @@ def _newton_point(
 
 
 def _preconditioner(
-    problem: KernelLogisticProblem, factor: Array | None, root: _CurvatureRoot
+    problem: KernelLogisticProblem,
+    factor: Array | None,
+    root: _CurvatureRoot,
+    stop: Callable[[], bool],
+    seconds_left: Callable[[], float],
 ) -> Callable[[Array], Array]:
     """Return an inverse of nearly I + RᵀKR: of itself where there are few rows."""
     if factor is None and problem.operator.matrix is not None:
+        _refuse_late_factor(problem.operator.n * problem.free(problem.own).shape[1], seconds_left)
         whole = _whole_inverse(problem.operator.matrix, root)
         if whole is not None:
             return whole
     m = 1 if problem.binary else problem.own.shape[1]
     if factor is None:
-        factor = partial_cholesky(problem.operator, _FEW_ROWS // m)[0]
-    return _CoupledWoodbury(factor, root, m, problem.operator.n_jobs)
+        factor = partial_cholesky(problem.operator, _FEW_ROWS // m, stop=stop)[0]
+    _refuse_late_factor(m * factor.shape[1], seconds_left)
+    return _CoupledWoodbury(factor, root, m, problem.operator.n_jobs, stop)
+
+
+def _refuse_late_factor(size: int, seconds_left: Callable[[], float]) -> None:
+    """Raise OutOfTimeError unless a Cholesky factor of this size, which nothing interrupts, ends in time."""
+    if size**3 / 3.0 / _FACTOR_SPEED > seconds_left():
+        raise OutOfTimeError
 
 
 class _CurvatureRoot:
@@ -302,7 +335,9 @@ def _whole_inverse(K: Array, root: _CurvatureRoot) -> Callable[[Array], Array] |
 class _CoupledWoodbury:
     """The inverse of I + RᵀFFᵀR with all that couples the classes: I − Rᵀ(F⊗I) Q⁻¹ (F⊗I)ᵀR, Q = I + Σᵢ fᵢfᵢᵀ⊗Hᵢ."""
 
-    def __init__(self, factor: Array, root: _CurvatureRoot, m: int, n_jobs: int | None) -> None:
+    def __init__(
+        self, factor: Array, root: _CurvatureRoot, m: int, n_jobs: int | None, stop: Callable[[], bool] = never
+    ) -> None:
         self.F, self.root, self.m, self.n_jobs = factor, root, m, n_jobs
         r = factor.shape[1]
         blocks = np.empty((m, r, m, r))
@@ -312,6 +347,8 @@ class _CoupledWoodbury:
             i, j = pair
             total = np.zeros((r, r))
             for start in range(0, len(factor), _GRAM_ROWS):
+                if stop():
+                    raise OutOfTimeError
                 part = slice(start, start + _GRAM_ROWS)
                 total += factor[part].T @ (factor[part] * root.block(i, j)[part, None])
             blocks[i, :, j], blocks[j, :, i] = total, total

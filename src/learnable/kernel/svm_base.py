@@ -352,14 +352,16 @@ def relative_gap(primal: float, dual: float, start_value: float) -> float:
     return max(primal - dual, 0.0) / size if size > 0 else float("inf") if primal > dual else 0.0
 
 
-def dual_bounds(kernel: Kernel, X: Any) -> bool:
+def dual_bounds(kernel: Kernel, X: Any, matrix: Array | None = None) -> bool:
     """Tell whether the dual bounds the primal: K is positive semidefinite.
 
-    Where the kernel does not promise it (a given matrix, a function), K is factored, up to some thousand rows.
+    Where the kernel does not promise it (a given matrix, a function), K is factored, up to some thousand rows; `matrix`
+    is K where it is known.
     """
     if kernel._is_mercer() or X.shape[0] > FACTORED:
         return kernel._is_mercer()
-    K = np.array(X if isinstance(kernel, Precomputed) else kernel(X), dtype=np.float64)
+    matrix = X if isinstance(kernel, Precomputed) else kernel(X) if matrix is None else matrix
+    K = np.array(matrix, dtype=np.float64)
     K.flat[:: len(K) + 1] += 1e-10 * max(float(np.abs(K.diagonal()).max(initial=0.0)), np.finfo(float).tiny)
     try:
         np.linalg.cholesky(K)
