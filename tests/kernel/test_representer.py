@@ -6,7 +6,7 @@ import sklearn.gaussian_process.kernels as sk
 from sklearn.metrics.pairwise import pairwise_kernels
 from tests.kernel.kernel_tables import curved
 
-from learnable import KernelRidge, save
+from learnable import KernelLogisticRegression, KernelPCA, KernelRidge, KernelRidgeClassifier, KernelRidgeCV, save
 from learnable.core.errors import DataError, ModelFileError, ParameterError
 from learnable.kernel.representer import kernel_of
 from learnable.risk.kernels import Gaussian, Precomputed
@@ -43,10 +43,18 @@ def test_the_model_keeps_its_rows():
     np.testing.assert_array_equal(model.predict(X), before)
 
 
-def test_rows_must_be_in_memory(tmp_path):
+MODELS = [KernelRidge, KernelRidgeCV, KernelRidgeClassifier, KernelLogisticRegression, KernelPCA]
+
+
+@pytest.mark.parametrize("cls", MODELS)
+@pytest.mark.parametrize("settings", [{}, {"class_weight": "balanced"}])
+def test_rows_must_be_in_memory(cls, settings):
     da = pytest.importorskip("dask.array")
-    with pytest.raises(DataError, match="all rows in memory"):
-        KernelRidge(kernel="rbf").fit(da.from_array(X, chunks=(10, 3)), da.from_array(y, chunks=10))
+    if settings and not hasattr(cls(), "class_weight"):
+        return
+    target = (y > 0).astype(int) if "class_weight" in cls().get_params() else y
+    with pytest.raises(DataError, match=f"{cls.__name__}: .*all rows in memory"):
+        cls(kernel="rbf", **settings).fit(da.from_array(X, chunks=(10, 3)), da.from_array(target, chunks=10))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 
 from ..core.certificate import Certificate
+from ..core.errors import ModelFileError
 from ..core.parameters import Number, Rule
 from ..core.run import Run
 from ..data.door import Table
@@ -110,8 +111,13 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         primal = 0.5 * square - rho * total + float((cost * np.maximum(0.0, rho - found.f)).sum())
         violation = max(found.rises[0], -rho) - min(found.falls[0], -rho)
         fit = Fit(found.beta, -rho, found.f, max(violation, 0.0), primal, -0.5 * square, found.n_steps)
-        self.offset_ = rho
+        self.offset_ = np.float64(rho)
         return self._store_one(table, X, fit, 0.0)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if hasattr(self, "certificate_") and not np.array_equal(getattr(self, "offset_", None), -self.intercept_[0]):
+            raise ModelFileError("load: offset_ must be the negative of intercept_.")
 
     @rowwise
     def decision_function(self, X: Any) -> Array:

@@ -243,7 +243,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Find the components and return those of the rows of X, √λ u."""
         self.fit(X)
-        return self.eigenvectors_ * np.sqrt(self.eigenvalues_)
+        return (self.eigenvectors_ * np.sqrt(self.eigenvalues_)).astype(self.X_fit_.dtype, copy=False)
 
     def transform(self, X: Any) -> Array:
         """Return the components of new rows.
@@ -256,7 +256,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Returns
         -------
         array of shape (n_samples, n_components)
-            t(x).
+            t(x); float32 for float32.
         """
         check_is_fitted(self)
         table = read_features(self, X)
@@ -270,7 +270,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         else:
             kernel = kernel_of(self, self.n_features_in_)
             found = kernel.products(table, directions, self.X_fit_, n_jobs=self.n_jobs)
-        return found - self.kernel_means_ @ directions
+        return np.asarray(found - self.kernel_means_ @ directions, dtype=table.dtype)
 
     def inverse_transform(self, X: Any) -> Array:
         """Return rows whose components are nearly those given, by the learned regression.
@@ -295,7 +295,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = is_given(self)
-        tags.transformer_tags.preserves_dtype = ["float64"]
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     @property

@@ -245,8 +245,12 @@ class SupportVectorMachine(Estimator):
         return np.asarray(self._dual()[0])
 
     def _check_loaded(self) -> None:
-        if not hasattr(self, "dual_coef_"):
+        if not hasattr(self, "certificate_"):
             return
+        needed = ("dual_coef_", "support_vectors_", "support_", "intercept_", "n_support_")
+        lacking = [name for name in needed if not hasattr(self, name)]
+        if lacking:
+            raise ModelFileError(f"load: a fitted machine has {lacking[0]}; this file has not.")
         coef, points, support = self.dual_coef_, self.support_vectors_, self.support_
         numbers = coef.data if sp.issparse(coef) else coef
         if (

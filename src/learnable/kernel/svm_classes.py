@@ -248,7 +248,7 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        if not hasattr(self, "dual_coef_"):
+        if not hasattr(self, "certificate_"):
             return
         classes, counts = getattr(self, "classes_", None), getattr(self, "n_support_", None)
         if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:

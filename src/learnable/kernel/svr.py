@@ -52,8 +52,12 @@ class SingleMachine(SupportVectorMachine):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        if hasattr(self, "dual_coef_") and (self.dual_coef_.shape[0] != 1 or self.intercept_.shape != (1,)):
+        if not hasattr(self, "certificate_"):
+            return
+        if self.dual_coef_.shape[0] != 1 or self.intercept_.shape != (1,):
             raise ModelFileError("load: dual_coef_ and intercept_ must have one row.")
+        if not np.array_equal(self.n_support_, [self.dual_coef_.shape[1]]):
+            raise ModelFileError("load: n_support_ does not count the columns of dual_coef_.")
 
 
 class RegressionMachine(NamedScore, RegressorMixin, SingleMachine):
