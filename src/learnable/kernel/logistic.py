@@ -28,7 +28,7 @@ from .gauss_products import OutOfTimeError
 from .logistic_newton import KernelLogisticProblem, fit_logistic
 from .operators import MOST_ROWS_KEPT, Operator
 from .representer import KERNEL_PARAMETERS, RepresenterModel, finite_diagonal, kernel_of, memory_door, training_points
-from .svm_base import FACTORED, dual_bounds
+from .svm_program import FACTORED, dual_bounds
 
 Array = NDArray[np.float64]
 

@@ -24,8 +24,9 @@ from ..solvers.decomposition import BoxProgram
 from ..solvers.row_cache import Team
 from .nu_svr import fill_up
 from .svc import row_costs
-from .svm_base import Array, Fit, offset_between
+from .svm_base import Array
 from .svm_classes import CLASSIFIER_PARAMETERS, PairSolver, PairwiseSVM
+from .svm_program import Fit, offset_between
 
 
 class NuSVC(PairwiseSVM):

@@ -27,7 +27,8 @@ from ..core.errors import DataError
 from ..risk.kernels import Kernel, Precomputed
 from ..solvers.row_cache import Team
 from .scores import kernel_scores
-from .svm_base import Array, Fit, Rows
+from .svm_base import Array, Rows
+from .svm_program import Fit
 
 N_FOLDS = 5
 _LEAST = 1e-7  # probability that a pair gives a class at least, as in LIBSVM

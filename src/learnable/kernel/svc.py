@@ -27,8 +27,9 @@ from ..data.door import Table
 from ..risk.kernels import Kernel
 from ..solvers.decomposition import BoxProgram
 from ..solvers.row_cache import Team
-from .svm_base import COST, Array, Fit, offset_between, solve_program
+from .svm_base import COST, Array
 from .svm_classes import CLASSIFIER_PARAMETERS, PairSolver, PairwiseSVM, class_factors
+from .svm_program import Fit, offset_between, solve_program
 
 
 class SVC(PairwiseSVM):

@@ -1,4 +1,4 @@
-r"""What all support vector machines share: the kernel, the solution of a program, scores, invariants of loaded models.
+r"""What all support vector machines share: the kernel, scores, invariants of loaded models.
 
 Every machine is a function x ↦ Σ βⱼ k(x, xⱼ) + b over its support vectors, the rows whose β is not zero. β solves a box
 program (`solvers.decomposition`); b lies between the largest pull that may rise and the least that may fall.
@@ -6,9 +6,8 @@ program (`solvers.decomposition`); b lies between the largest pull that may rise
 
 from __future__ import annotations
 
-import threading
 import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,15 +18,15 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator
 from ..core.parameters import MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Matches, Number, Options, Rule
-from ..core.run import Progress, Run
+from ..core.run import Run
 from ..data.door import Table, read_features
 from ..linear._base import refuse_extreme_sizes
 from ..risk.kernels import FunctionKernel, Kernel, Linear, Precomputed, RKHSFunction, as_kernel
-from ..solvers.decomposition import BoxProgram, Solution, decompose, working_set_size
-from ..solvers.row_cache import RowCache, Team
-from .kernel_rows import LinearMatrix, row_source
+from ..solvers.decomposition import BoxProgram, Solution
+from ..solvers.row_cache import Team
 from .scores import kernel_scores
 from .svm_door import function_values, is_function
+from .svm_program import refuse_asymmetry, solve_program
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -48,24 +47,9 @@ SVM_PARAMETERS: dict[str, Rule] = {
     "n_jobs": N_JOBS,
     "max_seconds": MAX_SECONDS,
 }
-FACTORED = 2_000  # rows up to which a factor costs little beside the fit
-_FORMED = 512  # rows up to which linear kernels and functions are solved by the whole matrix, as a given one is
 _DENSE = 2**18  # entries of sparse rows up to which they are computed with as dense ones
 _CONSTANT = 4.0 * np.finfo(float).eps  # spread, relative to the mean, that rounding gives a constant
-_TURN = threading.Lock()
 COST = Number(low=0.0, low_open=True, finite=False)
-
-
-class Fit(NamedTuple):
-    """One program, solved."""
-
-    beta: Array  #: β (n,), one number a row
-    b: float  #: offset
-    f: Array  #: Kβ (n,)
-    violation: float  #: of the optimality conditions, with this b
-    primal: float  #: P
-    dual: float  #: D ≤ the optimum ≤ P; −∞ if K is not known to be positive semidefinite
-    n_steps: int
 
 
 class SupportVectorMachine(Estimator):
@@ -111,8 +95,11 @@ class SupportVectorMachine(Estimator):
                 )
             X = X.toarray() if sp.issparse(X) else X
             X = X if table.kept is None else X[:, table.kept]
-            _refuse_asymmetry(owner, X)
-        refuse_extreme_sizes(X, table.weight, owner)
+            refuse_asymmetry(owner, X)
+        try:
+            refuse_extreme_sizes(X, table.weight, owner)
+        except DataError as error:
+            raise DataError(f"{error} The dual coefficients or intercepts are not finite otherwise.") from error
         if sp.issparse(X) and X.shape[0] * X.shape[1] <= _DENSE:
             X = X.toarray()
         # One memory order and one type: what is computed does not depend on those of the caller's array.
@@ -280,100 +267,6 @@ class SupportVectorMachine(Estimator):
             raise ModelFileError("load: intercept_ is not a finite vector.")
 
 
-def solve_program(
-    kernel: Kernel,
-    X: Any,
-    program: BoxProgram,
-    team: Team,
-    *,
-    tol: float = 1e-3,
-    megabytes: float = 200.0,
-    max_steps: int | None = None,
-    shrinking: bool = True,
-    run: Run | None = None,
-    start: Array | None = None,
-) -> Solution:
-    """Solve a box program of a kernel's matrix: first with float32 rows, where they serve, then in float64."""
-    run = Run() if run is None else run
-    settings: dict[str, Any] = {
-        "tol": tol,
-        "shrinking": shrinking,
-        "progress": _in_turn(run),
-        "stop": run.flag.array,
-    }
-    n, block = X.shape[0], working_set_size(len(program.linear))
-    kernel, X = small_matrix(kernel, X)
-    if isinstance(kernel, Linear):
-        return decompose(LinearMatrix(X, team), program, start=start, max_steps=max_steps, **settings)
-    source = row_source(kernel, X)
-    matrix = RowCache(source, n, megabytes, team, block)
-    found = decompose(matrix, program, start=start, max_steps=max_steps, **settings)
-    left = None if max_steps is None else max_steps - found.n_steps
-    if matrix.rounding() and found.violation > tol and not run.should_stop() and (left is None or left > 0):
-        del matrix  # its memory, before as much again
-        matrix = RowCache(row_source(kernel, X, single=False), n, megabytes, team, block)
-        more = decompose(matrix, program, start=found.beta, max_steps=left, **settings)
-        found = more._replace(n_steps=found.n_steps + more.n_steps, n_rounds=found.n_rounds + more.n_rounds)
-    return found
-
-
-def small_matrix(kernel: Kernel, X: Any) -> tuple[Kernel, Any]:
-    """Return few rows of a linear kernel or a function as a given matrix, so that all three take the same steps."""
-    if X.shape[0] <= _FORMED and isinstance(kernel, (Linear, FunctionKernel)):
-        return Precomputed(), kernel(X)
-    return kernel, X
-
-
-def _in_turn(run: Run) -> Progress:
-    """Return the fit's progress for programs on several threads: callbacks are called by one at a time."""
-
-    def progress(iteration: int, value: float) -> bool:
-        with _TURN:
-            return run.progress(iteration, value)
-
-    return progress
-
-
-def offset_between(solution: Solution, program: BoxProgram, group: int = 0) -> float:
-    """Return the offset: the mean pull of the variables inside their bounds, or the middle of what is possible."""
-    if not program.constrained:
-        return 0.0
-    pull = -(np.tile(solution.f, len(program.linear) // len(solution.f)) + program.linear)
-    free = (solution.beta > program.low) & (solution.beta < program.high)
-    if program.second is not None:
-        free &= program.second == bool(group)
-    top, bottom = solution.rises[group], solution.falls[group]
-    if free.any():
-        return float(pull[free].mean())
-    if not np.isfinite(top) or not np.isfinite(bottom):
-        return float(top if np.isfinite(top) else bottom if np.isfinite(bottom) else 0.0)
-    return 0.5 * (top + bottom)
-
-
-def relative_gap(primal: float, dual: float, start_value: float) -> float:
-    """Return (P − D)/max(D, 1e-8 P₀)."""
-    size = max(dual, 1e-8 * start_value)
-    return max(primal - dual, 0.0) / size if size > 0 else float("inf") if primal > dual else 0.0
-
-
-def dual_bounds(kernel: Kernel, X: Any, matrix: Array | None = None) -> bool:
-    """Tell whether the dual bounds the primal: K is positive semidefinite.
-
-    Where the kernel does not promise it (a given matrix, a function), K is factored, up to some thousand rows; `matrix`
-    is K where it is known.
-    """
-    if kernel._is_mercer() or X.shape[0] > FACTORED:
-        return kernel._is_mercer()
-    matrix = X if isinstance(kernel, Precomputed) else kernel(X) if matrix is None else matrix
-    K = np.array(matrix, dtype=np.float64)
-    K.flat[:: len(K) + 1] += 1e-10 * max(float(np.abs(K.diagonal()).max(initial=0.0)), np.finfo(float).tiny)
-    try:
-        np.linalg.cholesky(K)
-    except np.linalg.LinAlgError:
-        return False
-    return True
-
-
 def _moments(X: Any) -> tuple[float, float]:
     """Return the mean and the variance of all entries, without cancellation."""
     if not sp.issparse(X):
@@ -382,18 +275,6 @@ def _moments(X: Any) -> tuple[float, float]:
     mean = float(X.sum()) / size
     zeros = size - X.nnz
     return mean, (float(((X.data - mean) ** 2).sum()) + zeros * mean * mean) / size
-
-
-def _refuse_asymmetry(owner: str, K: Any) -> None:
-    """Raise unless a given kernel matrix is symmetric: a fit to another need not end."""
-    size = max(float(K.max(initial=0.0)), -float(K.min(initial=0.0)))
-    for first in range(0, len(K), 1024):
-        gap = float(np.abs(K[first : first + 1024] - K[:, first : first + 1024].T).max())
-        if gap > 1e-6 * size:
-            raise DataError(
-                f"{owner}: a precomputed kernel matrix must be symmetric; got entries K[i, j] and K[j, i] that differ "
-                f"by {gap:.2g}. Pass (K + K.T)/2 if that is rounding."
-            )
 
 
 def is_given(kernel: Any) -> bool:

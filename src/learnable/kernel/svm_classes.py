@@ -33,8 +33,9 @@ from ..linear._base import CLASS_WEIGHT, class_weights
 from ..risk.kernels import Kernel, Precomputed
 from ..solvers.row_cache import Team
 from .platt import couple, fit_sigmoid, fold_fits, pair_probabilities
-from .svm_base import SVM_PARAMETERS, Array, Fit, Rows, SupportVectorMachine, dual_bounds, small_matrix
+from .svm_base import SVM_PARAMETERS, Array, Rows, SupportVectorMachine
 from .svm_door import svm_door
+from .svm_program import Fit, dual_bounds, small_matrix
 
 #: (kernel, rows of the pair, y = ±1, costs, team) -> the machine of a pair; y is +1 for the pair's first class.
 PairSolver = Callable[[Kernel, Any, Array, Array, Team], Fit]
@@ -198,7 +199,7 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
         pairs = combinations(range(n_classes), 2)
         return np.stack([sums[i][:, j - 1] + sums[j][:, i] for i, j in pairs], axis=1) + self.intercept_
 
-    @available_if(_gives_probabilities)
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     @rowwise
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities of the classes, (n, n_classes): sigmoids of the scores of all pairs, coupled."""
@@ -209,7 +210,7 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
         scores = -scores if len(self.classes_) == 2 else scores  # the first class of a pair is positive
         return couple(pair_probabilities(scores, self.sigmoids_[:, 0], self.sigmoids_[:, 1]), len(self.classes_))
 
-    @available_if(_gives_probabilities)
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithms of the probabilities."""
         with np.errstate(divide="ignore"):

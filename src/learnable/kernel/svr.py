@@ -26,8 +26,9 @@ from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
 from ..solvers.decomposition import BoxProgram, Solution
 from ..solvers.row_cache import Team
-from .svm_base import COST, SVM_PARAMETERS, Array, Fit, SupportVectorMachine, dual_bounds, offset_between
+from .svm_base import COST, SVM_PARAMETERS, Array, SupportVectorMachine
 from .svm_door import svm_door
+from .svm_program import Fit, dual_bounds, offset_between
 
 
 class SingleMachine(SupportVectorMachine):

@@ -17,15 +17,15 @@ from scipy.optimize import least_squares
 from ..core.run import Run
 from ..solvers.row_cache import Team
 from .platt import N_FOLDS, fold_fits
-from .svm_base import small_matrix
 from .svm_classes import rows_of
+from .svm_program import small_matrix
 
 Array = NDArray[Any]
 
 _LOG_ODDS = 1e-5  # by which log-odds may differ, relative to the largest
 
-#: (rows of the table, y = ±1, β, b) -> the violation of that machine, and its scores of other rows.
-Judge = Callable[[Array, Array, Array, Any], tuple[float, float]]
+#: (rows of the table, y = ±1, β, b, costs) -> the violation of that machine, and the rounding of it.
+Judge = Callable[[Array, Array, Array, Any, Array], tuple[float, float]]
 
 
 def sigmoids_agree(

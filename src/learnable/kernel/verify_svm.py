@@ -23,7 +23,7 @@ from ..linear.verify_rows import Rows, class_weights_of, codes_of, fingerprint_o
 from ..risk.kernels import Kernel, as_kernel
 from ..risk.kernels.adopted import is_foreign
 from .verify_platt import sigmoids_agree
-from .verify_svm_kernels import has_matrix, kernel_sums, kernel_values, stated_gamma
+from .verify_svm_kernels import has_matrix, kernel_sums, kernel_values, largest_diagonal, stated_gamma
 from .verify_svm_state import dense, offset_agrees, stored_state_agrees
 
 Array = NDArray[Any]
@@ -104,13 +104,12 @@ def _nu_violation(model: Any, sign: Array, beta: Array, f: Array, b: Any, rho: A
     if not (inside and abs(beta.sum()) <= _SLACK * abs(beta).sum()):
         return np.inf
     room = _SLACK * c
-    low, high = np.where(sign > 0, room, room - c), np.where(sign > 0, c - room, -room)
+    low, high = np.where(sign > 0, 0.0, -c), np.where(sign > 0, c, 0.0)
     values = []
     for side, level in ((sign > 0, b - rho), (sign < 0, b + rho)):
-        pull = -f[side], beta[side], low[side], high[side]
-        if not offset_agrees(*pull, level, _OFFSET * model.tol + rounding):
+        if not offset_agrees(-f[side], beta[side], low[side], high[side], level, _OFFSET * model.tol + rounding):
             return np.inf
-        values.append(_violation(*pull, level))
+        values.append(_violation(-f[side], beta[side], (low + room)[side], (high - room)[side], level))
     return max(values)
 
 
@@ -173,7 +172,8 @@ def one_class(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         defined = offset_agrees(-f, beta, *box, b, _OFFSET * model.tol + rounding)
         value = _violation(-f, beta, *box, b) if defined else np.inf
     primal = 0.5 * (beta @ f) + b * total + c @ np.maximum(0.0, -b - f)
-    bound = _bound(model, rows, kept, primal, -0.5 * (beta @ f), 0.0)
+    start = 0.5 * total**2 * largest_diagonal(model, rows, kept)
+    bound = _bound(model, rows, kept, primal, -0.5 * (beta @ f), start)
     return Recheck(float(value), float(rounding), fingerprint, bound=bound)
 
 

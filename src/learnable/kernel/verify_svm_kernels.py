@@ -83,3 +83,16 @@ def kernel_values(model: Any, A: Any, B: Any, gamma: float) -> Array:
         if gamma * max(Z.max(initial=0.0) for Z in squares) > _FAR:
             return np.exp(-gamma * cdist(A, B, "sqeuclidean"))
     return np.exp(-gamma * np.maximum(squares[0][:, None] + squares[1][None, :] - 2.0 * dots, 0.0))
+
+
+def largest_diagonal(model: Any, rows: Rows, kept: Array) -> float:
+    """Return the largest |k(x, x)|."""
+    X = next(iter(rows.pieces()))
+    if has_matrix(model):
+        values = [X[i, kept[i]] for i in range(X.shape[0])]
+    elif isinstance(model.kernel, str) and model.kernel == "rbf":
+        return 1.0
+    else:
+        gamma = stated_gamma(model, rows)
+        values = [kernel_values(model, X[[i]], X[[i]], gamma)[0, 0] for i in range(X.shape[0])]
+    return float(np.abs(values).max())

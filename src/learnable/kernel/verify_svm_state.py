@@ -17,6 +17,7 @@ from ..linear.verify_rows import Rows, class_weights_of
 
 Array = NDArray[Any]
 
+_AT_BOUND = 1e-9  # share of its box by which a multiplier at a bound may be off
 _GAMMA = 1e-9  # relative difference of two ways to sum the variance
 
 
@@ -70,12 +71,13 @@ def stored_state_agrees(model: Any, rows: Rows, kept: Array, n_given: int, gamma
 
 def offset_agrees(pull: Array, beta: Array, low: Array, high: Array, b: Any, allowance: float) -> bool:
     """Tell whether b is the mean pull of the multipliers inside their box or, without any, the middle of the rest."""
-    free = (beta > low) & (beta < high)
-    if free.any():
-        expected = pull[free].mean()
+    room = np.where(np.isfinite(high - low), _AT_BOUND * (high - low), 0.0)
+    below, above = beta < high - room, beta > low + room
+    if (below & above).any():
+        expected = pull[below & above].mean()
     else:
-        top = np.max(pull, where=beta < high, initial=-np.inf)
-        bottom = np.min(pull, where=beta > low, initial=np.inf)
+        top = np.max(pull, where=below, initial=-np.inf)
+        bottom = np.min(pull, where=above, initial=np.inf)
         ends = [end for end in (top, bottom) if np.isfinite(end)]
         expected = np.mean(ends) if ends else 0.0
     return bool(abs(b - expected) <= allowance)
