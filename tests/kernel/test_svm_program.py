@@ -29,7 +29,14 @@ def test_offsets():
 def test_the_last_bits_of_a_multiplier_at_its_bound_decide_nothing(noise, bits):
     bound = np.array([float(bits >> k & 1) for k in range(3)])
     near = np.clip(bound + np.array(noise), 0.0, 1.0)
+    near = near if bits else bound  # without a multiplier there is nothing that noise is small beside
     assert offset_between(FREE._replace(beta=near), PROGRAM) == offset_between(FREE._replace(beta=bound), PROGRAM)
+
+
+def test_a_wide_box_hides_no_multiplier():
+    inside = FREE._replace(beta=np.array([0.0, 1e-3, 2e-3]))
+    for high in (1.0, 1e10, np.inf):
+        assert offset_between(inside, PROGRAM._replace(high=np.full(3, high))) == -2.5
 
 
 def test_a_linear_kernel_a_function_and_a_matrix_take_the_same_steps():

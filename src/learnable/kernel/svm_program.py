@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 FACTORED = 2_000  # rows up to which a factor costs little beside the fit
 _FORMED = 512  # rows up to which linear kernels and functions are solved by the whole matrix, as a given one is
-_AT_BOUND = 1e-9  # share of its box by which a multiplier at a bound may be off
+_AT_BOUND = 1e-9  # share of its box, and of the largest one, by which a multiplier at a bound may be off
 _TURN = threading.Lock()
 
 
@@ -103,12 +103,10 @@ def offset_between(solution: Solution, program: BoxProgram, group: int = 0) -> f
     if not program.constrained:
         return 0.0
     pull = -(np.tile(solution.f, len(program.linear) // len(solution.f)) + program.linear)
-    width = program.high - program.low
-    room = np.where(np.isfinite(width), _AT_BOUND * width, 0.0)
-    may_rise, may_fall = solution.beta < program.high - room, solution.beta > program.low + room
-    if program.second is not None:
-        own = program.second == bool(group)
-        may_rise, may_fall = may_rise & own, may_fall & own
+    own = np.ones(len(pull), dtype=bool) if program.second is None else program.second == bool(group)
+    largest = float(np.abs(solution.beta[own]).max(initial=0.0))
+    room = _AT_BOUND * np.minimum(program.high - program.low, largest)
+    may_rise, may_fall = own & (solution.beta < program.high - room), own & (solution.beta > program.low + room)
     if (may_rise & may_fall).any():
         return float(pull[may_rise & may_fall].mean())
     top = float(np.max(pull, where=may_rise, initial=-np.inf))

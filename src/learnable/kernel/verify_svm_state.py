@@ -17,7 +17,7 @@ from ..linear.verify_rows import Rows, class_weights_of
 
 Array = NDArray[Any]
 
-_AT_BOUND = 1e-9  # share of its box by which a multiplier at a bound may be off
+_AT_BOUND = 1e-9  # share of its box, and of the largest one, by which a multiplier at a bound may be off
 _GAMMA = 1e-9  # relative difference of two ways to sum the variance
 
 
@@ -71,7 +71,7 @@ def stored_state_agrees(model: Any, rows: Rows, kept: Array, n_given: int, gamma
 
 def offset_agrees(pull: Array, beta: Array, low: Array, high: Array, b: Any, allowance: float) -> bool:
     """Tell whether b is the mean pull of the multipliers inside their box or, without any, the middle of the rest."""
-    room = np.where(np.isfinite(high - low), _AT_BOUND * (high - low), 0.0)
+    room = _AT_BOUND * np.minimum(high - low, np.abs(beta).max(initial=0.0))
     below, above = beta < high - room, beta > low + room
     if (below & above).any():
         expected = pull[below & above].mean()
