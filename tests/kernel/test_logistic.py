@@ -1,5 +1,7 @@
 """Kernel logistic regression: its optimum, its dual, the linear case, weights, limits, files."""
 
+import time
+
 import numpy as np
 import pytest
 from scipy.special import log_softmax
@@ -179,3 +181,26 @@ def test_a_kernel_with_negative_eigenvalues_is_refused(kernel):
     X, y, _ = rings(60)
     with pytest.raises(DataError, match="negative eigenvalue"):
         KernelLogisticRegression(kernel=kernel).fit(X @ X.T - 9.0 if kernel == "precomputed" else X, y)
+
+
+TIMED = {
+    "several classes": ((2500, 10, 5), {"C": 1e4}),
+    "whole factor": ((2900, 10, 2), {}),
+    "a function": ((1500, 100, 3), {"kernel": "laplacian"}),
+    "no matrix": ((13_000, 5, 2), {}),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", TIMED)
+@pytest.mark.parametrize("limit", [0.05, 0.4])
+def test_the_time_limit_is_kept(name, limit):
+    (n, d, n_classes), settings = TIMED[name]
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n, d)), rng.integers(0, n_classes, size=n)
+    model = KernelLogisticRegression(max_seconds=limit, n_jobs=1, **settings)
+    model.fit(X[:600], y[:600])  # compiles what has to be compiled
+    start = time.process_time()  # what others do on this machine does not count
+    model.fit(X, y)
+    assert time.process_time() - start <= 1.5 * limit + 0.5
+    assert model.predict(X[:5]).shape == (5,) and model.certificate_.value >= 0

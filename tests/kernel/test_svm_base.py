@@ -1,4 +1,4 @@
-"""What machines share: γ, offsets, files, and invariants of what is loaded."""
+"""What machines share: γ, files, and invariants of what is loaded."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,6 @@ import sklearn.svm
 
 import learnable as ln
 from learnable.core.errors import ModelFileError
-from learnable.kernel.svm_base import offset_between, relative_gap
-from learnable.solvers.decomposition import BoxProgram, Solution
 
 from .kernel_tables import curved, peak_bytes, rings
 
@@ -19,17 +17,6 @@ def test_gamma(gamma, make):
     X, y, _ = rings(40)
     theirs = sklearn.svm.SVC(gamma=gamma).fit(make(X), y)
     assert ln.SVC(gamma=gamma).fit(make(X), y).gamma_ == pytest.approx(theirs._gamma)
-
-
-def test_offsets():
-    program = BoxProgram(np.zeros(3), np.zeros(3), np.ones(3))
-    free = Solution(np.array([0.0, 0.5, 1.0]), np.array([1.0, 2.0, 3.0]), 0.0, (-1.0,), (-3.0,), 0, 0)
-    assert offset_between(free, program) == -2.0
-    bound = free._replace(beta=np.array([0.0, 0.0, 1.0]))
-    assert offset_between(bound, program) == -2.0
-    assert offset_between(bound._replace(rises=(-np.inf,), falls=(4.0,)), program) == 4.0
-    assert offset_between(free, program._replace(constrained=False)) == 0.0
-    assert relative_gap(2.0, 1.0, 5.0) == 1.0 and relative_gap(0.0, 0.0, 0.0) == 0.0
 
 
 MODELS = {

@@ -1,10 +1,15 @@
 """The checker of kernel ridge regression: it shares no kernel value with the fit, and notices every change."""
 
+import warnings
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
 from tests.kernel.kernel_tables import curved
 
-from learnable import KernelRidge, verify
+from learnable import KernelRidge, KernelRidgeCV, verify
 from learnable.core.errors import VerificationError
 from learnable.kernel.verify_kernels import values
 from learnable.risk.kernels import (
@@ -63,3 +68,19 @@ def test_far_points_and_a_narrow_kernel_do_not_confuse_it():
     far = X + 1e6
     model = KernelRidge(alpha=0.1, kernel="rbf", gamma=100.0).fit(far, y)
     assert verify(model, far, y)
+
+
+@given(st.integers(0, 10_000), st.sampled_from(["linear", "rbf", "poly", "laplacian"]), st.sampled_from([1.0, 1e-3]))
+@settings(deadline=None, max_examples=60)
+def test_what_holds_is_verified_at_every_scale(seed, kernel, alpha):
+    """Columns of 1e±6, of equal and of different sizes, with and without a large mean."""
+    rng = np.random.default_rng(seed)
+    n, d = ((40, 3), (25, 40))[seed % 2]
+    sizes = 10.0 ** (rng.integers(-6, 7, size=d) if seed % 3 else rng.integers(-6, 7))
+    rows = (rng.normal(size=(n, d)) + 10.0 * (seed % 5 == 0)) * sizes
+    t = rng.normal(size=n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        models = [KernelRidge(alpha, kernel=kernel).fit(rows, t), KernelRidgeCV([alpha], kernel=kernel).fit(rows, t)]
+    for model in models:
+        assert verify(model, rows, t) or not model.certificate_.holds

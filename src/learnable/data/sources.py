@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.validation import check_is_fitted
 
 from ..core.errors import DataError
 from .arrays import kind_of
@@ -209,6 +210,7 @@ def rowwise(method: Callable[..., Any]) -> Callable[..., Any]:
     def over_rows(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         if not is_external(X):
             return method(self, X, *args, **kwargs)
+        check_is_fitted(self)  # before a path is looked at
         if is_dask(X):
             as_it_is_now = copy(self)  # a later fit must not change what is computed then
             return _lazily(lambda part: method(as_it_is_now, part, *args, **kwargs), self, X)

@@ -20,11 +20,13 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.errors import DataError, ModelFileError
+from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.parameters import N_JOBS, RANDOM_STATE, Number, Options, Rule, check_parameters, optional
 from ..core.threads import interruptible, one_thread_blas
 from ..data.door import read_features
 from ..linear._base import refuse_extreme_sizes
+from ..risk.kernels import FunctionKernel, Kernel, as_kernel
+from ..risk.kernels.adopted import is_foreign
 from .representer import KERNEL_PARAMETERS, finite_diagonal, is_given, kernel_of
 
 Array = NDArray[np.float64]
@@ -63,7 +65,7 @@ class Nystroem(_Features):
     kernel : str, Kernel, scikit-learn kernel or function of two rows, default="rbf"
         k.
     gamma, coef0, degree, kernel_params
-        As in `KernelRidge`; None is its default.
+        As in `KernelRidge`; None is its default, and γ = 1 for "chi2".
     n_components : int, default=100
         m; at most the number of rows.
     random_state : int, generator or None, default=None
@@ -136,6 +138,7 @@ class Nystroem(_Features):
             The fitted transformer.
         """
         check_parameters("Nystroem", self.get_params(deep=False), self._parameters)
+        self._refuse_idle_parameters()
         table = read_features(self, X, reset=True)
         n, m = table.shape[0], min(table.shape[0], self.n_components)
         if self.n_components > n:
@@ -156,9 +159,13 @@ class Nystroem(_Features):
         else:
             self.components_ = table[picks]
             refuse_extreme_sizes(self.components_, None, "Nystroem")
-            kernel = kernel_of(self, table.shape[1])
-            finite_diagonal("Nystroem", kernel, self.components_)
-            K = kernel._between(self.components_.astype(np.float64), self.components_.astype(np.float64))
+            kernel = self._kernel_of(table.shape[1])
+            points = self.components_.astype(np.float64)
+            if isinstance(kernel, FunctionKernel) and kernel.pairwise:
+                K = _half_matrix(kernel, points)
+            else:
+                finite_diagonal("Nystroem", kernel, points)
+                K = kernel._between(points, points)
         if not np.abs(K - K.T).max(initial=0.0) <= 1e-8 * np.abs(K).max(initial=0.0):
             raise DataError(
                 "Nystroem: the kernel matrix must be symmetric; pass (K + K.T)/2 if it differs by rounding."
@@ -170,6 +177,21 @@ class Nystroem(_Features):
             self.normalization_ = ((vectors * roots) @ vectors.T).astype(table.dtype)
         self.component_indices_ = picks
         return self
+
+    def _kernel_of(self, n_features: int) -> Kernel:
+        """Return the kernel; as in scikit-learn, γ of "chi2" is 1 unless it is given."""
+        if self.gamma is None and isinstance(self.kernel, str) and self.kernel == "chi2":
+            return as_kernel("chi2", gamma=1.0)
+        return kernel_of(self, n_features)
+
+    def _refuse_idle_parameters(self) -> None:
+        """Raise where a parameter is given that a function or a given matrix does not read."""
+        given = [name for name in ("gamma", "coef0", "degree") if getattr(self, name) is not None]
+        if given and (is_given(self) or (not isinstance(self.kernel, (str, Kernel)) and not is_foreign(self.kernel))):
+            raise ParameterError(
+                "Nystroem: Don't pass gamma, coef0 or degree to Nystroem if using a callable or precomputed kernel; "
+                f"got {given[0]}. Use kernel_params for a function."
+            )
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Return φ(x) of each row.
@@ -191,7 +213,7 @@ class Nystroem(_Features):
             K = np.asarray(K.toarray() if sp.issparse(K) else K, dtype=np.float64)
             return np.asarray(K @ self.normalization_, dtype=table.dtype)
         refuse_extreme_sizes(table, None, "Nystroem")
-        kernel = kernel_of(self, self.n_features_in_)
+        kernel = self._kernel_of(self.n_features_in_)
         found = kernel.products(table, self.normalization_, self.components_, n_jobs=self.n_jobs)
         return found.astype(table.dtype, copy=False)
 
@@ -220,6 +242,16 @@ class Nystroem(_Features):
         data = points.data if sp.issparse(points) else points
         if data.dtype.kind != "f" or not (np.isfinite(root).all() and np.isfinite(data).all()):
             raise ModelFileError("load: components_ or normalization_ is not finite.")
+
+
+def _half_matrix(kernel: FunctionKernel, X: Any) -> Array:
+    """Return the symmetric matrix of a function of two points, which is called once for each pair."""
+    points = X.toarray() if sp.issparse(X) else X
+    K = np.zeros((len(points), len(points)))
+    for i in range(len(points)):
+        for j in range(i, len(points)):
+            K[i, j] = K[j, i] = kernel._between(points[[i]], points[[j]])[0, 0]
+    return K
 
 
 class RBFSampler(_Features):
@@ -290,6 +322,10 @@ class RBFSampler(_Features):
         self.random_weights_ = (np.sqrt(2.0 * self.gamma_) * normal).astype(table.dtype)
         self.random_offset_ = draw.uniform(0, 2 * np.pi, size=self.n_components).astype(table.dtype)
         return self
+
+    @property
+    def _gamma(self) -> float:
+        return self.gamma_
 
     def _scaled_gamma(self, table: Any) -> float:
         mean = float(table.mean())

@@ -34,7 +34,7 @@ from ..risk.kernels.base import read_points
 from ..solvers.decomposition import BoxProgram
 from ..solvers.quadratic import quadratic_program
 from ..solvers.row_cache import Team
-from .svm_base import solve_program
+from .svm_program import solve_program
 
 Array = NDArray[np.float64]
 

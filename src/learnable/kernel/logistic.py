@@ -20,14 +20,15 @@ from sklearn.base import ClassifierMixin
 from ..core.certificate import Certificate
 from ..core.errors import DataError, ModelFileError
 from ..core.parameters import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Number, Rule
-from ..core.run import Run
-from ..data.door import Table, door
+from ..core.run import Run, never
+from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
 from ..linear._base import CLASS_WEIGHT, class_weights
+from .gauss_products import OutOfTimeError
 from .logistic_newton import KernelLogisticProblem, fit_logistic
 from .operators import MOST_ROWS_KEPT, Operator
-from .representer import KERNEL_PARAMETERS, RepresenterModel, finite_diagonal, kernel_of, training_points
-from .svm_base import FACTORED, dual_bounds
+from .representer import KERNEL_PARAMETERS, RepresenterModel, finite_diagonal, kernel_of, memory_door, training_points
+from .svm_program import FACTORED, dual_bounds
 
 Array = NDArray[np.float64]
 
@@ -97,7 +98,7 @@ class KernelLogisticRegression(NamedScore, ClassifierMixin, RepresenterModel):
         "n_jobs": N_JOBS,
         "max_seconds": MAX_SECONDS,
     }
-    _door = staticmethod(door(target="classes"))
+    _door = staticmethod(memory_door(target="classes"))
     _remedy = "raise max_iter or max_seconds, or lower C"
 
     classes_: NDArray[Any]
@@ -138,12 +139,16 @@ class KernelLogisticRegression(NamedScore, ClassifierMixin, RepresenterModel):
         kernel = kernel_of(self, table.n_columns)
         points = training_points(owner, self, table)
         finite_diagonal(owner, kernel, points)
-        if table.n_rows <= FACTORED and not dual_bounds(kernel, points):
+        stop = never if self.max_seconds is None else run.should_stop
+        try:
+            operator = Operator(kernel, points, keep=table.n_rows <= MOST_ROWS_KEPT, n_jobs=self.n_jobs, stop=stop)
+        except OutOfTimeError:
+            return self._keep_nothing(table, points)
+        if table.n_rows <= FACTORED and not dual_bounds(kernel, points, operator.matrix):
             raise DataError(
                 f"{owner}: the kernel matrix has a negative eigenvalue, so that the objective has no minimum. Use a "
                 "Mercer kernel (rbf, poly with coef0 >= 0, linear, Matern), or SVC, which bears others."
             )
-        operator = Operator(kernel, points, keep=table.n_rows <= MOST_ROWS_KEPT, n_jobs=self.n_jobs)
         of_class = class_weights(table, self.class_weight, owner)
         weight = np.ones(table.n_rows) if table.weight is None else table.weight
         kappa = self.C * (weight if of_class is None else weight * of_class[table.y])
@@ -156,11 +161,20 @@ class KernelLogisticRegression(NamedScore, ClassifierMixin, RepresenterModel):
             rank=min(table.n_rows, rank),
             progress=run.progress,
             stop=run.should_stop,
+            seconds_left=lambda: np.inf if self.max_seconds is None else self.max_seconds - run.seconds,
         )
         self._keep(points, found.coef[:, 0] if problem.binary else found.coef, table)
         self.intercept_, self.n_iter_ = found.intercept, found.n_iter
         tolerance = max(self.tol, _SMALLEST_TOLERANCE)
         return Certificate("gap", found.gap, tolerance, found.gap, found.n_iter)
+
+    def _keep_nothing(self, table: Table, points: Any) -> Certificate:
+        """Store f = 0 and b = 0: there was no time for the kernel's matrix, and nothing is known of the gap."""
+        n_classes = len(self.classes_)
+        columns = () if n_classes == 2 else (n_classes,)
+        self._keep(points, np.zeros((table.n_rows, *columns)), table)
+        self.intercept_, self.n_iter_ = np.zeros(columns or (1,)), 0
+        return Certificate("gap", np.inf, max(self.tol, _SMALLEST_TOLERANCE), None, 0)
 
     @rowwise
     def decision_function(self, X: Any) -> Array:

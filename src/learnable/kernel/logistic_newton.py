@@ -19,27 +19,22 @@ Reference: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, lapack
 from scipy.special import entr, log_softmax
 
-from ..core.run import Progress, no_progress
-from ..core.threads import interruptible, one_thread_blas
-from ..data.blocks import map_reduce
+from ..core.run import Progress, never, no_progress
+from ..core.threads import one_thread_blas
 from .gauss_products import OutOfTimeError
-from .operators import Operator, partial_cholesky, product_by_rows
+from .logistic_preconditioner import FEW_ROWS, SMALLEST, CurvatureRoot, preconditioner
+from .operators import Operator, partial_cholesky
 
 Array = NDArray[np.float64]
 
-_SMALLEST = 1e-12  # of a probability in the Hessian; slopes have their true ones
 _MOST_HALVINGS = 40
-_FEW_ROWS = 3000  # times classes: up to here the equations of a step are factorised whole
-_ONE_THREAD = 1200  # up to here a second BLAS thread does not pay
-_GRAM_ROWS = 8192
+_SHORT_PRODUCT = 5e8  # operations that take a fraction of a second: for these the clock is not asked
 _MOST_STEPS = 300  # of conjugate gradients for one Newton step; a rough step is still a step
 _ACCURACY = 1e-2  # of a step far from the optimum
 _ROUGH_ACCURACY, _ROUGH_COST = 1e-5, 100.0  # least accuracy and largest κ for products of six digits
@@ -119,13 +114,21 @@ class KernelLogisticProblem:
                 break
         return b
 
-    def gap(self, A: Array, F: Array, b: Array) -> float:
+    def gap_in_time(self, A: Array, F: Array, b: Array, stop: Callable[[], bool]) -> float:
+        """Return the gap; infinity if there is no time to measure it."""
+        short = self.operator.matrix is not None and self.operator.n * A.size <= _SHORT_PRODUCT
+        try:
+            return self.gap(A, F, b, never if short else stop)
+        except OutOfTimeError:
+            return np.inf
+
+    def gap(self, A: Array, F: Array, b: Array, stop: Callable[[], bool] = never) -> float:
         """Return (P − D)/max(D, 10⁻⁸P₀), where b is the best for F."""
         Z = F + b
         primal = self.loss(Z) + 0.5 * float((A * F).sum())
         U = self._feasible(self.probabilities(Z))
         dual_coef = self.free(self.kappa * (self.own - U))
-        dual = float((self.kappa * entr(U)).sum()) - 0.5 * float((dual_coef * self.operator(dual_coef)).sum())
+        dual = float((self.kappa * entr(U)).sum()) - 0.5 * float((dual_coef * self.operator(dual_coef, stop)).sum())
         size = max(dual, 1e-8 * self.start)
         return max(primal - dual, 0.0) / size if np.isfinite(primal - dual) else np.inf
 
@@ -149,35 +152,41 @@ def fit_logistic(
     max_iter: int,
     rank: int,
     progress: Progress = no_progress,
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] = never,
+    seconds_left: Callable[[], float] = lambda: np.inf,
 ) -> KernelLogisticFit:
-    """Minimise by damped Newton steps until the relative duality gap is at most `tol`."""
+    """Minimise by damped Newton steps until the relative duality gap is at most `tol`, or the time is over."""
     operator, n = problem.operator, problem.operator.n
     m = 1 if problem.binary else problem.own.shape[1]
     A, F = np.zeros((n, m)), np.zeros((n, m))
     b = problem.best_intercept(F, np.zeros(m))
-    gap, n_iter = problem.gap(A, F, b), 0
-    small = operator.matrix is not None and n * m <= _FEW_ROWS
+    gap, n_iter = problem.gap_in_time(A, F, b, stop), 0
+    small = operator.matrix is not None and n * m <= FEW_ROWS
     factor = None if small else partial_cholesky(operator, rank, stop=stop)[0]
     objective, accuracy = problem.loss(F + b), _ACCURACY
     while gap > tol and n_iter < max_iter and not stop():
         accuracy *= min(1.0, 10.0 * np.sqrt(gap))
         try:
-            A_new, b_new = _newton_point(problem, factor, (A, F, b), max(accuracy, _SMALLEST), stop)
+            accuracy_now = max(accuracy, SMALLEST)
+            A_new, b_new = _newton_point(problem, factor, (A, F, b), accuracy_now, stop, seconds_left)
             F_new = operator(A_new, stop)
         except OutOfTimeError:
             break
         taken = _search(problem, (A, F, b), (A_new, F_new, b_new), objective)
-        if taken is None and accuracy > _SMALLEST:
+        if taken is None and accuracy > SMALLEST:
             accuracy *= 1e-3  # what was left of the step's equations may point uphill
             continue
         if taken is None:
             break  # rounding: no step lowers the objective any more
+        last = A, F, b, gap
         A, F, b = taken
         accuracy = _ACCURACY
         b = problem.best_intercept(F, b)
         objective = problem.loss(F + b) + 0.5 * float((A * F).sum())
-        gap, n_iter = problem.gap(A, F, b), n_iter + 1
+        gap, n_iter = problem.gap_in_time(A, F, b, stop), n_iter + 1
+        if gap == np.inf and stop():
+            A, F, b, gap = last  # what is known of the last step is worth more than this one
+            break
         if progress(n_iter, gap):
             break
     if m > 1:
@@ -201,14 +210,19 @@ def _search(problem: KernelLogisticProblem, now: State, goal: State, objective: 
 
 
 def _newton_point(
-    problem: KernelLogisticProblem, factor: Array | None, now: State, accuracy: float, stop: Callable[[], bool]
+    problem: KernelLogisticProblem,
+    factor: Array | None,
+    now: State,
+    accuracy: float,
+    stop: Callable[[], bool],
+    seconds_left: Callable[[], float],
 ) -> tuple[Array, Array]:
     """Return the coefficients and offsets that minimise the quadratic model at the current ones."""
     A, F, b = now
     P = problem.probabilities(F + b)
-    root = _CurvatureRoot(problem, P)
+    root = CurvatureRoot(problem, P)
     target = root.divide(problem.free(problem.kappa * (problem.own - P)) - A)
-    precondition = _preconditioner(problem, factor, root)
+    precondition = preconditioner(problem, factor, root, stop, seconds_left)
 
     rough = accuracy >= _ROUGH_ACCURACY and problem.operator.has_rough and float(problem.kappa.max()) <= _ROUGH_COST
     product = problem.operator.rough if rough else problem.operator
@@ -220,119 +234,10 @@ def _newton_point(
     return A + root(v), b + step
 
 
-def _preconditioner(
-    problem: KernelLogisticProblem, factor: Array | None, root: _CurvatureRoot
-) -> Callable[[Array], Array]:
-    """Return an inverse of nearly I + RᵀKR: of itself where there are few rows."""
-    if factor is None and problem.operator.matrix is not None:
-        whole = _whole_inverse(problem.operator.matrix, root)
-        if whole is not None:
-            return whole
-    m = 1 if problem.binary else problem.own.shape[1]
-    if factor is None:
-        factor = partial_cholesky(problem.operator, _FEW_ROWS // m)[0]
-    return _CoupledWoodbury(factor, root, m, problem.operator.n_jobs)
-
-
-class _CurvatureRoot:
-    """R of the blocks H = RRᵀ, one for each row."""
-
-    def __init__(self, problem: KernelLogisticProblem, P: Array) -> None:
-        P = np.maximum(P, _SMALLEST)
-        P = P / P.sum(axis=1, keepdims=True)
-        self.binary = problem.binary
-        if self.binary:
-            self.s = np.sqrt(problem.kappa * P[:, :1] * P[:, 1:])
-        else:
-            self.p, self.q, self.k = P, np.sqrt(P), np.sqrt(problem.kappa)
-
-    def __call__(self, v: Array) -> Array:
-        if self.binary:
-            return self.s * v
-        return self.k * (self.q * v - self.p * (self.q * v).sum(axis=1, keepdims=True))
-
-    def transposed(self, a: Array) -> Array:
-        """Return Rᵀa."""
-        if self.binary:
-            return self.s * a
-        return self.k * self.q * (a - (self.p * a).sum(axis=1, keepdims=True))
-
-    def divide(self, T: Array) -> Array:
-        """Return v with Rv = T, for T whose rows sum to zero."""
-        return T / self.s if self.binary else T / (self.k * self.q)
-
-    def block(self, i: int, j: int) -> Array:
-        """Return the entries (i, j) of all blocks H = RRᵀ, (n,)."""
-        if self.binary:
-            return np.asarray(self.s[:, 0] ** 2)
-        own = self.p[:, i] if i == j else 0.0
-        return np.asarray(self.k[:, 0] ** 2 * (own - self.p[:, i] * self.p[:, j]))
-
-    def columns(self) -> list[Array]:
-        """Return the columns of all blocks R, each (n, m)."""
-        if self.binary:
-            return [self.s]
-        units = np.eye(self.p.shape[1])
-        return [self(np.broadcast_to(unit, self.p.shape)) for unit in units]
-
-
-def _whole_inverse(K: Array, root: _CurvatureRoot) -> Callable[[Array], Array] | None:
-    """Return the inverse of I + RᵀKR by its Cholesky factor, of nm rows; None if rounding has made it indefinite."""
-    R = root.columns()
-    n, m = len(K), len(R)
-    blocks = np.empty((m, n, m, n))
-    for i in range(m):
-        for j in range(i, m):  # the other half is not read
-            with one_thread_blas():
-                np.multiply(K, R[i] @ R[j].T, out=blocks[i, :, j])
-    B = blocks.reshape(n * m, n * m)
-    B.flat[:: n * m + 1] += 1.0
-    with one_thread_blas() if n * m <= _ONE_THREAD else nullcontext():
-        L, info = interruptible(lapack.dpotrf, B.T, lower=1, overwrite_a=1, clean=0)
-    if info != 0:
-        return None
-
-    def solve(r: Array) -> Array:
-        x, _ = lapack.dpotrs(L, r.T.reshape(-1, 1), lower=1)
-        return np.asarray(x.reshape(m, n).T)
-
-    return solve
-
-
-class _CoupledWoodbury:
-    """The inverse of I + RᵀFFᵀR with all that couples the classes: I − Rᵀ(F⊗I) Q⁻¹ (F⊗I)ᵀR, Q = I + Σᵢ fᵢfᵢᵀ⊗Hᵢ."""
-
-    def __init__(self, factor: Array, root: _CurvatureRoot, m: int, n_jobs: int | None) -> None:
-        self.F, self.root, self.m, self.n_jobs = factor, root, m, n_jobs
-        r = factor.shape[1]
-        blocks = np.empty((m, r, m, r))
-        pairs = [(i, j) for i in range(m) for j in range(i + 1)]
-
-        def fill(pair: tuple[int, int]) -> None:
-            i, j = pair
-            total = np.zeros((r, r))
-            for start in range(0, len(factor), _GRAM_ROWS):
-                part = slice(start, start + _GRAM_ROWS)
-                total += factor[part].T @ (factor[part] * root.block(i, j)[part, None])
-            blocks[i, :, j], blocks[j, :, i] = total, total
-
-        map_reduce(pairs, fill, lambda a, b: None, n_jobs=n_jobs)
-        Q = blocks.reshape(m * r, m * r)
-        Q.flat[:: m * r + 1] += 1.0
-        self.factor = interruptible(cho_factor, Q, lower=True, overwrite_a=True, check_finite=False)
-
-    def __call__(self, v: Array) -> Array:
-        """Return the inverse times v, (n, m)."""
-        inner = product_by_rows(self.F.T, self.root(v), self.n_jobs)
-        with one_thread_blas():
-            inner = cho_solve(self.factor, inner.T.reshape(-1), check_finite=False).reshape(self.m, -1).T
-        return v - self.root.transposed(product_by_rows(self.F, np.ascontiguousarray(inner), self.n_jobs))
-
-
 def _constrained_gradients(
     apply: Callable[[Array], Array],
     precondition: Callable[[Array], Array],
-    root: _CurvatureRoot,
+    root: CurvatureRoot,
     target: Array,
     intercept: bool,
     accuracy: float,

@@ -19,13 +19,14 @@ from ..core.errors import DataError
 from ..core.parameters import RANDOM_STATE, Number, Rule
 from ..core.run import Run
 from ..data.door import Table
-from ..linear._base import class_weights
 from ..risk.kernels import Kernel
 from ..solvers.decomposition import BoxProgram
 from ..solvers.row_cache import Team
 from .nu_svr import fill_up
-from .svm_base import Array, Fit, offset_between
-from .svm_classes import CLASSIFIER_PARAMETERS, PairwiseSVM
+from .svc import row_costs
+from .svm_base import Array
+from .svm_classes import CLASSIFIER_PARAMETERS, PairSolver, PairwiseSVM
+from .svm_program import Fit, offset_between
 
 
 class NuSVC(PairwiseSVM):
@@ -39,7 +40,9 @@ class NuSVC(PairwiseSVM):
     nu : float in (0, 1], default=0.5
         ν: largest share of rows inside the margin, and smallest share of support vectors. Of two classes of unequal
         weight, ν/2 must not exceed the smaller one's share.
-    kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter, decision_function_shape, break_ties
+    kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, verbose, max_iter
+        As in `SVC`.
+    decision_function_shape, break_ties
         As in `SVC`.
     class_weight : dict, "balanced" or None, default=None
         Factors of the weights of the classes.
@@ -74,6 +77,7 @@ class NuSVC(PairwiseSVM):
         gamma: Any = "scale",
         coef0: float = 0.0,
         shrinking: bool = True,
+        probability: Any = "deprecated",
         tol: float = 1e-3,
         cache_size: float = 200,
         class_weight: Any = None,
@@ -91,6 +95,7 @@ class NuSVC(PairwiseSVM):
         self.gamma = gamma
         self.coef0 = coef0
         self.shrinking = shrinking
+        self.probability = probability
         self.tol = tol
         self.cache_size = cache_size
         self.class_weight = class_weight
@@ -103,9 +108,7 @@ class NuSVC(PairwiseSVM):
         self.max_seconds = max_seconds
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        weight = np.ones(table.n_rows) if table.weight is None else table.weight
-        of_class = class_weights(table, self.class_weight, "NuSVC")
-        cost = weight * (1.0 if of_class is None else of_class[table.y])
+        cost = row_costs(self, table, 1.0)
         totals = np.sort(np.bincount(table.y, cost))
         if 0.5 * self.nu * (totals[0] + totals[-1]) > totals[0] * (1 + 1e-12):
             most = 2.0 * totals[0] / (totals[0] + totals[-1])
@@ -113,22 +116,25 @@ class NuSVC(PairwiseSVM):
                 f"NuSVC: specified nu is infeasible: with classes of so different weight it is at most {most:.4g}; "
                 f"got {self.nu!r}."
             )
-
-        def solve(kernel: Kernel, X: Any, y: Array, c: Array, team: Team) -> Fit:
-            return self._solve_pair(kernel, X, y, c, team, run)
-
-        found, _ = self._fit_pairs(table, run, solve, np.asarray(cost))
+        found, _ = self._fit_pairs(table, run, cost)
         return self._certify(found, 0.0)
+
+    def _pair_solver(self, run: Run) -> PairSolver:
+        return lambda kernel, X, y, c, team: self._solve_pair(kernel, X, y, c, team, run)
 
     def _solve_pair(self, kernel: Kernel, X: Any, y: Array, c: Array, team: Team, run: Run) -> Fit:
         """Return the machine of two classes y = ±1, divided by ρ; P and D are those before the division."""
-        first, total = y > 0, 0.5 * self.nu * float(c.sum())
+        first = y > 0
+        # A fold may lack rows of a class: its ν is then the largest that these allow.
+        total = min(0.5 * self.nu * float(c.sum()), float(c[first].sum()), float(c[~first].sum()))
         start = np.empty(len(y))
         start[first], start[~first] = fill_up(c[first], total), -fill_up(c[~first], total)
         program = BoxProgram(np.zeros(len(y)), np.where(first, 0.0, -c), np.where(first, c, 0.0), ~first)
         found = self._solve(kernel, X, program, run, team, start=start)
         lower, upper = offset_between(found, program, 0), offset_between(found, program, 1)
         b, rho = 0.5 * (lower + upper), 0.5 * (upper - lower)
+        if not rho > 0.0 and found.violation > self.tol:
+            rho = 1.0  # stopped early: there is no margin yet to divide by
         if not rho > 0.0:
             raise DataError(
                 f"NuSVC: with nu={self.nu!r} the margin of this kernel is zero: the classes overlap in more rows. "

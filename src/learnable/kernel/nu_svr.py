@@ -20,7 +20,8 @@ from ..core.run import Run
 from ..data.door import Table
 from ..solvers.decomposition import BoxProgram
 from ..solvers.row_cache import Team
-from .svm_base import SVM_PARAMETERS, Array, Fit, offset_between
+from .svm_base import SVM_PARAMETERS, Array
+from .svm_program import Fit, offset_between
 from .svr import RegressionMachine, joined, tube_loss
 
 
@@ -112,10 +113,21 @@ class NuSVR(RegressionMachine):
         b, eps = 0.5 * (above + below), max(0.5 * (above - below), 0.0)
         beta = joined(found)
         square = float(beta @ found.f)
+        violation = tube_violation(t - found.f, beta, cost, b, eps)
         primal = 0.5 * square + 2.0 * total * eps + tube_loss(t - found.f - b, eps, cost)
-        fit = Fit(beta, b, found.f, found.violation, primal, float(t @ beta) - 0.5 * square, found.n_steps)
+        fit = Fit(beta, b, found.f, violation, primal, float(t @ beta) - 0.5 * square, found.n_steps)
         self.epsilon_ = eps
         return self._store_one(table, X, fit, tube_loss(t, 0.0, cost))
+
+
+def tube_violation(r: Array, beta: Array, cost: Array, b: float, eps: float) -> float:
+    """Return by how much residuals r pull across the edges b ± ε of the tube, against what β allows."""
+    upper, lower = np.maximum(beta, 0.0), np.minimum(beta, 0.0)
+    tops = [np.max(r, where=upper < cost, initial=b + eps), np.max(r, where=lower < 0.0, initial=b - eps)]
+    bottoms = [np.min(r, where=upper > 0.0, initial=b + eps), np.min(r, where=lower > -cost, initial=b - eps)]
+    if eps == 0.0:  # both sides have one edge
+        return float(max(tops) - min(bottoms))
+    return float(max(top - bottom for top, bottom in zip(tops, bottoms, strict=True)))
 
 
 def fill_up(cost: Array, total: float) -> Array:

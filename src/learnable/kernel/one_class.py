@@ -17,14 +17,17 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 
 from ..core.certificate import Certificate
+from ..core.errors import ModelFileError
 from ..core.parameters import Number, Rule
 from ..core.run import Run
-from ..data.door import Table, door
+from ..data.door import Table
 from ..data.sources import rowwise
 from ..solvers.decomposition import BoxProgram
 from ..solvers.row_cache import Team
 from .nu_svr import fill_up
-from .svm_base import SVM_PARAMETERS, Array, Fit, offset_between
+from .svm_base import SVM_PARAMETERS, Array
+from .svm_door import svm_door
+from .svm_program import Fit, offset_between
 from .svr import SingleMachine
 
 
@@ -64,7 +67,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         **{name: rule for name, rule in SVM_PARAMETERS.items() if name != "fit_intercept"},
         "nu": Number(low=0.0, low_open=True, high=1.0),
     }
-    _door: ClassVar[Any] = staticmethod(door(target="none"))
+    _door: ClassVar[Any] = staticmethod(svm_door("none"))
 
     offset_: float
 
@@ -99,18 +102,27 @@ class OneClassSVM(OutlierMixin, SingleMachine):
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         X = self._points(table)
+        kernel = self._mercer()
         cost = np.ones(table.n_rows) if table.weight is None else table.weight
         total = self.nu * float(cost.sum())
         program = BoxProgram(np.zeros(len(cost)), np.zeros(len(cost)), np.asarray(cost))
         with Team(self.n_jobs) as team:
-            found = self._solve(self._mercer(), X, program, run, team, start=fill_up(cost, total))
+            found = self._solve(kernel, X, program, run, team, start=fill_up(cost, total))
         rho = -offset_between(found, program)
         square = float(found.beta @ found.f)
         primal = 0.5 * square - rho * total + float((cost * np.maximum(0.0, rho - found.f)).sum())
         violation = max(found.rises[0], -rho) - min(found.falls[0], -rho)
         fit = Fit(found.beta, -rho, found.f, max(violation, 0.0), primal, -0.5 * square, found.n_steps)
-        self.offset_ = rho
-        return self._store_one(table, X, fit, 0.0)
+        self.offset_ = np.float64(rho)
+        # The size of ½‖f‖² before anything cancels: where the optimum is f = 0, a share of it would be rounding.
+        largest = float(np.abs(X.diagonal() if self._has_matrix() else kernel.diagonal(X)).max())
+        return self._store_one(table, X, fit, 0.5 * total**2 * largest)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        offset: Any = getattr(self, "offset_", np.nan)
+        if hasattr(self, "certificate_") and not np.array_equal(offset, -self.intercept_[0]):
+            raise ModelFileError("load: offset_ must be the negative of intercept_.")
 
     @rowwise
     def decision_function(self, X: Any) -> Array:

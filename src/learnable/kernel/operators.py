@@ -25,7 +25,7 @@ from ..core.run import never
 from ..core.threads import interruptible, one_thread_blas
 from ..data.blocks import map_reduce
 from ..risk.kernels import Kernel, Linear, Precomputed
-from ..risk.kernels.tiles import symmetric_products
+from ..risk.kernels.tiles import TILE, symmetric_matrix, symmetric_products
 from .gauss_products import OutOfTimeError, gaussian_products
 
 Array = NDArray[np.float64]
@@ -34,6 +34,7 @@ Array = NDArray[np.float64]
 MOST_ROWS_KEPT = 12_000
 
 _BLOCK_ROWS = 1024
+_TIMED_ROWS = 128  # rows of a kernel that is a function between two looks at the clock
 _PIVOTS = 128  # columns that a step of the partial factorisation adds
 _FACTOR_ROWS = 4096  # rows of them that one task computes
 _PANEL = 384  # columns of a panel of a Gram matrix
@@ -53,9 +54,19 @@ class Operator:
         Whether the matrix is kept whole.
     n_jobs : int or None
         Threads; results do not depend on it.
+    stop : function
+        Asked between tiles of a matrix that is kept; True raises OutOfTimeError.
     """
 
-    def __init__(self, kernel: Kernel, X: Any, *, keep: bool, n_jobs: int | None = None) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Any,
+        *,
+        keep: bool,
+        n_jobs: int | None = None,
+        stop: Callable[[], bool] = never,
+    ) -> None:
         self.kernel, self.X, self.n_jobs = kernel, X, n_jobs
         self.is_linear = isinstance(kernel, Linear)
         self.diagonal: Array = np.asarray(kernel.diagonal(X), dtype=np.float64)
@@ -63,7 +74,7 @@ class Operator:
         if isinstance(kernel, Precomputed):
             self.matrix = X
         elif keep:
-            self.matrix = kernel(X)
+            self.matrix = kernel(X) if stop is never else self._matrix_in_time(stop)
         self.gaussian = gaussian_products(kernel, X, n_jobs) if self.matrix is None else None
 
     @property
@@ -74,7 +85,7 @@ class Operator:
     def __call__(self, V: Array, stop: Callable[[], bool] = never) -> Array:
         """Return KV for V of shape (n, t); OutOfTimeError if `stop` says so between two tiles."""
         if self.matrix is not None:
-            return product_by_rows(self.matrix, V, self.n_jobs)
+            return product_by_rows(self.matrix, V, self.n_jobs, stop)
         if self.is_linear:
             with one_thread_blas():
                 X = self.X if sp.issparse(self.X) else np.asarray(self.X, dtype=np.float64)
@@ -106,6 +117,19 @@ class Operator:
 
         return values
 
+    def _matrix_in_time(self, stop: Callable[[], bool]) -> Array:
+        """Return K; OutOfTimeError if `stop` says so between two tiles."""
+        X = as_double(self.X)
+        if self.n <= TILE:
+            return self.kernel(X)
+        if self.kernel._is_pointwise():
+            return symmetric_matrix(self._between(stop), X, self.diagonal, n_jobs=self.n_jobs)
+        K, values = np.empty((self.n, self.n)), self._between(stop)
+        for start in range(0, self.n, _TIMED_ROWS):
+            K[start : start + _TIMED_ROWS] = values(X[start : start + _TIMED_ROWS], X)
+        K.flat[:: self.n + 1] = self.diagonal
+        return K
+
     def columns(self, picks: NDArray[np.intp]) -> Array:
         """Return some columns of K, of shape (n, len(picks))."""
         return self.block(slice(0, self.n), picks, np.float64)
@@ -123,11 +147,13 @@ class Operator:
         return K.astype(dtype, copy=False)
 
 
-def product_by_rows(K: Array, V: Array, n_jobs: int | None = None) -> Array:
+def product_by_rows(K: Array, V: Array, n_jobs: int | None = None, stop: Callable[[], bool] = never) -> Array:
     """Return KV of a matrix in memory, by blocks of rows on threads: the same bits for any number of them."""
     out = np.empty((K.shape[0], V.shape[1]), dtype=np.result_type(K, V))
 
     def fill(start: int) -> None:
+        if stop():
+            raise OutOfTimeError
         rows = slice(start, start + _BLOCK_ROWS)
         np.matmul(K[rows], V, out=out[rows])
 

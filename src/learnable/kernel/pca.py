@@ -28,16 +28,26 @@ from ..core.estimator import Estimator
 from ..core.parameters import N_JOBS, RANDOM_STATE, TOLERANCE, Boolean, Number, Options, Rule, optional
 from ..core.run import Run
 from ..core.threads import interruptible, one_thread_blas
-from ..data.door import Table, door, read_features
+from ..data.door import Table, read_features
 from ..linear._base import refuse_extreme_sizes
 from ..solvers.residuals import CLOSED_FORM_TOLERANCE
 from .operators import Operator, product_by_rows
-from .representer import KERNEL_PARAMETERS, finite_diagonal, is_given, kernel_of, training_points
+from .representer import KERNEL_PARAMETERS, finite_diagonal, is_given, kernel_of, memory_door, training_points
 from .systems import solve_dense
 
 Array = NDArray[np.float64]
 
 _EPSILON = 2.0**-52
+
+
+def _symmetric(centred: Array, size: float) -> Array:
+    """Return the centred matrix without rounding; raise unless it is symmetric, as far as centring can make it so."""
+    if not np.abs(centred - centred.T).max(initial=0.0) <= 1e-8 * size:
+        raise DataError(
+            "KernelPCA: the kernel matrix must be symmetric, at least once it is centred; pass (K + K.T)/2 if it "
+            "differs by rounding."
+        )
+    return np.asarray((centred + centred.T) / 2.0)
 
 
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
@@ -113,7 +123,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         "copy_X": Boolean(),
         "n_jobs": N_JOBS,
     }
-    _door = staticmethod(door(target="none"))
+    _door = staticmethod(memory_door(target="none"))
     _remedy = "raise max_iter, or use eigen_solver='dense'"
 
     n_features_in_: int
@@ -162,24 +172,27 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _fit(self, table: Table, run: Run) -> Certificate:
         if self.fit_inverse_transform and is_given(self):
             raise ParameterError(
-                "KernelPCA: fit_inverse_transform needs rows, not a given kernel matrix; set it False."
+                "KernelPCA: Cannot fit_inverse_transform with a precomputed kernel: it needs rows. Set it False."
             )
         if self.fit_inverse_transform and sp.issparse(table.X):
             raise DataError("KernelPCA: fit_inverse_transform needs dense rows; pass X.toarray().")
-        points = training_points("KernelPCA", self, table)
+        points = training_points("KernelPCA", self, table, symmetric=False)
         kernel = kernel_of(self, table.n_columns)
         finite_diagonal("KernelPCA", kernel, points)
         K = np.array(points) if is_given(self) else kernel(points)
         self.kernel_means_ = K.mean(axis=0)
         largest = float(np.abs(K.diagonal()).max(initial=0.0))  # rounding of K outlives the centring
-        centred = K - self.kernel_means_ - (self.kernel_means_ - self.kernel_means_.mean())[:, None]
+        of_rows = K.mean(axis=1) if is_given(self) else self.kernel_means_
+        centred = K - self.kernel_means_ - (of_rows - self.kernel_means_.mean())[:, None]
+        if is_given(self):
+            centred = _symmetric(centred, float(np.abs(K).max(initial=0.0)))
         del K
         values, vectors, n_iter = self._decompose(centred)
         noise = 10.0 * _EPSILON * len(centred) * max(float(values[0]), largest)
         if values[-1] < -1e3 * noise - 1e-7 * abs(float(values[0])):
             raise DataError(
-                f"KernelPCA: the kernel is not positive semidefinite here: an eigenvalue is {values[-1]:.3g}, the "
-                f"largest {values[0]:.3g}. Use a Mercer kernel."
+                "KernelPCA: There are significant negative eigenvalues: the kernel is not positive semidefinite here. "
+                f"One is {values[-1]:.3g}, the largest {values[0]:.3g}. Use a Mercer kernel."
             )
         values = np.where(values > noise, values, 0.0)
         kept = values > 0 if self.remove_zero_eig or self.n_components is None else np.ones(len(values), dtype=bool)
@@ -230,7 +243,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Find the components and return those of the rows of X, √λ u."""
         self.fit(X)
-        return self.eigenvectors_ * np.sqrt(self.eigenvalues_)
+        return (self.eigenvectors_ * np.sqrt(self.eigenvalues_)).astype(self.X_fit_.dtype, copy=False)
 
     def transform(self, X: Any) -> Array:
         """Return the components of new rows.
@@ -243,7 +256,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Returns
         -------
         array of shape (n_samples, n_components)
-            t(x).
+            t(x); float32 for float32.
         """
         check_is_fitted(self)
         table = read_features(self, X)
@@ -257,7 +270,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         else:
             kernel = kernel_of(self, self.n_features_in_)
             found = kernel.products(table, directions, self.X_fit_, n_jobs=self.n_jobs)
-        return found - self.kernel_means_ @ directions
+        return np.asarray(found - self.kernel_means_ @ directions, dtype=table.dtype)
 
     def inverse_transform(self, X: Any) -> Array:
         """Return rows whose components are nearly those given, by the learned regression.
@@ -282,7 +295,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = is_given(self)
-        tags.transformer_tags.preserves_dtype = ["float64"]
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     @property

@@ -32,7 +32,7 @@ from ..core.errors import DataError, ParameterError
 from ..core.run import Progress, Run, no_progress
 from ..risk.kernels import Kernel, Precomputed
 from ..solvers.newton import factorised
-from .svm_base import Fit
+from .svm_program import Fit
 
 Array = NDArray[np.float64]
 

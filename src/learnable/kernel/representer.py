@@ -6,6 +6,8 @@ Kernels of `learnable.risk.kernels`, and of `sklearn.gaussian_process.kernels`, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,18 +19,22 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator
 from ..core.parameters import Matches, Number, Options, Rule, optional
-from ..data.door import Table, read_features
+from ..data.door import Table, door, read_features
+from ..data.targets import Target
 from ..linear._base import refuse_extreme_sizes
 from ..risk.kernels import FunctionKernel, Kernel, Linear, Precomputed, RKHSFunction, as_kernel
 from ..risk.kernels.adopted import NAMES, is_foreign
+from ..risk.kernels.dot import inner
 
 Array = NDArray[np.float64]
+
+_LEAST_GAMMA = 1e-300  # in place of γ = 0, a constant kernel
 
 #: The parameters by which a kernel is chosen.
 KERNEL_PARAMETERS: dict[str, Rule] = {
     "kernel": Options(*NAMES) | Matches(lambda v: isinstance(v, Kernel) or callable(v), "a kernel or a function"),
-    "gamma": optional(Number(low=0.0, low_open=True)),
-    "degree": Number(low=1, integer=True) | Matches(lambda v: isinstance(v, float) and v >= 1, "a whole number"),
+    "gamma": optional(Number(low=0.0)),
+    "degree": Number(low=0.0),
     "coef0": Number(),
     "kernel_params": optional(Matches(lambda v: isinstance(v, dict), "a dict of arguments")),
 }
@@ -39,9 +45,41 @@ def kernel_of(model: Any, n_features: int) -> Kernel:
     kernel = model.kernel
     if callable(kernel) and not isinstance(kernel, Kernel) and not is_foreign(kernel):
         return FunctionKernel(partial(kernel, **(model.kernel_params or {})), pairwise=True)
-    gamma = 1.0 / n_features if model.gamma is None else float(model.gamma)
+    gamma = 1.0 / n_features if model.gamma is None else max(float(model.gamma), _LEAST_GAMMA)
     degree, coef0 = 3 if model.degree is None else model.degree, 1.0 if model.coef0 is None else model.coef0
+    if isinstance(kernel, str) and kernel in ("poly", "polynomial") and (degree < 1 or degree != int(degree)):
+        return FunctionKernel(RealPower(float(degree), gamma, float(coef0)))
     return as_kernel(kernel, gamma=gamma, degree=int(degree), coef0=float(coef0))
+
+
+@dataclass(frozen=True)
+class RealPower:
+    """k(x, z) = (γ⟨x, z⟩ + c)^p for any p ≥ 0: a number wherever γ⟨x, z⟩ + c ≥ 0, a Mercer kernel seldom."""
+
+    degree: float
+    gamma: float
+    coef0: float
+
+    def __call__(self, X: Any, Z: Any) -> Array:
+        """Return the values for two tables."""
+        with np.errstate(invalid="ignore"):  # what is no number is refused by the kernel that calls
+            return np.asarray((self.gamma * inner(X, Z) + self.coef0) ** self.degree)
+
+
+def memory_door(*, target: Target = "numeric", multi_output: bool = False) -> Callable[..., Table]:
+    """Return the door of models that need all rows at once: files are read if they are small, streams are refused."""
+    read_table = door(target=target, multi_output=multi_output)
+
+    def read(model: Any, X: Any, y: Any = None, sample_weight: Any = None, run: Any = None) -> Table:
+        table = read_table(model, X, y, sample_weight, run)
+        if not table.in_memory:
+            raise DataError(
+                f"{type(model).__name__}: a kernel machine needs all rows in memory. Pass fewer rows, or X.compute() "
+                "for Dask."
+            )
+        return table
+
+    return read
 
 
 def finite_diagonal(owner: str, kernel: Kernel, X: Any) -> Array:
@@ -54,12 +92,11 @@ def finite_diagonal(owner: str, kernel: Kernel, X: Any) -> Array:
     return np.asarray(diagonal, dtype=np.float64)
 
 
-def training_points(owner: str, model: Any, table: Table) -> Any:
-    """Return the rows of a fit as a copy of their own; of a given kernel matrix, those of rows with weight."""
-    if not table.in_memory:
-        raise DataError(
-            f"{owner}: a kernel machine needs all rows in memory. Pass fewer rows, or X.compute() for Dask."
-        )
+def training_points(owner: str, model: Any, table: Table, *, symmetric: bool = True) -> Any:
+    """Return the rows of a fit as a copy of their own; of a given kernel matrix, those of rows with weight.
+
+    A given matrix must be `symmetric`, unless the caller sees to that.
+    """
     X = table.X
     refuse_extreme_sizes(X, None, owner)
     if not is_given(model):
@@ -72,6 +109,8 @@ def training_points(owner: str, model: Any, table: Table) -> Any:
         )
     K = X if table.kept is None else X[:, np.flatnonzero(table.kept)]
     K = np.array(K.toarray() if sp.issparse(K) else K, dtype=np.float64)
+    if not symmetric:
+        return K
     size = float(np.abs(K).max(initial=0.0))
     if not np.abs(K - K.T).max(initial=0.0) <= 1e-8 * size:
         raise DataError(f"{owner}: the kernel matrix must be symmetric; pass (K + K.T)/2 if it differs by rounding.")

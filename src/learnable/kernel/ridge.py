@@ -25,7 +25,7 @@ from ..core.certificate import Certificate
 from ..core.errors import DataError, ParameterError
 from ..core.parameters import MAX_SECONDS, N_JOBS, TOLERANCE, ArrayLike, Number, Options, Rule, optional
 from ..core.run import Run
-from ..data.door import Table, door
+from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
 from ..risk.kernels import FunctionKernel, Kernel, Linear, Precomputed
 from .leave_out import inverse_diagonal
@@ -35,6 +35,7 @@ from .representer import (
     RepresenterModel,
     finite_diagonal,
     kernel_of,
+    memory_door,
     training_points,
 )
 from .systems import KernelSolution, solve_dense, solve_iteratively
@@ -42,6 +43,7 @@ from .systems import KernelSolution, solve_dense, solve_iteratively
 Array = NDArray[np.float64]
 
 PENALTY = Number(low=0.0, high=1e100)
+_RESIDUAL_ROUNDING = 1e-15  # of a residual, relative to the sum of the sizes of its terms
 
 
 class KernelSmoother(RepresenterModel):
@@ -116,8 +118,8 @@ class KernelRidge(NamedScore, MultiOutputMixin, RegressorMixin, KernelSmoother):
         k: a name of scikit-learn's, or a kernel of `learnable.risk.kernels`.
     gamma : float or None, default=None
         γ of the kernels that have one by name; None is 1/n_features.
-    degree : int, default=3
-        Degree of the polynomial kernel.
+    degree : float, default=3
+        Degree of the polynomial kernel, a number >= 0; one that is not whole needs γ⟨x, z⟩ + coef0 >= 0.
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
     kernel_params : dict or None, default=None
@@ -169,7 +171,7 @@ class KernelRidge(NamedScore, MultiOutputMixin, RegressorMixin, KernelSmoother):
         "n_jobs": N_JOBS,
         "max_seconds": MAX_SECONDS,
     }
-    _door = staticmethod(door(target="numeric", multi_output=True))
+    _door = staticmethod(memory_door(target="numeric", multi_output=True))
 
     def __init__(
         self,
@@ -309,7 +311,7 @@ def certified_solution(
             seconds_left=partial(_seconds_left, getattr(model, "max_seconds", None), run),
         )
     sure = alpha > 0.0 and found.definite and not isinstance(operator.kernel, (FunctionKernel, Precomputed))
-    bound = _suboptimality(found, targets, alpha, w) if sure else None
+    bound = _suboptimality(found, targets, alpha, w, operator.diagonal) if sure else None
     with np.errstate(over="ignore"):
         coef = np.ldexp(found.coef, exponent)
     return coef, Certificate("closed-form", found.value, found.tolerance, bound, found.n_iter)
@@ -319,12 +321,20 @@ def _seconds_left(max_seconds: float | None, run: Run) -> float:
     return np.inf if max_seconds is None else max_seconds - run.seconds
 
 
-def _suboptimality(found: KernelSolution, Y: Array, alpha: float, w: Array) -> float:
-    """Return Σwr²/max(D, 10⁻⁸P₀), where D = P − Σwr² is below the optimum and P₀ is the objective of f = 0."""
+def _suboptimality(found: KernelSolution, Y: Array, alpha: float, w: Array, diagonal: Array) -> float:
+    """Return Σw(|r| + e)²/max(D, 10⁻⁸P₀), where e is what rounding may hide of the residual r.
+
+    D = P − Σw(|r| + e)² is below the optimum, and P₀ is the objective of f = 0. Without e, the bound of a solution that
+    is exact to rounding would be rounding itself, and another order of summation would give another one.
+    """
     r, c = found.residual, found.coef
     weight = (w / w.max())[:, None]
-    miss = r + alpha / w.max() * c / weight  # y − f
-    primal = (weight * miss**2 + alpha / w.max() * c * (Y - miss)).sum(axis=0)
-    gap, start = (weight * r**2).sum(axis=0), (weight * Y**2).sum(axis=0)
+    shift = alpha / w.max() / weight
+    miss = r + shift * c  # y − f
+    primal = (weight * miss**2 + weight * shift * c * (Y - miss)).sum(axis=0)
+    root = np.sqrt(np.abs(diagonal))
+    terms = root[:, None] * (root @ np.abs(c)) + shift * np.abs(c) + np.abs(Y)  # |K||c| + d|c| + |y|, or more
+    gap = (weight * (np.abs(r) + _RESIDUAL_ROUNDING * terms) ** 2).sum(axis=0)
+    start = (weight * Y**2).sum(axis=0)
     size = np.maximum(primal - gap, 1e-8 * start)
     return float(np.max(np.where(size > 0, gap / np.where(size > 0, size, 1.0), 0.0), initial=0.0))

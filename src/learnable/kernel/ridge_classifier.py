@@ -20,10 +20,10 @@ from ..core.certificate import Certificate
 from ..core.errors import ModelFileError
 from ..core.parameters import MAX_SECONDS, N_JOBS, TOLERANCE, Number, Options, Rule, optional
 from ..core.run import Run
-from ..data.door import Table, door
+from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
 from ..linear._base import CLASS_WEIGHT, class_weights
-from .representer import KERNEL_PARAMETERS
+from .representer import KERNEL_PARAMETERS, memory_door
 from .ridge import PENALTY, KernelSmoother
 
 Array = NDArray[np.float64]
@@ -76,7 +76,7 @@ class KernelRidgeClassifier(NamedScore, ClassifierMixin, KernelSmoother):
         "n_jobs": N_JOBS,
         "max_seconds": MAX_SECONDS,
     }
-    _door = staticmethod(door(target="classes"))
+    _door = staticmethod(memory_door(target="classes"))
 
     classes_: NDArray[Any]
 

@@ -21,12 +21,12 @@ from ..core.certificate import Certificate
 from ..core.errors import DataError, ParameterError
 from ..core.parameters import N_JOBS, ArrayLike, Boolean, Matches, Nothing, Number, Options, Rule
 from ..core.run import Run
-from ..data.door import Table, door
+from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
 from ..linear.ridge_cv import _flat, _Identity, _splits, _weight_for
 from ..solvers.residuals import CLOSED_FORM_TOLERANCE
 from .operators import Operator
-from .representer import KERNEL_PARAMETERS, RepresenterModel, finite_diagonal, kernel_of, training_points
+from .representer import KERNEL_PARAMETERS, RepresenterModel, finite_diagonal, kernel_of, memory_door, training_points
 from .spectrum import KernelSpectrum, kernel_spectrum
 from .systems import refine, solve_dense
 
@@ -95,7 +95,7 @@ class KernelRidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, RepresenterMod
         "alpha_per_target": Boolean(),
         "n_jobs": N_JOBS,
     }
-    _door = staticmethod(door(target="numeric", multi_output=True))
+    _door = staticmethod(memory_door(target="numeric", multi_output=True))
     _remedy = "use larger alphas"
 
     def __init__(

@@ -24,12 +24,12 @@ from ..core.errors import DataError, ParameterError
 from ..core.parameters import RANDOM_STATE, Boolean, Options, Rule
 from ..core.run import Run
 from ..data.door import Table
-from ..linear._base import class_weights
 from ..risk.kernels import Kernel
 from ..solvers.decomposition import BoxProgram
 from ..solvers.row_cache import Team
-from .svm_base import COST, Array, Fit, offset_between, solve_program
-from .svm_classes import CLASSIFIER_PARAMETERS, PairwiseSVM
+from .svm_base import COST, Array
+from .svm_classes import CLASSIFIER_PARAMETERS, PairSolver, PairwiseSVM, class_factors
+from .svm_program import Fit, offset_between, solve_program
 
 
 class SVC(PairwiseSVM):
@@ -45,18 +45,21 @@ class SVC(PairwiseSVM):
     C : float, default=1.0
         Cost of a row inside the margin; `np.inf` asks for a hard margin, and fails where there is none.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"}, Kernel or function, default="rbf"
-        k; "precomputed": X is the kernel matrix; a function (X, Z) → matrix. "sigmoid" is no Mercer kernel: the fit may
-        then be no optimum.
+        k; "precomputed": X is the kernel matrix, dense or sparse; a function (X, Z) → matrix, of rows of any kind.
+        "sigmoid" is no Mercer kernel: the fit may then be no optimum. Sparse rows are predicted after any fit.
     degree, gamma, coef0 : int, {"scale", "auto"} or float, float
         (γ⟨x, z⟩ + coef0)^degree, exp(−γ‖x − z‖²); "scale" is γ = 1/(d·Var X), "auto" 1/d.
     shrinking : bool, default=True
         Whether rows that rest at their bounds are left out for a while: it changes the time, not the answer.
+    probability : bool, default="deprecated"
+        Whether to give probabilities, by sigmoids of scores from five folds (`kernel.platt`): it takes some five times
+        as long. scikit-learn gives it up for `CalibratedClassifierCV`, and both warn.
     tol : float, default=1e-3
         Violation of the optimality conditions at which to stop, as in LIBSVM.
     cache_size : float, default=200
         Most megabytes for kernel rows; of few columns, rows are rather computed again than kept.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C for the classes.
+        Factors of C for the classes; 0 gives the rows of a class no say.
     verbose : bool, default=False
         Kept for compatibility; progress comes through `set_callbacks`.
     max_iter : int, default=-1
@@ -66,7 +69,7 @@ class SVC(PairwiseSVM):
     break_ties : bool, default=False
         Whether `predict` follows the scores of "ovr" instead of the votes.
     random_state : int, Generator, RandomState or None, default=None
-        Kept for compatibility: nothing is random. Probabilities come from `CalibratedClassifier(SVC())`.
+        Kept for compatibility: nothing is random, not even the folds of `probability`.
     fit_intercept : bool, default=True
         Whether there is an offset b.
     solver : {"auto", "decomposition", "primal"}, default="auto"
@@ -84,11 +87,14 @@ class SVC(PairwiseSVM):
     support_, support_vectors_, n_support_ : arrays
         Rows of the support vectors by class, these rows themselves, and their number in each class.
     dual_coef_ : array of shape (n_classes - 1, n_SV)
-        β in LIBSVM's order; positive for the second of two classes. Always dense.
+        β in LIBSVM's order; positive for the second of two classes. Sparse after a fit to sparse rows, as is `coef_`.
     intercept_ : array of shape (n_pairs,)
         b of each pair.
     coef_ : array of shape (n_pairs, n_features)
         The weights, of the linear kernel.
+    sigmoids_ : array of shape (n_pairs, 2)
+        A and B of each pair's probability 1/(1 + exp(As + B)); `probA_` and `probB_` are its columns. Without rows if
+        there are no probabilities.
     class_weight_, fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_
         As in scikit-learn; `gamma_` is γ as a number.
     function_ : RKHSFunction
@@ -125,6 +131,7 @@ class SVC(PairwiseSVM):
         gamma: Any = "scale",
         coef0: float = 0.0,
         shrinking: bool = True,
+        probability: Any = "deprecated",
         tol: float = 1e-3,
         cache_size: float = 200,
         class_weight: Any = None,
@@ -144,6 +151,7 @@ class SVC(PairwiseSVM):
         self.gamma = gamma
         self.coef0 = coef0
         self.shrinking = shrinking
+        self.probability = probability
         self.tol = tol
         self.cache_size = cache_size
         self.class_weight = class_weight
@@ -159,7 +167,11 @@ class SVC(PairwiseSVM):
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         cost = row_costs(self, table)
+        found, members = self._fit_pairs(table, run, cost)
+        finite = np.where(np.isfinite(cost), cost, 1.0)
+        return self._certify(found, float(sum(finite[rows].sum() for rows in members)))
 
+    def _pair_solver(self, run: Run) -> PairSolver:
         def solve(kernel: Kernel, X: Any, y: Array, c: Array, team: Team) -> Fit:
             if self.solver == "primal":
                 from .primal import solve_primal
@@ -179,18 +191,16 @@ class SVC(PairwiseSVM):
                 run=run,
             )
 
-        found, members = self._fit_pairs(table, run, solve, cost)
-        finite = np.where(np.isfinite(cost), cost, 1.0)
-        return self._certify(found, float(sum(finite[rows].sum() for rows in members)))
+        return solve
 
 
 def row_costs(model: Any, table: Table, C: float | None = None) -> Array:
     """Return cᵢ = C × sample weight × class weight; C is the model's own unless it is given."""
     owner, C = type(model).__name__, model.C if C is None else C
     weight = np.ones(table.n_rows) if table.weight is None else table.weight
-    of_class = class_weights(table, model.class_weight, owner)
-    cost = float(C) * weight * (1.0 if of_class is None else of_class[table.y])
-    if np.isfinite(C) and not (np.isfinite(cost).all() and (cost > 0).all()):
+    share = weight * class_factors(table, model.class_weight, owner)[table.y]
+    cost = np.where(share > 0, float(C) * share, 0.0)
+    if np.isfinite(C) and not (np.isfinite(cost).all() and (cost[share > 0] > 0).all()):
         raise ParameterError(f"{owner}: C times the weights must be positive and finite; got C = {C!r}.")
     return np.asarray(cost)
 

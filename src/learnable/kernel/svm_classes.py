@@ -9,25 +9,33 @@ Reference: C.-C. Chang and C.-J. Lin, LIBSVM, §2 and §7.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from itertools import combinations
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
 from ..core.errors import ModelFileError, ParameterError
 from ..core.parameters import Boolean, Options, Rule
 from ..core.run import Run
-from ..data.door import Table, door
+from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
 from ..linear._base import CLASS_WEIGHT, class_weights
-from ..risk.kernels import Kernel
+from ..risk.kernels import Kernel, Precomputed
 from ..solvers.row_cache import Team
-from .svm_base import SVM_PARAMETERS, Array, Fit, Rows, SupportVectorMachine, dual_bounds, is_given
+from .platt import couple, fit_sigmoid, fold_fits, pair_probabilities
+from .svm_base import SVM_PARAMETERS, Array, Rows, SupportVectorMachine
+from .svm_door import svm_door
+from .svm_program import Fit, dual_bounds, small_matrix
 
 #: (kernel, rows of the pair, y = ±1, costs, team) -> the machine of a pair; y is +1 for the pair's first class.
 PairSolver = Callable[[Kernel, Any, Array, Array, Team], Fit]
@@ -38,37 +46,56 @@ CLASSIFIER_PARAMETERS: dict[str, Rule] = {
     "class_weight": CLASS_WEIGHT,
     "decision_function_shape": Options("ovr", "ovo"),
     "break_ties": Boolean(),
+    "probability": Boolean() | Options("deprecated"),
 }
+
+
+def _gives_probabilities(model: Any) -> bool:
+    """Tell whether the model gives probabilities, as its parameters stand."""
+    if isinstance(model.probability, str) or not model.probability:
+        raise AttributeError("predict_proba is not available when probability=False")
+    return True
 
 
 class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
     """Base of SVC and NuSVC."""
 
-    _door: ClassVar[Any] = staticmethod(door(target="classes"))
+    _door: ClassVar[Any] = staticmethod(svm_door("classes"))
 
     classes_: NDArray[Any]
-    n_support_: NDArray[np.int32]
+    sigmoids_: Array
+    probability: Any
     class_weight: Any
     decision_function_shape: str
     break_ties: bool
 
     # -- fitting ------------------------------------------------------------------------------------------------------
 
-    def _fit_pairs(self, table: Table, run: Run, solver: PairSolver, cost: Array) -> tuple[list[Fit], list[Rows]]:
+    def _fit_pairs(self, table: Table, run: Run, cost: Array) -> tuple[list[Fit], list[Rows]]:
         """Solve all pairs, several at a time on one thread each, or one on all threads; store the machine."""
+        self._warn_of_probability()
         X = self._points(table)
         self.classes_ = np.asarray(table.classes)
-        kernel, y = self._mercer(), table.y
+        mercer, y = self._mercer()._is_mercer(), table.y
+        kernel, X = small_matrix(self._mercer(), X)
         pairs = list(combinations(range(len(self.classes_)), 2))
         members = [np.flatnonzero((y == i) | (y == j)) for i, j in pairs]
         found: list[Any] = [None] * len(pairs)
+        wanted = not isinstance(self.probability, str) and bool(self.probability)
+        sigmoids = np.empty((len(pairs) if wanted else 0, 2))
+        solver = self._pair_solver(run)
 
         def solve(number: int, team: Team) -> None:
             rows, (i, _) = members[number], pairs[number]
-            part = _rows_of(X, rows, is_given(self.kernel))
+            part, sign = rows_of(X, rows, kernel), np.where(y[rows] == i, 1.0, -1.0)
             try:
-                fit = solver(kernel, part, np.where(y[rows] == i, 1.0, -1.0), cost[rows], team)
-                found[number] = fit if dual_bounds(kernel, part) else fit._replace(dual=-np.inf)
+                fit = solver(kernel, part, sign, cost[rows], team)
+                if wanted:
+                    folds, scores = fold_fits(solver, kernel, part, sign, cost[rows], team)
+                    sigmoids[number] = fit_sigmoid(scores, sign)
+                    worst = max(fold.fit.violation if fold.fit else 0.0 for fold in folds)
+                    fit = fit._replace(violation=max(fit.violation, worst))
+                found[number] = fit if mercer or dual_bounds(kernel, part) else fit._replace(dual=-np.inf)
             except BaseException:
                 run.flag.raise_()  # pairs on other threads end, too
                 raise
@@ -80,10 +107,27 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
                 alone = Team(1)
                 order = sorted(range(len(pairs)), key=lambda k: -len(members[k]))  # the largest first
                 team.run(lambda k: solve(order[k], alone), len(pairs))
-        self._store_pairs(table, X, y, pairs, members, found)
+        self._store_pairs(table, y, pairs, members, found)
+        self.sigmoids_ = sigmoids
         return found, members
 
-    def _store_pairs(self, table: Table, X: Any, y: Rows, pairs: Any, members: Any, found: list[Fit]) -> None:
+    def _pair_solver(self, run: Run) -> PairSolver:
+        """Return who solves for a pair of classes."""
+        raise TypeError(f"{type(self).__name__} does not define _pair_solver")
+
+    def _warn_of_probability(self) -> None:
+        """Warn as scikit-learn does where the parameter is given."""
+        if isinstance(self.probability, str):
+            return
+        owner = type(self).__name__
+        warnings.warn(
+            "The `probability` parameter was deprecated in 1.9 and will be removed in version 1.11. Use "
+            f"`CalibratedClassifierCV({owner}(), ensemble=False)` instead of `{owner}(probability=True)`",
+            FutureWarning,
+            stacklevel=5,
+        )
+
+    def _store_pairs(self, table: Table, y: Rows, pairs: Any, members: Any, found: list[Fit]) -> None:
         """Set support vectors, coefficients and intercepts in LIBSVM's order."""
         n_classes, n = len(self.classes_), table.n_rows
         coef = np.zeros((n_classes - 1, n))
@@ -93,14 +137,13 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
         used = np.flatnonzero(coef.any(axis=0))
         used = used[np.argsort(y[used], kind="stable")]
         sign = -1.0 if n_classes == 2 else 1.0
-        self._keep_support(table, X, used)
+        self._keep_support(table, used)
+        self._keep_coefficients(table, sign * coef[:, used] + 0.0)
         self.n_support_ = np.bincount(y[used], minlength=n_classes).astype(np.int32)
-        self.dual_coef_ = sign * coef[:, used] + 0.0
         self.intercept_ = sign * np.array([fit.b for fit in found]) + 0.0
         self.n_iter_ = np.array([fit.n_steps for fit in found], dtype=np.int32)
         self.fit_status_ = int(any(fit.violation > self.tol for fit in found))
-        weight = class_weights(table, self.class_weight, type(self).__name__)
-        self.class_weight_ = np.ones(n_classes) if weight is None else weight
+        self.class_weight_ = class_factors(table, self.class_weight, type(self).__name__)
 
     def _certify(self, found: list[Fit], start_value: float) -> Certificate:
         """Return the certificate: the worst pair's violation, and the gap of the sum of all pairs' objectives."""
@@ -150,49 +193,103 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
         """Return the scores of all pairs."""
         n_classes = len(self.classes_)
         if n_classes == 2:
-            return self._kernel_sums(X, self.dual_coef_.T)[0] + self.intercept_
+            return self._kernel_sums(X)[0] + self.intercept_
         # A column for each pair would be mostly zeros: sums over each class, with a column for each other class.
-        sums = self._kernel_sums(X, self.dual_coef_.T, self.n_support_)
+        sums = self._kernel_sums(X, self.n_support_)
         pairs = combinations(range(n_classes), 2)
         return np.stack([sums[i][:, j - 1] + sums[j][:, i] for i, j in pairs], axis=1) + self.intercept_
 
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    @rowwise
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probabilities of the classes, (n, n_classes): sigmoids of the scores of all pairs, coupled."""
+        check_is_fitted(self)
+        if not len(self.sigmoids_):
+            raise NotFittedError("predict_proba is not available when fitted with probability=False")
+        scores = self._pair_scores(self._read(X))
+        scores = -scores if len(self.classes_) == 2 else scores  # the first class of a pair is positive
+        return couple(pair_probabilities(scores, self.sigmoids_[:, 0], self.sigmoids_[:, 1]), len(self.classes_))
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithms of the probabilities."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    @property
+    def probA_(self) -> Array:  # noqa: N802
+        """A of each pair's sigmoid 1/(1 + exp(As + B)); empty without `probability`."""
+        return self._sigmoid_column("probA_", 0)
+
+    @property
+    def probB_(self) -> Array:  # noqa: N802
+        """B of each pair's sigmoid."""
+        return self._sigmoid_column("probB_", 1)
+
+    def _sigmoid_column(self, name: str, column: int) -> Array:
+        warnings.warn(
+            f"Attribute `{name}` was deprecated in version 1.9 and will be removed in 1.11.",
+            FutureWarning,
+            stacklevel=3,
+        )
+        check_is_fitted(self)
+        return self.sigmoids_[:, column]
+
     def _coefficients(self) -> Array:
+        dual = self._dual()
         if len(self.classes_) == 2:
-            return self.dual_coef_[0]
+            return np.asarray(dual[0])
         ends, columns = np.concatenate([[0], np.cumsum(self.n_support_)]), []
         for i, j in combinations(range(len(self.classes_)), 2):
             c = np.zeros(ends[-1])
-            c[ends[i] : ends[i + 1]] = self.dual_coef_[j - 1, ends[i] : ends[i + 1]]
-            c[ends[j] : ends[j + 1]] = self.dual_coef_[i, ends[j] : ends[j + 1]]
+            c[ends[i] : ends[i + 1]] = dual[j - 1, ends[i] : ends[i + 1]]
+            c[ends[j] : ends[j + 1]] = dual[i, ends[j] : ends[j + 1]]
             columns.append(c)
         return np.stack(columns, axis=1)
 
-    def _weights(self) -> Any:
-        coef = np.atleast_2d(self._coefficients().T)
-        return np.asarray(coef @ self.support_vectors_)
-
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        if not hasattr(self, "dual_coef_"):
+        if not hasattr(self, "certificate_"):
             return
         classes, counts = getattr(self, "classes_", None), getattr(self, "n_support_", None)
         if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
             raise ModelFileError("load: classes_ must hold at least two labels.")
         k = len(classes)
-        if len(self.dual_coef_) != k - 1 or self.intercept_.shape != (k * (k - 1) // 2,):
+        if self.dual_coef_.shape[0] != k - 1 or self.intercept_.shape != (k * (k - 1) // 2,):
             raise ModelFileError(f"load: dual_coef_ or intercept_ does not fit {k} classes.")
         if not isinstance(counts, np.ndarray) or counts.shape != (k,) or counts.dtype.kind != "i" or counts.min() < 0:
             raise ModelFileError("load: n_support_ must count the support vectors of each class.")
         if int(counts.sum()) != self.dual_coef_.shape[1]:
             raise ModelFileError("load: n_support_ does not sum to the columns of dual_coef_.")
+        sigmoids: Any = getattr(self, "sigmoids_", None)
+        if not isinstance(sigmoids, np.ndarray) or sigmoids.shape not in ((0, 2), (k * (k - 1) // 2, 2)):
+            raise ModelFileError(f"load: sigmoids_ does not fit {k} classes.")
+        if sigmoids.dtype != np.float64 or not np.isfinite(sigmoids).all():
+            raise ModelFileError("load: sigmoids_ is not finite.")
 
 
-def _rows_of(X: Any, rows: Rows, square: bool) -> Any:
-    """Return some rows; of a square matrix, their columns too."""
+def class_factors(table: Table, class_weight: Any, owner: str) -> Array:
+    """Return the factor of each class; zero gives a class's rows no say."""
+    classes = np.asarray(table.classes).tolist()
+    none = np.zeros(len(classes), dtype=bool)
+    if isinstance(class_weight, dict):
+        none = np.array([_is_zero(class_weight.get(label, 1.0)) for label in classes])
+        class_weight = {label: 1.0 if _is_zero(value) else value for label, value in class_weight.items()}
+    found = class_weights(table, class_weight, owner)
+    return np.where(none, 0.0, 1.0 if found is None else found)
+
+
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and float(value) == 0.0
+
+
+def rows_of(X: Any, rows: Rows, kernel: Kernel) -> Any:
+    """Return some rows; of a given matrix, their columns too."""
     if len(rows) == X.shape[0]:
         return X
-    part = X[rows]
-    return np.ascontiguousarray(part[:, rows]) if square else part if sp.issparse(part) else np.ascontiguousarray(part)
+    if isinstance(kernel, Precomputed):
+        return X[np.ix_(rows, rows)]
+    return X[rows] if sp.issparse(X) else np.ascontiguousarray(X[rows])
 
 
 def _votes(scores: Array, n_classes: int) -> Array:

@@ -30,7 +30,6 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.errors import DataError
 from ..core.run import Run
 from .svc import row_costs
-from .svm_base import is_given
 
 Array = NDArray[np.float64]
 
@@ -203,7 +202,7 @@ def open_rows(
         beta = np.zeros(table.n_rows)
         beta[support] = columns
         used = np.flatnonzero(beta)
-        if is_given(model.kernel):
+        if draft._has_matrix():
             return beta, np.asarray(points[rows][:, used] @ beta[used], dtype=np.float64)
         return beta, kernel.products(points[rows], beta[used], points[used]) if len(used) else np.zeros(len(rows))
 
@@ -213,7 +212,7 @@ def open_rows(
 def _machines(model: Any) -> Iterator[tuple[tuple[int, int], Array, float]]:
     """Yield each pair of classes with its coefficients and offset, so that the second class is positive."""
     if len(model.classes_) == 2:
-        yield (0, 1), model.dual_coef_[0], float(model.intercept_[0])
+        yield (0, 1), model._dual()[0], float(model.intercept_[0])
         return
     columns = model._coefficients()
     for number, pair in enumerate(combinations(range(len(model.classes_)), 2)):

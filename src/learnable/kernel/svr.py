@@ -19,14 +19,16 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from ..core.certificate import Certificate
-from ..core.errors import ModelFileError, ParameterError
+from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.parameters import Number, Rule
 from ..core.run import Run
-from ..data.door import Table, door
+from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
 from ..solvers.decomposition import BoxProgram, Solution
 from ..solvers.row_cache import Team
-from .svm_base import SVM_PARAMETERS, Array, Fit, SupportVectorMachine, dual_bounds, offset_between
+from .svm_base import COST, SVM_PARAMETERS, Array, SupportVectorMachine
+from .svm_door import svm_door
+from .svm_program import Fit, dual_bounds, offset_between
 
 
 class SingleMachine(SupportVectorMachine):
@@ -35,28 +37,34 @@ class SingleMachine(SupportVectorMachine):
     def _store_one(self, table: Table, X: Any, fit: Fit, start_value: float) -> Certificate:
         """Store the machine and return its certificate."""
         used = np.flatnonzero(fit.beta)
-        self._keep_support(table, X, used)
+        self._keep_support(table, used)
+        self._keep_coefficients(table, fit.beta[None, used])
         self.n_support_ = np.array([len(used)], dtype=np.int32)
-        self.dual_coef_, self.intercept_ = fit.beta[None, used].copy(), np.array([fit.b])
+        self.intercept_ = np.array([fit.b])
         self.n_iter_, self.fit_status_ = fit.n_steps, int(fit.violation > self.tol)
         size = max(abs(fit.dual), 1e-8 * start_value)
         bound: float | None = max(fit.primal - fit.dual, 0.0) / size if size > 0 else 0.0
-        bound = bound if dual_bounds(self._mercer(), X) else None
+        proven = np.isfinite(fit.primal) and np.isfinite(size) and dual_bounds(self._mercer(), X)
+        bound = bound if proven else None
         return Certificate("stationarity", fit.violation, self.tol, bound, fit.n_steps)
 
     def _score_rows(self, X: Any) -> Array:
-        return (self._kernel_sums(self._read(X), self.dual_coef_.T)[0] + self.intercept_)[:, 0]
+        return (self._kernel_sums(self._read(X))[0] + self.intercept_)[:, 0]
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        if hasattr(self, "dual_coef_") and (len(self.dual_coef_) != 1 or self.intercept_.shape != (1,)):
+        if not hasattr(self, "certificate_"):
+            return
+        if self.dual_coef_.shape[0] != 1 or self.intercept_.shape != (1,):
             raise ModelFileError("load: dual_coef_ and intercept_ must have one row.")
+        if not np.array_equal(self.n_support_, [self.dual_coef_.shape[1]]):
+            raise ModelFileError("load: n_support_ does not count the columns of dual_coef_.")
 
 
 class RegressionMachine(NamedScore, RegressorMixin, SingleMachine):
     """Base of SVR and NuSVR."""
 
-    _door: ClassVar[Any] = staticmethod(door(target="numeric"))
+    _door: ClassVar[Any] = staticmethod(svm_door("numeric"))
 
     C: float
 
@@ -74,7 +82,7 @@ class RegressionMachine(NamedScore, RegressorMixin, SingleMachine):
     def _costs(self, table: Table) -> Array:
         weight = np.ones(table.n_rows) if table.weight is None else table.weight
         cost = float(self.C) * weight
-        if not (np.isfinite(cost).all() and (cost > 0).all()):
+        if np.isfinite(self.C) and not (np.isfinite(cost).all() and (cost > 0).all()):
             raise ParameterError(f"{type(self).__name__}: C times the weights must be positive and finite.")
         return np.asarray(cost)
 
@@ -92,7 +100,7 @@ class SVR(RegressionMachine):
     tol : float, default=1e-3
         Violation of the optimality conditions at which to stop, as in LIBSVM.
     C : float, default=1.0
-        Cost of a unit outside the tube.
+        Cost of a unit outside the tube; `np.inf` asks that no row is outside, and fails where that cannot be.
     epsilon : float, default=0.1
         Half the width of the tube.
     max_iter : int, default=-1
@@ -133,7 +141,7 @@ class SVR(RegressionMachine):
 
     _parameters: ClassVar[dict[str, Rule]] = {
         **SVM_PARAMETERS,
-        "C": Number(low=0.0, low_open=True),
+        "C": COST,
         "epsilon": Number(low=0.0),
     }
 
@@ -181,6 +189,12 @@ class SVR(RegressionMachine):
         )
         with Team(self.n_jobs) as team:
             found = self._solve(self._mercer(), X, program, run, team)
+        if found.runs_away:
+            raise DataError(
+                "SVR: C=inf asks that every row lies in the tube, but no function of this kernel does that. Use a "
+                "finite C, a larger epsilon, or a kernel of smaller scale."
+            )
+        found = net(found, program)
         b = offset_between(found, program)
         beta, square = joined(found), float(joined(found) @ found.f)
         primal = 0.5 * square + tube_loss(t - found.f - b, eps, cost)
@@ -195,6 +209,19 @@ def joined(found: Solution) -> Array:
     return np.asarray(found.beta.reshape(2, -1).sum(axis=0))
 
 
+def net(found: Solution, program: BoxProgram) -> Solution:
+    """Return the solution with one multiplier a row: where both sides have one, their sum does with less loss."""
+    beta = joined(found)
+    both = np.concatenate([np.maximum(beta, 0.0), np.minimum(beta, 0.0)])
+    if (both == found.beta).all():
+        return found
+    pull = -(np.tile(found.f, 2) + program.linear)
+    rises = float(np.max(pull, where=both < program.high, initial=-np.inf))
+    falls = float(np.min(pull, where=both > program.low, initial=np.inf))
+    return found._replace(beta=both, rises=(rises,), falls=(falls,))
+
+
 def tube_loss(residual: Array, epsilon: float, cost: Array) -> float:
-    """Return Σ c max(0, |r| − ε)."""
-    return float((cost * np.maximum(0.0, np.abs(residual) - epsilon)).sum())
+    """Return Σ c max(0, |r| − ε); an infinite cost of nothing is nothing."""
+    outside = np.maximum(0.0, np.abs(residual) - epsilon)
+    return float((cost[outside > 0] * outside[outside > 0]).sum())

@@ -107,7 +107,7 @@ def tube_report(model: Any, X: Any, y: Any, sample_weight: Any = None) -> TubeRe
     {'inside': 2, 'edge': 2, 'bound': 1}
     """
     table, given, sums = open_rows(model, X, y, sample_weight)
-    beta, f = sums(np.arange(table.n_rows), model.dual_coef_[0])
+    beta, f = sums(np.arange(table.n_rows), model._dual()[0])
     cost = float(model.C) * (np.ones(table.n_rows) if table.weight is None else table.weight)
     t, b = np.asarray(table.y, dtype=np.float64), float(model.intercept_[0])
     by_nu = hasattr(model, "nu")

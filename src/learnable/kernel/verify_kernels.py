@@ -51,11 +51,13 @@ def stated_kernel(model: Any, n_features: int) -> known.Kernel:
     kernel = model.kernel
     if isinstance(kernel, known.Kernel):
         return kernel
-    gamma = 1.0 / n_features if model.gamma is None else model.gamma
+    gamma = 1.0 / n_features if model.gamma is None else max(model.gamma, 1e-300)
     degree, coef0 = 3 if model.degree is None else model.degree, 1.0 if model.coef0 is None else model.coef0
     if callable(kernel) and type(kernel).__module__ != "sklearn.gaussian_process.kernels":
         params = model.kernel_params or {}
         return known.FunctionKernel(lambda x, z: kernel(x, z, **params), pairwise=True)
+    if kernel in ("poly", "polynomial") and (degree < 1 or degree != int(degree)):
+        return known.FunctionKernel(lambda X, Z: np.power(gamma * _dense(X @ Z.T) + coef0, degree))
     return known.as_kernel(kernel, gamma=float(gamma), degree=int(degree), coef0=float(coef0))
 
 

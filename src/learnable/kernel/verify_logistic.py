@@ -17,7 +17,7 @@ from ..linear.verify import probabilities
 from ..linear.verify_rows import Rows, class_weights_of
 from ..risk.kernels import Precomputed
 from .verify_kernels import data_of, radius, stated_kernel
-from .verify_ridge import _products, _same_points
+from .verify_ridge import _products, _same_points, _symmetric
 
 Array = NDArray[Any]
 
@@ -36,10 +36,14 @@ def kernel_logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         if len(coef) != len(data.kept) or coef[~data.kept].any():
             return Recheck(np.inf, 0.0, data.fingerprint)
         coef, points = coef[data.kept], points[:, np.flatnonzero(data.kept)]
+        if not _same_points(model.X_fit_, _symmetric(points)):
+            return Recheck(np.inf, 0.0, data.fingerprint)
     elif not _same_points(model.X_fit_, points):
         return Recheck(np.inf, 0.0, data.fingerprint)
     if coef.shape != (n, 1 if K == 2 else K):
         raise VerificationError(f"verify: the model has coefficients {coef.shape}, the data {n} rows and {K} classes.")
+    if np.shape(model.intercept_) != (coef.shape[1],):
+        return Recheck(np.inf, 0.0, data.fingerprint)
     if not model.fit_intercept and np.any(model.intercept_):
         return Recheck(np.inf, 0.0, data.fingerprint)
     F, _, _ = _products(kernel, points, coef)

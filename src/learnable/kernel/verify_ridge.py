@@ -52,6 +52,8 @@ def _check_equations(model: Any, data: Data, Y: Array, weight: Array, alpha: Any
             if C[~data.kept].any():
                 return Recheck(np.inf, 0.0, data.fingerprint)
             C, points = C[data.kept], points[:, np.flatnonzero(data.kept)]
+        if not _same_points(model.X_fit_, _symmetric(points)):
+            return Recheck(np.inf, 0.0, data.fingerprint)
     elif not _same_points(model.X_fit_, points):
         return Recheck(np.inf, 0.0, data.fingerprint)
     if C.shape != (n, Y.shape[1]):
@@ -101,14 +103,19 @@ def _sizes(R: Array, Y: Array, C: Array, diagonal: Array, d: Array, tol: float) 
 def _products(kernel: Kernel, X: Any, C: Array) -> tuple[Array, Array, Array]:
     """Return KC, the diagonal of K, and |K||C|."""
     if isinstance(kernel, Precomputed):
-        K = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
-        K = (K + K.T) / 2.0
+        K = _symmetric(X)
         return K @ C, K.diagonal(), np.abs(K) @ np.abs(C)
     out, diagonal, terms = np.empty(C.shape), np.empty(len(C)), np.empty(C.shape)
     for rows, K in blocks_of_values(kernel, X, X):
         out[rows], diagonal[rows] = K @ C, K[np.arange(len(K)), np.arange(rows.start, rows.stop)]
         terms[rows] = np.abs(K) @ np.abs(C)
     return out, diagonal, terms
+
+
+def _symmetric(X: Any) -> Array:
+    """Return a given kernel matrix without what rounding makes of its symmetry."""
+    K = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+    return np.asarray((K + K.T) / 2.0)
 
 
 def _same_points(stored: Any, given: Any) -> bool:

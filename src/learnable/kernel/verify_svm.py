@@ -14,9 +14,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from ..core.errors import VerificationError
 from ..core.verification import Recheck
@@ -24,69 +22,110 @@ from ..data.sources import named_columns
 from ..linear.verify_rows import Rows, class_weights_of, codes_of, fingerprint_of, numbers_of, plain_rows
 from ..risk.kernels import Kernel, as_kernel
 from ..risk.kernels.adopted import is_foreign
+from .verify_platt import sigmoids_agree
+from .verify_svm_kernels import has_matrix, kernel_sums, kernel_values, largest_diagonal, stated_gamma
+from .verify_svm_state import dense, offset_agrees, stored_state_agrees
 
 Array = NDArray[Any]
 
-_CHUNK = 2**21  # kernel values that exist at a time
-_FAR = 1e4  # γ‖x − x̄‖² beyond which squares and products cancel each other's digits
-_LARGEST = 1e8  # γ‖x − x̄‖² up to which a fit may trust them all the same
 _FACTORED = 2_000  # rows up to which the eigenvalues of a matrix that promises nothing are computed
 _SLACK = 1e-9  # share by which sums of multipliers may be off
-_ROUNDING = 1e-11  # of a sum of kernel values, relative to the sum of their sizes
+_OFFSET = 0.02  # share of tol by which b may be off: a fit may take it from sums of single precision
 
 
 @np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
 def svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of an SVC."""
-    rows, weight, kept, fingerprint = _labelled(model, X, y, sample_weight)
-    cost, found, gaps = model.C * weight, [], []
+    rows, weight, kept, n_given, fingerprint, data = _labelled(model, X, y, sample_weight)
+    if not _stored(model, rows, kept, n_given):
+        return Recheck(np.inf, 0.0, fingerprint)
+    # A row without weight has no cost, whatever C.
+    cost, found, gaps = np.where(weight > 0, model.C * weight, 0.0), [], []
+
+    def judge(members: Array, sign: Array, beta: Array, b: Any, c: Array) -> tuple[float, float]:
+        f, rounding = kernel_sums(model, rows, members, beta, kept)
+        return _svc_violation(model, sign, beta, f, b, c, rounding), rounding
+
     for members, sign, beta, b in _pairs(model, rows, kept):
-        f, rounding = _sums(model, rows, members, beta, kept)
+        f, rounding = kernel_sums(model, rows, members, beta, kept)
         c, margin, square = cost[members], sign * (f + b), beta @ f
         if np.isfinite(model.C):
             primal, start = 0.5 * square + c @ np.maximum(0.0, 1.0 - margin), c.sum()
         else:
-            primal, start = 0.5 * square / max(margin.min(), 0.0) ** 2, len(members)
+            primal, start = 0.5 * square / max(margin[c > 0].min(initial=np.inf), 0.0) ** 2, len(members)
         gaps.append((primal, abs(beta).sum() - 0.5 * square, start))
-        inside = (sign * beta >= 0).all() and (abs(beta) <= c * (1 + 1e-12)).all()
-        balanced = not model.fit_intercept or abs(beta.sum()) <= _SLACK * abs(beta).sum()
-        low, high = np.where(sign > 0, 0.0, -c), np.where(sign > 0, c, 0.0)
-        value = _violation(sign - f, beta, low, high, b)
-        found.append((value if inside and balanced and (model.fit_intercept or b == 0) else np.inf, rounding))
+        found.append((_svc_violation(model, sign, beta, f, b, c, rounding), rounding))
+    found += _fold_machines(model, rows, kept, cost, data, judge)
     return _worst(found, fingerprint, _bound(model, rows, kept, *np.sum(gaps, axis=0)))
+
+
+def _svc_violation(model: Any, sign: Array, beta: Array, f: Array, b: Any, c: Array, rounding: float) -> Any:
+    """Return the violation of one pair; infinity outside the box, off the constraint, or with another b."""
+    low, high = np.where(sign > 0, 0.0, -c), np.where(sign > 0, c, 0.0)
+    if not ((sign * beta >= 0).all() and (abs(beta) <= c * (1 + 1e-12)).all()):
+        return np.inf
+    if not model.fit_intercept:
+        return _violation(sign - f, beta, low, high, b) if b == 0 else np.inf
+    defined = model.solver == "primal" or offset_agrees(sign - f, beta, low, high, b, _OFFSET * model.tol + rounding)
+    balanced = abs(beta.sum()) <= _SLACK * abs(beta).sum()
+    return _violation(sign - f, beta, low, high, b) if balanced and defined else np.inf
 
 
 @np.errstate(all="ignore")
 def nu_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a NuSVC: the machine times ρ = ν Σc/Σ|β|."""
-    rows, cost, kept, fingerprint = _labelled(model, X, y, sample_weight)
+    rows, cost, kept, n_given, fingerprint, data = _labelled(model, X, y, sample_weight)
+    if not _stored(model, rows, kept, n_given):
+        return Recheck(np.inf, 0.0, fingerprint)
+
+    def judge(members: Array, sign: Array, beta: Array, b: Any, c: Array) -> tuple[float, float]:
+        f, rounding = kernel_sums(model, rows, members, beta, kept)
+        sides = [c[sign > 0].sum(), c[sign < 0].sum()]
+        total = min(model.nu * c.sum(), *(2.0 * side for side in sides))  # a fold may lack rows of a class
+        rho = total / abs(beta).sum()
+        return _nu_violation(model, sign, rho * beta, rho * f, rho * b, rho, c, rho * rounding), rho * rounding
+
     found, gaps = [], []
     for members, sign, beta, b in _pairs(model, rows, kept):
-        f, rounding = _sums(model, rows, members, beta, kept)
+        f, rounding = kernel_sums(model, rows, members, beta, kept)
         c = cost[members]
         rho = model.nu * c.sum() / abs(beta).sum()
         beta, f, b, rounding = rho * beta, rho * f, rho * b, rho * rounding
         loss = c @ np.maximum(0.0, rho - sign * (f + b)) - rho * model.nu * c.sum()
         gaps.append((0.5 * (beta @ f) + loss, -0.5 * (beta @ f), 0.0))
-        inside = (sign * beta >= 0).all() and (abs(beta) <= c * (1 + _SLACK)).all()
-        value = np.inf
-        if inside and abs(beta.sum()) <= _SLACK * abs(beta).sum():
-            sides = [(sign > 0, b - rho), (sign < 0, b + rho)]
-            low, high = np.where(sign > 0, 0.0, -c), np.where(sign > 0, c, 0.0)
-            value = max(_violation(-f[side], beta[side], low[side], high[side], level, _SLACK) for side, level in sides)
-        found.append((value, rounding))
+        found.append((_nu_violation(model, sign, beta, f, b, rho, c, rounding), rounding))
+    found += _fold_machines(model, rows, kept, cost, data, judge)
     return _worst(found, fingerprint, _bound(model, rows, kept, *np.sum(gaps, axis=0)))
+
+
+def _nu_violation(model: Any, sign: Array, beta: Array, f: Array, b: Any, rho: Any, c: Array, rounding: float) -> Any:
+    """Return the violation of one pair's machine, whose sides have the levels b ∓ ρ."""
+    inside = (sign * beta >= 0).all() and (abs(beta) <= c * (1 + _SLACK)).all()
+    if not (inside and abs(beta.sum()) <= _SLACK * abs(beta).sum()):
+        return np.inf
+    room = _SLACK * c
+    low, high = np.where(sign > 0, 0.0, -c), np.where(sign > 0, c, 0.0)
+    values = []
+    for side, level in ((sign > 0, b - rho), (sign < 0, b + rho)):
+        if not offset_agrees(-f[side], beta[side], low[side], high[side], level, _OFFSET * model.tol + rounding):
+            return np.inf
+        values.append(_violation(-f[side], beta[side], (low + room)[side], (high - room)[side], level))
+    return max(values)
 
 
 @np.errstate(all="ignore")
 def svr(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of an SVR."""
-    rows, kept, t, beta, f, rounding, fingerprint = _regression(model, X, y, sample_weight)
+    rows, kept, n_given, fingerprint = _regression(model, X, y, sample_weight)
+    if not _stored(model, rows, kept, n_given):
+        return Recheck(np.inf, 0.0, fingerprint)
+    t, beta, f, rounding = _tube(model, rows, kept)
     cost, b = model.C * rows.weight, model.intercept_[0]
     balanced = not model.fit_intercept or abs(beta.sum()) <= _SLACK * abs(beta).sum()
     value = np.inf
     if (abs(beta) <= cost * (1 + 1e-12)).all() and balanced and (model.fit_intercept or b == 0):
-        value = _tube_violation(t - f, beta, cost, b + model.epsilon, b - model.epsilon, model.epsilon)
+        eps, allowance = model.epsilon, (_OFFSET * model.tol + rounding) if model.fit_intercept else np.inf
+        value = _tube_violation(t - f, beta, cost, b + eps, b - eps, eps, allowance)
     primal = 0.5 * (beta @ f) + _tube_loss(t - f - b, model.epsilon, cost)
     dual = t @ beta - model.epsilon * abs(beta).sum() - 0.5 * (beta @ f)
     bound = _bound(model, rows, kept, primal, dual, _tube_loss(t, model.epsilon, cost))
@@ -96,14 +135,19 @@ def svr(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 @np.errstate(all="ignore")
 def nu_svr(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a NuSVR, whose sums of multipliers are fixed unless the tube has no width."""
-    rows, kept, t, beta, f, rounding, fingerprint = _regression(model, X, y, sample_weight)
+    rows, kept, n_given, fingerprint = _regression(model, X, y, sample_weight)
+    if not _stored(model, rows, kept, n_given):
+        return Recheck(np.inf, 0.0, fingerprint)
+    t, beta, f, rounding = _tube(model, rows, kept)
     cost, b, eps = model.C * rows.weight, model.intercept_[0], model.epsilon_
     total = model.nu * cost.sum()
     full = abs(abs(beta).sum() - total) <= _SLACK * total
     inside = (abs(beta) <= cost * (1 + 1e-12)).all() and abs(beta.sum()) <= _SLACK * total
     value = np.inf
     if inside and eps >= 0 and (full or (eps <= model.tol and abs(beta).sum() <= total)):
-        value = _tube_violation(t - f, beta, cost, b + eps, b - eps, 0.0)
+        # Where both multipliers of a row are positive, which needs a tube without width, β does not tell which is free.
+        allowance = _OFFSET * model.tol + rounding if full else np.inf
+        value = _tube_violation(t - f, beta, cost, b + eps, b - eps, 0.0, allowance)
     primal = 0.5 * (beta @ f) + total * eps + _tube_loss(t - f - b, eps, cost)
     bound = _bound(model, rows, kept, primal, t @ beta - 0.5 * (beta @ f), _tube_loss(t, 0.0, cost))
     return Recheck(float(value), float(rounding), fingerprint, bound=bound)
@@ -113,61 +157,124 @@ def nu_svr(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 def one_class(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a OneClassSVM."""
     X, _, sample_weight = named_columns("verify", X, None, sample_weight)
-    height = X.shape[0] if hasattr(X, "shape") else len(X)
-    rows = plain_rows(model, X, np.empty((height, 0)), sample_weight)
-    kept = _kept(sample_weight, height)
+    X, height, weight = _matrix_of(model, X), _height(X), _plain_weight(sample_weight)
+    rows = plain_rows(model, X, np.empty((height, 0)), weight)
+    kept, fingerprint = _kept(weight, height), fingerprint_of(rows)
+    if not _stored(model, rows, kept, height):
+        return Recheck(np.inf, 0.0, fingerprint)
     beta = _multipliers(model, kept)[0]
-    f, rounding = _sums(model, rows, np.arange(len(beta)), beta, kept)
+    f, rounding = kernel_sums(model, rows, np.arange(len(beta)), beta, kept)
     c, b = rows.weight, model.intercept_[0]
     total, value = model.nu * c.sum(), np.inf
     inside = (beta >= 0).all() and (beta <= c * (1 + 1e-12)).all()
+    box = np.zeros(len(c)), c
     if inside and abs(beta.sum() - total) <= _SLACK * total and model.offset_ == -b:
-        value = _violation(-f, beta, np.zeros(len(c)), c, b)
+        defined = offset_agrees(-f, beta, *box, b, _OFFSET * model.tol + rounding)
+        value = _violation(-f, beta, *box, b) if defined else np.inf
     primal = 0.5 * (beta @ f) + b * total + c @ np.maximum(0.0, -b - f)
-    bound = _bound(model, rows, kept, primal, -0.5 * (beta @ f), 0.0)
-    return Recheck(float(value), float(rounding), fingerprint_of(rows), bound=bound)
+    start = 0.5 * total**2 * largest_diagonal(model, rows, kept)
+    bound = _bound(model, rows, kept, primal, -0.5 * (beta @ f), start)
+    return Recheck(float(value), float(rounding), fingerprint, bound=bound)
 
 
-def _violation(v: Array, beta: Array, low: Array, high: Array, b: Any, slack: float = 0.0) -> Any:
+def _stored(model: Any, rows: Rows, kept: Array, n_given: int) -> bool:
+    """Tell whether what the model stores beside β and b is what the data define."""
+    return stored_state_agrees(model, rows, kept, n_given, stated_gamma(model, rows), has_matrix(model))
+
+
+def _fold_machines(model: Any, rows: Rows, kept: Array, cost: Array, data: Any, judge: Any) -> list[tuple[Any, float]]:
+    """Return what the folds of the probabilities were found to be; infinity if the sigmoids are not theirs."""
+    wanted = not isinstance(model.probability, str) and model.probability
+    if not wanted:
+        return [] if np.shape(model.sigmoids_) == (0, 2) else [(np.inf, 0.0)]
+
+    def score(new: Array, old: Array, beta: Array) -> Array:
+        X = next(iter(rows.pieces()))
+        used = np.flatnonzero(beta)
+        K = (
+            X[new][:, kept[old[used]]]
+            if has_matrix(model)
+            else kernel_values(model, X[new], X[old[used]], stated_gamma(model, rows))
+        )
+        return np.asarray(K @ beta[used])
+
+    pairs = [(members, sign, cost[members]) for members, sign, _, _ in _pairs(model, rows, kept)]
+    agree, found = sigmoids_agree(model, data, pairs, judge, score)
+    return found if agree else [(np.inf, 0.0)]
+
+
+def _violation(v: Array, beta: Array, low: Array, high: Array, b: Any) -> Any:
     """Return how far the pulls v lie on the wrong side of the level b."""
-    room = slack * (high - low) if slack else 0.0  # the box may be infinite
-    top = np.max(v, where=beta < high - room, initial=-np.inf)
-    bottom = np.min(v, where=beta > low + room, initial=np.inf)
+    top = np.max(v, where=beta < high, initial=-np.inf)
+    bottom = np.min(v, where=beta > low, initial=np.inf)
     return np.maximum(top, b) - np.minimum(bottom, b)
 
 
-def _tube_violation(r: Array, beta: Array, cost: Array, above: Any, below: Any, epsilon: float) -> Any:
+def _tube_violation(
+    r: Array, beta: Array, cost: Array, above: Any, below: Any, epsilon: float, allowance: float
+) -> Any:
     """Return the violation of both sides of a tube, whose residuals r pull at the levels `above` and `below`.
 
-    With one equality constraint for both sides (ε given), they share the level b = above − ε = below + ε.
+    With one equality constraint for both sides (ε given), they share the level b = above − ε = below + ε. Levels that
+    are off by more than the allowance give infinity.
     """
     zero = np.zeros(len(r))
     upper, lower = np.maximum(beta, 0.0), np.minimum(beta, 0.0)
     if epsilon or above == below:
         pulls, multipliers = np.concatenate([r - epsilon, r + epsilon]), np.concatenate([upper, lower])
         low, high = np.concatenate([zero, -cost]), np.concatenate([cost, zero])
-        return _violation(pulls, multipliers, low, high, above - epsilon)
-    return max(_violation(r, upper, zero, cost, above), _violation(r, lower, -cost, zero, below))
+        sides = [(pulls, multipliers, low, high, above - epsilon)]
+    else:
+        sides = [(r, upper, zero, cost, above), (r, lower, -cost, zero, below)]
+    if not all(offset_agrees(*side, allowance) for side in sides):
+        return np.inf
+    return max(_violation(*side) for side in sides)
 
 
-def _regression(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Array, Array, Array, Array, float, str]:
+def _regression(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Array, int, str]:
+    """Return the rows with their targets, their numbers, how many were given, and the checksum."""
     X, y, sample_weight = named_columns("verify", X, y, sample_weight)
-    rows = plain_rows(model, X, numbers_of(y), sample_weight)
-    kept = _kept(sample_weight, len(numbers_of(y)))
+    targets, weight = numbers_of(y), _plain_weight(sample_weight)
+    rows = plain_rows(model, _matrix_of(model, X), targets, weight)
+    return rows, _kept(weight, len(targets)), len(targets), fingerprint_of(rows)
+
+
+def _tube(model: Any, rows: Rows, kept: Array) -> tuple[Array, Array, Array, float]:
+    """Return the targets, β, Kβ and its rounding."""
     beta = _multipliers(model, kept)[0]
-    f, rounding = _sums(model, rows, np.arange(len(beta)), beta, kept)
-    return rows, kept, rows.y[:, 0], beta, f, rounding, fingerprint_of(rows)
+    f, rounding = kernel_sums(model, rows, np.arange(len(beta)), beta, kept)
+    return rows.y[:, 0], beta, f, rounding
 
 
-def _labelled(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Array, Array, str]:
-    """Return the rows with their class codes, their weights in the problem, their numbers, and the checksum."""
+def _labelled(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Array, Array, int, str, Any]:
+    """Return the rows with their class codes, their weights in the problem, their numbers, the checksum and so on."""
     X, y, sample_weight = named_columns("verify", X, y, sample_weight)
-    labels = np.asarray([] if y is None else y).ravel()
-    rows, kept = plain_rows(model, X, labels, sample_weight), _kept(sample_weight, len(labels))
+    labels, weight = np.asarray([] if y is None else y).ravel(), _plain_weight(sample_weight)
+    rows, kept = plain_rows(model, _matrix_of(model, X), labels, weight), _kept(weight, len(labels))
     codes = codes_of(model.classes_, rows.y)
     rows = rows._replace(y=codes)
     fingerprint = fingerprint_of(rows, model.classes_)
-    return rows, rows.weight * class_weights_of(model.class_weight, model.classes_, rows)[codes], kept, fingerprint
+    share = rows.weight * class_weights_of(model.class_weight, model.classes_, rows)[codes]
+    return rows, share, kept, len(labels), fingerprint, (X, y, sample_weight)
+
+
+def _matrix_of(model: Any, X: Any) -> Any:
+    """Return X or, of a function that compares other objects than rows of numbers, the matrix of its values."""
+    if not hasattr(model, "X_fit_"):
+        return X
+    K = dense(model.kernel(X, X)).astype(np.float64)
+    if not np.array_equal(K, dense(model.kernel(X, model.X_fit_))):
+        raise VerificationError("verify: the model holds other rows than these.")
+    return K
+
+
+def _plain_weight(sample_weight: Any) -> Any:
+    """Return the weights without negative ones, whose rows are left out."""
+    return None if sample_weight is None else np.maximum(np.asarray(sample_weight, dtype=np.float64), 0.0)
+
+
+def _height(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def _pairs(model: Any, rows: Rows, kept: Array) -> Any:
@@ -189,69 +296,10 @@ def _kept(sample_weight: Any, n: int) -> Array:
 
 def _multipliers(model: Any, kept: Array) -> Array:
     """Return β of every row with weight."""
-    if len(kept) and kept[-1] >= model.shape_fit_[0]:
-        raise VerificationError(f"verify: the fit had {model.shape_fit_[0]} rows; the data have more.")
-    beta = np.zeros((len(model.dual_coef_), model.shape_fit_[0]))
-    beta[:, model.support_] = model.dual_coef_
+    coef = dense(model.dual_coef_)
+    beta = np.zeros((len(coef), model.shape_fit_[0]))
+    beta[:, model.support_] = coef
     return beta[:, kept]
-
-
-def _sums(model: Any, rows: Rows, members: Array, beta: Array, kept: Array) -> tuple[Array, float]:
-    """Return Kβ of some rows over themselves, and how far rounding may have moved it."""
-    X = next(iter(rows.pieces()))[members]
-    used = np.flatnonzero(beta)
-    points, gamma, f, size = X[used], _gamma(model, rows), np.zeros(len(members)), 0.0
-    step = max(1, _CHUNK // max(1, len(used)))
-    for start in range(0, len(members), step):
-        part = slice(start, start + step)
-        K = X[part][:, kept[members[used]]] if _is_given(model) else _values(model, X[part], points, gamma)
-        f[part] = K @ beta[used]
-        size = max(size, float((abs(K) @ abs(beta[used])).max(initial=0.0)))
-    lost = 0.0  # the fit may take distances from inner products, up to a limit
-    if isinstance(model.kernel, str) and model.kernel == "rbf" and len(members):
-        squares = X.multiply(X) if sp.issparse(X) else (X - X.mean(axis=0)) ** 2
-        lost = 1e-15 * min(gamma * float(squares.sum(axis=1).max()), _LARGEST)
-    return f, _ROUNDING * (1.0 + size) + lost * size
-
-
-def _is_given(model: Any) -> bool:
-    return isinstance(model.kernel, str) and model.kernel == "precomputed"
-
-
-def _gamma(model: Any, rows: Rows) -> float:
-    """Return γ as the parameter defines it from the data."""
-    if not isinstance(model.gamma, str):
-        return float(model.gamma)
-    if model.gamma == "auto" or _is_given(model):
-        return 1.0 / rows.n_columns
-    X = next(iter(rows.pieces()))
-    size = X.shape[0] * X.shape[1]
-    mean = X.sum() / size
-    square = X.multiply(X).sum() / size - mean**2 if sp.issparse(X) else ((X - mean) ** 2).sum() / size
-    return 1.0 / (rows.n_columns * square) if square > 0 else 1.0
-
-
-def _values(model: Any, A: Any, B: Any, gamma: float) -> Array:
-    """Return k(a, b) from its formula."""
-    if not isinstance(model.kernel, str):
-        return np.asarray(model.kernel(A, B))
-    dots = A @ B.T
-    dots = dots.toarray() if sp.issparse(dots) else dots
-    if model.kernel == "linear":
-        return np.asarray(dots)
-    if model.kernel == "poly":
-        return np.asarray((gamma * dots + model.coef0) ** model.degree)
-    if model.kernel == "sigmoid":
-        return np.tanh(gamma * dots + model.coef0)
-    if sp.issparse(A):
-        squares = [np.asarray(Z.multiply(Z).sum(axis=1)).ravel() for Z in (A, B)]
-    else:
-        centre = B.mean(axis=0) if len(B) else 0.0
-        A, B = A - centre, B - centre
-        squares, dots = [(A * A).sum(axis=1), (B * B).sum(axis=1)], A @ B.T
-        if gamma * max(Z.max(initial=0.0) for Z in squares) > _FAR:
-            return np.exp(-gamma * cdist(A, B, "sqeuclidean"))
-    return np.exp(-gamma * np.maximum(squares[0][:, None] + squares[1][None, :] - 2.0 * dots, 0.0))
 
 
 def _worst(found: list[tuple[Any, float]], fingerprint: str, bound: float) -> Recheck:
@@ -267,8 +315,9 @@ def _is_mercer(kernel: Any, coef0: float) -> bool:
 
 
 def _tube_loss(residual: Array, epsilon: float, cost: Array) -> Any:
-    """Return Σ c max(0, |r| − ε)."""
-    return cost @ np.maximum(0.0, abs(residual) - epsilon)
+    """Return Σ c max(0, |r| − ε); an infinite cost of nothing is nothing."""
+    outside = np.maximum(0.0, abs(residual) - epsilon)
+    return cost[outside > 0] @ outside[outside > 0]
 
 
 def _bound(model: Any, rows: Rows, kept: Array, primal: Any, dual: Any, start: Any) -> float:
@@ -279,7 +328,7 @@ def _bound(model: Any, rows: Rows, kept: Array, primal: Any, dual: Any, start: A
         X = next(iter(rows.pieces()))
         if X.shape[0] > _FACTORED:
             return np.inf
-        K = X[:, kept] if _is_given(model) else _values(model, X, X, _gamma(model, rows))
+        K = X[:, kept] if has_matrix(model) else kernel_values(model, X, X, stated_gamma(model, rows))
         values = np.linalg.eigvalsh((K + K.T) / 2.0)
         if not values[0] >= -1e-8 * max(abs(values[-1]), np.finfo(float).tiny):
             return np.inf
