@@ -177,6 +177,11 @@ def shipped_folder(level: str) -> Traversable:
     return files("learnable").joinpath("compiled", level)
 
 
+def count_kernels(folder: Traversable) -> int:
+    """Return how many compiled kernels lie in a folder; none if there is no such folder."""
+    return sum(path.name.endswith(_SUFFIX) for path in folder.iterdir()) if folder.is_dir() else 0
+
+
 @cache
 def levels_here() -> tuple[str, ...]:
     """Return the levels that this processor has, the best first."""

@@ -36,22 +36,31 @@ def warm_models(names: Iterable[str] | None = None, *, sparse: bool = True, sing
     ['Ridge']
     """
     for name in estimator_names() if names is None else names:
-        traits = REGISTRY[name].traits
-        if traits is None:
+        if REGISTRY[name].traits is None:
             continue
-        began, failure = time.perf_counter(), None
+        began = time.perf_counter()
+        failure = None
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                for task in traits.tasks:
-                    for X in _tables(sparse, single):
-                        model = _brief(registered_class(name)())
-                        if not sp.issparse(X) or get_tags(model).input_tags.sparse:
-                            _fit_and_predict(model, X, task)
+            for _ in small_fits(name, sparse=sparse, single=single):
+                pass
         except Exception as error:
             failure = f"{type(error).__name__}: {error}"
         READY.add(name)
         yield Warmed(name, time.perf_counter() - began, failure)
+
+
+def small_fits(name: str, *, sparse: bool = True, single: bool = True) -> Iterator[Any]:
+    """Fit one model to a few rows of each kind; yield its predictions."""
+    traits = REGISTRY[name].traits
+    tasks = traits.tasks if traits else ()
+    for task in tasks:
+        for X in _tables(sparse, single):
+            model = _brief(registered_class(name)())
+            if not sp.issparse(X) or get_tags(model).input_tags.sparse:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    prediction = _fit_and_predict(model, X, task)
+                yield prediction
 
 
 def make_ready(name: str) -> None:
@@ -72,7 +81,7 @@ def _brief(model: Any) -> Any:
     return model.set_params(alphas=3) if isinstance(model.get_params(deep=False).get("alphas"), int) else model
 
 
-def _fit_and_predict(model: Any, X: Any, task: str) -> None:
+def _fit_and_predict(model: Any, X: Any, task: str) -> Any:
     n_classes = {"regression": 0, "binary": 2, "multiclass": 3}[task]
     rows = np.arange(X.shape[0])
     y = rows % n_classes if n_classes else 1.0 + rows % 5  # counts, which are positive too, suit every model
@@ -82,4 +91,4 @@ def _fit_and_predict(model: Any, X: Any, task: str) -> None:
     if not tags.target_tags.single_output:
         y = np.column_stack([y, -y])
     model.fit(X, y)
-    (model.predict_proba if n_classes and hasattr(model, "predict_proba") else model.predict)(X)
+    return (model.predict_proba if n_classes and hasattr(model, "predict_proba") else model.predict)(X)
