@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-full test-machines departures lint kernels kernels-trees kernels-others docs bench clean
+.PHONY: demo test test-full test-machines departures lint kernels kernels-trees kernels-others docs bench wheel clean
 
 demo: $(VENV)/.installed-cli
 	$(BIN)/learnable compare
@@ -37,6 +37,12 @@ kernels: kernels-trees kernels-others
 kernels-trees kernels-others: kernels-%: $(VENV)/.installed-test
 	$(BIN)/python -m tests.warm $*
 
+# Kernels for the common levels of processors, compiled and checked; then the wheel that carries them.
+wheel: $(VENV)/.installed-cli
+	$(BIN)/python tools/build_kernels.py
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	ls -l dist
+
 docs: $(VENV)/.installed-docs
 	$(BIN)/mkdocs build --strict
 
@@ -57,4 +63,4 @@ $(VENV)/.installed-%: $(VENV)/bin/python pyproject.toml
 	touch $@ $(VENV)/.installed
 
 clean:
-	rm -rf $(VENV) site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site build dist src/learnable/compiled .pytest_cache .mypy_cache .ruff_cache .hypothesis

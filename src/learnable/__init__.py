@@ -8,7 +8,7 @@
 Names are loaded on first use: `import learnable` is cheap.
 """
 
-import lazy_loader as _lazy
+from .core.lazy import attach as _attach
 
 __version__ = "0.1.0.dev0"
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

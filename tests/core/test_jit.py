@@ -1,10 +1,15 @@
 import math
+import pickle
+import subprocess
+import sys
 import threading
 
 import numpy as np
 import pytest
 
+from learnable.core import simd
 from learnable.core.jit import kernel
+from learnable.core.kernel_cache import KernelCache
 from learnable.core.run import StopFlag
 
 
@@ -39,16 +44,29 @@ def test_not_finite_numbers_keep_their_meaning(bad):
 
 
 def test_a_kernel_releases_the_gil_and_is_cached():
-    assert weighted_sum.targetoptions["nogil"]
-    assert type(weighted_sum._cache).__name__ == "FunctionCache"
+    assert weighted_sum.dispatcher.targetoptions["nogil"]
+    assert isinstance(weighted_sum.dispatcher._cache, KernelCache)
 
 
-def test_source_that_is_not_in_a_file_compiles_without_a_cache():
-    names = {}
+def test_source_that_is_not_in_a_file_compiles():
+    names = {"__name__": "notebook"}
     exec(compile("def double(x):\n    return 2 * x\n", "<notebook>", "exec"), names)
-    double = kernel(names["double"])
-    assert double(21) == 42
-    assert type(double._cache).__name__ == "NullCache"
+    assert kernel(names["double"])(21) == 42
+
+
+def test_a_kernel_pickles_by_its_name():
+    assert pickle.loads(pickle.dumps(weighted_sum)) is weighted_sum
+
+
+def test_declaring_kernels_does_not_import_numba():
+    modules = "learnable.core.simd, learnable.data._kernels, learnable.trees._barrier"
+    code = f"import sys, {modules}; print('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_an_intrinsic_is_for_kernels_only():
+    with pytest.raises(TypeError, match="exp is a part of kernels"):
+        simd.exp(1.0)
 
 
 def test_a_kernel_sees_a_flag_that_another_thread_raises():

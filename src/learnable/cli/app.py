@@ -20,7 +20,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from . import cluster, compare, fit, hmm, models, options, predict, verify, warmup
+from . import cluster, compare, doctor, fit, hmm, models, options, predict, verify, warmup
 
 INTERRUPTED = 130
 #: Shown by --help.
@@ -34,6 +34,7 @@ EXAMPLES = (
     "learnable hmm quakes.csv -c count --emission poisson    hidden states over time",
     "learnable models                                        what there is to choose from",
     "learnable warmup                                        compile everything now",
+    "learnable doctor                                        what this machine has, where kernels come from",
 )
 
 app = typer.Typer(
@@ -74,6 +75,7 @@ app.command(short_help="Find clusters of similar rows.", epilog=options.shown(cl
 app.command(short_help="Hidden states of a table in time.", epilog=options.shown(hmm.EXAMPLES))(hmm.hmm)
 app.command(short_help="List the models there are.", epilog=options.shown(models.EXAMPLES))(models.models)
 app.command(short_help="Compile everything now.", epilog=options.shown(warmup.EXAMPLES))(warmup.warmup)
+app.command(short_help="Say what this machine has.", epilog=options.shown(doctor.EXAMPLES))(doctor.doctor)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -1,5 +1,5 @@
 """The ground floor: estimator base, certificates, parameters, errors, model files, threads, kernels, registry."""
 
-import lazy_loader as _lazy
+from .lazy import attach as _attach
 
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

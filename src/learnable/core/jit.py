@@ -1,19 +1,24 @@
-"""The one way to compile a kernel: `kernel` is Numba's `njit` with our options and an honest type.
+"""The one way to compile a kernel: `kernel` is Numba's `njit` with our options, an honest type and our own cache.
 
 A kernel releases the GIL and is cached on disk. It holds plain loops over C-contiguous arrays, writes its outputs in
 place, and checks nothing: the caller validates, cuts the work into chunks, and runs them on threads.
+
+A decorated function is a `Kernel`. It imports Numba when it is first called, so that a process that needs no kernel
+never waits for it. Where its compiled code comes from is told in `core.kernel_cache`.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar, cast
-
-import numba
+import functools
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final, ParamSpec, TypeVar, cast
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_RELAXED: Final = frozenset({"reassoc", "contract", "nsz", "arcp"})
+_MAKING = threading.Lock()
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -34,7 +39,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     >>> total(np.ones(4))
     4.0
     """
-    return cast(Callable[P, R], numba.njit(**_options(function))(function))
+    return _declare(function, {})
 
 
 def lean_kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -43,20 +48,17 @@ def lean_kernel(function: Callable[P, R]) -> Callable[P, R]:
     Counting costs two atomic operations each time an array is passed or sliced: half a microsecond in a kernel that
     takes bundles of arrays, and two thirds of its compile time. Such a kernel is for small calls in great number.
     """
-    options = _options(function) | {"_nrt": False}
-    return cast(Callable[P, R], numba.njit(**options)(function))
+    return _declare(function, {"_nrt": False})
 
 
 def inline_kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a part of lean kernels that becomes part of its callers: a few operations on vectors of `core.simd`."""
-    options = _options(function) | {"_nrt": False, "forceinline": True}
-    return cast(Callable[P, R], numba.njit(**options)(function))
+    return _declare(function, {"_nrt": False, "forceinline": True})
 
 
 def ieee_kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a lean kernel in which x/0 is infinite or NaN, as in NumPy: without the test, divisions vectorise."""
-    options = _options(function) | {"_nrt": False, "error_model": "numpy"}
-    return cast(Callable[P, R], numba.njit(**options)(function))
+    return _declare(function, {"_nrt": False, "error_model": "numpy"})
 
 
 def strict_kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -72,10 +74,88 @@ def strict_kernel(function: Callable[P, R]) -> Callable[P, R]:
     >>> whole(2.3)
     2.0
     """
-    options = _options(function) | {"fastmath": {"contract"}, "error_model": "numpy"}
-    return cast(Callable[P, R], numba.njit(**options)(function))
+    return _declare(function, {"fastmath": frozenset({"contract"}), "error_model": "numpy"})
 
 
-def _options(function: Callable[..., Any]) -> dict[str, Any]:
-    cacheable = os.path.isfile(function.__code__.co_filename)  # doctests and notebooks have no file to cache beside
-    return {"nogil": True, "cache": cacheable, "fastmath": {"reassoc", "contract", "nsz", "arcp"}}
+def intrinsic(name: str) -> Any:
+    """Return a name that kernels may call and that stands for `core.intrinsics.<name>`, without importing Numba."""
+    return Intrinsic(name)
+
+
+class Kernel:
+    """A function that is compiled, or loaded, when it is first called.
+
+    Attributes
+    ----------
+    py_func : function
+        The function as it is written.
+    options : dict
+        Numba's options.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self.options = options
+        self._dispatcher: Any = None
+
+    @property
+    def dispatcher(self) -> Any:
+        """Numba's dispatcher, made when it is first asked for."""
+        if self._dispatcher is None:
+            with _MAKING:
+                if self._dispatcher is None:
+                    self._dispatcher = _make_dispatcher(self.py_func, self.options)
+        return self._dispatcher
+
+    @property
+    def _numba_type_(self) -> Any:
+        """The type that Numba gives this kernel inside another."""
+        return self.dispatcher._numba_type_
+
+    def __call__(self, *args: Any) -> Any:
+        """Run the compiled function."""
+        return (self._dispatcher or self.dispatcher)(*args)
+
+    def __reduce__(self) -> str:
+        return self.py_func.__qualname__
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.py_func.__module__}.{self.py_func.__qualname__}>"
+
+
+class Intrinsic:
+    """A name of `core.intrinsics` that is looked up when a kernel that uses it is compiled."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def _numba_type_(self) -> Any:
+        from numba.core.registry import cpu_target
+
+        from . import intrinsics
+
+        return cpu_target.typing_context.resolve_value_type(getattr(intrinsics, self.name))
+
+    def __call__(self, *args: Any) -> Any:
+        """Refuse: there is no such function in Python."""
+        raise TypeError(f"{self.name} is a part of kernels and cannot be called from Python")
+
+    def __repr__(self) -> str:
+        return f"<intrinsic {self.name}>"
+
+
+def _declare(function: Callable[P, R], options: Mapping[str, Any]) -> Callable[P, R]:
+    return cast(Callable[P, R], Kernel(function, {"nogil": True, "fastmath": _RELAXED} | options))
+
+
+def _make_dispatcher(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    import numba
+
+    from .kernel_cache import KernelCache
+
+    dispatcher = numba.njit(**(options | {"fastmath": set(options["fastmath"])}))(function)
+    if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        dispatcher._cache = KernelCache(function, options)
+    return dispatcher

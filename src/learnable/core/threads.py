@@ -34,6 +34,15 @@ def thread_budget() -> int:
     return max(counts, default=1)
 
 
+def blas_libraries() -> list[str]:
+    """Return the BLAS libraries in use, in words."""
+    found = {
+        f"{library['internal_api']} {library['version']} ({library.get('architecture', 'any processor')})"
+        for library in _controller().info()
+    }
+    return sorted(found)
+
+
 def resolve_n_jobs(n_jobs: int | None) -> int:
     """Translate `n_jobs` to a number of threads: None is the whole budget, -1 too, -2 all but one."""
     budget = thread_budget()

@@ -11,11 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import carray, types  # type: ignore[attr-defined]
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from ..core.jit import kernel
+from ..core.jit import intrinsic, kernel
 
 Bits = NDArray[np.uint64]
 
@@ -28,6 +26,9 @@ _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 _M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _WIDTH = np.uint64(8)  # bytes of a float64
 _TILE_ROWS = 256  # of the rows that are written at a time: they stay in the cache until all columns have come
+
+_numbers_at = intrinsic("numbers_at")  #: uint64 → a pointer to the float64 at this address
+_array_at = intrinsic("array_at")  #: (pointer, n) → the array of n numbers from there on
 
 
 @kernel
@@ -115,16 +116,6 @@ def scan_sparse(
     return total, n_bad
 
 
-@intrinsic
-def _numbers_at(_: Any, address: Any) -> Any:
-    """Return a pointer to the float64 at an address."""
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
-
-    return types.CPointer(types.float64)(types.uint64), build  # type: ignore[no-untyped-call]
-
-
 @kernel
 def rows_of_columns(addresses: Bits, out: NDArray[np.float64]) -> None:
     """OUT out (m, d): the rows of a table whose columns are runs of m float64 numbers at the addresses (d,)."""
@@ -134,6 +125,6 @@ def rows_of_columns(addresses: Bits, out: NDArray[np.float64]) -> None:
         rows = out[start : start + height]
         for j in range(d):
             begin = addresses[j] + _WIDTH * np.uint64(start)
-            column = carray(_numbers_at(begin), height)  # type: ignore[call-arg]
+            column = _array_at(_numbers_at(begin), height)
             for i in range(height):
                 rows[i, j] = column[i]

@@ -1,5 +1,5 @@
 """Risk estimates and what can be said from them: splits, intervals, ties, curves, bias and variance, importance."""
 
-import lazy_loader as _lazy
+from ..core.lazy import attach as _attach
 
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

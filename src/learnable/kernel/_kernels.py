@@ -9,11 +9,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from ..core.jit import kernel, strict_kernel
+from ..core.jit import intrinsic, kernel, strict_kernel
 from ..core.simd import exp
 
 _LOG2E: Final = 1.4426950408889634
@@ -21,16 +18,7 @@ _HIGH32, _LOW32 = np.float32(0.693359375), np.float32(-2.12194440e-4)  # log 2 i
 _F = np.float32
 
 
-def _float_of(typing: Any, bits: Any) -> Any:
-    """Return the float32 whose bits are those of an int32."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], ir.FloatType())
-
-    return types.float32(types.int32), generate
-
-
-float_of: Any = intrinsic(_float_of)
+float_of = intrinsic("float_of")  #: int32 → the float32 with these bits
 
 
 @strict_kernel

@@ -4,6 +4,6 @@ Least squares, ridge, lasso and elastic net, with paths and cross-validated form
 support vector machines and the perceptron; Poisson, Gamma and Tweedie regression; polynomials and basis functions.
 """
 
-import lazy_loader as _lazy
+from ..core.lazy import attach as _attach
 
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

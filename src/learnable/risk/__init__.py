@@ -8,6 +8,6 @@ where $z_i$ is the score that weights $w$ give to sample $i$. `losses` holds the
 $\Omega$.
 """
 
-import lazy_loader as _lazy
+from ..core.lazy import attach as _attach
 
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

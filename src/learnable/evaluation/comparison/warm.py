@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 import warnings
 from collections.abc import Iterable, Iterator
@@ -22,12 +23,14 @@ class Warmed(NamedTuple):
     failure: str | None  #: what it raised on a few rows; its kernels may not be ready then
 
 
+#: Models of whole numbers, one a step.
+_COUNTS = ("CategoricalHMM", "PoissonHMM")
 #: Models whose kernels this process has loaded.
 READY: set[str] = set()
 
 
 def warm_models(names: Iterable[str] | None = None, *, sparse: bool = True, single: bool = True) -> Iterator[Warmed]:
-    """Fit registered models of data (default: all) to a few rows of float64 and, on demand, float32 and sparse numbers.
+    """Fit registered models (default: all) to a few rows of float64 and, on demand, float32 and sparse numbers.
 
     Examples
     --------
@@ -36,22 +39,28 @@ def warm_models(names: Iterable[str] | None = None, *, sparse: bool = True, sing
     ['Ridge']
     """
     for name in estimator_names() if names is None else names:
-        traits = REGISTRY[name].traits
-        if traits is None:
-            continue
-        began, failure = time.perf_counter(), None
+        began = time.perf_counter()
+        failure = None
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                for task in traits.tasks:
-                    for X in _tables(sparse, single):
-                        model = _brief(registered_class(name)())
-                        if not sp.issparse(X) or get_tags(model).input_tags.sparse:
-                            _fit_and_predict(model, X, task)
+            for _ in small_fits(name, sparse=sparse, single=single):
+                pass
         except Exception as error:
             failure = f"{type(error).__name__}: {error}"
         READY.add(name)
         yield Warmed(name, time.perf_counter() - began, failure)
+
+
+def small_fits(name: str, *, sparse: bool = True, single: bool = True) -> Iterator[Any]:
+    """Fit one model to a few rows of each kind; yield what it says of them."""
+    traits = REGISTRY[name].traits
+    for task in traits.tasks if traits else ("regression" if name.endswith("Regressor") else "binary",):
+        for X in _tables(sparse, single):
+            model = _brief(_built(name))
+            if not sp.issparse(X) or get_tags(model).input_tags.sparse:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    found = _fit_and_predict(model, X, task)
+                yield found
 
 
 def make_ready(name: str) -> None:
@@ -67,19 +76,42 @@ def _tables(sparse: bool, single: bool) -> list[Any]:
     return [*tables, *(table.astype(np.float32) for table in tables)] if single else tables
 
 
+def _built(name: str) -> Any:
+    """Return the estimator; one that wraps another gets one that suits it."""
+    cls = registered_class(name)
+    first = next(iter(inspect.signature(cls).parameters.values()), None)
+    if first is None or first.default is not inspect.Parameter.empty:
+        return cls()
+    return cls(registered_class("LogisticRegression" if "Classifier" in name else "Ridge")())
+
+
 def _brief(model: Any) -> Any:
-    """Return the model with a short grid, where it makes one: the kernels are the same."""
-    return model.set_params(alphas=3) if isinstance(model.get_params(deep=False).get("alphas"), int) else model
+    """Return the model with a short grid, where it makes one, and a fixed seed: the kernels are the same."""
+    settings = model.get_params(deep=False)
+    changed: dict[str, Any] = {}
+    if isinstance(settings.get("alphas"), int):
+        changed["alphas"] = 3
+    if "random_state" in settings:
+        changed["random_state"] = 0
+    return model.set_params(**changed)
 
 
-def _fit_and_predict(model: Any, X: Any, task: str) -> None:
+def _fit_and_predict(model: Any, X: Any, task: str) -> Any:
     n_classes = {"regression": 0, "binary": 2, "multiclass": 3}[task]
     rows = np.arange(X.shape[0])
     y = rows % n_classes if n_classes else 1.0 + rows % 5  # counts, which are positive too, suit every model
     tags = get_tags(model)
-    if tags.input_tags.positive_only:  # counts, or codes of categories
+    if tags.input_tags.positive_only or type(model).__name__ in _COUNTS:  # counts, or codes of categories
         X = abs(X).floor() if sp.issparse(X) else np.floor(np.abs(X))
+    if type(model).__name__ in _COUNTS:
+        X = X[:, :1].astype(np.int64)
     if not tags.target_tags.single_output:
         y = np.column_stack([y, -y])
-    model.fit(X, y)
-    (model.predict_proba if n_classes and hasattr(model, "predict_proba") else model.predict)(X)
+    if type(model).__name__.endswith("HMM"):
+        model.fit(X)
+    else:
+        model.fit(X, y)
+    for method in ("predict_proba", "predict", "transform", "kneighbors"):
+        if hasattr(model, method):
+            return getattr(model, method)(X)
+    raise TypeError(f"{type(model).__name__} says nothing of rows")

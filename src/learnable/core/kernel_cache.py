@@ -1,0 +1,361 @@
+"""Where the compiled code of kernels is kept: the user's cache, then the folder that comes with the wheel.
+
+A file's name is made of everything its code depends on: the kernel's own bytecode and that of every kernel it calls,
+the constants and intrinsics they use, the options, the types of the arguments, the versions of Python, Numba and
+llvmlite, Numba's configuration, and the processor. If any of these differs, the name differs, and the kernel is
+compiled. Nothing depends on time stamps or on where the library lies.
+
+In the user's cache the processor is this one; in the shipped folders it is a level of processors (x86-64-v3 has AVX2,
+x86-64-v4 AVX-512), and the best level that this processor has is taken.
+
+Code is loaded by unpickling. So nothing is read from a folder or file that other users may write to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import pickle
+import stat
+import sys
+import tempfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any, Final
+
+import llvmlite
+import llvmlite.binding as llvm
+import numba
+import numpy as np
+from numba.core import config
+from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from . import intrinsics  # noqa: F401  # known to Numba before it compiles anything
+from .jit import Intrinsic, Kernel
+
+_V3: Final = frozenset({"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"})
+#: What a processor of each level must have, in LLVM's words; the best level first.
+LEVELS: Final[Mapping[str, frozenset[str]]] = {
+    "x86-64-v4": _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"},
+    "x86-64-v3": _V3,
+}
+#: Settings of Numba that do not change the code it makes, by the beginnings of their names.
+_HARMLESS: Final = (
+    "_",
+    "CACHE_",
+    "CHROME_TRACE",
+    "COLOR_SCHEME",
+    "CPU_",  # part of the processor
+    "CUDA_",
+    "DEBUG_",
+    "DEVELOPER_MODE",
+    "DISABLE_CUDA",
+    "DISABLE_PERFORMANCE_WARNINGS",
+    "DUMP_",
+    "FORCE_CUDA_CC",
+    "FULL_TRACEBACKS",
+    "FUNCTION_CACHE_SIZE",
+    "GDB_BINARY",
+    "HTML",
+    "NUMBA_",
+    "RUNNING_UNDER_PROFILER",
+    "SHOW_HELP",
+    "THREADING_LAYER",
+)
+_MAGIC: Final = b"learnable kernel 1\n"
+_SUFFIX: Final = ".kernel"
+#: What loading may raise where a name in the code is not known here: the kernel is compiled then.
+_FAULTS: Final = (
+    pickle.UnpicklingError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    TypeError,
+    ValueError,
+    EOFError,
+    RuntimeError,
+)
+
+#: What this process has done: how often code came "cached", "shipped" or "compiled".
+origins: Counter[str] = Counter()
+#: The files it loaded.
+loaded: list[str] = []
+
+
+class KernelCache(_Cache):  # type: ignore[misc]
+    """The compiled code of one kernel, by the types of its arguments; Numba's dispatcher asks before it compiles."""
+
+    def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+        self._function = function
+        self._options = options
+        self._name = f"{function.__module__}.{function.__qualname__}".replace("<", "").replace(">", "")
+        self._content: str | None = None
+        self._enabled = True
+
+    @property
+    def cache_path(self) -> str:
+        """The user's folder."""
+        return str(user_folder())
+
+    def enable(self) -> None:
+        """Look for compiled code, and keep it."""
+        self._enabled = True
+
+    def disable(self) -> None:
+        """Compile whatever is asked for."""
+        self._enabled = False
+
+    def flush(self) -> None:
+        """Do nothing: a file's name is made of its content, so that none is ever out of date."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the code for these types, or None."""
+        target_context.refresh()
+        if self._is_known():
+            for origin, folder, processor in _places(target_context.codegen().magic_tuple()):
+                path = folder.joinpath(self._file_name(sig, processor))
+                data = _read(path)
+                if data is None:
+                    continue
+                with contextlib.suppress(*_FAULTS):
+                    result = CompileResult._rebuild(target_context, *pickle.loads(data))
+                    origins[origin] += 1
+                    loaded.append(path.name)
+                    return result
+        origins["compiled"] += 1
+        return None
+
+    def save_overload(self, sig: Any, cres: Any) -> None:
+        """Keep the code for these types in the user's cache; a full disk or a read-only home is no error."""
+        if not self._is_known() or cres.lifted or cres.library.has_dynamic_globals:
+            return
+        folder = user_folder()
+        with contextlib.suppress(OSError):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _write(folder / self._file_name(sig, _processor(cres.codegen.magic_tuple())), dumps(cres._reduce()))
+
+    def _is_known(self) -> bool:
+        """Tell whether the kernel may be cached: whether all that it uses has a digest."""
+        if self._content is None:
+            try:
+                self._content = content(self._function, self._options)
+            except TypeError:
+                self._enabled = False
+        return self._enabled
+
+    def _file_name(self, sig: Any, processor: str) -> str:
+        kinds = sig if isinstance(sig, tuple) else (*sig.args, sig.return_type)
+        types = "; ".join(describe_type(kind) for kind in kinds)
+        key = _digest(str(self._content), types, processor, _environment())
+        return f"{self._name}-{key[:32]}{_SUFFIX}"
+
+
+def user_folder() -> Path:
+    """Return where this user's compiled kernels are kept: NUMBA_CACHE_DIR if that is set."""
+    if config.CACHE_DIR:
+        return Path(config.CACHE_DIR) / "learnable"
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
+    elif sys.platform == "darwin":
+        base = "~/Library/Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "learnable" / "kernels"
+
+
+def shipped_folder(level: str) -> Traversable:
+    """Return the folder of the kernels that come with the wheel for a level of processors."""
+    return files("learnable").joinpath("compiled", level)
+
+
+def count_kernels(folder: Traversable) -> int:
+    """Return how many compiled kernels lie in a folder; none if there is no such folder."""
+    return sum(path.name.endswith(_SUFFIX) for path in folder.iterdir()) if folder.is_dir() else 0
+
+
+@cache
+def levels_here() -> tuple[str, ...]:
+    """Return the levels that this processor has, the best first."""
+    available = {name for name, present in llvm.get_host_cpu_features().items() if present}
+    return tuple(level for level, needed in LEVELS.items() if needed <= available)
+
+
+def _places(machine: tuple[str, str, str]) -> Iterator[tuple[str, Traversable, str]]:
+    """Yield the places to look, in order: a name, the folder, and the processor that code there is for."""
+    folder = user_folder()
+    if _is_mine(folder):
+        yield "cached", folder, _processor(machine)
+    if config.CPU_NAME is None and config.CPU_FEATURES is None:  # else somebody wants code for another processor
+        for level in levels_here():
+            shipped = shipped_folder(level)
+            if not isinstance(shipped, Path) or _is_mine(shipped):  # what lies in a zip file is as safe as that file
+                yield "shipped", shipped, _processor((machine[0], level, ""))
+
+
+def _processor(machine: tuple[str, str, str]) -> str:
+    """Return the system and the processor that code is for; the third part are features besides the processor's own."""
+    return " ".join(machine)
+
+
+def _is_mine(path: Path) -> bool:
+    """Tell whether nobody but this user and the system's administrator can write there."""
+    try:
+        status = path.stat()
+    except OSError:
+        return False
+    if sys.platform == "win32":
+        return True  # access lists protect a profile's folders
+    return status.st_uid in (0, os.getuid()) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write the file whole or not at all."""
+    packed = zlib.compress(data, 6)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(_MAGIC + hashlib.sha256(packed).digest() + packed)
+        os.replace(temporary, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _read(path: Traversable) -> bytes | None:
+    """Return what `_write` wrote, if it is there, whole, and nobody else could have changed it."""
+    if isinstance(path, Path) and not _is_mine(path):
+        return None
+    try:
+        raw = path.read_bytes()
+    except (OSError, KeyError):
+        return None
+    start = len(_MAGIC) + 32
+    packed = raw[start:]
+    if not raw.startswith(_MAGIC) or hashlib.sha256(packed).digest() != raw[len(_MAGIC) : start]:
+        return None
+    return zlib.decompress(packed)
+
+
+@cache
+def _environment() -> str:
+    """Return the versions and settings that compiled code depends on, besides the kernel and the processor."""
+    settings = {
+        name: repr(getattr(config, name))
+        for name in sorted(vars(config))
+        if name.isupper() and not name.startswith(_HARMLESS)
+    }
+    versions = (sys.implementation.cache_tag, numba.__version__, llvmlite.__version__, np.__version__.split(".")[0])
+    return _digest(*versions, repr(settings))
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()
+
+
+def describe_type(kind: Any) -> str:
+    """Return a Numba type in words that mean the same in every process."""
+    inner = getattr(kind, "instance_class", None)
+    if inner is not None:  # a NamedTuple
+        parts = ", ".join(describe_type(one) for one in kind)
+        return f"{inner.__module__}.{inner.__qualname__}{getattr(inner, '_fields', ())}({parts})"
+    dispatcher = getattr(kind, "dispatcher", None)
+    if dispatcher is not None:  # a kernel as an argument
+        return content(dispatcher.py_func, dispatcher.targetoptions)
+    return str(kind)
+
+
+def content(function: Callable[..., Any], options: Mapping[str, Any]) -> str:
+    """Return a digest of a kernel and of all that it uses.
+
+    Examples
+    --------
+    >>> from learnable.core.jit import kernel
+    >>> @kernel
+    ... def double(x):
+    ...     return 2 * x
+    >>> @kernel
+    ... def triple(x):
+    ...     return 3 * x
+    >>> content(double.py_func, double.options) == content(triple.py_func, triple.options)
+    False
+    """
+    words: list[str] = []
+    _describe(Kernel(function, options), words, {})
+    return _digest(*words)
+
+
+def _describe(value: Any, words: list[str], seen: dict[int, int]) -> None:
+    """Append what the value means to a kernel; a function that was described before is named by its number."""
+    if isinstance(value, Kernel):
+        words.append(repr(sorted((name, _sorted(option)) for name, option in value.options.items())))
+        _describe_function(value.py_func, words, seen)
+    elif isinstance(value, FunctionType):
+        _describe_function(value, words, seen)
+    elif isinstance(value, Intrinsic):
+        words += [value.name, _intrinsics_source()]
+    elif isinstance(value, tuple):
+        words.append(f"tuple of {len(value)}")
+        for one in value:
+            _describe(one, words, seen)
+    elif isinstance(value, np.ndarray):
+        words += [str(value.dtype), str(value.shape), value.tobytes().hex()]
+    elif value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic):
+        words.append(f"{type(value).__qualname__} {value!r}")
+    elif isinstance(value, ModuleType):
+        words.append(value.__name__)
+    elif isinstance(value, type | BuiltinFunctionType):
+        words.append(f"{value.__module__}.{value.__qualname__} {getattr(value, '_fields', ())}")
+    elif isinstance(value, np.ufunc):
+        words.append(value.__name__)
+    else:
+        raise TypeError(f"a kernel uses a {type(value).__name__}, of which no digest is known")
+
+
+def _describe_function(function: Any, words: list[str], seen: dict[int, int]) -> None:
+    if id(function) in seen:
+        words.append(f"function {seen[id(function)]}")
+        return
+    seen[id(function)] = len(seen)
+    names: set[str] = set()
+    _describe_code(function.__code__, words, names)
+    _describe(function.__defaults__, words, seen)
+    for name in sorted(names & function.__globals__.keys()):
+        value = function.__globals__[name]
+        words.append(name)
+        _describe(value, words, seen)
+        if isinstance(value, ModuleType) and value.__name__.startswith("learnable."):
+            for inner in sorted(names & vars(value).keys()):
+                words.append(inner)
+                _describe(vars(value)[inner], words, seen)
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        words.append(name)
+        _describe(cell.cell_contents, words, seen)
+
+
+def _describe_code(code: CodeType, words: list[str], names: set[str]) -> None:
+    words += [code.co_code.hex(), repr(code.co_names), repr(code.co_varnames)]
+    names.update(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            _describe_code(constant, words, names)
+        else:
+            words.append(repr(constant))
+
+
+def _sorted(option: Any) -> Any:
+    return sorted(option) if isinstance(option, set | frozenset) else option
+
+
+@cache
+def _intrinsics_source() -> str:
+    return files("learnable.core").joinpath("intrinsics.py").read_text(encoding="utf-8")

@@ -1,0 +1,285 @@
+"""The cache of compiled kernels: what is loaded is what would be compiled, whatever lies in the folders."""
+
+import multiprocessing
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+import zipfile
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+import learnable
+from learnable.core import kernel_cache, simd
+from learnable.core.jit import kernel, lean_kernel, strict_kernel
+from learnable.core.kernel_cache import LEVELS, KernelCache, content, levels_here
+
+PARTS = """
+from learnable.core.jit import kernel
+RATE = 2.0
+STEPS = (1, 2)
+@kernel
+def inner(x):
+    return RATE * x + STEPS[1]
+"""
+MAIN = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import numpy as np
+from learnable.core.jit import kernel
+import parts
+from parts import inner
+@kernel
+def outer(x):
+    return inner(x) + 1.0
+value = outer(3.0)
+from learnable.core.kernel_cache import origins
+print(value, dict(origins))
+"""
+
+
+def run(folder, main=MAIN, parts=PARTS, **environment):
+    """Run two modules in a fresh process; return what it printed."""
+    work = folder / "work"
+    work.mkdir(exist_ok=True)
+    (work / "parts.py").write_text(textwrap.dedent(parts))
+    (work / "main.py").write_text(textwrap.dedent(main))
+    shutil.rmtree(work / "__pycache__", ignore_errors=True)
+    variables = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache"), **environment}
+    command = [sys.executable, str(work / "main.py"), str(work)]
+    return subprocess.run(command, env=variables, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_a_second_process_loads_what_the_first_compiled(tmp_path):
+    assert run(tmp_path) == "9.0 {'compiled': 2}"
+    assert run(tmp_path) == "9.0 {'cached': 1}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "value"),
+    [
+        ("RATE = 2.0", "RATE = 3.0", "12.0"),
+        ("STEPS = (1, 2)", "STEPS = (1, 3)", "10.0"),
+        ("RATE * x +", "RATE * x -", "5.0"),
+        ("@kernel", "OTHER = 1\n@kernel", "9.0"),
+    ],
+)
+def test_a_change_in_another_module_is_seen(tmp_path, old, new, value):
+    run(tmp_path)
+    found = run(tmp_path, parts=PARTS.replace(old, new))
+    same_meaning = value == "9.0"
+    assert found == (f"{value} {{'cached': 1}}" if same_meaning else f"{value} {{'compiled': 2}}")
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"NUMBA_BOUNDSCHECK": "1"}, {"NUMBA_OPT": "1"}, {"NUMBA_CPU_NAME": "x86-64-v2", "NUMBA_CPU_FEATURES": ""}],
+)
+def test_other_settings_mean_compiling(tmp_path, environment):
+    run(tmp_path)
+    assert run(tmp_path, **environment) == "9.0 {'compiled': 2}"
+
+
+def test_the_number_of_threads_does_not(tmp_path):
+    run(tmp_path)
+    assert run(tmp_path, NUMBA_NUM_THREADS="1") == "9.0 {'cached': 1}"
+
+
+def cache_of(function):
+    return function.dispatcher._cache
+
+
+@kernel
+def plus_one(x):
+    return x + 1
+
+
+def name_of(function, *, processor="x86_64 any "):
+    cache_of(function)._content = None
+    assert cache_of(function)._is_known()
+    return cache_of(function)._file_name((numba.float64,), processor)
+
+
+def test_the_name_of_a_file_tells_everything_the_code_depends_on(monkeypatch):
+    names = {name_of(plus_one)}
+    names.add(name_of(plus_one, processor="x86_64 other "))
+    monkeypatch.setattr(kernel_cache.numba, "__version__", "0.0.1")
+    kernel_cache._environment.cache_clear()
+    names.add(name_of(plus_one))
+    monkeypatch.undo()
+    monkeypatch.setattr(kernel_cache.llvmlite, "__version__", "0.0.1")
+    kernel_cache._environment.cache_clear()
+    names.add(name_of(plus_one))
+    monkeypatch.undo()
+    monkeypatch.setattr(kernel_cache, "_intrinsics_source", lambda: "other")
+    names.add(name_of(plus_one))  # uses no intrinsic: the first name again
+    kernel_cache._environment.cache_clear()
+    names.add(name_of(plus_one))
+    assert len(names) == 4
+
+
+def test_options_and_argument_types_belong_to_the_name():
+    def half(x):
+        return x / 2
+
+    variants = [decorate(half) for decorate in (kernel, lean_kernel, strict_kernel)]
+    assert len({content(one.py_func, one.options) for one in variants}) == 3
+    kinds = [numba.float64, numba.float32, numba.float64[::1], numba.float64[:], numba.float64[:, ::1]]
+    assert cache_of(variants[0])._is_known()
+    names = {cache_of(variants[0])._file_name((kind,), "any") for kind in kinds}
+    assert len(names) == len(kinds)
+
+
+def test_every_kernel_of_the_library_has_a_digest():
+    from learnable.core.jit import Kernel
+
+    kernels = [value for module in every_module() for value in vars(module).values() if isinstance(value, Kernel)]
+    assert len(kernels) > 300
+    digests = {content(one.py_func, one.options) for one in kernels}
+    assert len(digests) > 300
+
+
+def every_module():
+    import importlib
+    import pkgutil
+
+    for info in pkgutil.walk_packages(learnable.__path__, "learnable."):
+        if not info.name.endswith("__main__"):
+            yield importlib.import_module(info.name)
+
+
+@pytest.fixture
+def shipped(tmp_path, monkeypatch):
+    """Compile `plus_one` for a level into a folder that stands for the wheel's, and forget it."""
+    level = levels_here()[0]
+    folder = tmp_path / "compiled"
+    run(tmp_path, NUMBA_CPU_NAME=level, NUMBA_CPU_FEATURES="")
+    (folder / level).mkdir(parents=True)
+    for file in (tmp_path / "cache" / "learnable").iterdir():
+        shutil.move(file, folder / level / file.name)
+    return folder
+
+
+SHIPPED = MAIN.replace(
+    "import parts",
+    "from pathlib import Path\nfrom learnable.core import kernel_cache\n"
+    "kernel_cache.shipped_folder = lambda level: Path(sys.argv[1]).parent / 'compiled' / level\nimport parts",
+)
+
+
+@pytest.mark.skipif(not levels_here(), reason="this processor has none of the shipped levels")
+class TestShippedKernels:
+    def test_they_are_loaded_by_a_process_without_any_setting(self, tmp_path, shipped):
+        assert run(tmp_path, SHIPPED) == "9.0 {'shipped': 1}"
+
+    def test_another_source_is_compiled(self, tmp_path, shipped):
+        assert run(tmp_path, SHIPPED, PARTS.replace("2.0", "3.0")) == "12.0 {'compiled': 2}"
+
+    def test_a_level_that_the_processor_lacks_is_not_looked_at(self, tmp_path, shipped):
+        main = SHIPPED.replace("import parts\n", "kernel_cache.levels_here = lambda: ()\nimport parts\n", 1)
+        assert run(tmp_path, main) == "9.0 {'compiled': 2}"
+
+    def test_a_damaged_file_is_compiled(self, tmp_path, shipped):
+        for file in shipped.glob("*/*"):
+            raw = bytearray(file.read_bytes())
+            raw[len(raw) // 2] ^= 1
+            file.write_bytes(bytes(raw))
+        assert run(tmp_path, SHIPPED) == "9.0 {'compiled': 2}"
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="permissions are access lists there")
+    @pytest.mark.parametrize("what", ["folder", "file"])
+    def test_what_others_can_write_to_is_not_read(self, tmp_path, shipped, what):
+        for path in shipped.glob("*" if what == "folder" else "*/*"):
+            path.chmod(path.stat().st_mode | 0o002)
+        assert run(tmp_path, SHIPPED) == "9.0 {'compiled': 2}"
+
+
+def test_the_best_level_comes_first():
+    assert list(LEVELS) == ["x86-64-v4", "x86-64-v3"]
+    assert LEVELS["x86-64-v3"] < LEVELS["x86-64-v4"]
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(tmp_path):
+    (tmp_path / "cache").write_text("a file where the folder should be")
+    assert run(tmp_path) == "9.0 {'compiled': 2}"
+
+
+def test_a_full_disk_is_no_error_and_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+
+    @kernel
+    def triple(x):
+        return 3 * x
+
+    assert triple(14) == 42
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_two_processes_may_compile_at_once(tmp_path):
+    run(tmp_path)  # writes the modules
+    shutil.rmtree(tmp_path / "cache")
+    variables = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, str(tmp_path / "work" / "main.py"), str(tmp_path / "work")]
+    both = [subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert all(one.communicate()[0].startswith("9.0 ") and one.returncode == 0 for one in both)
+    assert run(tmp_path) == "9.0 {'cached': 1}"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_can_compile():
+    context = multiprocessing.get_context("fork")
+    with context.Pool(1) as pool:
+        assert pool.apply(plus_one, (np.float32(1),)) == 2
+
+
+def test_the_library_works_from_a_zip_file(tmp_path):
+    archive = tmp_path / "site.zip"
+    root = Path(learnable.__file__).parent
+    with zipfile.ZipFile(archive, "w") as file:
+        for path in sorted(root.rglob("*")):
+            if path.suffix in (".py", ".pyi") or path.name == "py.typed":
+                file.write(path, Path("learnable") / path.relative_to(root))
+    code = (
+        f"import sys; sys.path.insert(0, {str(archive)!r})\n"
+        "import learnable as ln; print(ln.__file__.startswith(sys.path[0]))\n"
+        "print(ln.LinearRegression().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0]).predict([[3.0]]).round(6))\n"
+    )
+    variables = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": ""}
+    command = [sys.executable, "-c", code]
+    found = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert found.stdout.split("\n")[:2] == ["True", "[3.]"]
+
+
+def test_a_constant_of_a_module_belongs_to_the_digest(monkeypatch):
+    def uses_module(x):
+        return x * simd.WIDTH
+
+    before = content(uses_module, {})
+    monkeypatch.setattr(simd, "WIDTH", 8)
+    assert content(uses_module, {}) != before
+
+
+def test_a_kernel_that_uses_something_unknown_is_compiled_each_time():
+    class Thing:
+        pass
+
+    thing = Thing()
+
+    def uses_thing(x):
+        return thing
+
+    cache = KernelCache(uses_thing, {})
+    assert not cache._is_known()
+
+
+def test_the_cache_is_numbas_own_kind():
+    assert isinstance(cache_of(plus_one), KernelCache)

@@ -1,0 +1,123 @@
+"""Compile the kernels of every model for the common levels of processors, into src/learnable/compiled.
+
+`make wheel` runs this before it builds the wheel. For each level that this machine can run:
+
+1. every registered model is fitted to a few rows in processes whose processor is set to the level, which compiles its
+   kernels;
+2. the same fits run again in processes without any setting, as a user's will, on the files of step 1. Nothing may be
+   compiled there, the predictions must be those of step 1 to the bit, and those of this machine's own code to 1e-9. The
+   files that were loaded are the ones to ship: kernels that are only parts of others are in them.
+
+    python tools/build_kernels.py [--processes 2] [--keep FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent.parent
+TARGET = HERE / "src" / "learnable" / "compiled"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--fit", nargs=3, metavar=("PART", "SHIPPED", "RESULT"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.fit:
+        return fit_part(*options.fit)
+
+    from learnable.core.kernel_cache import LEVELS, levels_here
+
+    for level in LEVELS:
+        if level not in levels_here():
+            print(f"{level}: this processor cannot run it; its kernels are left out")
+    shutil.rmtree(TARGET, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as work:
+        native = run_parts(options.processes, Path(work), "native", {}, None)
+        for level in levels_here():
+            build_level(level, options.processes, Path(work), native)
+    size = sum(file.stat().st_size for file in TARGET.rglob("*.kernel"))
+    print(f"{size / 1e6:.1f} MB in {TARGET.relative_to(HERE)}")
+    return 0
+
+
+def build_level(level: str, processes: int, work: Path, native: dict) -> None:
+    """Compile, check and keep the kernels of one level."""
+    began = time.perf_counter()
+    cache = work / f"{level}-cache"
+    settings = {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": str(cache)}
+    built = run_parts(processes, work, f"{level}-build", settings, None)
+    shipped = work / level / level
+    shutil.copytree(cache / "learnable", shipped)
+    empty = work / f"{level}-empty"
+    loaded = run_parts(processes, work, f"{level}-load", {"NUMBA_CACHE_DIR": str(empty)}, shipped.parent)
+    if loaded["compiled"]:
+        raise SystemExit(f"{level}: {loaded['compiled']} kernels had to be compiled although they were built")
+    compare(built["values"], loaded["values"], 0.0, f"{level}, loaded against built")
+    compare(native["values"], loaded["values"], 1e-9, f"{level} against this processor's own code")
+    (TARGET / level).mkdir(parents=True)
+    for name in sorted(loaded["files"]):
+        shutil.copy(shipped / name, TARGET / level / name)
+    size = sum(file.stat().st_size for file in (TARGET / level).iterdir())
+    took = time.perf_counter() - began
+    print(f"{level}: {len(loaded['files'])} kernels, {size / 1e6:.1f} MB, {took:.0f} s")
+
+
+def run_parts(processes: int, work: Path, name: str, settings: dict[str, str], shipped: Path | None) -> dict:
+    """Fit all models in several processes; return their predictions, what they loaded and how much they compiled."""
+    environment = {**os.environ, **settings}
+    running = []
+    for part in range(processes):
+        result = work / f"{name}-{part}.pickle"
+        command = [sys.executable, __file__, "--fit", f"{part}/{processes}", str(shipped or ""), str(result)]
+        running.append((subprocess.Popen(command, env=environment), result))
+    total: dict = {"values": {}, "files": set(), "compiled": 0}
+    for process, result in running:
+        if process.wait() != 0:
+            raise SystemExit(f"{name}: a process failed")
+        found = pickle.loads(result.read_bytes())
+        total["values"] |= found["values"]
+        total["files"] |= set(found["files"])
+        total["compiled"] += found["compiled"]
+    return total
+
+
+def compare(expected: dict, found: dict, tolerance: float, what: str) -> None:
+    """Stop unless all predictions agree."""
+    for case, value in expected.items():
+        if not np.allclose(value, found[case], rtol=tolerance, atol=tolerance, equal_nan=True):
+            worst = np.abs(np.asarray(value, float) - np.asarray(found[case], float)).max()
+            raise SystemExit(f"{what}: {case} differs by {worst:.3g}")
+
+
+def fit_part(part: str, shipped: str, result: str) -> int:
+    """Fit every n-th model to a few rows and write down what came out."""
+    from learnable.core import kernel_cache
+    from learnable.core.registry import estimator_names
+    from learnable.evaluation.comparison.warm import small_fits
+
+    if shipped:
+        kernel_cache.shipped_folder = Path(shipped).joinpath
+    number, count = (int(word) for word in part.split("/"))
+    values = {}
+    for name in estimator_names()[number::count]:
+        for case, prediction in enumerate(small_fits(name)):
+            values[f"{name}, case {case}"] = prediction
+    outcome = {"values": values, "files": kernel_cache.loaded, "compiled": kernel_cache.origins["compiled"]}
+    Path(result).write_bytes(pickle.dumps(outcome))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
