@@ -30,6 +30,7 @@ TARGET = HERE / "src" / "learnable" / "compiled"
 
 
 def main() -> int:
+    """Build, or fit one part of the models in a process that a build started."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--fit", nargs=3, metavar=("PART", "SHIPPED", "RESULT"), help=argparse.SUPPRESS)

@@ -155,7 +155,7 @@ def _make_dispatcher(function: Callable[..., Any], options: Mapping[str, Any]) -
 
     from .kernel_cache import KernelCache
 
-    dispatcher = numba.njit(**(options | {"fastmath": set(options["fastmath"])}))(function)
+    dispatcher: Any = numba.njit(**(options | {"fastmath": set(options["fastmath"])}))(function)
     if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         dispatcher._cache = KernelCache(function, options)
     return dispatcher

@@ -34,10 +34,9 @@ import llvmlite
 import llvmlite.binding as llvm
 import numba
 import numpy as np
-from numba.core import config
+from numba.core import compiler, serialize
+from numba.core import config as numba_config
 from numba.core.caching import _Cache
-from numba.core.compiler import CompileResult
-from numba.core.serialize import dumps
 
 from . import intrinsics  # noqa: F401  # known to Numba before it compiles anything
 from .jit import Intrinsic, Kernel
@@ -85,6 +84,10 @@ _FAULTS: Final = (
     RuntimeError,
 )
 
+config: Any = numba_config
+_results: Any = compiler.CompileResult
+_dumps: Any = serialize.dumps
+
 #: What this process has done: how often code came "cached", "shipped" or "compiled".
 origins: Counter[str] = Counter()
 #: The files it loaded.
@@ -127,7 +130,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
                 if data is None:
                     continue
                 with contextlib.suppress(*_FAULTS):
-                    result = CompileResult._rebuild(target_context, *pickle.loads(data))
+                    result = _results._rebuild(target_context, *pickle.loads(data))
                     origins[origin] += 1
                     loaded.append(path.name)
                     return result
@@ -141,7 +144,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
         folder = user_folder()
         with contextlib.suppress(OSError):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _write(folder / self._file_name(sig, _processor(cres.codegen.magic_tuple())), dumps(cres._reduce()))
+            _write(folder / self._file_name(sig, _processor(cres.codegen.magic_tuple())), _dumps(cres._reduce()))
 
     def _is_known(self) -> bool:
         """Tell whether the kernel may be cached: whether all that it uses has a digest."""
