@@ -21,6 +21,7 @@ from ..data.door import Table, door
 from ..data.sources import rowwise
 from ..trees.ccp import prune_to
 from ..trees.criteria import CLASS_CRITERIA, NUMBER_CRITERIA, Target
+from ..trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from ..trees.grower import Grown
 from ..trees.layout import Trees
 from ..trees.settings import class_factors
@@ -39,7 +40,9 @@ class ForestClassifier(ClassifierMixin, Forest):
             | Matches(lambda v: isinstance(v, (dict, list)), "a dict of weights, or a list of them for several targets")
         ),
     }
-    _door = staticmethod(door(target="classes", sparse=True, multi_output=True, missing=True))
+    _door = staticmethod(door(target="classes", multi_output=True, missing=True, one_class=True))
+
+    _tree_class = DecisionTreeClassifier
 
     classes_: Any
     n_classes_: Any
@@ -57,6 +60,11 @@ class ForestClassifier(ClassifierMixin, Forest):
             return table.weight
         factor = class_factors(type(self).__name__, "balanced" if isinstance(given, str) else given, table)
         return factor if table.weight is None or factor is None else factor * table.weight
+
+    def _class_numbers(self) -> Any:
+        counts = self.n_classes_ if isinstance(self.classes_, list) else [self.n_classes_]
+        numbers = [np.arange(count, dtype=np.float64) for count in counts]
+        return numbers if isinstance(self.classes_, list) else numbers[0]
 
     def _reweigher(self, table: Table) -> Callable[[Target, Rows], Target] | None:
         if self.class_weight != "balanced_subsample" or not self.bootstrap:
@@ -80,7 +88,10 @@ class ForestClassifier(ClassifierMixin, Forest):
             y, found = table.y[judged], codes if several else codes[:, 0]
             self.oob_score_ = float(self.oob_score(_labels(self.classes_, y), _labels(self.classes_, found)))
         else:
-            self.oob_score_ = float(np.mean(codes == table.y.reshape(len(voters), -1)[judged]))
+            right = codes == table.y.reshape(len(voters), -1)[judged]
+            self.oob_score_ = float(
+                np.mean(right.all(axis=1))
+            )  # of several targets all have to be right, as in `score`
 
     @rowwise
     def predict(self, X: Any) -> NDArray[Any]:
@@ -138,6 +149,8 @@ class ForestRegressor(RegressorMixin, Forest):
 
     _parameters: ClassVar[dict[str, Rule]] = Forest._parameters | {"criterion": Options(*NUMBER_CRITERIA)}
     _door = staticmethod(door(target="numeric", sparse=True, multi_output=True, missing=True))
+
+    _tree_class = DecisionTreeRegressor
 
     leaves_: LeafTargets
 
@@ -248,8 +261,8 @@ def _judged(voters: NDArray[np.int64]) -> NDArray[np.bool_]:
     judged = voters > 0
     if not judged.all():
         warnings.warn(
-            f"{int((~judged).sum())} of {len(judged)} inputs do not have OOB scores, because every tree has seen them. "
-            "Raise n_estimators.",
+            "Some inputs do not have OOB scores. This probably means too few trees were used to compute any reliable "
+            f"OOB estimates: every tree has seen {int((~judged).sum())} of {len(judged)} rows. Raise n_estimators.",
             UserWarning,
             stacklevel=6,
         )

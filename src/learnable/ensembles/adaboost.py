@@ -32,11 +32,13 @@ from ..core.run import Run
 from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
 from ..meta.binary import MODEL
+from ..trees.decision_tree import DecisionTreeClassifier
+from ._members import MemberSequence, sides_are_sound, stump_members
 from .adaboost_rounds import Boosted, Held, Plan, boost, hold_out
 from .boosting import half_of_full
 from .draws import new_seed
 from .margin import label_codes, vote_margins
-from .stumps import DecisionStump, Stumps, weighted_scores
+from .stumps import Stumps, weighted_scores
 from .weak_learners import ModelLearner, StumpLearner, WeakLearner, labels_of, learner_outputs
 
 Array = NDArray[np.float64]
@@ -45,7 +47,7 @@ Array = NDArray[np.float64]
 RESIDUAL = 1e-9
 
 
-class AdaBoostClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
+class AdaBoostClassifier(MemberSequence, ClassifierMixin, MetaEstimatorMixin, Estimator):
     r"""AdaBoost: f = Σ α_t h_t, minimising n⁻¹ Σ e^{−yf(x)} one weak learner at a time.
 
     More than two classes: SAMME, with the same formulas for classes coded as 1 and −1/(K−1). Stumps take O(nd) a round
@@ -88,10 +90,10 @@ class AdaBoostClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
     ----------
     classes_, n_classes_ : array of shape (n_classes,), int
         The labels.
-    estimator_ : estimator or None
-        The weak learner; None for stumps.
+    estimator_ : estimator
+        The weak learner, unfitted; for stumps, a decision tree of depth one.
     estimators_ : list
-        The learners: fitted clones, or `DecisionStump`s.
+        The learners: fitted clones, or stumps as `DecisionTreeClassifier`s. The ensemble is a sequence of them.
     estimator_weights_, estimator_errors_ : arrays of shape (n_learners,)
         Votes, and weighted errors under the distribution that each was fitted to.
     feature_importances_ : array of shape (n_features,)
@@ -102,6 +104,8 @@ class AdaBoostClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
         Errors on the rows held out.
     stumps_ : Stumps or None
         The stumps as arrays.
+    stump_sides_ : array of shape (n_learners, 2, n_classes + 1), or None
+        Weights of the classes on both sides of each stump, under its own distribution, and the rows there.
     models_ : list or None
         The fitted clones.
     rounds_ : dict
@@ -184,7 +188,6 @@ class AdaBoostClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
         out = self.validation_rows_
         X, y, w = (table.X, table.y, weight) if not len(out) else (table.X[fitted], table.y[fitted], weight[fitted])
         self.n_rows_ = len(y)
-        self.estimator_ = None if self.estimator is None else clone(self.estimator)
         held = Held(table.X[out], table.y[out], weight[out], self.classes_, self._least()) if len(out) else None
         plan = Plan(self.variant, self.n_estimators, self.learning_rate, self.tol, self.n_iter_no_change)
         return self._store(boost(self._weak_learner(X, y, seed), y, w, K, plan, run, held))
@@ -212,6 +215,7 @@ class AdaBoostClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
         errors = np.array([trace.error for trace in done.traces])
         learners = Stumps.pack(done.learners) if stumps else list(done.learners)
         self.stumps_ = Stumps.pack([done.learners[t] for t in members]) if stumps else None
+        self.stump_sides_ = np.stack([np.asarray(done.sides[t]) for t in members]) if stumps else None
         self.models_ = None if stumps else [done.learners[t] for t in members]
         self.estimator_weights_, self.estimator_errors_ = scale * done.votes[members], errors[members]
         self.exponential_loss_ = np.array([trace.loss for trace in done.traces])
@@ -237,11 +241,20 @@ class AdaBoostClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
         return len(self.classes_)
 
     @property
+    def estimator_(self) -> Any:
+        """The weak learner, unfitted; for stumps, a decision tree of depth one."""
+        check_is_fitted(self)
+        criterion = "gini" if self.variant == "real" else "misclassification"
+        stump = DecisionTreeClassifier(criterion=criterion, max_depth=1)
+        return stump if self.estimator is None else clone(self.estimator)
+
+    @property
     def estimators_(self) -> list[Any]:
         """The learners."""
+        check_is_fitted(self)
         if self.stumps_ is None:
             return list(self.models_ or [])
-        return [DecisionStump(stump, self.classes_, self.n_features_in_) for stump in self.stumps_]
+        return self._kept(self.stumps_, lambda: stump_members(self))
 
     @property
     def feature_importances_(self) -> Array:
@@ -362,6 +375,8 @@ class AdaBoostClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
                 _refuse("stumps_ must hold one stump for each vote")
             if stumps.value.shape[2] != n_scores or (stumps.feature >= self.n_features_in_).any():
                 _refuse("stumps_ must have a score for each class and test columns that exist")
+            if not sides_are_sound(getattr(self, "stump_sides_", None), (len(votes), 2, len(classes) + 1)):
+                _refuse("stump_sides_ must hold weights of the classes and rows on both sides of each stump")
         elif not isinstance(models, list) or len(models) != len(votes) or stumps is not None:
             _refuse("models_ must hold one model for each vote")
         elif any(type(model) is not type(self.estimator) for model in models):

@@ -157,7 +157,7 @@ def _replay_votes(model: Any, rows: Rows, learners: list[Any]) -> Iterator[Round
             right_vote = total + np.log((2 * n - 1) * (K - 1))
         near = abs(error - rounds["errors"][t]) <= _NEAR and abs(vote - right_vote) <= _NEAR * max(1.0, abs(right_vote))
         after = float(_normalised(rows.log_weight + g + vote * wrong[t])[wrong[t]].sum())
-        expected = error * np.exp(vote) / (1 - error + error * np.exp(vote))
+        expected = error / (error + (1 - error) * np.exp(-vote))
         present.append(t)
         if model.variant == "float" and wrong[t].any():
             near &= _removals_follow(rounds, rows, wrong, present, t, c, smallest)
@@ -299,10 +299,12 @@ def adaboost_regressor(model: Any, X: Any, y: Any, sample_weight: Any) -> Rechec
 
 def _regressions(model: Any, X: Any) -> Iterator[Array]:
     """Yield what each regressor predicts; trees are walked row by row of nodes, in plain NumPy."""
-    for learner in model.estimators_:
-        if model.trees_ is None:
+    if model.trees_ is None:
+        for learner in model.models_:
             yield np.asarray(learner.predict(X), dtype=np.float64).ravel()
-            continue
+        return
+    for number in range(model.trees_.n_trees):
+        learner = model.trees_.tree(number)
         at = np.zeros(X.shape[0], dtype=np.int64)
         while (inner := learner.feature[at] >= 0).any():
             for node in np.unique(at[inner]):

@@ -30,6 +30,7 @@ class Learned(NamedTuple):
     codes: Codes  #: (n,) classes that it names
     scores: Array | None  #: (n, C) of a confidence-rated learner, between −1 and 1
     vote: float  #: by which these scores are to be multiplied
+    sides: Array | None = None  #: (2, K + 1) of a stump: weights of the classes on both sides, and rows there
 
 
 class WeakLearner(Protocol):
@@ -62,7 +63,9 @@ class StumpLearner:
             stump = stump._replace(value=stump.value / vote)
         side = right.astype(np.int64)
         scores = stump.value[side] if self.search.confident else None
-        return Learned(stump, labels_of(stump.value)[side], scores, vote)
+        n_right = int(np.count_nonzero(right))
+        sides = np.column_stack([self.search.sides, [len(right) - n_right, n_right]])
+        return Learned(stump, labels_of(stump.value)[side], scores, vote, sides)
 
 
 class ModelLearner:

@@ -25,7 +25,7 @@ from ..core.parameters import Options, Rule
 from ..data.door import Table, door
 from ..data.sources import NamedScore, rowwise
 from .criteria import CLASS_CRITERIA, NUMBER_CRITERIA, Target
-from .settings import CLASS_WEIGHT, class_factors
+from .settings import CLASS_WEIGHT, class_factors, warn_of_friedman
 from .tree_model import Array, TreeModel
 
 
@@ -107,7 +107,7 @@ class DecisionTreeClassifier(NamedScore, ClassifierMixin, TreeModel):
         "criterion": Options(*CLASS_CRITERIA),
         "class_weight": CLASS_WEIGHT,
     }
-    _door = staticmethod(door(target="classes", sparse=True, multi_output=True, missing=True))
+    _door = staticmethod(door(target="classes", multi_output=True, missing=True, one_class=True))
 
     classes_: Any
     n_classes_: Any
@@ -305,6 +305,7 @@ class DecisionTreeRegressor(NamedScore, RegressorMixin, TreeModel):
         categorical_features: Any = None,
         n_jobs: int | None = None,
     ) -> None:
+        warn_of_friedman(criterion)
         self.criterion = criterion
         self.splitter = splitter
         self.max_depth = max_depth

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Final
 
 import numpy as np
@@ -36,6 +37,17 @@ CLASS_WEIGHT: Final = Matches(
     lambda v: v is None or isinstance(v, (dict, list)) or (isinstance(v, str) and v == "balanced"),
     "None, 'balanced', a dict of weights, or a list of dicts for several targets",
 )
+
+
+def warn_of_friedman(criterion: Any) -> None:
+    """Say what scikit-learn says of a criterion that ranks splits exactly as the squared error does."""
+    if isinstance(criterion, str) and criterion == "friedman_mse":
+        warnings.warn(
+            'Value `"friedman_mse"` for `criterion` is deprecated and will be removed in 1.11. It maps to '
+            '`"squared_error"`, which gives the same trees. Use `criterion="squared_error"`.',
+            FutureWarning,
+            stacklevel=3,
+        )
 
 
 def growth_rule(model: Any, table: Table, weight: Array | None, splitter: str) -> GrowthRule:

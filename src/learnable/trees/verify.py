@@ -7,8 +7,8 @@ leaf that the rules would have split has its whole best gain as shortfall; in be
 gain that was taken later.
 
 Cost: O(depth · m · n log n) for m candidate columns a node, some ten times that of the fit. Not compared with the best,
-only recomputed: columns of categories with more than two classes or several targets, and constraints with the absolute
-error. Of a pruned tree the leaves are not asked. Criterion "absolute_error" takes O(n²) a node and column.
+only recomputed: columns of categories with more than two classes or several targets. Of a pruned tree the leaves are
+not asked. Criterion "absolute_error" takes O(n²) a node and column.
 """
 
 from __future__ import annotations
@@ -210,8 +210,6 @@ class TreeWalk:
         """Return the largest gain among the candidates of each node; −∞ where there is none."""
         rule, scores, d = self.rules.rule, self.scores, len(self.rules.categorical)
         best = np.full(len(nodes), -np.inf)
-        if rule.is_monotone and scores.kind == "absolute_error":
-            return best
         chosen, draws = self._candidates(nodes, own)
         for j in range(d):
             category = bool(self.rules.categorical[j])
@@ -305,7 +303,8 @@ class TreeWalk:
         weight = np.bincount(own, self.w[self.rows]).astype(np.float64)
         value[nodes] = self.scores.describe(self.rows, own, weight)[0][:, at]
         left, right = tree.left[inner], tree.right[inner]
-        middle = (value[left] + value[right]) / 2
+        low, high = self.bounds[inner].T  # what the nodes above allow still holds
+        middle = (np.clip(value[left], low, high) + np.clip(value[right], low, high)) / 2
         up, down = sign > 0, sign < 0
         self.bounds[left[up], 1] = self.bounds[right[up], 0] = middle[up]
         self.bounds[left[down], 0] = self.bounds[right[down], 1] = middle[down]
