@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import DataConversionWarning
@@ -24,10 +25,23 @@ from ..trees.criteria import CLASS_CRITERIA, NUMBER_CRITERIA, Target
 from ..trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from ..trees.grower import Grown
 from ..trees.layout import Trees
-from ..trees.settings import class_factors
+from ..trees.settings import check_counts, class_factors
 from ._forest import Array, Forest, Plan
 from .draws import Rows
 from .quantiles import LeafTargets, forest_quantiles, rows_by_leaf
+
+
+def _with_dense_targets(read: Callable[..., Table]) -> Callable[..., Table]:
+    """Return the door that refuses sparse targets in scikit-learn's words."""
+
+    def read_dense(estimator: Any, X: Any, y: Any = None, *rest: Any) -> Table:
+        if sp.issparse(y):
+            raise DataError(
+                f"{type(estimator).__name__}: sparse multilabel-indicator for y is not supported. Pass y.toarray()."
+            )
+        return read(estimator, X, y, *rest)
+
+    return read_dense
 
 
 class ForestClassifier(ClassifierMixin, Forest):
@@ -40,7 +54,7 @@ class ForestClassifier(ClassifierMixin, Forest):
             | Matches(lambda v: isinstance(v, (dict, list)), "a dict of weights, or a list of them for several targets")
         ),
     }
-    _door = staticmethod(door(target="classes", multi_output=True, missing=True, one_class=True))
+    _door = staticmethod(_with_dense_targets(door(target="classes", multi_output=True, missing=True, one_class=True)))
 
     _tree_class = DecisionTreeClassifier
 
@@ -148,7 +162,7 @@ class ForestRegressor(RegressorMixin, Forest):
     """Base of `RandomForestRegressor` and `ExtraTreesRegressor`; not to be used directly."""
 
     _parameters: ClassVar[dict[str, Rule]] = Forest._parameters | {"criterion": Options(*NUMBER_CRITERIA)}
-    _door = staticmethod(door(target="numeric", sparse=True, multi_output=True, missing=True))
+    _door = staticmethod(_with_dense_targets(door(target="numeric", multi_output=True, missing=True)))
 
     _tree_class = DecisionTreeRegressor
 
@@ -163,11 +177,8 @@ class ForestRegressor(RegressorMixin, Forest):
                 DataConversionWarning,
                 stacklevel=6,
             )
-        if self.criterion == "poisson" and ((y < 0).any() or not (y.sum(axis=0) > 0).all()):
-            raise DataError(
-                f"{type(self).__name__}: criterion='poisson' needs targets >= 0 with a positive sum; the smallest is "
-                f"{y.min():g}. Use criterion='squared_error'."
-            )
+        if self.criterion == "poisson":
+            check_counts(type(self).__name__, y)
         return Target.numbers(y, criterion=self.criterion)
 
     def _finish_tree(self, found: Grown, rows: Rows | None) -> tuple[Trees, NDArray[np.int32]]:

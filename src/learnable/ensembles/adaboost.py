@@ -15,7 +15,7 @@ Friedman, T. Hastie and R. Tibshirani, Additive logistic regression, Annals of S
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
-from ..core.errors import DataError, ModelFileError
+from ..core.errors import DataError
 from ..core.estimator import Estimator
 from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options, Rule, optional
 from ..core.run import Run
@@ -33,13 +33,22 @@ from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
 from ..meta.binary import MODEL
 from ..trees.decision_tree import DecisionTreeClassifier
-from ._members import MemberSequence, sides_are_sound, stump_members
+from ._members import MemberSequence, stump_members
+from .adaboost_files import check_loaded
 from .adaboost_rounds import Boosted, Held, Plan, boost, hold_out
 from .boosting import half_of_full
 from .draws import new_seed
 from .margin import label_codes, vote_margins
 from .stumps import Stumps, weighted_scores
-from .weak_learners import ModelLearner, StumpLearner, WeakLearner, labels_of, learner_outputs
+from .weak_learners import (
+    ModelLearner,
+    StumpLearner,
+    WeakLearner,
+    as_given,
+    labels_of,
+    learner_outputs,
+    remembering_container,
+)
 
 Array = NDArray[np.float64]
 
@@ -141,7 +150,7 @@ class AdaBoostClassifier(MemberSequence, ClassifierMixin, MetaEstimatorMixin, Es
         "n_jobs": N_JOBS,
         "max_seconds": MAX_SECONDS,
     }
-    _door = staticmethod(door(target="classes"))
+    _door = staticmethod(remembering_container(door(target="classes")))
     _remedy = "raise max_seconds or tol"
 
     def __init__(
@@ -196,7 +205,7 @@ class AdaBoostClassifier(MemberSequence, ClassifierMixin, MetaEstimatorMixin, Es
         confident = self.variant == "real"
         if self.estimator is None:
             return StumpLearner(X, y, len(self.classes_), confident, self.n_jobs)
-        return ModelLearner(self.estimator, X, y, self.classes_, confident, seed)
+        return ModelLearner(self.estimator, as_given(self, X), y, self.classes_, confident, seed)
 
     def _refuse_many_classes(self) -> None:
         """Raise where the K-class loss does not ask for the right class, but for a positive score of it."""
@@ -359,32 +368,7 @@ class AdaBoostClassifier(MemberSequence, ClassifierMixin, MetaEstimatorMixin, Es
 
     def _check_loaded(self) -> None:
         """Raise ModelFileError unless learners, votes and classes fit each other: kernels check nothing."""
-        classes, votes = getattr(self, "classes_", None), getattr(self, "estimator_weights_", None)
-        if not (isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) >= 2):
-            _refuse("classes_ must hold at least two labels")
-        if not (isinstance(votes, np.ndarray) and votes.dtype == np.float64 and votes.ndim == 1 and len(votes)):
-            _refuse("estimator_weights_ must be a list of numbers")
-        if not (np.isfinite(votes).all() and (votes >= 0).all() and votes.sum() > 0):
-            _refuse("estimator_weights_ must be finite and not negative, and some positive")
-        if type(getattr(self, "n_rows_", None)) is not int or self.n_rows_ < 1:
-            _refuse("n_rows_ must be a number of rows")
-        stumps, models = getattr(self, "stumps_", None), getattr(self, "models_", None)
-        n_scores = 1 if len(classes) == 2 else len(classes)
-        if self.estimator is None:
-            if not isinstance(stumps, Stumps) or len(stumps) != len(votes) or models is not None:
-                _refuse("stumps_ must hold one stump for each vote")
-            if stumps.value.shape[2] != n_scores or (stumps.feature >= self.n_features_in_).any():
-                _refuse("stumps_ must have a score for each class and test columns that exist")
-            if not sides_are_sound(getattr(self, "stump_sides_", None), (len(votes), 2, len(classes) + 1)):
-                _refuse("stump_sides_ must hold weights of the classes and rows on both sides of each stump")
-        elif not isinstance(models, list) or len(models) != len(votes) or stumps is not None:
-            _refuse("models_ must hold one model for each vote")
-        elif any(type(model) is not type(self.estimator) for model in models):
-            _refuse("models_ must be of the class of estimator")
-        elif any(getattr(model, "n_features_in_", None) != self.n_features_in_ for model in models):
-            _refuse("models_ must have the features of the ensemble")
-        elif any(not np.isin(getattr(model, "classes_", []), classes).all() for model in models):
-            _refuse("models_ must know the classes of the ensemble")
+        check_loaded(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -395,7 +379,3 @@ class AdaBoostClassifier(MemberSequence, ClassifierMixin, MetaEstimatorMixin, Es
         if self.n_classes_ == 2:
             return softmax(np.column_stack([-scores[:, 0], scores[:, 0]]), axis=1)
         return softmax(scores / (self.n_classes_ - 1), axis=1)
-
-
-def _refuse(what: str) -> NoReturn:
-    raise ModelFileError(f"load: AdaBoostClassifier: {what}.")

@@ -37,7 +37,7 @@ from ..trees.grower import GrowthRule, grow
 from ..trees.layout import Trees, concatenate
 from ._members import MemberSequence, member_tree
 from .draws import Draw, draw_rows, new_seed
-from .weak_learners import seed_parts
+from .weak_learners import as_given, remembering_container, seed_parts
 
 Array = NDArray[np.float64]
 
@@ -106,7 +106,7 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Esti
         "n_jobs": N_JOBS,
         "max_seconds": MAX_SECONDS,
     }
-    _door = staticmethod(door(target="numeric"))
+    _door = staticmethod(remembering_container(door(target="numeric")))
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Esti
         def fit(rows: NDArray[np.int64], number: int) -> tuple[Any, Array]:
             model = clone(self.estimator)
             seed_parts(model, seed, number)
-            model.fit(take_rows(table.X, rows), table.y[rows])
+            model.fit(as_given(self, take_rows(table.X, rows)), table.y[rows])
             return model, np.asarray(model.predict(table.X), dtype=np.float64).ravel()
 
         return fit

@@ -35,8 +35,8 @@ class BaggingClassifier(ClassifierMixin, Bagging):
 
     A bag always holds two classes, unless there is only one: one that does not is drawn again. Weights of the rows are
     the chances with which they are drawn, as in scikit-learn. A member sees the distinct rows of its bag, with the
-    number of draws as weights if it takes weights and has no parts of its own (a pipeline gets the rows as often as they
-    were drawn).
+    number of draws as weights if it takes weights and has no parts of its own (a pipeline gets the rows as often as
+    they were drawn).
 
     Parameters
     ----------

@@ -6,9 +6,11 @@ What a learner says is a class code for each row, or scores: (n, 1) for two clas
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
@@ -155,3 +157,24 @@ def seed_parts(model: Any, seed: int, number: int) -> None:
     names = sorted(name for name in model.get_params(deep=True) if name.split("__")[-1] == "random_state")
     states = np.random.SeedSequence([seed, number]).generate_state(max(1, len(names)))
     model.set_params(**{name: int(state >> 1) for name, state in zip(names, states, strict=False)})
+
+
+def remembering_container(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a door that notes in which sparse container X came: other people's learners are fitted to the same."""
+
+    def read_and_note(estimator: Any, X: Any, *rest: Any) -> Any:
+        table = read(estimator, X, *rest)
+        if sp.issparse(X):
+            csc, csr = (sp.csc_matrix, sp.csr_matrix) if isinstance(X, sp.spmatrix) else (sp.csc_array, sp.csr_array)
+            estimator._container = csc if X.format == "csc" else csr
+        else:
+            estimator._container = None
+        return table
+
+    return read_and_note
+
+
+def as_given(estimator: Any, X: Any) -> Any:
+    """Return X in the container that the door noted."""
+    container = estimator.__dict__.get("_container")
+    return X if container is None or not sp.issparse(X) else container(X)

@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from ..core.errors import DataError, ModelFileError
+from ..core.errors import ModelFileError
 from ..core.parameters import Options, Rule
 from ..data.door import Table, door
 from ..data.sources import NamedScore, rowwise
 from .criteria import CLASS_CRITERIA, NUMBER_CRITERIA, Target
-from .settings import CLASS_WEIGHT, class_factors, warn_of_friedman
+from .settings import CLASS_WEIGHT, check_counts, class_factors, warn_of_friedman
 from .tree_model import Array, TreeModel
 
 
@@ -325,11 +325,8 @@ class DecisionTreeRegressor(NamedScore, RegressorMixin, TreeModel):
 
     def _target(self, table: Table, weight: Array | None) -> Target:
         y = table.y
-        if self.criterion == "poisson" and ((y < 0).any() or not (y.sum(axis=0) > 0).all()):
-            raise DataError(
-                f"{type(self).__name__}: criterion='poisson' needs targets >= 0 with a positive sum; the smallest is "
-                f"{y.min():g}. Use criterion='squared_error'."
-            )
+        if self.criterion == "poisson":
+            check_counts(type(self).__name__, y)
         return Target.numbers(y, criterion=self.criterion, weight=weight)
 
     def _loss(self, table: Table, rows: Any, values: Array) -> Array:
