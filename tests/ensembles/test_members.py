@@ -83,6 +83,18 @@ def test_members_stand_alone(kind, tmp_path):
     assert len({tree.random_state for tree in model}) == len(model)
 
 
+@pytest.mark.parametrize("bootstrap", [True, False])
+@pytest.mark.parametrize("kind", FORESTS)
+def test_a_copy_of_a_tree_fitted_to_its_bag_is_the_same_tree(kind, bootstrap):
+    X, y = _table()
+    forest = _fitted(kind, X, y, bootstrap=bootstrap, max_features=0.5)
+    for tree, rows in zip(forest, forest.estimators_samples_, strict=True):
+        again = clone(tree).fit(X[rows], y[rows])
+        np.testing.assert_array_equal(again.tree_.feature, tree.tree_.feature)
+        np.testing.assert_allclose(again.tree_.threshold, tree.tree_.threshold)
+        np.testing.assert_allclose(again.tree_.value, tree.tree_.value, atol=1e-12)
+
+
 def test_members_follow_a_new_fit():
     X, y = _table()
     forest = _fitted("RandomForestClassifier", X, y)

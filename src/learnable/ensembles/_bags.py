@@ -27,7 +27,7 @@ from ..data.targets import Target, read_target
 from ..meta.binary import MODEL, combined_certificate
 from ..meta.rows import read_rows, take_rows
 from ._members import MemberSequence
-from .draws import MAX_SAMPLES, Draw, Rows, bag_size, draw_columns, draw_rows, new_seed, out_of_bag
+from .draws import MAX_SAMPLES, Draw, Rows, bag_size, chances, draw_columns, draw_rows, new_seed, out_of_bag
 
 Array = NDArray[np.float64]
 
@@ -190,7 +190,7 @@ class Bagging(MemberSequence, MetaEstimatorMixin, BaseEstimator):
             )
 
     def _draw(self) -> Draw:
-        return Draw(self.seed_, self.n_samples_, self.max_samples_, self.bootstrap, self.sample_weight_)
+        return Draw(self.seed_, self.n_samples_, self.max_samples_, self.bootstrap, chances(self.sample_weight_))
 
     def _draw_bag(self, member: int, table: BagTable) -> tuple[Rows, int]:
         """Return the rows of a new member's bag, and how many bags were drawn before it and refused."""

@@ -27,11 +27,11 @@ from ..trees.criteria import Target
 from ..trees.grower import Grown, GrowthRule, grow
 from ..trees.layout import Trees, concatenate
 from ..trees.random_grower import Values, read_table
-from ..trees.settings import TREE_PARAMETERS, categorical_mask, count_features, growth_rule
+from ..trees.settings import TREE_PARAMETERS, categorical_mask, count_features, growth_rule, seed_of
 from ..trees.tree_model import TOLERANCE
 from ._crew import run_crew
 from ._members import MemberSequence, Tree, member_tree
-from .draws import MAX_SAMPLES, Draw, Rows, bag_size, draw_rows, new_seed
+from .draws import MAX_SAMPLES, Draw, Rows, bag_size, chances, draw_rows, new_seed
 from .oob import sums_out_of_bag
 from .permutation import Importances, permutation_importances
 
@@ -166,7 +166,7 @@ class Forest(MemberSequence, Estimator):
     def _draw(self) -> Draw | None:
         if self.max_samples_ is None:
             return None
-        return Draw(self.seed_, self.n_samples_, self.max_samples_, True, self.sample_weight_)
+        return Draw(self.seed_, self.n_samples_, self.max_samples_, True, chances(self.sample_weight_))
 
     def _count_old(self, old: Any) -> int:
         """Return how many trees a warm start keeps."""
@@ -228,8 +228,8 @@ class Forest(MemberSequence, Estimator):
         drawn = count_features(type(self).__name__, self.max_features, d)
         members = []
         for number in range(self.trees_.n_trees):
-            seed = tree_seed(self.seed_, number)
-            member = member_tree(template, self.trees_.tree(number), seed, d, self.n_outputs_, self._class_numbers())
+            state = tree_state(self.seed_, number)
+            member = member_tree(template, self.trees_.tree(number), state, d, self.n_outputs_, self._class_numbers())
             member.max_features_ = int(drawn)
             members.append(member)
         return members
@@ -238,13 +238,13 @@ class Forest(MemberSequence, Estimator):
         return None
 
     @property
-    def estimators_samples_(self) -> list[Rows]:
+    def estimators_samples_(self) -> list[NDArray[np.int32]]:
         """The rows of each tree's bag, drawn again from the seed."""
         check_is_fitted(self, "trees_")
         draw = self._draw()
         if draw is None:
-            return [np.arange(self.n_samples_)] * self.trees_.n_trees
-        return [draw_rows(draw, number) for number in range(self.trees_.n_trees)]
+            return [np.arange(self.n_samples_, dtype=np.int32)] * self.trees_.n_trees
+        return [draw_rows(draw, number).astype(np.int32) for number in range(self.trees_.n_trees)]
 
     @property
     def feature_importances_(self) -> Array:
@@ -317,6 +317,11 @@ class Forest(MemberSequence, Estimator):
             raise ModelFileError(f"load: {owner}: sample_weight_ must hold one weight a row.")
 
 
+def tree_state(seed: int, number: int) -> int:
+    """Return the `random_state` of one tree: a decision tree with it, fitted to the same bag, is the same tree."""
+    return int(np.random.SeedSequence([seed, number]).generate_state(1)[0] >> 1)
+
+
 def tree_seed(seed: int, number: int) -> int:
     """Return the seed of the columns and thresholds that one tree draws."""
-    return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
+    return seed_of(tree_state(seed, number))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..core.certificate import Certificate
 from ..trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from ..trees.layout import Trees
+from ..trees.settings import seed_of
 from .stumps import stump_tree
 
 Array = NDArray[np.float64]
@@ -59,7 +60,7 @@ class MemberSequence:
         return {name: value for name, value in state.items() if name != "_members"}
 
 
-def member_tree(template: Tree, tree: Trees, seed: int, n_features: int, n_outputs: int, classes: Any = None) -> Tree:
+def member_tree(template: Tree, tree: Trees, state: int, n_features: int, n_outputs: int, classes: Any = None) -> Tree:
     """Return a fitted copy of a decision tree that predicts by `tree`.
 
     Parameters
@@ -68,7 +69,7 @@ def member_tree(template: Tree, tree: Trees, seed: int, n_features: int, n_outpu
         Its parameters are shared.
     tree : Trees
         One tree.
-    seed : int
+    state : int
         Becomes the `random_state`.
     n_features, n_outputs : int
         Columns and targets.
@@ -76,9 +77,9 @@ def member_tree(template: Tree, tree: Trees, seed: int, n_features: int, n_outpu
         Labels of a classifier.
     """
     member = type(template)(**template.get_params(deep=False))
-    member.random_state = int(seed % 2**31)
+    member.random_state = int(state)
     member.trees_ = tree
-    member.seed_ = int(seed % 2**63)
+    member.seed_ = seed_of(int(state))
     member.n_features_in_ = n_features
     member.n_outputs_ = n_outputs
     member.ccp_alpha_ = float(template.ccp_alpha)

@@ -194,8 +194,8 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Esti
     def _members_of_trees(self) -> list[Any]:
         template, d, members = self.estimator_, self.n_features_in_, []
         for number in range(self.estimator_weights_.size):
-            seed = tree_seed(self.seed_, number)
-            members.append(member_tree(template, self.trees_.tree(number), seed, d, 1))  # type: ignore[union-attr]
+            state = tree_seed(self.seed_, number) % 2**31
+            members.append(member_tree(template, self.trees_.tree(number), state, d, 1))  # type: ignore[union-attr]
             members[-1].max_features_ = d
         return members
 

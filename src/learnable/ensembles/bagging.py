@@ -33,10 +33,10 @@ _MOST_ATTEMPTS = 1000
 class BaggingClassifier(ClassifierMixin, Bagging):
     """Classifiers on random bags of the rows, and their mean probability or vote.
 
-    A bag always holds two classes, unless there is only one: one that does not is drawn again. Weights of the rows are
-    the chances with which they are drawn, as in scikit-learn. A member sees the distinct rows of its bag, with the
-    number of draws as weights if it takes weights and has no parts of its own (a pipeline gets the rows as often as
-    they were drawn).
+    A bag always holds two classes, unless there is only one class or row: one that does not is drawn again. Weights of
+    the rows are the chances with which they are drawn, as in scikit-learn. A member sees the distinct rows of its bag,
+    with the number of draws as weights if it takes weights and has no parts of its own (a pipeline gets the rows as
+    often as they were drawn).
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     def _draw_bag(self, member: int, table: BagTable) -> tuple[Rows, int]:
         for attempt in range(_MOST_ATTEMPTS):
             rows = draw_rows(self._draw(), member, attempt)
-            if len(self.classes_) == 1 or np.ptp(table.y[rows]):
+            if min(len(self.classes_), self.max_samples_) == 1 or np.ptp(table.y[rows]):
                 return rows, attempt
         raise DataError(
             f"{type(self).__name__}: {_MOST_ATTEMPTS} bags of {self.max_samples_} rows had one class each. Raise "

@@ -73,6 +73,11 @@ def bag_size(owner: str, max_samples: Any, n_rows: int, replace: bool, weight: A
     return size
 
 
+def chances(weight: Array | None) -> Array | None:
+    """Return the weights by which rows are drawn; None if all are equal: then the rows are those without weights."""
+    return None if weight is None or weight.min() == weight.max() else weight
+
+
 def draw_rows(draw: Draw, member: int, attempt: int = 0) -> Rows:
     """Return the rows of one member's bag, sorted, each as often as it was drawn.
 
@@ -82,10 +87,8 @@ def draw_rows(draw: Draw, member: int, attempt: int = 0) -> Rows:
     [0, 0, 0, 1, 4]
     """
     rng = np.random.default_rng([draw.seed, member, attempt])
-    # Equal weights are no weights: the same rows are drawn.
-    if draw.weight is not None and draw.weight.min() != draw.weight.max():
-        chances = draw.weight / draw.weight.sum()
-        rows = rng.choice(draw.n_rows, draw.n_drawn, replace=draw.replace, p=chances)
+    if draw.weight is not None:
+        rows = rng.choice(draw.n_rows, draw.n_drawn, replace=draw.replace, p=draw.weight / draw.weight.sum())
     elif draw.replace:
         rows = rng.integers(draw.n_rows, size=draw.n_drawn)
     elif draw.n_drawn == draw.n_rows:

@@ -18,7 +18,7 @@ from ..trees.settings import categorical_mask
 from ..trees.split_scores import scores_for
 from ..trees.verify import AGREE, Rules, TreeWalk, bin_numbers, flaw_of
 from ._forest import tree_seed
-from .draws import draw_rows
+from .draws import chances, draw_rows
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -148,7 +148,7 @@ def _weights(model: Any, table: Any, weight: Array | None, number: int) -> tuple
     n, draw = table.n_rows, model._draw()
     if draw is None:
         return np.ones(n) if weight is None else weight, np.arange(n)
-    rows = draw_rows(draw._replace(weight=weight), number)
+    rows = draw_rows(draw._replace(weight=chances(weight)), number)
     counts = np.bincount(rows, minlength=n).astype(np.float64)
     if getattr(model, "class_weight", None) == "balanced_subsample":
         for codes in table.y.reshape(n, -1).T:  # every class that was drawn gets the same total
