@@ -226,7 +226,8 @@ class DecisionTreeRegressor(NamedScore, RegressorMixin, TreeModel):
     ----------
     criterion : {"squared_error", "friedman_mse", "absolute_error", "poisson"}, default="squared_error"
         What a split lowers. "friedman_mse" ranks splits as "squared_error" does. "absolute_error" costs O(n log n) a
-        column and node, and its leaves predict medians; "poisson" needs targets ≥ 0.
+        column and node, and its leaves predict medians; of cuts that gain nothing, the smallest squared error wins.
+        "poisson" needs targets ≥ 0, and never makes a leaf of zeros alone.
     splitter : {"best", "random"}, default="best"
         All cuts of a column, or one drawn uniformly between its smallest and largest value.
     max_depth : int or None, default=None

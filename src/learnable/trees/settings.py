@@ -110,8 +110,6 @@ def monotone_signs(model: Any, n_columns: int) -> NDArray[np.int8] | None:
     classes = getattr(model, "classes_", None)
     if signs.any() and (isinstance(classes, list) or model.n_outputs_ > 1):
         raise ParameterError(f"{owner}: Monotonicity constraints are not supported with multiple outputs.")
-    if signs.any() and classes is not None and len(classes) > 2:
-        raise ParameterError(f"{owner}: Monotonicity constraints are not supported with multiclass classification.")
     if signs.shape != (n_columns,):
         raise ParameterError(
             f"{owner}: monotonic_cst has shape {signs.shape[0] if signs.ndim == 1 else signs.shape} but the input "
@@ -119,6 +117,8 @@ def monotone_signs(model: Any, n_columns: int) -> NDArray[np.int8] | None:
         )
     if not np.isin(signs, (-1, 0, 1)).all():
         raise ParameterError(f"{owner}: monotonic_cst must be None or an array-like of -1, 0 or 1. It holds {signs}")
+    if signs.any() and classes is not None and len(classes) > 2:
+        raise ParameterError(f"{owner}: Monotonicity constraints are not supported with multiclass classification.")
     return signs.astype(np.int8)
 
 

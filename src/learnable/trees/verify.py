@@ -63,13 +63,15 @@ def decision_tree(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         np.zeros(d, dtype=bool) if mask is None else mask,
         model.ccp_alpha == 0.0,
     )
-    if model.max_features_ != (rules.rule.max_features or d) or model.ccp_alpha_ != _asked_alpha(model):
-        return Recheck(np.inf, 0.0, f"{table.fingerprint}, but max_features_ or ccp_alpha_ is not what was asked for")
     w = np.ones(table.n_rows) if weight is None else weight
     scores = scores_for(model.criterion, table.y, [len(own) for own in labels], w)
     values = table.X if model.max_bins is None else bin_numbers(table.X, model.max_bins, mask)
     walk = TreeWalk(model.trees_, table.X, values, w, scores, rules, model.seed_)
-    return Recheck(walk.shortfall(), AGREE, table.fingerprint)
+    shortfall = walk.shortfall()
+    asked = (rules.rule.max_features or d, _asked_alpha(model))
+    if shortfall <= AGREE and (model.max_features_, model.ccp_alpha_) != asked:
+        return Recheck(np.inf, 0.0, f"{table.fingerprint}, but max_features_ or ccp_alpha_ is not what was asked for")
+    return Recheck(shortfall, AGREE, table.fingerprint)
 
 
 def flaw_of(model: Any, table: Any) -> str:

@@ -250,8 +250,8 @@ class Workspace:
         for found, sets in results[1:]:  # in the order of the columns: of equals the first wins
             better = found[:, SCORE] > best[:, SCORE]
             if self.rank.size:
-                level, top = found[:, LEVEL], best[:, LEVEL]
-                better = (level > top) | ((level == top) & (found[:, TIE] > best[:, TIE]))
+                here, top = found[:, LEVEL], best[:, LEVEL]
+                better = (here > top) | ((here == top) & (found[:, TIE] > best[:, TIE]))
             best[better], best_sets[better] = found[better], sets[better]
         return best, best_sets
 
