@@ -31,6 +31,7 @@ MODELS = {
     "bagging of numbers": (ln.BaggingRegressor(n_estimators=3, oob_score=True, random_state=0), NUMBERS),
     "boosting": (ln.AdaBoostClassifier(n_estimators=4), MANY),
     "boosting, two classes": (ln.AdaBoostClassifier(n_estimators=4), TWO),
+    "boosting, one class": (ln.AdaBoostClassifier(n_estimators=4), np.zeros(36)),
     "boosting, real": (ln.AdaBoostClassifier(n_estimators=4, variant="real"), TWO),
     "boosting, float": (ln.AdaBoostClassifier(n_estimators=4, variant="float"), TWO),
     "boosting, corrected": (

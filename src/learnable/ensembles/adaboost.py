@@ -35,6 +35,7 @@ from ..meta.binary import MODEL
 from ..trees.decision_tree import DecisionTreeClassifier
 from ._members import MemberSequence, stump_members
 from .adaboost_files import check_loaded
+from .adaboost_one_class import fit_one_class
 from .adaboost_rounds import Boosted, Held, Plan, boost, hold_out
 from .boosting import half_of_full
 from .draws import new_seed
@@ -150,7 +151,7 @@ class AdaBoostClassifier(MemberSequence, ClassifierMixin, MetaEstimatorMixin, Es
         "n_jobs": N_JOBS,
         "max_seconds": MAX_SECONDS,
     }
-    _door = staticmethod(remembering_container(door(target="classes")))
+    _door = staticmethod(remembering_container(door(target="classes", one_class=True)))
     _remedy = "raise max_seconds or tol"
 
     def __init__(
@@ -187,6 +188,8 @@ class AdaBoostClassifier(MemberSequence, ClassifierMixin, MetaEstimatorMixin, Es
                 "into an array, or take a sample."
             )
         self.classes_ = np.asarray(table.classes)
+        if len(self.classes_) == 1:
+            return self._fit_one_class(table)
         self._refuse_many_classes()
         K, seed = len(self.classes_), new_seed(self.random_state)
         weight = np.ones(table.n_rows) if table.weight is None else table.weight
@@ -200,6 +203,15 @@ class AdaBoostClassifier(MemberSequence, ClassifierMixin, MetaEstimatorMixin, Es
         held = Held(table.X[out], table.y[out], weight[out], self.classes_, self._least()) if len(out) else None
         plan = Plan(self.variant, self.n_estimators, self.learning_rate, self.tol, self.n_iter_no_change)
         return self._store(boost(self._weak_learner(X, y, seed), y, w, K, plan, run, held))
+
+    def _fit_one_class(self, table: Table) -> Certificate:
+        learner = None
+        if self.estimator is not None:
+            weight = np.ones(table.n_rows) if table.weight is None else table.weight
+            weak = ModelLearner(self.estimator, as_given(self, table.X), table.y, self.classes_, False, 0)
+            learner = weak.fit(weight / weight.sum())
+        fit_one_class(self, table.n_rows, learner)
+        return Certificate("greedy" if learner is None else "closed-form", 0.0, 0.0 if learner is None else RESIDUAL)
 
     def _weak_learner(self, X: Any, y: NDArray[np.int64], seed: int) -> WeakLearner:
         confident = self.variant == "real"
@@ -343,7 +355,7 @@ class AdaBoostClassifier(MemberSequence, ClassifierMixin, MetaEstimatorMixin, Es
 
     def _votes(self) -> Array:
         """Return α, whatever convention the weights are shown in."""
-        return self.estimator_weights_ * (1.0 if self.vote == "half" else half_of_full(self.n_classes_))
+        return self.estimator_weights_ * (1.0 if self.vote == "half" else half_of_full(max(2, self.n_classes_)))
 
     def _least(self) -> float | None:
         return 0.5 / self.n_rows_ if self.variant == "real" else None
@@ -351,6 +363,8 @@ class AdaBoostClassifier(MemberSequence, ClassifierMixin, MetaEstimatorMixin, Es
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
         X = read_features(self, X)
+        if self.n_classes_ == 1:
+            return np.full((X.shape[0], 1), -1.0)
         if self.stumps_ is not None:
             return weighted_scores(self.stumps_, self._votes(), X, self.n_jobs)
         scores = np.zeros((X.shape[0], 1 if self.n_classes_ == 2 else self.n_classes_))
@@ -362,6 +376,9 @@ class AdaBoostClassifier(MemberSequence, ClassifierMixin, MetaEstimatorMixin, Es
         check_is_fitted(self)
         X = read_features(self, X)
         scores = np.zeros((X.shape[0], 1 if self.n_classes_ == 2 else self.n_classes_))
+        if self.n_classes_ == 1:
+            yield scores - 1.0
+            return
         for vote, learner in zip(self._votes(), self.stumps_ or self.models_ or [], strict=True):
             scores += vote * learner_outputs(learner, X, self.classes_, self._least())
             yield scores
@@ -376,6 +393,8 @@ class AdaBoostClassifier(MemberSequence, ClassifierMixin, MetaEstimatorMixin, Es
         return tags
 
     def _probabilities(self, scores: Array) -> Array:
+        if self.n_classes_ == 1:
+            return np.ones((len(scores), 1))
         if self.n_classes_ == 2:
             return softmax(np.column_stack([-scores[:, 0], scores[:, 0]]), axis=1)
         return softmax(scores / (self.n_classes_ - 1), axis=1)

@@ -14,8 +14,8 @@ from .stumps import Stumps
 def check_loaded(model: Any) -> None:
     """Raise ModelFileError unless learners, votes and classes fit each other: kernels check nothing."""
     classes, votes = getattr(model, "classes_", None), getattr(model, "estimator_weights_", None)
-    if not (isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) >= 2):
-        _refuse("classes_ must hold at least two labels")
+    if not (isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) >= 1):
+        _refuse("classes_ must hold labels")
     if not (isinstance(votes, np.ndarray) and votes.dtype == np.float64 and votes.ndim == 1 and len(votes)):
         _refuse("estimator_weights_ must be a list of numbers")
     if not (np.isfinite(votes).all() and (votes >= 0).all() and votes.sum() > 0):
@@ -23,7 +23,7 @@ def check_loaded(model: Any) -> None:
     if type(getattr(model, "n_rows_", None)) is not int or model.n_rows_ < 1:
         _refuse("n_rows_ must be a number of rows")
     stumps, models = getattr(model, "stumps_", None), getattr(model, "models_", None)
-    n_scores = 1 if len(classes) == 2 else len(classes)
+    n_scores = 1 if len(classes) <= 2 else len(classes)
     if model.estimator is None:
         if not isinstance(stumps, Stumps) or len(stumps) != len(votes) or models is not None:
             _refuse("stumps_ must hold one stump for each vote")

@@ -51,6 +51,8 @@ def adaboost_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> Reche
     rows = read_rows(model, X, y, sample_weight)
     if flaw := _flaw_of(model, rows):
         return Recheck(np.inf, 0.0, f"{rows.fingerprint}, but {flaw}")
+    if model.n_classes_ == 1:
+        return Recheck(0.0 if _is_constant(model, rows) else np.inf, 0.0, rows.fingerprint)
     learners = model.stumps_ if model.rounds_["learners"] is None else model.rounds_["learners"]
     learners = list(model.models_ if learners is None else learners)
     if len(learners) != len(model.rounds_["votes"]) or not _members_agree(model, learners):
@@ -256,6 +258,20 @@ def unsound(parts: list[Any]) -> str:
     except ModelFileError as error:
         return str(error).removeprefix("load: ").rstrip(".")
     return ""
+
+
+def _is_constant(model: Any, rows: Rows) -> bool:
+    """Tell whether a model of one class has one learner that always names it, and nothing else."""
+    rounds = model.rounds_
+    same = [model.estimator_weights_, rounds["votes"]], [model.estimator_errors_, rounds["errors"]]
+    zeros = [*same[1], model.exponential_loss_, model.training_bound_]
+    good = all(np.array_equal(a, [1.0]) for a in same[0]) and all(np.array_equal(a, [0.0]) for a in zeros)
+    good &= np.array_equal(rounds["removed"], [-1])
+    if model.stumps_ is None:
+        return bool(good and (np.asarray(model.models_[0].predict(rows.X)) == model.classes_[0]).all())
+    sides = np.array([[[1.0, len(rows.y)], [0.0, 0.0]]])
+    good &= np.array_equal(model.stump_sides_, sides) and bool((model.stumps_.value == -1.0).all())
+    return bool(good and model.stumps_.feature.tolist() == [0] and model.stumps_.threshold.tolist() == [0.0])
 
 
 def _flaw_of(model: Any, rows: Rows) -> str:

@@ -99,14 +99,19 @@ class ModelLearner:
 
     def find(self, D: Array) -> Learned:
         """Return a clone fitted to D."""
-        model = clone(self.estimator)
-        seed_parts(model, self.seed, self.count)
-        self.count += 1
-        model.fit(self.X, self.classes[self.y], **{self.keyword: np.maximum(D, _LEAST_WEIGHT)})
+        model = self.fit(D)
         if not self.confident:
             return Learned(model, model_codes(model, self.X, self.classes), None, 1.0)
         scores = model_scores(model, self.X, self.classes, self.least)
         return Learned(model, labels_of(scores), scores, model_vote(len(self.classes), self.least))
+
+    def fit(self, D: Array) -> Any:
+        """Return the next clone, fitted to D."""
+        model = clone(self.estimator)
+        seed_parts(model, self.seed, self.count)
+        self.count += 1
+        model.fit(self.X, self.classes[self.y], **{self.keyword: np.maximum(D, _LEAST_WEIGHT)})
+        return model
 
 
 def spread(value: Array) -> float:
