@@ -326,10 +326,18 @@ def take_columns(X: Any, columns: Rows) -> Any:
 
 def _fit_member(model: Any, table: BagTable, rows: Rows, columns: Rows, weighs: bool) -> Any:
     X, y, weight = bag_table(table, rows, columns, weighs)
-    if weight is None:
-        model.fit(X, y)
-    else:
-        model.fit(X, y, sample_weight=weight)
+    try:
+        if weight is None:
+            model.fit(X, y)
+        else:
+            model.fit(X, y, sample_weight=weight)
+    except ValueError as error:
+        if table.classes is None or len(table.classes) < 2 or np.ptp(y):
+            raise
+        raise DataError(
+            f"BaggingClassifier: all bags of {len(rows)} rows that were drawn for a member had one class each, which "
+            f"{type(model).__name__} refuses. Raise max_samples, or add rows of the rare class."
+        ) from error
     return model  # what `fit` returns is not asked: it may be nothing
 
 

@@ -56,7 +56,7 @@ class MemberSequence:
         return kept[1]
 
     def __getstate__(self) -> Any:
-        state = super().__getstate__()  # type: ignore[misc]
+        state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_members"}
 
 

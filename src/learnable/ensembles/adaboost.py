@@ -188,10 +188,11 @@ class AdaBoostClassifier(MemberSequence, ClassifierMixin, MetaEstimatorMixin, Es
                 "into an array, or take a sample."
             )
         self.classes_ = np.asarray(table.classes)
+        self.seed_ = new_seed(self.random_state)
         if len(self.classes_) == 1:
             return self._fit_one_class(table)
         self._refuse_many_classes()
-        K, seed = len(self.classes_), new_seed(self.random_state)
+        K, seed = len(self.classes_), self.seed_
         weight = np.ones(table.n_rows) if table.weight is None else table.weight
         self.validation_rows_ = np.empty(0, dtype=np.int64)
         if self.n_iter_no_change is not None:

@@ -22,6 +22,8 @@ def check_loaded(model: Any) -> None:
         _refuse("estimator_weights_ must be finite and not negative, and some positive")
     if type(getattr(model, "n_rows_", None)) is not int or model.n_rows_ < 1:
         _refuse("n_rows_ must be a number of rows")
+    if type(getattr(model, "seed_", None)) is not int or model.seed_ < 0:
+        _refuse("seed_ must be a whole number")
     stumps, models = getattr(model, "stumps_", None), getattr(model, "models_", None)
     n_scores = 1 if len(classes) <= 2 else len(classes)
     if model.estimator is None:

@@ -108,14 +108,12 @@ class BaggingClassifier(ClassifierMixin, Bagging):
         return table._replace(y=codes, classes=classes)
 
     def _draw_bag(self, member: int, table: BagTable) -> tuple[Rows, int]:
-        for attempt in range(_MOST_ATTEMPTS):
+        hopeless = min(len(self.classes_), self.max_samples_) == 1
+        for attempt in range(1 if hopeless else _MOST_ATTEMPTS):
             rows = draw_rows(self._draw(), member, attempt)
-            if min(len(self.classes_), self.max_samples_) == 1 or np.ptp(table.y[rows]):
-                return rows, attempt
-        raise DataError(
-            f"{type(self).__name__}: {_MOST_ATTEMPTS} bags of {self.max_samples_} rows had one class each. Raise "
-            "max_samples, or add rows of the rare class."
-        )
+            if np.ptp(table.y[rows]):
+                break
+        return rows, attempt  # a bag of one class at last: some members take it
 
     def _judge_out_of_bag(self, table: BagTable) -> None:
         votes = np.zeros((len(table.y), len(self.classes_)))

@@ -16,6 +16,7 @@ from sklearn.base import clone
 
 from ..core.errors import DataError, ModelFileError, VerificationError
 from ..core.verification import Recheck
+from .adaboost_rounds import hold_out
 from .verify_stumps import NEAR, column_of, sides_agree, stumps_follow
 
 Array = NDArray[np.float64]
@@ -33,6 +34,7 @@ class Rows(NamedTuple):
     log_weight: Array
     fingerprint: str
     held: tuple[Any, NDArray[np.int64], Array]  #: X, classes and weights of the rows held out for validation
+    drawn: NDArray[np.int64]  #: these rows, drawn again
 
 
 class Round(NamedTuple):
@@ -101,8 +103,10 @@ def read_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
     fitted[out[out < table.n_rows]] = False
     weight = np.ones(table.n_rows) if table.weight is None else table.weight
     w = weight[fitted] / weight[fitted].sum()
-    held = (table.X[~fitted], codes[~fitted], weight[~fitted])
-    return Rows(table.X[fitted] if len(out) else table.X, codes[fitted], np.log(w), fingerprint, held)
+    held, drawn = (table.X[~fitted], codes[~fitted], weight[~fitted]), np.empty(0, np.int64)
+    if getattr(model, "n_iter_no_change", None) is not None and table.classes is not None and len(out):
+        drawn = hold_out(codes, len(model.classes_), model.validation_fraction, model.seed_)
+    return Rows(table.X[fitted] if len(out) else table.X, codes[fitted], np.log(w), fingerprint, held, drawn)
 
 
 def _members_agree(model: Any, learners: list[Any]) -> bool:
@@ -290,8 +294,8 @@ def _flaw_of(model: Any, rows: Rows) -> str:
     if np.shape(model.estimator_errors_) != np.shape(model.estimator_weights_):
         return "estimator_errors_ has no entry for each learner"
     out = model.validation_rows_
-    if len(out) and not ((np.diff(out) > 0).all() and out[0] >= 0):
-        return "validation_rows_ are not in order"
+    if not np.array_equal(out, rows.drawn):
+        return "validation_rows_ are others"
     if np.shape(model.validation_errors_) != ((T,) if len(out) else (0,)):
         return "validation_errors_ has no entry for each round"
     return "" if model.n_rows_ == len(rows.y) else f"n_rows_ is {model.n_rows_}, not {len(rows.y)}"

@@ -69,7 +69,7 @@ def _flaw_of_bags(model: Any, table: Any, weight: Array | None) -> str:
     held = [model.sample_weight_]
     if table.classes is None and not model.bootstrap:
         held.append(model.leaves_.weight)
-    if any((own is None) != (weight is None) or not (own is None or np.array_equal(own, weight)) for own in held):
+    if not all(own is weight is None or (weight is not None and np.array_equal(own, weight)) for own in held):
         return "the weights are others"
     if table.classes is None and model.bootstrap and model.leaves_.weight is not None:
         return "rows are drawn by their weights, yet they are weighed again"
