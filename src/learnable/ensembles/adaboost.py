@@ -184,8 +184,7 @@ class AdaBoostClassifier(MemberSequence, ClassifierMixin, MetaEstimatorMixin, Es
     def _fit(self, table: Table, run: Run) -> Certificate:
         if not table.in_memory:
             raise DataError(
-                "AdaBoostClassifier: every round reads all rows again, so they have to fit into memory; read the table "
-                "into an array, or take a sample."
+                "AdaBoostClassifier: every round reads all rows again: read the table into an array, or take a sample."
             )
         self.classes_ = np.asarray(table.classes)
         self.seed_ = new_seed(self.random_state)
