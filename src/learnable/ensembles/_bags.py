@@ -119,8 +119,6 @@ class Bagging(MemberSequence, MetaEstimatorMixin, BaseEstimator):
         n_rows = len(table.y)
         twin.seed_ = new_seed(self.random_state) if old is None else old.seed_
         twin.n_samples_ = n_rows
-        twin.max_samples_ = bag_size(owner, self.max_samples, n_rows, self.bootstrap, table.weight)
-        twin.sample_weight_ = table.weight
         if table.weight is not None and not self.bootstrap:
             warnings.warn(
                 f"When fitting {owner} with sample_weight it is recommended to use bootstrap=True: weights are the "
@@ -128,6 +126,8 @@ class Bagging(MemberSequence, MetaEstimatorMixin, BaseEstimator):
                 UserWarning,
                 stacklevel=2,
             )
+        twin.max_samples_ = bag_size(owner, self.max_samples, n_rows, self.bootstrap, table.weight)
+        twin.sample_weight_ = table.weight
         if self.oob_score and not self.bootstrap and twin.max_samples_ == n_rows:
             raise ParameterError(
                 f"{owner}: oob_score=True needs rows out of the bags, but bootstrap=False with max_samples="
