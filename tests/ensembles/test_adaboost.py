@@ -410,3 +410,26 @@ def test_unsound_models_are_refused(models):
     model.models_ = models
     with pytest.raises(ModelFileError):
         model._check_loaded()
+
+
+@pytest.mark.parametrize("estimator", [None, ln.DecisionTreeClassifier(max_depth=1)])
+@pytest.mark.parametrize("variant", ["discrete", "real", "float", "totally-corrective"])
+def test_one_class_is_always_named(estimator, variant, tmp_path):
+    X, y = np.arange(12.0).reshape(6, 2), ["a"] * 6
+    model = ln.AdaBoostClassifier(estimator, variant=variant).fit(X, y)
+    ln.save(model, tmp_path / "one.safetensors")
+    for one in (model, ln.load(tmp_path / "one.safetensors")):
+        assert one.predict(X).tolist() == y and one.score(X, y) == 1.0
+        np.testing.assert_array_equal(one.predict_proba(X), np.ones((6, 1)))
+        assert [labels.tolist() for labels in one.staged_predict(X)] == [y]
+        assert len(one) == 1 and one[0].predict(X).tolist() == y
+        assert ln.verify(one, X, y)
+
+
+@pytest.mark.parametrize("rate", [5.0, 23.0, 1e3, 1e6])
+def test_a_learning_rate_that_overflows_ends_the_rounds(rate):
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(UserWarning, match="Sample weights have reached infinite values"):
+        model = ln.AdaBoostClassifier(n_estimators=30, learning_rate=rate).fit(X, y)
+    assert len(model) <= 5 and np.isfinite(model.estimator_weights_).all()
+    assert model.score(X, y) >= 0.6 and ln.verify(model, X, y)

@@ -47,9 +47,10 @@ def test_columns_without_replacement_are_distinct_and_all_columns_are_all_column
 def test_sizes_of_bags():
     assert bag_size("M", None, 10, True) == 10
     assert bag_size("M", 3, 10, False) == 3
-    assert bag_size("M", 0.05, 10, True) == 1
+    with pytest.warns(UserWarning, match=r"low number \(1\) of bootstrap samples"):
+        assert bag_size("M", 0.05, 10, True) == 1
     assert bag_size("M", 0.5, 3, True, np.array([10.0, 20.0, 30.0])) == 30
-    with pytest.raises(ParameterError, match=r"M: max_samples must be <= 2, .* got 3"):
+    with pytest.raises(ParameterError, match=r"M: max_samples=3 must be <= n_samples=2 "):
         bag_size("M", 3, 3, False, np.array([1.0, 0.0, 1.0]))
 
 

@@ -266,9 +266,8 @@ def test_one_row_constant_columns_and_constant_targets():
     assert RandomForestRegressor(3).fit(X, np.full(20, 7.0)).predict(X[:2]).tolist() == [7.0, 7.0]
     assert RandomForestRegressor(3).fit(X, np.arange(20.0)).trees_.n_nodes == 3
     assert RandomForestRegressor(3).fit([[1.0]], [2.0]).predict([[5.0]]).tolist() == [2.0]
-    with pytest.raises(DataError, match="two classes"):
-        RandomForestClassifier(3).fit(X, np.zeros(20))
-    with pytest.raises(DataError, match="poisson"):
+    assert RandomForestClassifier(3).fit(X, np.zeros(20)).predict_proba(X[:1]).tolist() == [[1.0]]
+    with pytest.raises(DataError, match="Poisson"):
         RandomForestRegressor(3, criterion="poisson").fit(X, np.full(20, -1.0))
 
 

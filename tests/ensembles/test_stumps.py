@@ -9,13 +9,13 @@ from tests.oracles import boosting as oracle
 
 from learnable.core.errors import ModelFileError
 from learnable.ensembles.stumps import (
-    DecisionStump,
     Stump,
     Stumps,
     StumpSearch,
     coded,
     confidences,
     stump_outputs,
+    stump_tree,
     weighted_scores,
 )
 
@@ -100,15 +100,20 @@ def test_constant_columns_give_the_constant_classifier():
     stump, right = StumpSearch(np.ones((4, 2)), np.array([0, 1, 1, 1]), 2).find(np.full(4, 0.25))
     assert not right.any()
     np.testing.assert_array_equal(stump.value, [[1.0], [1.0]])
-    assert repr(DecisionStump(stump, np.array(["a", "b"]), 2)) == "DecisionStump(always 'b')"
+    tree = stump_tree(stump, np.array([[0.25, 0.75], [0.0, 0.0]]), np.array([4, 0]))
+    assert tree.n_nodes == 1 and tree.value.tolist() == [[0.25, 0.75]]
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_a_stump_of_an_ensemble_is_a_classifier(sparse):
+def test_a_stump_is_a_tree_of_two_leaves(sparse):
     X = np.array([[0.0, 3.0], [0.0, 5.0]])
-    stump = DecisionStump(Stump(1, 4.0, coded(np.array([2, 0]), 3)), np.array(["a", "b", "c"]), 2)
-    np.testing.assert_array_equal(stump.predict(sp.csr_array(X) if sparse else X), ["c", "a"])
-    np.testing.assert_array_equal(stump.feature_importances_, [0.0, 1.0])
+    stump = Stump(1, 4.0, coded(np.array([2, 0]), 3))
+    tree = stump_tree(stump, np.array([[0.0, 0.1, 0.4], [0.3, 0.2, 0.0]]), np.array([5, 7]))
+    shares = tree.mean(sp.csr_array(X) if sparse else X)
+    np.testing.assert_allclose(shares, [[0.0, 0.2, 0.8], [0.6, 0.4, 0.0]])
+    np.testing.assert_array_equal(shares.argmax(axis=1), stump_outputs(stump, X).argmax(axis=1))
+    np.testing.assert_array_equal(tree.feature_importances(2), [0.0, 1.0])
+    tree.check(2, 3)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -7,7 +7,6 @@ from sklearn.datasets import load_diabetes, load_iris
 
 import learnable as ln
 from learnable import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
-from learnable.core import VerificationError
 
 X, Y = load_diabetes(return_X_y=True)
 X_CLASS, KIND = load_iris(return_X_y=True)
@@ -115,7 +114,6 @@ def test_targets_in_the_leaves_are_compared():
 def test_other_data_and_other_labels_are_found():
     model, *data = fit("gini")
     assert not ln.verify(model, X_CLASS[::-1], KIND)
-    with pytest.raises(VerificationError):
-        ln.verify(model, X_CLASS[:50], KIND[:50])
+    assert not ln.verify(model, X_CLASS[:50], KIND[:50])
     model.classes_ = model.classes_[[1, 0, 2]]
     assert not ln.verify(model, *data)

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from sklearn import tree as theirs
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import NotFittedError
 
 import learnable as ln
 from learnable.core.errors import DataError, ModelFileError, ParameterError
@@ -183,7 +184,7 @@ def test_one_row_and_rows_without_weight():
         ({"max_depth": 0}, "max_depth must be an integer >= 1"),
         ({"min_samples_leaf": 0}, "min_samples_leaf must be"),
         ({"max_features": 10}, "max_features must be <= 4, the number of columns; got 10"),
-        ({"monotonic_cst": [1, 0]}, "monotonic_cst must hold -1, 0 or 1 for each of 4 columns"),
+        ({"monotonic_cst": [1, 0]}, "monotonic_cst has shape 2 but the input data X has 4 features"),
         ({"monotonic_cst": [1, 0, 0, 0]}, "not supported with multiclass"),
         ({"ccp_alpha": "best"}, "ccp_alpha must be"),
         ({"class_weight": {0: -1}}, "class_weight must hold weights >= 0"),
@@ -197,12 +198,25 @@ def test_bad_parameters_are_named(settings, message):
 
 
 def test_bad_data_are_named():
-    with pytest.raises(DataError, match="DecisionTreeRegressor: criterion='poisson' needs targets >= 0"):
+    with pytest.raises(DataError, match=r"DecisionTreeRegressor: Some value\(s\) of y are negative"):
         ln.DecisionTreeRegressor(criterion="poisson").fit([[0.0], [1.0]], [1.0, -1.0])
     with pytest.raises(DataError, match="infinity"):
         ln.DecisionTreeRegressor().fit([[np.inf], [1.0]], [1.0, 2.0])
-    with pytest.raises(DataError, match="at least two classes"):
-        ln.DecisionTreeClassifier().fit([[0.0], [1.0]], ["a", "a"])
+    with pytest.raises(DataError, match="inconsistent"):
+        ln.DecisionTreeClassifier().fit([[0.0], [1.0]], ["a"])
+
+
+def test_one_class_is_a_tree_of_one_leaf():
+    model = ln.DecisionTreeClassifier().fit([[0.0], [1.0]], ["a", "a"])
+    assert model.predict([[7.0]]).tolist() == ["a"] and model.predict_proba([[7.0]]).tolist() == [[1.0]]
+    assert model.get_n_leaves() == 1 and ln.verify(model, [[0.0], [1.0]], ["a", "a"])
+
+
+def test_what_needs_a_fit_says_so():
+    for model in (ln.DecisionTreeClassifier(), ln.DecisionTreeRegressor()):
+        for method in ("predict", "apply", "decision_path"):
+            with pytest.raises(NotFittedError):
+                getattr(model, method)([[0.0]])
 
 
 def test_a_saved_tree_predicts_the_same(tmp_path):

@@ -231,7 +231,7 @@ REGISTRY: Final[dict[str, Entry]] = {
     ),
     "AdaBoostRegressor": Entry(
         "learnable.ensembles.adaboost_regressor:AdaBoostRegressor",
-        "learnable.ensembles.verify_adaboost:adaboost_regressor",
+        "learnable.ensembles.verify_adaboost_regressor:adaboost_regressor",
         traits=Traits("ensembles", _REGRESSION, False, False, "that errors and weights follow from the data"),
         variants=({},),
     ),

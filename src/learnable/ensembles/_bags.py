@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
@@ -18,14 +19,15 @@ from ..core.certificate import Certificate
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.parameters import N_JOBS, RANDOM_STATE, Boolean, Number, Rule, check_parameters, optional
 from ..core.registry import registered_class
-from ..data.arrays import as_array, check_shape
+from ..data.arrays import as_array, as_csr, check_shape
 from ..data.door import match_columns
 from ..data.encoder_input import read_whole
 from ..data.frames import is_frame, open_frame, read_values, take_named_columns
 from ..data.targets import Target, read_target
 from ..meta.binary import MODEL, combined_certificate
 from ..meta.rows import read_rows, take_rows
-from .draws import MAX_SAMPLES, Draw, Rows, bag_size, draw_columns, draw_rows, new_seed, out_of_bag
+from ._members import MemberSequence
+from .draws import MAX_SAMPLES, Draw, Rows, bag_size, chances, draw_columns, draw_rows, new_seed, out_of_bag
 
 Array = NDArray[np.float64]
 
@@ -37,9 +39,10 @@ class BagTable(NamedTuple):
     y: NDArray[Any]  #: numbers, or class codes
     weight: Array | None
     classes: NDArray[Any] | None
+    by_columns: bool = False  #: whether X was given as CSC: so the members get it
 
 
-class Bagging(MetaEstimatorMixin, BaseEstimator):
+class Bagging(MemberSequence, MetaEstimatorMixin, BaseEstimator):
     """Base of `BaggingClassifier` and `BaggingRegressor`; not to be used directly."""
 
     _parameters: ClassVar[dict[str, Rule]] = {
@@ -116,6 +119,13 @@ class Bagging(MetaEstimatorMixin, BaseEstimator):
         n_rows = len(table.y)
         twin.seed_ = new_seed(self.random_state) if old is None else old.seed_
         twin.n_samples_ = n_rows
+        if table.weight is not None and not self.bootstrap:
+            warnings.warn(
+                f"When fitting {owner} with sample_weight it is recommended to use bootstrap=True: weights are the "
+                "chances of being drawn, and without replacement they count for less.",
+                UserWarning,
+                stacklevel=2,
+            )
         twin.max_samples_ = bag_size(owner, self.max_samples, n_rows, self.bootstrap, table.weight)
         twin.sample_weight_ = table.weight
         if self.oob_score and not self.bootstrap and twin.max_samples_ == n_rows:
@@ -149,6 +159,8 @@ class Bagging(MetaEstimatorMixin, BaseEstimator):
         y = y if y is None else as_array(owner, read_values(owner, y), "y")
         several = self._target == "numeric" and y is not None and y.ndim == 2 and y.shape[1] > 1
         found, classes = read_target(owner, y, self._target, several)
+        by_columns = getattr(X, "format", "") == "csc"
+        check_sparse(owner, X)
         rows = read_rows(owner, X, None, sample_weight)
         check_shape(owner, rows.X.shape, X)
         match_columns(self, rows.X, reset=True)
@@ -157,7 +169,7 @@ class Bagging(MetaEstimatorMixin, BaseEstimator):
                 f"{owner}: X and y have inconsistent numbers of samples: X has {rows.n_rows} rows, y has {len(found)}. "
                 "Pass one target a row."
             )
-        return BagTable(rows.X, found, rows.weight, classes)
+        return BagTable(rows.X, found, rows.weight, classes, by_columns)
 
     def _check_warm_start(self, twin: Any, table: BagTable) -> None:
         owner = type(self).__name__
@@ -178,7 +190,7 @@ class Bagging(MetaEstimatorMixin, BaseEstimator):
             )
 
     def _draw(self) -> Draw:
-        return Draw(self.seed_, self.n_samples_, self.max_samples_, self.bootstrap, self.sample_weight_)
+        return Draw(self.seed_, self.n_samples_, self.max_samples_, self.bootstrap, chances(self.sample_weight_))
 
     def _draw_bag(self, member: int, table: BagTable) -> tuple[Rows, int]:
         """Return the rows of a new member's bag, and how many bags were drawn before it and refused."""
@@ -219,6 +231,7 @@ class Bagging(MetaEstimatorMixin, BaseEstimator):
 
     def _each(self, ask: Callable[[Any, Any], Array], X: Any) -> Iterator[Array]:
         """Yield what each member says of its columns of X, in the members' order whatever the number of threads."""
+        check_sparse(type(self).__name__, X)
         X = read_rows(type(self).__name__, X).X
         check_shape(type(self).__name__, X.shape, X)
         match_columns(self, X, reset=False)
@@ -236,6 +249,7 @@ class Bagging(MetaEstimatorMixin, BaseEstimator):
     @property
     def estimator_(self) -> Any:
         """The estimator that the members are copies of."""
+        check_is_fitted(self, "estimators_")
         return self._template()
 
     @property
@@ -288,7 +302,14 @@ def bag_table(table: BagTable, rows: Rows, columns: Rows, weighs: bool) -> tuple
     if weighs:
         rows, counts = np.unique(rows, return_counts=True)
         weight = None if (counts == 1).all() else counts.astype(np.float64)
-    return take_columns(take_rows(table.X, rows), columns), table.y[rows], weight
+    X = take_columns(take_rows(table.X, rows), columns)
+    return X.tocsc() if table.by_columns else X, table.y[rows], weight
+
+
+def check_sparse(owner: str, X: Any) -> None:
+    """Raise DataError if a sparse X is damaged: whoever takes rows of it reads what its indices say, unchecked."""
+    if sp.issparse(X):
+        as_csr(owner, X)
 
 
 def take_columns(X: Any, columns: Rows) -> Any:
@@ -305,7 +326,19 @@ def take_columns(X: Any, columns: Rows) -> Any:
 
 def _fit_member(model: Any, table: BagTable, rows: Rows, columns: Rows, weighs: bool) -> Any:
     X, y, weight = bag_table(table, rows, columns, weighs)
-    return model.fit(X, y) if weight is None else model.fit(X, y, sample_weight=weight)
+    try:
+        if weight is None:
+            model.fit(X, y)
+        else:
+            model.fit(X, y, sample_weight=weight)
+    except ValueError as error:
+        if table.classes is None or len(table.classes) < 2 or np.ptp(y):
+            raise
+        raise DataError(
+            f"BaggingClassifier: all bags of {len(rows)} rows that were drawn for a member had one class each, which "
+            f"{type(model).__name__} refuses. Raise max_samples, or add rows of the rare class."
+        ) from error
+    return model  # what `fit` returns is not asked: it may be nothing
 
 
 def _seeded(template: Any, seed: int, member: int) -> Any:

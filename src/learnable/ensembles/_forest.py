@@ -27,10 +27,11 @@ from ..trees.criteria import Target
 from ..trees.grower import Grown, GrowthRule, grow
 from ..trees.layout import Trees, concatenate
 from ..trees.random_grower import Values, read_table
-from ..trees.settings import TREE_PARAMETERS, categorical_mask, growth_rule
+from ..trees.settings import TREE_PARAMETERS, categorical_mask, count_features, growth_rule, seed_of
 from ..trees.tree_model import TOLERANCE
 from ._crew import run_crew
-from .draws import MAX_SAMPLES, Draw, Rows, bag_size, draw_rows, new_seed
+from ._members import MemberSequence, Tree, member_tree
+from .draws import MAX_SAMPLES, Draw, Rows, bag_size, chances, draw_rows, new_seed
 from .oob import sums_out_of_bag
 from .permutation import Importances, permutation_importances
 
@@ -47,7 +48,7 @@ class Plan(NamedTuple):
     reweigh: Callable[[Target, Rows], Target] | None = None  #: balanced_subsample
 
 
-class Forest(Estimator):
+class Forest(MemberSequence, Estimator):
     """Base of the four forests; not to be used directly."""
 
     _parameters: ClassVar[dict[str, Rule]] = TREE_PARAMETERS | {
@@ -59,10 +60,11 @@ class Forest(Estimator):
         "verbose": Boolean() | Number(low=0, integer=True),
         "warm_start": Boolean(),
         "ccp_alpha": Number(low=0.0),
-        "max_samples": MAX_SAMPLES,
+        "max_samples": MAX_SAMPLES | Number(low=1.0),  # rows are drawn with replacement: a bag may hold more than all
         "max_seconds": MAX_SECONDS,
     }
     _splitter: ClassVar[str]
+    _tree_class: ClassVar[type[Tree]]
     _remedy = "fit again"
 
     trees_: Trees
@@ -123,19 +125,19 @@ class Forest(Estimator):
             self.max_samples_: int | None = bag_size(owner, self.max_samples, n, True, weight)
         elif self.max_samples is not None:
             raise ParameterError(
-                f"{owner}: max_samples must be None if bootstrap=False, where every tree has all rows; got "
-                f"{self.max_samples!r}. Set bootstrap=True."
+                f"{owner}: `max_sample` cannot be set if `bootstrap=False`. Either switch to `bootstrap=True` or set "
+                f"`max_sample=None`. Every tree has all rows then; got {self.max_samples!r}."
             )
         elif self.oob_score:
             raise ParameterError(
-                f"{owner}: oob_score needs rows out of the bags, and bootstrap=False leaves none. Set bootstrap=True."
+                f"{owner}: Out of bag estimation only available if bootstrap=True; otherwise every tree has all rows."
             )
         else:
             self.max_samples_ = None
         self.sample_weight_ = weight
         target = self._target(table)
         if not self.bootstrap and weight is not None:
-            target = replace(target, weight=weight, unit=False)
+            target = replace(target, weight=weight, unit=bool((weight == 1.0).all()))
         rule = self._rule(table, weight)
         columns = read_table(
             table.X,
@@ -164,7 +166,7 @@ class Forest(Estimator):
     def _draw(self) -> Draw | None:
         if self.max_samples_ is None:
             return None
-        return Draw(self.seed_, self.n_samples_, self.max_samples_, True, self.sample_weight_)
+        return Draw(self.seed_, self.n_samples_, self.max_samples_, True, chances(self.sample_weight_))
 
     def _count_old(self, old: Any) -> int:
         """Return how many trees a warm start keeps."""
@@ -201,13 +203,48 @@ class Forest(Estimator):
     # What a fitted forest shows
 
     @property
-    def estimators_samples_(self) -> list[Rows]:
+    def estimator(self) -> Tree:
+        """The tree that the forest is made of, unfitted, with the forest's parameters."""
+        shared = self._tree_class().get_params(deep=False).keys() & self.get_params(deep=False).keys()
+        own = {name: getattr(self, name) for name in shared - {"random_state", "n_jobs", "class_weight"}}
+        if hasattr(self, "feature_names_in_"):  # the trees know numbers, not names
+            own["categorical_features"] = categorical_mask(self, self.n_features_in_)
+        return self._tree_class(splitter=self._splitter, **own)
+
+    @property
+    def estimator_(self) -> Tree:
+        """The tree that the forest is made of, unfitted, with the forest's parameters."""
+        check_is_fitted(self, "trees_")
+        return self.estimator
+
+    @property
+    def estimators_(self) -> list[Tree]:
+        """The fitted trees; a classifier's name the classes by their numbers, as in scikit-learn."""
+        check_is_fitted(self, "trees_")
+        return self._kept(self.trees_, self._members_of_trees)
+
+    def _members_of_trees(self) -> list[Tree]:
+        template, d = self.estimator, self.n_features_in_
+        drawn = count_features(type(self).__name__, self.max_features, d)
+        members = []
+        for number in range(self.trees_.n_trees):
+            state = tree_state(self.seed_, number)
+            member = member_tree(template, self.trees_.tree(number), state, d, self.n_outputs_, self._class_numbers())
+            member.max_features_ = int(drawn)
+            members.append(member)
+        return members
+
+    def _class_numbers(self) -> Any:
+        return None
+
+    @property
+    def estimators_samples_(self) -> list[NDArray[np.int32]]:
         """The rows of each tree's bag, drawn again from the seed."""
         check_is_fitted(self, "trees_")
         draw = self._draw()
         if draw is None:
-            return [np.arange(self.n_samples_)] * self.trees_.n_trees
-        return [draw_rows(draw, number) for number in range(self.trees_.n_trees)]
+            return [np.arange(self.n_samples_, dtype=np.int32)] * self.trees_.n_trees
+        return [draw_rows(draw, number).astype(np.int32) for number in range(self.trees_.n_trees)]
 
     @property
     def feature_importances_(self) -> Array:
@@ -280,6 +317,11 @@ class Forest(Estimator):
             raise ModelFileError(f"load: {owner}: sample_weight_ must hold one weight a row.")
 
 
+def tree_state(seed: int, number: int) -> int:
+    """Return the `random_state` of one tree: a decision tree with it, fitted to the same bag, is the same tree."""
+    return int(np.random.SeedSequence([seed, number]).generate_state(1)[0] >> 1)
+
+
 def tree_seed(seed: int, number: int) -> int:
     """Return the seed of the columns and thresholds that one tree draws."""
-    return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
+    return seed_of(tree_state(seed, number))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import DataConversionWarning
@@ -21,12 +22,26 @@ from ..data.door import Table, door
 from ..data.sources import rowwise
 from ..trees.ccp import prune_to
 from ..trees.criteria import CLASS_CRITERIA, NUMBER_CRITERIA, Target
+from ..trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from ..trees.grower import Grown
 from ..trees.layout import Trees
-from ..trees.settings import class_factors
+from ..trees.settings import check_counts, class_factors
 from ._forest import Array, Forest, Plan
 from .draws import Rows
 from .quantiles import LeafTargets, forest_quantiles, rows_by_leaf
+
+
+def _with_dense_targets(read: Callable[..., Table]) -> Callable[..., Table]:
+    """Return the door that refuses sparse targets in scikit-learn's words."""
+
+    def read_dense(estimator: Any, X: Any, y: Any = None, *rest: Any) -> Table:
+        if sp.issparse(y):
+            raise DataError(
+                f"{type(estimator).__name__}: sparse multilabel-indicator for y is not supported. Pass y.toarray()."
+            )
+        return read(estimator, X, y, *rest)
+
+    return read_dense
 
 
 class ForestClassifier(ClassifierMixin, Forest):
@@ -39,7 +54,9 @@ class ForestClassifier(ClassifierMixin, Forest):
             | Matches(lambda v: isinstance(v, (dict, list)), "a dict of weights, or a list of them for several targets")
         ),
     }
-    _door = staticmethod(door(target="classes", sparse=True, multi_output=True, missing=True))
+    _door = staticmethod(_with_dense_targets(door(target="classes", multi_output=True, missing=True, one_class=True)))
+
+    _tree_class = DecisionTreeClassifier
 
     classes_: Any
     n_classes_: Any
@@ -57,6 +74,11 @@ class ForestClassifier(ClassifierMixin, Forest):
             return table.weight
         factor = class_factors(type(self).__name__, "balanced" if isinstance(given, str) else given, table)
         return factor if table.weight is None or factor is None else factor * table.weight
+
+    def _class_numbers(self) -> Any:
+        counts = self.n_classes_ if isinstance(self.classes_, list) else [self.n_classes_]
+        numbers = [np.arange(count, dtype=np.float64) for count in counts]
+        return numbers if isinstance(self.classes_, list) else numbers[0]
 
     def _reweigher(self, table: Table) -> Callable[[Target, Rows], Target] | None:
         if self.class_weight != "balanced_subsample" or not self.bootstrap:
@@ -80,7 +102,10 @@ class ForestClassifier(ClassifierMixin, Forest):
             y, found = table.y[judged], codes if several else codes[:, 0]
             self.oob_score_ = float(self.oob_score(_labels(self.classes_, y), _labels(self.classes_, found)))
         else:
-            self.oob_score_ = float(np.mean(codes == table.y.reshape(len(voters), -1)[judged]))
+            right = codes == table.y.reshape(len(voters), -1)[judged]
+            self.oob_score_ = float(
+                np.mean(right.all(axis=1))
+            )  # of several targets all have to be right, as in `score`
 
     @rowwise
     def predict(self, X: Any) -> NDArray[Any]:
@@ -137,7 +162,9 @@ class ForestRegressor(RegressorMixin, Forest):
     """Base of `RandomForestRegressor` and `ExtraTreesRegressor`; not to be used directly."""
 
     _parameters: ClassVar[dict[str, Rule]] = Forest._parameters | {"criterion": Options(*NUMBER_CRITERIA)}
-    _door = staticmethod(door(target="numeric", sparse=True, multi_output=True, missing=True))
+    _door = staticmethod(_with_dense_targets(door(target="numeric", multi_output=True, missing=True)))
+
+    _tree_class = DecisionTreeRegressor
 
     leaves_: LeafTargets
 
@@ -150,11 +177,8 @@ class ForestRegressor(RegressorMixin, Forest):
                 DataConversionWarning,
                 stacklevel=6,
             )
-        if self.criterion == "poisson" and ((y < 0).any() or not (y.sum(axis=0) > 0).all()):
-            raise DataError(
-                f"{type(self).__name__}: criterion='poisson' needs targets >= 0 with a positive sum; the smallest is "
-                f"{y.min():g}. Use criterion='squared_error'."
-            )
+        if self.criterion == "poisson":
+            check_counts(type(self).__name__, y)
         return Target.numbers(y, criterion=self.criterion)
 
     def _finish_tree(self, found: Grown, rows: Rows | None) -> tuple[Trees, NDArray[np.int32]]:
@@ -248,8 +272,8 @@ def _judged(voters: NDArray[np.int64]) -> NDArray[np.bool_]:
     judged = voters > 0
     if not judged.all():
         warnings.warn(
-            f"{int((~judged).sum())} of {len(judged)} inputs do not have OOB scores, because every tree has seen them. "
-            "Raise n_estimators.",
+            "Some inputs do not have OOB scores. This probably means too few trees were used to compute any reliable "
+            f"OOB estimates: every tree has seen {int((~judged).sum())} of {len(judged)} rows. Raise n_estimators.",
             UserWarning,
             stacklevel=6,
         )

@@ -15,7 +15,7 @@ Friedman, T. Hastie and R. Tibshirani, Additive logistic regression, Annals of S
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,19 +25,31 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
-from ..core.errors import DataError, ModelFileError
+from ..core.errors import DataError
 from ..core.estimator import Estimator
 from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options, Rule, optional
 from ..core.run import Run
 from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
 from ..meta.binary import MODEL
+from ..trees.decision_tree import DecisionTreeClassifier
+from ._members import MemberSequence, stump_members
+from .adaboost_files import check_loaded
+from .adaboost_one_class import fit_one_class
 from .adaboost_rounds import Boosted, Held, Plan, boost, hold_out
 from .boosting import half_of_full
 from .draws import new_seed
 from .margin import label_codes, vote_margins
-from .stumps import DecisionStump, Stumps, weighted_scores
-from .weak_learners import ModelLearner, StumpLearner, WeakLearner, labels_of, learner_outputs
+from .stumps import Stumps, weighted_scores
+from .weak_learners import (
+    ModelLearner,
+    StumpLearner,
+    WeakLearner,
+    as_given,
+    labels_of,
+    learner_outputs,
+    remembering_container,
+)
 
 Array = NDArray[np.float64]
 
@@ -45,7 +57,7 @@ Array = NDArray[np.float64]
 RESIDUAL = 1e-9
 
 
-class AdaBoostClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
+class AdaBoostClassifier(MemberSequence, ClassifierMixin, MetaEstimatorMixin, Estimator):
     r"""AdaBoost: f = Σ α_t h_t, minimising n⁻¹ Σ e^{−yf(x)} one weak learner at a time.
 
     More than two classes: SAMME, with the same formulas for classes coded as 1 and −1/(K−1). Stumps take O(nd) a round
@@ -88,10 +100,10 @@ class AdaBoostClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
     ----------
     classes_, n_classes_ : array of shape (n_classes,), int
         The labels.
-    estimator_ : estimator or None
-        The weak learner; None for stumps.
+    estimator_ : estimator
+        The weak learner, unfitted; for stumps, a decision tree of depth one.
     estimators_ : list
-        The learners: fitted clones, or `DecisionStump`s.
+        The learners: fitted clones, or stumps as `DecisionTreeClassifier`s. The ensemble is a sequence of them.
     estimator_weights_, estimator_errors_ : arrays of shape (n_learners,)
         Votes, and weighted errors under the distribution that each was fitted to.
     feature_importances_ : array of shape (n_features,)
@@ -102,6 +114,8 @@ class AdaBoostClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
         Errors on the rows held out.
     stumps_ : Stumps or None
         The stumps as arrays.
+    stump_sides_ : array of shape (n_learners, 2, n_classes + 1), or None
+        Weights of the classes on both sides of each stump, under its own distribution, and the rows there.
     models_ : list or None
         The fitted clones.
     rounds_ : dict
@@ -137,7 +151,7 @@ class AdaBoostClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
         "n_jobs": N_JOBS,
         "max_seconds": MAX_SECONDS,
     }
-    _door = staticmethod(door(target="classes"))
+    _door = staticmethod(remembering_container(door(target="classes", one_class=True)))
     _remedy = "raise max_seconds or tol"
 
     def __init__(
@@ -170,12 +184,14 @@ class AdaBoostClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
     def _fit(self, table: Table, run: Run) -> Certificate:
         if not table.in_memory:
             raise DataError(
-                "AdaBoostClassifier: every round reads all rows again, so they have to fit into memory; read the table "
-                "into an array, or take a sample."
+                "AdaBoostClassifier: every round reads all rows again: read the table into an array, or take a sample."
             )
         self.classes_ = np.asarray(table.classes)
+        self.seed_ = new_seed(self.random_state)
+        if len(self.classes_) == 1:
+            return self._fit_one_class(table)
         self._refuse_many_classes()
-        K, seed = len(self.classes_), new_seed(self.random_state)
+        K, seed = len(self.classes_), self.seed_
         weight = np.ones(table.n_rows) if table.weight is None else table.weight
         self.validation_rows_ = np.empty(0, dtype=np.int64)
         if self.n_iter_no_change is not None:
@@ -184,16 +200,24 @@ class AdaBoostClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
         out = self.validation_rows_
         X, y, w = (table.X, table.y, weight) if not len(out) else (table.X[fitted], table.y[fitted], weight[fitted])
         self.n_rows_ = len(y)
-        self.estimator_ = None if self.estimator is None else clone(self.estimator)
         held = Held(table.X[out], table.y[out], weight[out], self.classes_, self._least()) if len(out) else None
         plan = Plan(self.variant, self.n_estimators, self.learning_rate, self.tol, self.n_iter_no_change)
         return self._store(boost(self._weak_learner(X, y, seed), y, w, K, plan, run, held))
+
+    def _fit_one_class(self, table: Table) -> Certificate:
+        learner = None
+        if self.estimator is not None:
+            weight = np.ones(table.n_rows) if table.weight is None else table.weight
+            weak = ModelLearner(self.estimator, as_given(self, table.X), table.y, self.classes_, False, 0)
+            learner = weak.fit(weight / weight.sum())
+        fit_one_class(self, table.n_rows, learner)
+        return Certificate("greedy" if learner is None else "closed-form", 0.0, 0.0 if learner is None else RESIDUAL)
 
     def _weak_learner(self, X: Any, y: NDArray[np.int64], seed: int) -> WeakLearner:
         confident = self.variant == "real"
         if self.estimator is None:
             return StumpLearner(X, y, len(self.classes_), confident, self.n_jobs)
-        return ModelLearner(self.estimator, X, y, self.classes_, confident, seed)
+        return ModelLearner(self.estimator, as_given(self, X), y, self.classes_, confident, seed)
 
     def _refuse_many_classes(self) -> None:
         """Raise where the K-class loss does not ask for the right class, but for a positive score of it."""
@@ -212,6 +236,7 @@ class AdaBoostClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
         errors = np.array([trace.error for trace in done.traces])
         learners = Stumps.pack(done.learners) if stumps else list(done.learners)
         self.stumps_ = Stumps.pack([done.learners[t] for t in members]) if stumps else None
+        self.stump_sides_ = np.stack([np.asarray(done.sides[t]) for t in members]) if stumps else None
         self.models_ = None if stumps else [done.learners[t] for t in members]
         self.estimator_weights_, self.estimator_errors_ = scale * done.votes[members], errors[members]
         self.exponential_loss_ = np.array([trace.loss for trace in done.traces])
@@ -237,11 +262,20 @@ class AdaBoostClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
         return len(self.classes_)
 
     @property
+    def estimator_(self) -> Any:
+        """The weak learner, unfitted; for stumps, a decision tree of depth one."""
+        check_is_fitted(self)
+        criterion = "gini" if self.variant == "real" else "misclassification"
+        stump = DecisionTreeClassifier(criterion=criterion, max_depth=1)
+        return stump if self.estimator is None else clone(self.estimator)
+
+    @property
     def estimators_(self) -> list[Any]:
         """The learners."""
+        check_is_fitted(self)
         if self.stumps_ is None:
             return list(self.models_ or [])
-        return [DecisionStump(stump, self.classes_, self.n_features_in_) for stump in self.stumps_]
+        return self._kept(self.stumps_, lambda: stump_members(self))
 
     @property
     def feature_importances_(self) -> Array:
@@ -321,7 +355,7 @@ class AdaBoostClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
 
     def _votes(self) -> Array:
         """Return α, whatever convention the weights are shown in."""
-        return self.estimator_weights_ * (1.0 if self.vote == "half" else half_of_full(self.n_classes_))
+        return self.estimator_weights_ * (1.0 if self.vote == "half" else half_of_full(max(2, self.n_classes_)))
 
     def _least(self) -> float | None:
         return 0.5 / self.n_rows_ if self.variant == "real" else None
@@ -329,6 +363,8 @@ class AdaBoostClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
         X = read_features(self, X)
+        if self.n_classes_ == 1:
+            return np.full((X.shape[0], 1), -1.0)
         if self.stumps_ is not None:
             return weighted_scores(self.stumps_, self._votes(), X, self.n_jobs)
         scores = np.zeros((X.shape[0], 1 if self.n_classes_ == 2 else self.n_classes_))
@@ -340,36 +376,16 @@ class AdaBoostClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
         check_is_fitted(self)
         X = read_features(self, X)
         scores = np.zeros((X.shape[0], 1 if self.n_classes_ == 2 else self.n_classes_))
+        if self.n_classes_ == 1:
+            yield scores - 1.0
+            return
         for vote, learner in zip(self._votes(), self.stumps_ or self.models_ or [], strict=True):
             scores += vote * learner_outputs(learner, X, self.classes_, self._least())
             yield scores
 
     def _check_loaded(self) -> None:
         """Raise ModelFileError unless learners, votes and classes fit each other: kernels check nothing."""
-        classes, votes = getattr(self, "classes_", None), getattr(self, "estimator_weights_", None)
-        if not (isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) >= 2):
-            _refuse("classes_ must hold at least two labels")
-        if not (isinstance(votes, np.ndarray) and votes.dtype == np.float64 and votes.ndim == 1 and len(votes)):
-            _refuse("estimator_weights_ must be a list of numbers")
-        if not (np.isfinite(votes).all() and (votes >= 0).all() and votes.sum() > 0):
-            _refuse("estimator_weights_ must be finite and not negative, and some positive")
-        if type(getattr(self, "n_rows_", None)) is not int or self.n_rows_ < 1:
-            _refuse("n_rows_ must be a number of rows")
-        stumps, models = getattr(self, "stumps_", None), getattr(self, "models_", None)
-        n_scores = 1 if len(classes) == 2 else len(classes)
-        if self.estimator is None:
-            if not isinstance(stumps, Stumps) or len(stumps) != len(votes) or models is not None:
-                _refuse("stumps_ must hold one stump for each vote")
-            if stumps.value.shape[2] != n_scores or (stumps.feature >= self.n_features_in_).any():
-                _refuse("stumps_ must have a score for each class and test columns that exist")
-        elif not isinstance(models, list) or len(models) != len(votes) or stumps is not None:
-            _refuse("models_ must hold one model for each vote")
-        elif any(type(model) is not type(self.estimator) for model in models):
-            _refuse("models_ must be of the class of estimator")
-        elif any(getattr(model, "n_features_in_", None) != self.n_features_in_ for model in models):
-            _refuse("models_ must have the features of the ensemble")
-        elif any(not np.isin(getattr(model, "classes_", []), classes).all() for model in models):
-            _refuse("models_ must know the classes of the ensemble")
+        check_loaded(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -377,10 +393,8 @@ class AdaBoostClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
         return tags
 
     def _probabilities(self, scores: Array) -> Array:
+        if self.n_classes_ == 1:
+            return np.ones((len(scores), 1))
         if self.n_classes_ == 2:
             return softmax(np.column_stack([-scores[:, 0], scores[:, 0]]), axis=1)
         return softmax(scores / (self.n_classes_ - 1), axis=1)
-
-
-def _refuse(what: str) -> NoReturn:
-    raise ModelFileError(f"load: AdaBoostClassifier: {what}.")

@@ -32,10 +32,12 @@ from ..meta.binary import MODEL
 from ..meta.rows import take_rows
 from ..trees.columns import Columns
 from ..trees.criteria import Target
+from ..trees.decision_tree import DecisionTreeRegressor
 from ..trees.grower import GrowthRule, grow
 from ..trees.layout import Trees, concatenate
+from ._members import MemberSequence, member_tree
 from .draws import Draw, draw_rows, new_seed
-from .weak_learners import seed_parts
+from .weak_learners import as_given, remembering_container, seed_parts
 
 Array = NDArray[np.float64]
 
@@ -46,7 +48,7 @@ RESIDUAL = 1e-9
 _CHUNK_ROWS = 2**14
 
 
-class AdaBoostRegressor(RegressorMixin, MetaEstimatorMixin, Estimator):
+class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Estimator):
     """AdaBoost.R2: the weighted median of regressors, each fitted to rows drawn in favour of large errors.
 
     There is no objective that the rounds minimise, hence no λ. Trees take O(nd) memory and O(nd·depth) time a round.
@@ -70,10 +72,10 @@ class AdaBoostRegressor(RegressorMixin, MetaEstimatorMixin, Estimator):
 
     Attributes
     ----------
-    estimator_ : estimator or None
-        The regressor; None for trees.
+    estimator_ : estimator
+        The regressor, unfitted.
     estimators_ : list
-        Fitted clones, or one `trees.Trees` for each tree.
+        The fitted regressors. The ensemble is a sequence of them.
     estimator_weights_, estimator_errors_ : arrays of shape (n_learners,)
         log(1/β_t) times the learning rate, and ε_t.
     feature_importances_ : array of shape (n_features,)
@@ -104,7 +106,7 @@ class AdaBoostRegressor(RegressorMixin, MetaEstimatorMixin, Estimator):
         "n_jobs": N_JOBS,
         "max_seconds": MAX_SECONDS,
     }
-    _door = staticmethod(door(target="numeric"))
+    _door = staticmethod(remembering_container(door(target="numeric")))
 
     def __init__(
         self,
@@ -131,7 +133,7 @@ class AdaBoostRegressor(RegressorMixin, MetaEstimatorMixin, Estimator):
                 "AdaBoostRegressor: every round draws rows, so they have to fit into memory; read the table."
             )
         n, y, seed = table.n_rows, table.y, new_seed(self.random_state)
-        self.estimator_ = None if self.estimator is None else clone(self.estimator)
+        self.seed_ = seed
         fit_one = self._tree_learner(table, seed, run) if self.estimator is None else self._model_learner(table, seed)
         log_D = np.zeros(n) if table.weight is None else np.log(table.weight)
         learners: list[Any] = []
@@ -163,7 +165,7 @@ class AdaBoostRegressor(RegressorMixin, MetaEstimatorMixin, Estimator):
         target, rule = Target.numbers(table.y), GrowthRule(max_depth=DEPTH)
 
         def fit(rows: NDArray[np.int64], number: int) -> tuple[Trees, Array]:
-            tree = grow(columns, target, rule, rows=rows, seed=seed % 2**31 + number, n_threads=threads).tree
+            tree = grow(columns, target, rule, rows=rows, seed=tree_seed(seed, number), n_threads=threads).tree
             return tree, tree.sum(table.X, self.n_jobs)[:, 0]
 
         return fit
@@ -172,27 +174,37 @@ class AdaBoostRegressor(RegressorMixin, MetaEstimatorMixin, Estimator):
         def fit(rows: NDArray[np.int64], number: int) -> tuple[Any, Array]:
             model = clone(self.estimator)
             seed_parts(model, seed, number)
-            model.fit(take_rows(table.X, rows), table.y[rows])
+            model.fit(as_given(self, take_rows(table.X, rows)), table.y[rows])
             return model, np.asarray(model.predict(table.X), dtype=np.float64).ravel()
 
         return fit
 
     @property
+    def estimator_(self) -> Any:
+        """The regressor, unfitted."""
+        check_is_fitted(self)
+        return DecisionTreeRegressor(max_depth=DEPTH) if self.estimator is None else clone(self.estimator)
+
+    @property
     def estimators_(self) -> list[Any]:
-        """The learners."""
-        if self.trees_ is None:
-            return list(self.models_ or [])
-        return [self.trees_.tree(t) for t in range(self.trees_.n_trees)]
+        """The fitted regressors."""
+        check_is_fitted(self)
+        return list(self.models_ or []) if self.trees_ is None else self._kept(self.trees_, self._members_of_trees)
+
+    def _members_of_trees(self) -> list[Any]:
+        template, d, members = self.estimator_, self.n_features_in_, []
+        for number in range(self.estimator_weights_.size):
+            state = tree_seed(self.seed_, number) % 2**31
+            members.append(member_tree(template, self.trees_.tree(number), state, d, 1))  # type: ignore[union-attr]
+            members[-1].max_features_ = d
+        return members
 
     @property
     def feature_importances_(self) -> Array:
         """The learners' importances, weighted by their weights."""
         check_is_fitted(self)
         weights = self.estimator_weights_
-        if self.trees_ is not None:
-            own = [tree.feature_importances(self.n_features_in_) for tree in self.estimators_]
-        else:
-            own = [getattr(model, "feature_importances_", None) for model in self.models_ or []]
+        own = [getattr(model, "feature_importances_", None) for model in self.estimators_]
         if any(importance is None for importance in own):
             raise AttributeError(f"AdaBoostRegressor: {type(self.estimator).__name__} has no feature_importances_.")
         return weights @ np.stack([np.asarray(importance) for importance in own]) / weights.sum()
@@ -230,6 +242,8 @@ class AdaBoostRegressor(RegressorMixin, MetaEstimatorMixin, Estimator):
         if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
             raise ModelFileError("load: AdaBoostRegressor: estimator_weights_ must be finite and not negative.")
         trees, models = getattr(self, "trees_", None), getattr(self, "models_", None)
+        if type(getattr(self, "seed_", None)) is not int or self.seed_ < 0:
+            raise ModelFileError("load: AdaBoostRegressor: seed_ must be a whole number.")
         if self.estimator is None:
             if not isinstance(trees, Trees) or trees.n_trees != len(weights) or models is not None:
                 raise ModelFileError("load: AdaBoostRegressor: trees_ must hold one tree for each weight.")
@@ -245,6 +259,11 @@ class AdaBoostRegressor(RegressorMixin, MetaEstimatorMixin, Estimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def tree_seed(seed: int, number: int) -> int:
+    """Return the seed of one tree."""
+    return seed % 2**31 + number
 
 
 def normalised(log_weights: Array) -> Array:

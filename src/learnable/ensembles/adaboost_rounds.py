@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import DataError
 from ..core.run import Run
-from .boosting import NO_EDGE, ScoredBoost, Trace, VotedBoost, half_of_full, refuse_guessing
+from .boosting import LARGEST_VOTE, NO_EDGE, ScoredBoost, Trace, VotedBoost, half_of_full, refuse_guessing
 from .boosting_variants import SmallestLosses, combine, correct_votes, losses_without
 from .weak_learners import Learned, WeakLearner, labels_of, learner_outputs
 
@@ -51,6 +52,7 @@ class Boosted(NamedTuple):
     traces: list[Trace]
     validation: Array  #: errors on the rows held out, if there are some
     gradient: float | None  #: left by the totally corrective votes
+    sides: list[Array | None]  #: of stumps, the classes and rows on both sides
 
 
 def boost(
@@ -74,7 +76,9 @@ def boost(
     count = best + 1
     removed = np.where(removed[:count] > best, -1, removed[:count]).astype(np.int64)
     validation = np.array(watch.errors[:count])
-    return Boosted(walk.learners[:count], votes[:count], removed, walk.traces[:count], validation, gradient)
+    return Boosted(
+        walk.learners[:count], votes[:count], removed, walk.traces[:count], validation, gradient, walk.sides[:count]
+    )
 
 
 def hold_out(y: Codes, n_classes: int, fraction: float, seed: int) -> Codes:
@@ -109,6 +113,7 @@ class _Walk:
         self.votes: list[float] = []
         self.removed: list[int] = []
         self.traces: list[Trace] = []
+        self.sides: list[Array | None] = []
         self.gradient: float | None = None
         self.finished = False  # nothing is left to improve
 
@@ -116,11 +121,22 @@ class _Walk:
     def n_members(self) -> int:
         return sum(when < 0 for when in self.removed)
 
+    def _warn_of_overflow(self) -> None:
+        """Say that the rounds end: the next weights would be more than a float holds, all others zero beside them."""
+        self.finished = True
+        warnings.warn(
+            f"AdaBoostClassifier: Sample weights have reached infinite values, at iteration {len(self.learners)}, "
+            f"causing overflow. Iterations stopped. Lower learning_rate={self.plan.learning_rate:g}.",
+            UserWarning,
+            stacklevel=6,
+        )
+
     def _keep(self, found: Learned, vote: float, trace: Trace) -> None:
         self.learners.append(found.learner)
         self.votes.append(vote)
         self.removed.append(-1)
         self.traces.append(trace)
+        self.sides.append(found.sides)
 
 
 class _VotedWalk(_Walk):
@@ -150,8 +166,12 @@ class _VotedWalk(_Walk):
         if self.revises:
             self.wrong[self.n_members] = wrong
         vote = 0.0 if corrective else self.state.vote(wrong, error)
+        if vote > LARGEST_VOTE and wrong.any():
+            self._warn_of_overflow()
+            if self.learners:
+                return False
         self._keep(found, vote, self.state.add(wrong, error, vote))
-        self.finished = not (wrong.any() or corrective)
+        self.finished |= not (wrong.any() or corrective)
         if corrective:
             self._correct()
         elif self.revises and not self.finished:

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.errors import DataError, ModelFileError
 from ..data.sources import rowwise
-from ..data.targets import Target, check_two_classes, drop_absent_classes
+from ..data.targets import Target, drop_absent_classes
 from ..meta.binary import models_have
 from ._bags import Array, Bagging, BagTable
 from .draws import Rows, draw_rows
@@ -33,9 +33,10 @@ _MOST_ATTEMPTS = 1000
 class BaggingClassifier(ClassifierMixin, Bagging):
     """Classifiers on random bags of the rows, and their mean probability or vote.
 
-    A bag always holds two classes: one that does not is drawn again. Weights of the rows are the chances with which
-    they are drawn, as in scikit-learn. A member sees the distinct rows of its bag, with the number of draws as
-    weights if it takes weights and has no parts of its own (a pipeline gets the rows as often as they were drawn).
+    A bag always holds two classes, unless there is only one class or row: one that does not is drawn again. Weights of
+    the rows are the chances with which they are drawn, as in scikit-learn. A member sees the distinct rows of its bag,
+    with the number of draws as weights if it takes weights and has no parts of its own (a pipeline gets the rows as
+    often as they were drawn).
 
     Parameters
     ----------
@@ -103,19 +104,16 @@ class BaggingClassifier(ClassifierMixin, Bagging):
             kept, classes = drop_absent_classes(codes[drawn], classes)
             codes = np.zeros_like(codes)
             codes[drawn] = kept
-        check_two_classes(type(self).__name__, classes)
         self.classes_ = classes
-        return BagTable(table.X, codes, table.weight, classes)
+        return table._replace(y=codes, classes=classes)
 
     def _draw_bag(self, member: int, table: BagTable) -> tuple[Rows, int]:
-        for attempt in range(_MOST_ATTEMPTS):
+        hopeless = min(len(self.classes_), self.max_samples_) == 1
+        for attempt in range(1 if hopeless else _MOST_ATTEMPTS):
             rows = draw_rows(self._draw(), member, attempt)
             if np.ptp(table.y[rows]):
-                return rows, attempt
-        raise DataError(
-            f"{type(self).__name__}: {_MOST_ATTEMPTS} bags of {self.max_samples_} rows had one class each. Raise "
-            "max_samples, or add rows of the rare class."
-        )
+                break
+        return rows, attempt  # a bag of one class at last: some members take it
 
     def _judge_out_of_bag(self, table: BagTable) -> None:
         votes = np.zeros((len(table.y), len(self.classes_)))
@@ -181,8 +179,8 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     def _check_loaded(self) -> None:
         super()._check_loaded()
         classes = getattr(self, "classes_", None)
-        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
-            raise ModelFileError("load: BaggingClassifier: classes_ must hold at least two labels.")
+        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 1:
+            raise ModelFileError("load: BaggingClassifier: classes_ must hold labels.")
         for model in self.estimators_:
             seen = getattr(model, "classes_", None)
             if not (isinstance(seen, np.ndarray) and seen.ndim == 1 and set(seen.tolist()) <= set(range(len(classes)))):
@@ -269,8 +267,8 @@ def _judged_rows(voters: Array, weight: Array | None) -> NDArray[np.bool_]:
     judged = voters > 0 if weight is None else (voters > 0) & (weight > 0)
     if not judged.all():
         warnings.warn(
-            f"{int((~judged).sum())} of {len(judged)} inputs do not have OOB scores, because every bag holds them. "
-            "Raise n_estimators.",
+            "Some inputs do not have OOB scores. This probably means too few estimators were used to compute any "
+            f"reliable oob estimates. Every bag holds {int((~judged).sum())} of {len(judged)} rows.",
             UserWarning,
             stacklevel=4,
         )

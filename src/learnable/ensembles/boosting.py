@@ -27,6 +27,8 @@ Bools = NDArray[np.bool_]
 
 #: A learner whose error is within this of guessing is no better than guessing: sums of weights are not more exact.
 NO_EDGE = 1e-10
+#: A vote by which a weight is multiplied with more than a float holds: all rows but a few have no weight left.
+LARGEST_VOTE = float(np.log(np.finfo(np.float64).max))
 
 
 def half_of_full(n_classes: int) -> float:
@@ -94,12 +96,14 @@ class VotedBoost:
     @property
     def loss(self) -> float:
         """The exponential loss L."""
-        return float(np.exp(self._log_sum - self.total * self.share))
+        with np.errstate(over="ignore"):  # a learning rate above two raises it
+            return float(np.exp(self._log_sum - self.total * self.share))
 
     @property
     def bound(self) -> float:
         """Σ w e^{g − A/2}, never below the training error."""
-        return float(np.exp(self._log_sum - self.total / 2))
+        with np.errstate(over="ignore"):
+            return float(np.exp(self._log_sum - self.total / 2))
 
     def vote(self, wrong: Bools, error: float) -> float:
         """Return the full vote of a learner; one without any error outweighs all others together."""
@@ -114,8 +118,9 @@ class VotedBoost:
     def add(self, wrong: Bools, error: float, vote: float) -> Trace:
         """Add a learner with its full vote."""
         self.set_votes(self.g + vote * wrong, self.total + vote)
-        after, grown = float((self._D * wrong).sum()), error * np.exp(vote)
-        return Trace(error, self.loss, self.bound, abs(after - grown / (1.0 - error + grown)))
+        after = float((self._D * wrong).sum())
+        expected = error / (error + (1.0 - error) * np.exp(-vote))
+        return Trace(error, self.loss, self.bound, abs(after - expected))
 
 
 class ScoredBoost:
@@ -144,7 +149,8 @@ class ScoredBoost:
     @property
     def loss(self) -> float:
         """The exponential loss L."""
-        return float(np.exp(self._log_sum))
+        with np.errstate(over="ignore"):
+            return float(np.exp(self._log_sum))
 
     @property
     def bound(self) -> float:

@@ -11,6 +11,7 @@ patches, ECML (2012).
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,14 +54,28 @@ def bag_size(owner: str, max_samples: Any, n_rows: int, replace: bool, weight: A
     elif isinstance(max_samples, (int, np.integer)):
         size = int(max_samples)
     else:
-        size = max(1, int(max_samples * (n_rows if weight is None else weight.sum())))
+        total = n_rows if weight is None else weight.sum()
+        size = max(1, int(max_samples * total))
+        if size < max(10, n_rows ** (1 / 3)):
+            of = "number of samples" if weight is None else "total sum of sample weights"
+            warnings.warn(
+                f"Using the fractional value max_samples={max_samples} when the {of} is {total} results in a low "
+                f"number ({size}) of bootstrap samples. We recommend passing `max_samples` as an integer instead.",
+                UserWarning,
+                stacklevel=4,
+            )
     available = n_rows if weight is None else int(np.count_nonzero(weight))
     if not replace and size > available:
         raise ParameterError(
-            f"{owner}: max_samples must be <= {available}, the number of rows with weight, because bootstrap=False "
-            f"takes each row once; got {max_samples!r}, which are {size} rows. Lower it, or set bootstrap=True."
+            f"{owner}: max_samples={size} must be <= n_samples={available} to be able to sample without replacement. "
+            f"Rows without weight do not count; got {max_samples!r}. Lower it, or set bootstrap=True."
         )
     return size
+
+
+def chances(weight: Array | None) -> Array | None:
+    """Return the weights by which rows are drawn; None if all are equal: then the rows are those without weights."""
+    return None if weight is None or weight.min() == weight.max() else weight
 
 
 def draw_rows(draw: Draw, member: int, attempt: int = 0) -> Rows:
@@ -73,8 +88,7 @@ def draw_rows(draw: Draw, member: int, attempt: int = 0) -> Rows:
     """
     rng = np.random.default_rng([draw.seed, member, attempt])
     if draw.weight is not None:
-        chances = draw.weight / draw.weight.sum()
-        rows = rng.choice(draw.n_rows, draw.n_drawn, replace=draw.replace, p=chances)
+        rows = rng.choice(draw.n_rows, draw.n_drawn, replace=draw.replace, p=draw.weight / draw.weight.sum())
     elif draw.replace:
         rows = rng.integers(draw.n_rows, size=draw.n_drawn)
     elif draw.n_drawn == draw.n_rows:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from ..trees.settings import warn_of_friedman
 from ._forest_kinds import ForestClassifier, ForestRegressor
 
 
@@ -80,6 +81,10 @@ class RandomForestClassifier(ForestClassifier):
         Accuracy and mean shares of the trees that have not seen the row; NaN where all have.
     feature_importances_ : array of shape (n_features,)
         Shares of the columns in the fall of impurity. They favour columns with many values; `oob_importances` does not.
+    estimators_ : list of DecisionTreeClassifier
+        The fitted trees, views of `trees_`; the forest is a sequence of them. They name classes by their numbers.
+    estimator_ : DecisionTreeClassifier
+        The tree that they are copies of.
     estimators_samples_ : list of arrays
         The rows of each tree's bag.
     n_outputs_, n_features_in_, feature_names_in_, certificate_
@@ -208,6 +213,10 @@ class RandomForestRegressor(ForestRegressor):
         R² and mean of the trees that have not seen the row; NaN where all have.
     feature_importances_ : array of shape (n_features,)
         Shares of the columns in the fall of impurity. They favour columns with many values; `oob_importances` does not.
+    estimators_ : list of DecisionTreeRegressor
+        The fitted trees, views of `trees_`; the forest is a sequence of them.
+    estimator_ : DecisionTreeRegressor
+        The tree that they are copies of.
     estimators_samples_ : list of arrays
         The rows of each tree's bag.
     n_outputs_, n_features_in_, feature_names_in_, certificate_
@@ -252,6 +261,7 @@ class RandomForestRegressor(ForestRegressor):
         categorical_features: Any = None,
         max_seconds: float | None = None,
     ) -> None:
+        warn_of_friedman(criterion)
         self.n_estimators = n_estimators
         self.criterion = criterion
         self.max_depth = max_depth

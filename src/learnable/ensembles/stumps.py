@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from ..core.errors import ModelFileError
 from ..core.threads import resolve_n_jobs
 from ..trees.columns import Columns
+from ..trees.layout import Trees
 from ._stump_kernels import TIE, Codes, add_votes, cut_many_classes, cut_two_classes
 
 Array = NDArray[np.float64]
@@ -92,56 +93,45 @@ class Stumps:
             raise ModelFileError("load: Stumps: thresholds and values must be finite.")
 
 
-class DecisionStump:
-    """One of an ensemble's stumps as a classifier: what `AdaBoostClassifier.estimators_` holds.
+def stump_tree(stump: Stump, sides: Array, n_rows: NDArray[np.int64]) -> Trees:
+    """Return a stump as a tree of two leaves, or of one if all rows go left.
 
     Parameters
     ----------
     stump : Stump
-        Column, threshold and the scores of both sides.
-    classes : (K,) array
-        The labels.
-    n_features : int
-        Columns of the table that it was fitted on.
+        Column and threshold.
+    sides : (2, K) float64
+        Weight of each class on the left and on the right.
+    n_rows : (2,) int64
+        Rows there.
 
     Examples
     --------
-    >>> from learnable import AdaBoostClassifier
-    >>> [stump] = AdaBoostClassifier(n_estimators=1).fit([[0.0], [1.0], [2.0]], ["a", "b", "b"]).estimators_
-    >>> stump
-    DecisionStump(x[0] <= 0.5: 'a', else 'b')
-    >>> stump.predict([[0.2], [0.7]]).tolist()
-    ['a', 'b']
+    >>> tree = stump_tree(Stump(0, 0.5, coded(np.array([0, 1]), 2)), np.eye(2) / 2, np.array([3, 3]))
+    >>> tree.n_leaves, tree.value.tolist()
+    (2, [[0.5, 0.5], [1.0, 0.0], [0.0, 1.0]])
     """
-
-    def __init__(self, stump: Stump, classes: NDArray[Any], n_features: int) -> None:
-        self.stump, self.classes_, self.n_features_in_ = stump, classes, n_features
-        self.feature, self.threshold = stump.feature, stump.threshold
-
-    @property
-    def labels(self) -> NDArray[Any]:
-        """The labels of the left and the right side."""
-        value = self.stump.value
-        return self.classes_[(value[:, 0] > 0).astype(np.int64) if value.shape[1] == 1 else value.argmax(axis=1)]
-
-    @property
-    def feature_importances_(self) -> Array:
-        """One for the column that is tested; nothing for a constant."""
-        importance = np.zeros(self.n_features_in_)
-        importance[self.feature] = float((self.stump.value[0] != self.stump.value[1]).any())
-        return importance
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the label of the side that each row falls on."""
-        X = X if sp.issparse(X) else np.asarray(X)
-        column = X[:, [self.feature]].toarray().ravel() if sp.issparse(X) else X[:, self.feature]
-        return self.labels[(column > self.threshold).astype(np.int64)]
-
-    def __repr__(self) -> str:
-        left, right = self.labels.tolist()
-        if (self.stump.value[0] == self.stump.value[1]).all():
-            return f"DecisionStump(always {left!r})"
-        return f"DecisionStump(x[{self.feature}] <= {self.threshold:g}: {left!r}, else {right!r})"
+    splits = bool(n_rows[1] > 0)
+    totals = np.vstack([sides.sum(axis=0), sides]) if splits else sides[:1]
+    weight = np.maximum(totals.sum(axis=1), np.finfo(np.float64).tiny)
+    share = totals / weight[:, None]
+    n = len(totals)
+    first = np.arange(n) == 0
+    inner = first if splits else np.zeros(n, dtype=bool)
+    return Trees(
+        start=np.array([0, n], np.int64),
+        feature=np.where(inner, stump.feature, -1).astype(np.int32),
+        threshold=np.where(inner, stump.threshold, 0.0),
+        left=np.where(inner, 1, -1).astype(np.int32),
+        right=np.where(inner, 2, -1).astype(np.int32),
+        missing_left=(inner & (n_rows[0] > n_rows[1])).astype(np.uint8),
+        category=np.full(n, -1, np.int64),
+        bits=np.zeros(0, np.uint32),
+        impurity=1.0 - share.max(axis=1),
+        n_rows=(np.r_[n_rows.sum(), n_rows] if splits else n_rows[:1]).astype(np.int64),
+        weight=weight,
+        value=share,
+    )
 
 
 def stump_outputs(stump: Stump, X: Any) -> Array:
@@ -200,6 +190,7 @@ class StumpSearch:
         self.codes = Codes(c.codes, c.entries, c.rows, c.start, c.zero, c.n_codes)
         self.sign = np.where(y == 1, 1.0, -1.0)
         self.smoothing = 0.5 / len(y) if confident else 0.0
+        self.sides = np.zeros((2, n_classes))
         self._tasks = _cut_columns(self.codes, len(y))
         threads = min(self.threads, len(self._tasks))
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None  # its threads end with this object
@@ -249,11 +240,12 @@ class StumpSearch:
 
     def _values(self, D: Array, right: NDArray[np.bool_]) -> Array:
         """Return the scores of the two sides; a side without weight says what the other one says."""
-        W = np.bincount(self.y + self.K * right, weights=D, minlength=2 * self.K).reshape(2, self.K)
+        W = np.bincount(self.y + self.K * right, weights=D, minlength=2 * self.K).reshape(2, self.K).astype(np.float64)
+        self.sides = W.copy()  # of the stump found last
         if not right.any():
             W[1] = W[0]
         if self.confident:
-            return confidences(W.astype(np.float64) + self.smoothing)
+            return confidences(W + self.smoothing)
         return coded(W.argmax(axis=1), self.K)
 
 

@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ..core.errors import DataError, VerificationError
+from ..core.errors import DataError, ModelFileError, VerificationError
 from ..core.verification import Recheck
+from .adaboost_rounds import hold_out
+from .verify_stumps import NEAR, column_of, sides_agree, stumps_follow
 
 Array = NDArray[np.float64]
 
 #: How far a sum of weights, computed in another order, may be from the record.
-_NEAR = 1e-9
-_ROUNDING = 1e-11
+ROUNDING = 1e-11
 _BLOCK_ENTRIES = 2**23
 
 
@@ -33,6 +33,8 @@ class Rows(NamedTuple):
     y: NDArray[np.int64]
     log_weight: Array
     fingerprint: str
+    held: tuple[Any, NDArray[np.int64], Array]  #: X, classes and weights of the rows held out for validation
+    drawn: NDArray[np.int64]  #: these rows, drawn again
 
 
 class Round(NamedTuple):
@@ -40,6 +42,7 @@ class Round(NamedTuple):
 
     D: Array  #: the distribution that the learner was fitted to
     loss: float  #: after the round
+    bound: float  #: on the training error
     near: bool  #: error, vote and removals are those recorded
     residual: float  #: of the reweighting
 
@@ -48,29 +51,39 @@ class Round(NamedTuple):
 def adaboost_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of an AdaBoostClassifier."""
     rows = read_rows(model, X, y, sample_weight)
+    if flaw := _flaw_of(model, rows):
+        return Recheck(np.inf, 0.0, f"{rows.fingerprint}, but {flaw}")
+    if model.n_classes_ == 1:
+        return Recheck(0.0 if _is_constant(model, rows) else np.inf, 0.0, rows.fingerprint)
     learners = model.stumps_ if model.rounds_["learners"] is None else model.rounds_["learners"]
     learners = list(model.models_ if learners is None else learners)
     if len(learners) != len(model.rounds_["votes"]) or not _members_agree(model, learners):
         return Recheck(np.inf, 0.0, rows.fingerprint)
     if model.variant == "totally-corrective":
         value, loss = _gradient(model, rows, learners)
-        agrees = abs(loss - model.exponential_loss_[-1]) <= _NEAR * loss
-        return Recheck(value if agrees else np.inf, _ROUNDING, rows.fingerprint)
+        agrees = abs(loss - model.exponential_loss_[-1]) <= NEAR * loss and stumps_follow(model, rows, None)
+        agrees &= _bounds_follow(model, loss) and _validation_follows(model, rows, learners)
+        return Recheck(value if agrees else np.inf, ROUNDING, rows.fingerprint)
     replay = _replay_scores if model.variant == "real" else _replay_votes
     failed, residual, T = 0, 0.0, len(learners)
     step = max(1, _BLOCK_ENTRIES // len(rows.y))
     rounds, done = replay(model, rows, learners), 0
     while block := [r for _, r in zip(range(min(step, T - done)), rounds, strict=False)]:
         good = np.array([r.near for r in block])
-        good &= np.isclose([r.loss for r in block], model.exponential_loss_[done : done + len(block)], rtol=_NEAR)
+        recorded = slice(done, done + len(block))
+        good &= np.isclose([r.loss for r in block], model.exponential_loss_[recorded], rtol=NEAR)
+        good &= np.isclose([r.bound for r in block], model.training_bound_[recorded], rtol=NEAR)
         residual = max(residual, max(r.residual for r in block))
         if model.stumps_ is not None:
             good &= _are_best(model, rows, [r.D for r in block], learners[done : done + len(block)])
+            good &= [sides_agree(model, rows, r.D, done + k, learners[done + k]) for k, r in enumerate(block)]
         failed += int((~good).sum())
         done += len(block)
+    if not _validation_follows(model, rows, learners):
+        return Recheck(np.inf, 0.0, f"{rows.fingerprint}, but the validation errors are others")
     if model.stumps_ is not None:
-        return Recheck((failed + (residual > _NEAR)) / T, 0.0, rows.fingerprint)
-    return Recheck(np.inf if failed else residual, _ROUNDING, rows.fingerprint)
+        return Recheck((failed + (residual > NEAR)) / T, 0.0, rows.fingerprint)
+    return Recheck(np.inf if failed else residual, ROUNDING, rows.fingerprint)
 
 
 def read_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
@@ -90,7 +103,10 @@ def read_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
     fitted[out[out < table.n_rows]] = False
     weight = np.ones(table.n_rows) if table.weight is None else table.weight
     w = weight[fitted] / weight[fitted].sum()
-    return Rows(table.X[fitted] if len(out) else table.X, codes[fitted], np.log(w), fingerprint)
+    held, drawn = (table.X[~fitted], codes[~fitted], weight[~fitted]), np.empty(0, np.int64)
+    if getattr(model, "n_iter_no_change", None) is not None and table.classes is not None and len(out):
+        drawn = hold_out(codes, len(model.classes_), model.validation_fraction, model.seed_)
+    return Rows(table.X[fitted] if len(out) else table.X, codes[fitted], np.log(w), fingerprint, held, drawn)
 
 
 def _members_agree(model: Any, learners: list[Any]) -> bool:
@@ -108,16 +124,12 @@ def _members_agree(model: Any, learners: list[Any]) -> bool:
     return bool(same)
 
 
-def _column(X: Any, j: int) -> Array:
-    return X[:, [j]].toarray().ravel() if sp.issparse(X) else np.asarray(X[:, j], dtype=np.float64)
-
-
 def _says(model: Any, learner: Any, X: Any) -> Array:
     """Return a learner's scores: (n, 1) for two classes, (n, K) for K."""
     K = model.n_classes_
     if model.stumps_ is not None:
         feature, threshold, value = learner
-        return np.asarray(value)[np.where(_column(X, feature) <= threshold, 0, 1)]
+        return np.asarray(value)[np.where(column_of(X, feature) <= threshold, 0, 1)]
     if model.variant != "real":
         named = np.asarray(learner.predict(X))[:, None] == model.classes_
         return np.where(named[:, 1:], 1.0, -1.0) if K == 2 else np.where(named, 1.0, -1.0 / (K - 1))
@@ -155,14 +167,16 @@ def _replay_votes(model: Any, rows: Rows, learners: list[Any]) -> Iterator[Round
         right_vote = model.learning_rate * np.log((1 - error) / error * (K - 1))
         if not wrong[t].any():
             right_vote = total + np.log((2 * n - 1) * (K - 1))
-        near = abs(error - rounds["errors"][t]) <= _NEAR and abs(vote - right_vote) <= _NEAR * max(1.0, abs(right_vote))
+        near = abs(error - rounds["errors"][t]) <= NEAR and abs(vote - right_vote) <= NEAR * max(1.0, abs(right_vote))
         after = float(_normalised(rows.log_weight + g + vote * wrong[t])[wrong[t]].sum())
-        expected = error * np.exp(vote) / (1 - error + error * np.exp(vote))
+        expected = error / (error + (1 - error) * np.exp(-vote))
         present.append(t)
         if model.variant == "float" and wrong[t].any():
             near &= _removals_follow(rounds, rows, wrong, present, t, c, smallest)
-        loss = _loss(rows, rounds["votes"], wrong, [s for s in present if rounds["removed"][s] != t], c)
-        yield Round(D, loss, bool(near), abs(after - expected))
+        kept = [s for s in present if rounds["removed"][s] != t]
+        loss = _loss(rows, rounds["votes"], wrong, kept, c)
+        bound = _loss(rows, rounds["votes"], wrong, kept, 0.5)
+        yield Round(D, loss, bound, bool(near), abs(after - expected))
 
 
 def _loss(rows: Rows, votes: Array, wrong: list[Any], members: list[int], c: float) -> float:
@@ -198,34 +212,115 @@ def _replay_scores(model: Any, rows: Rows, learners: list[Any]) -> Iterator[Roun
     """Replay real AdaBoost."""
     K, rounds, n = model.n_classes_, model.rounds_, len(rows.y)
     power = 1.0 if K == 2 else 1.0 / (K - 1)
-    own = np.zeros(n)
+    own, scores = np.zeros(n), np.zeros((n, 1 if K == 2 else K))
     for t, learner in enumerate(learners):
         D, before = _normalised(rows.log_weight - own), float(np.exp(rows.log_weight - own).sum())
         says = _says(model, learner, rows.X)
         error = float(D[_names(says) != rows.y].sum())
         alpha = rounds["votes"][t] * (K - 1) ** 2 / K
-        near = abs(error - rounds["errors"][t]) <= _NEAR
+        near = abs(error - rounds["errors"][t]) <= NEAR
         if model.stumps_ is not None:
             near &= _sides_follow(model, rows, learner, D, alpha)
         else:
             least = 0.5 / model.n_rows_
             full = 0.5 * np.log((1 - least) / least) if K == 2 else (K - 1) ** 2 / K * -np.log(least)
-            near &= abs(alpha - model.learning_rate * full) <= _NEAR * full
+            near &= abs(alpha - model.learning_rate * full) <= NEAR * full
         h = np.where(rows.y == 1, 1.0, -1.0) * says[:, 0] if K == 2 else says[np.arange(n), rows.y]
         Z = float(D @ np.exp(-power * alpha * h))
         own = own + power * alpha * h
         loss = float(np.exp(rows.log_weight - own).sum())
-        yield Round(D, loss, bool(near), abs(loss - before * Z) / before)
+        scores = scores + alpha * says
+        yield Round(D, loss, _score_bound(rows, scores, loss), bool(near), abs(loss - before * Z) / before)
+
+
+def _score_bound(rows: Rows, scores: Array, loss: float) -> float:
+    """Return Σ w e^{−(f_y − max other f)/2}; for two classes it is the loss."""
+    if scores.shape[1] == 1:
+        return loss
+    others = scores.copy()
+    others[np.arange(len(scores)), rows.y] = -np.inf
+    lead = scores[np.arange(len(scores)), rows.y] - others.max(axis=1)
+    return float(np.exp(rows.log_weight - lead / 2).sum())
 
 
 def _sides_follow(model: Any, rows: Rows, stump: Any, D: Array, alpha: float) -> bool:
     """Tell whether both sides of a confidence-rated stump say half the (smoothed) log-odds of their weights."""
-    left = _column(rows.X, stump[0]) <= stump[1]
+    left = column_of(rows.X, stump[0]) <= stump[1]
     delta, odds = 0.5 / len(rows.y), []
     for side in (left, ~left if (~left).any() else left):
         odds.append(0.5 * np.log((D[side & (rows.y == 1)].sum() + delta) / (D[side & (rows.y == 0)].sum() + delta)))
     said = np.asarray(stump[2])[:, 0] * alpha / model.learning_rate
-    return bool(np.allclose(said, odds, rtol=1e-7, atol=1e-9) and abs(np.abs(stump[2]).max() - 1) <= _NEAR)
+    return bool(np.allclose(said, odds, rtol=1e-7, atol=1e-9) and abs(np.abs(stump[2]).max() - 1) <= NEAR)
+
+
+def unsound(parts: list[Any]) -> str:
+    """Say what is wrong with the shapes and ranges of arrays, as a file's reader would."""
+    try:
+        for part in parts:
+            if hasattr(part, "_check_loaded"):
+                part._check_loaded()
+    except ModelFileError as error:
+        return str(error).removeprefix("load: ").rstrip(".")
+    return ""
+
+
+def _is_constant(model: Any, rows: Rows) -> bool:
+    """Tell whether a model of one class has one learner that always names it, and nothing else."""
+    rounds = model.rounds_
+    same = [model.estimator_weights_, rounds["votes"]], [model.estimator_errors_, rounds["errors"]]
+    zeros = [*same[1], model.exponential_loss_, model.training_bound_]
+    good = all(np.array_equal(a, [1.0]) for a in same[0]) and all(np.array_equal(a, [0.0]) for a in zeros)
+    good &= np.array_equal(rounds["removed"], [-1])
+    if model.stumps_ is None:
+        return bool(good and (np.asarray(model.models_[0].predict(rows.X)) == model.classes_[0]).all())
+    sides = np.array([[[1.0, len(rows.y)], [0.0, 0.0]]])
+    good &= np.array_equal(model.stump_sides_, sides) and bool((model.stumps_.value == -1.0).all())
+    return bool(good and model.stumps_.feature.tolist() == [0] and model.stumps_.threshold.tolist() == [0.0])
+
+
+def _flaw_of(model: Any, rows: Rows) -> str:
+    """Say what is wrong with the shapes and ranges of the model's arrays; nothing if nothing is."""
+    parts = [model, model.stumps_, model.rounds_["learners"], *(model.models_ or [])]
+    if flaw := unsound(parts):
+        return flaw
+    T = len(model.rounds_["votes"])
+    if len(model.estimator_weights_) != np.count_nonzero(model.rounds_["removed"] < 0):
+        return "estimator_weights_ has no entry for each learner"
+    for name in ("exponential_loss_", "training_bound_"):
+        if np.shape(getattr(model, name)) != (T,):
+            return f"{name} has no entry for each round"
+    if np.shape(model.rounds_["errors"]) != (T,) or np.shape(model.rounds_["removed"]) != (T,):
+        return "rounds_ has no entry for each round"
+    if np.shape(model.estimator_errors_) != np.shape(model.estimator_weights_):
+        return "estimator_errors_ has no entry for each learner"
+    out = model.validation_rows_
+    if not np.array_equal(out, rows.drawn):
+        return "validation_rows_ are others"
+    if np.shape(model.validation_errors_) != ((T,) if len(out) else (0,)):
+        return "validation_errors_ has no entry for each round"
+    return "" if model.n_rows_ == len(rows.y) else f"n_rows_ is {model.n_rows_}, not {len(rows.y)}"
+
+
+def _validation_follows(model: Any, rows: Rows, learners: list[Any]) -> bool:
+    """Tell whether the errors on rows held out are those of the votes; corrected votes are known of the end only."""
+    X, y, weight = rows.held
+    if not len(y):
+        return len(model.validation_errors_) == 0
+    says = [_says(model, learner, X) for learner in learners]
+    votes, removed = model.rounds_["votes"], model.rounds_["removed"]
+    last = model.variant == "totally-corrective"
+    for t in range(len(learners) - 1 if last else 0, len(learners)):
+        members = [s for s in range(t + 1) if not 0 <= removed[s] <= t]
+        guess = _names(np.asarray(sum(votes[s] * says[s] for s in members)))
+        error = float(weight[guess != y].sum() / weight.sum())
+        if not abs(error - model.validation_errors_[t]) <= NEAR:
+            return False
+    return bool(((model.validation_errors_ >= 0) & (model.validation_errors_ <= 1)).all())
+
+
+def _bounds_follow(model: Any, loss: float) -> bool:
+    """Tell whether the bounds of corrected votes are their losses: of two classes they are the same."""
+    return bool(np.allclose(model.training_bound_, model.exponential_loss_, rtol=NEAR, atol=0.0))
 
 
 def _are_best(model: Any, rows: Rows, Ds: list[Array], stumps: list[Any]) -> NDArray[np.bool_]:
@@ -236,7 +331,7 @@ def _are_best(model: Any, rows: Rows, Ds: list[Array], stumps: list[Any]) -> NDA
     best = _merit(totals, None, delta, real)  # the constant
     own, placed = best.copy(), np.zeros(len(D), dtype=bool)
     for j in range(rows.X.shape[1]):
-        x = _column(rows.X, j)
+        x = column_of(rows.X, j)
         order = np.argsort(x, kind="stable")
         values = x[order]
         cuts = np.flatnonzero(values[1:] > values[:-1])
@@ -255,7 +350,7 @@ def _are_best(model: Any, rows: Rows, Ds: list[Array], stumps: list[Any]) -> NDA
                 is_cut = at < len(middle) and middle[at] == stump[1]
                 placed[t] = is_cut or stump[1] == values[-1]
                 own[t] = merits[t, at] if is_cut else own[t]
-    return placed & (own >= best - _NEAR)
+    return placed & (own >= best - NEAR)
 
 
 def _merit(L: Array, R: Array | None, delta: float, real: bool) -> Array:
@@ -276,37 +371,3 @@ def _gradient(model: Any, rows: Rows, learners: list[Any]) -> tuple[float, float
     if (a < 0).any():
         return np.inf, np.inf
     return float(np.where(a > 0, np.abs(slope), np.maximum(-slope, 0.0)).max()), float(E.sum())
-
-
-@np.errstate(all="ignore")
-def adaboost_regressor(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
-    """Recompute the certificate of an AdaBoostRegressor: replay its distributions, errors and weights."""
-    rows = read_rows(model, X, y, sample_weight)
-    D, value = np.exp(rows.log_weight), 0.0
-    for t, predicted in enumerate(_regressions(model, rows.X)):
-        error = np.abs(predicted - rows.y)
-        L = error / error.max() if error.max() > 0 else error
-        L = {"linear": L, "square": L * L, "exponential": 1 - np.exp(-L)}[model.loss]
-        mean, recorded = float((D * L).sum()), float(model.estimator_errors_[t])
-        right = model.learning_rate * np.log((1 - mean) / mean) if mean < 0.5 else 1.0
-        if mean <= 0:
-            right = model.estimator_weights_[:t].sum() + 1.0
-        value = max(value, abs(mean - recorded), abs(float(model.estimator_weights_[t]) - right) / max(1.0, abs(right)))
-        D = D * (mean / (1 - mean)) ** ((1 - L) * model.learning_rate) if 0 < mean < 0.5 else D
-        D = D / D.sum()
-    return Recheck(value if value == value else np.inf, _ROUNDING, rows.fingerprint)
-
-
-def _regressions(model: Any, X: Any) -> Iterator[Array]:
-    """Yield what each regressor predicts; trees are walked row by row of nodes, in plain NumPy."""
-    for learner in model.estimators_:
-        if model.trees_ is None:
-            yield np.asarray(learner.predict(X), dtype=np.float64).ravel()
-            continue
-        at = np.zeros(X.shape[0], dtype=np.int64)
-        while (inner := learner.feature[at] >= 0).any():
-            for node in np.unique(at[inner]):
-                here = np.flatnonzero(at == node)
-                left = _column(X[here], int(learner.feature[node])) <= learner.threshold[node]
-                at[here] = np.where(left, learner.left[node], learner.right[node])
-        yield learner.value[at, 0]

@@ -1,8 +1,8 @@
 """Independent check of forests: bags are drawn again, and every tree is walked again from its root, in plain NumPy.
 
 What is recomputed and compared is said in `learnable.trees.verify`; here it is done for every tree, with the rows of
-its own bag. The targets that a regressor keeps of its leaves are compared as well. Cost: O(T · depth · m · n log n) for
-m candidate columns a node, some ten times that of the fit.
+its own bag. The targets that a regressor keeps of its leaves and the out-of-bag figures are compared as well. Cost:
+O(T · depth · m · n log n) for m candidate columns a node, some ten times that of the fit.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from ..core.errors import DataError, VerificationError
 from ..core.verification import Recheck
 from ..trees.settings import categorical_mask
 from ..trees.split_scores import scores_for
-from ..trees.verify import AGREE, Rules, TreeWalk, bin_numbers
+from ..trees.verify import AGREE, Rules, TreeWalk, bin_numbers, flaw_of
 from ._forest import tree_seed
-from .draws import draw_rows
+from .draws import chances, draw_rows
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -37,22 +37,110 @@ def forest(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     shown = [] if not labels else model.classes_ if isinstance(model.classes_, list) else [model.classes_]
     if [own.tolist() for own in labels] != [own.tolist() for own in shown]:
         return Recheck(np.inf, 0.0, f"{table.fingerprint}, but the labels are others")
+    weight = model._row_weight(table)
+    if flaw := flaw_of(model, table) or _flaw_of_bags(model, table, weight):
+        return Recheck(np.inf, 0.0, f"{table.fingerprint}, but {flaw}")
     mask = categorical_mask(model, d)
     values = table.X if model.max_bins is None else bin_numbers(table.X, model.max_bins, mask)
-    weight = model._row_weight(table)
     rules = Rules(model._rule(table, weight), np.zeros(d, dtype=bool) if mask is None else mask, model.ccp_alpha == 0)
-    worst = 0.0
+    worst, judge = 0.0, OutOfBag(model, table)
     for number in range(model.trees_.n_trees):
         w, rows = _weights(model, table, weight, number)
         scores = scores_for(model.criterion, table.y, [len(own) for own in labels], w)
         tree = model.trees_.tree(number)
         walked = TreeWalk(tree, table.X, values, w, scores, rules, tree_seed(model.seed_, number))
         worst = max(worst, walked.shortfall())
+        if worst > 1.0:
+            return Recheck(np.inf, AGREE, table.fingerprint)
+        judge.add(tree.value, walked, w > 0)
         if not labels and not _holds_targets(model, table, number, rows, walked.leaf):
             return Recheck(
                 np.inf, 0.0, f"{table.fingerprint}, but the targets in the leaves of tree {number} are others"
             )
+    if flaw := judge.flaw():
+        return Recheck(np.inf, 0.0, f"{table.fingerprint}, but {flaw}")
     return Recheck(worst, AGREE, table.fingerprint)
+
+
+def _flaw_of_bags(model: Any, table: Any, weight: Array | None) -> str:
+    """Say what is wrong with the number of trees, and with the weights that rows are drawn or counted by."""
+    if model.trees_.n_trees != model.certificate_.n_iter:
+        return f"there are {model.trees_.n_trees} trees, not {model.certificate_.n_iter}"
+    held = [model.sample_weight_]
+    if table.classes is None and not model.bootstrap:
+        held.append(model.leaves_.weight)
+    if not all(own is weight is None or (weight is not None and np.array_equal(own, weight)) for own in held):
+        return "the weights are others"
+    if table.classes is None and model.bootstrap and model.leaves_.weight is not None:
+        return "rows are drawn by their weights, yet they are weighed again"
+    return ""
+
+
+class OutOfBag:
+    """What the trees say of the rows that they have not seen, added up again.
+
+    Parameters
+    ----------
+    model : forest
+        Fitted.
+    table : Table
+        Its table.
+    """
+
+    def __init__(self, model: Any, table: Any) -> None:
+        self.model, self.table = model, table
+        self.asked = bool(model.oob_score) and model._draw() is not None
+        self.total = np.zeros((table.n_rows, model.trees_.value.shape[1]))
+        self.voters = np.zeros(table.n_rows)
+
+    def add(self, value: Array, walk: TreeWalk, seen: NDArray[np.bool_]) -> None:
+        """Add one tree."""
+        if self.asked:
+            unseen = np.flatnonzero(~seen)
+            self.total[unseen] += value[walk.leaves_of_all()[unseen]]
+            self.voters[unseen] += 1
+
+    def flaw(self) -> str:
+        """Say what is wrong with the model's out-of-bag figures."""
+        if not self.asked:
+            return ""
+        model, y = self.model, self.table.y
+        shown = getattr(model, "oob_decision_function_" if self.table.classes is not None else "oob_prediction_", None)
+        if not isinstance(shown, np.ndarray) or len(shown) != len(y):
+            return "the out-of-bag predictions are not there"
+        judged = self.voters > 0
+        wanted = self.total / np.where(judged, self.voters, np.nan)[:, None]
+        flat = shown
+        if self.table.classes is not None and shown.ndim == 3:  # (n, K, m) is shown of m targets
+            flat = shown.transpose(0, 2, 1)
+        size = float(np.abs(self.total).max(initial=0.0)) or 1.0
+        if not np.allclose(flat.reshape(len(y), -1), wanted, rtol=0.0, atol=AGREE * size, equal_nan=True):
+            return "the out-of-bag predictions are others"
+        score = self._score(shown[judged], y[judged])
+        near = np.isclose(score, model.oob_score_, rtol=AGREE, atol=AGREE, equal_nan=True)
+        return "" if near else f"oob_score_ is {model.oob_score_:.6g}, not {score:.6g}"
+
+    def _score(self, shown: Array, y: NDArray[Any]) -> float:
+        own = self.model.oob_score if callable(self.model.oob_score) else None
+        if self.table.classes is None:
+            if len(y) < 2:
+                return np.nan
+            return float(own(y.reshape(shown.shape), shown)) if own else r_squared(y.reshape(shown.shape), shown)
+        codes = shown.argmax(axis=1)
+        if own is None:
+            return float(np.mean((codes == y).reshape(len(y), -1).all(axis=1)))
+        labels = self.model.classes_
+        if not isinstance(labels, list):
+            return float(own(labels[y], labels[codes]))
+        return float(own(*(np.column_stack([own_[c[:, k]] for k, own_ in enumerate(labels)]) for c in (y, codes))))
+
+
+def r_squared(y: Array, found: Array) -> float:
+    """Return the mean over the targets of 1 − Σ(y − f)²/Σ(y − ȳ)²."""
+    y, found = y.reshape(len(y), -1), found.reshape(len(y), -1)
+    rest, spread = ((y - found) ** 2).sum(axis=0), ((y - y.mean(axis=0)) ** 2).sum(axis=0)
+    shares = np.where(spread > 0, rest / np.where(spread > 0, spread, 1.0), np.where(rest > 0, 1.0, 0.0))
+    return float(np.mean(1.0 - shares))
 
 
 def _weights(model: Any, table: Any, weight: Array | None, number: int) -> tuple[Array, NDArray[Any]]:
@@ -60,7 +148,7 @@ def _weights(model: Any, table: Any, weight: Array | None, number: int) -> tuple
     n, draw = table.n_rows, model._draw()
     if draw is None:
         return np.ones(n) if weight is None else weight, np.arange(n)
-    rows = draw_rows(draw._replace(weight=weight), number)
+    rows = draw_rows(draw._replace(weight=chances(weight)), number)
     counts = np.bincount(rows, minlength=n).astype(np.float64)
     if getattr(model, "class_weight", None) == "balanced_subsample":
         for codes in table.y.reshape(n, -1).T:  # every class that was drawn gets the same total

@@ -6,9 +6,11 @@ What a learner says is a class code for each row, or scores: (n, 1) for two clas
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
@@ -30,6 +32,7 @@ class Learned(NamedTuple):
     codes: Codes  #: (n,) classes that it names
     scores: Array | None  #: (n, C) of a confidence-rated learner, between −1 and 1
     vote: float  #: by which these scores are to be multiplied
+    sides: Array | None = None  #: (2, K + 1) of a stump: weights of the classes on both sides, and rows there
 
 
 class WeakLearner(Protocol):
@@ -62,7 +65,9 @@ class StumpLearner:
             stump = stump._replace(value=stump.value / vote)
         side = right.astype(np.int64)
         scores = stump.value[side] if self.search.confident else None
-        return Learned(stump, labels_of(stump.value)[side], scores, vote)
+        n_right = int(np.count_nonzero(right))
+        sides = np.column_stack([self.search.sides, [len(right) - n_right, n_right]])
+        return Learned(stump, labels_of(stump.value)[side], scores, vote, sides)
 
 
 class ModelLearner:
@@ -94,14 +99,19 @@ class ModelLearner:
 
     def find(self, D: Array) -> Learned:
         """Return a clone fitted to D."""
-        model = clone(self.estimator)
-        seed_parts(model, self.seed, self.count)
-        self.count += 1
-        model.fit(self.X, self.classes[self.y], **{self.keyword: np.maximum(D, _LEAST_WEIGHT)})
+        model = self.fit(D)
         if not self.confident:
             return Learned(model, model_codes(model, self.X, self.classes), None, 1.0)
         scores = model_scores(model, self.X, self.classes, self.least)
         return Learned(model, labels_of(scores), scores, model_vote(len(self.classes), self.least))
+
+    def fit(self, D: Array) -> Any:
+        """Return the next clone, fitted to D."""
+        model = clone(self.estimator)
+        seed_parts(model, self.seed, self.count)
+        self.count += 1
+        model.fit(self.X, self.classes[self.y], **{self.keyword: np.maximum(D, _LEAST_WEIGHT)})
+        return model
 
 
 def spread(value: Array) -> float:
@@ -152,3 +162,24 @@ def seed_parts(model: Any, seed: int, number: int) -> None:
     names = sorted(name for name in model.get_params(deep=True) if name.split("__")[-1] == "random_state")
     states = np.random.SeedSequence([seed, number]).generate_state(max(1, len(names)))
     model.set_params(**{name: int(state >> 1) for name, state in zip(names, states, strict=False)})
+
+
+def remembering_container(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a door that notes in which sparse container X came: other people's learners are fitted to the same."""
+
+    def read_and_note(estimator: Any, X: Any, *rest: Any) -> Any:
+        table = read(estimator, X, *rest)
+        if sp.issparse(X):
+            csc, csr = (sp.csc_matrix, sp.csr_matrix) if isinstance(X, sp.spmatrix) else (sp.csc_array, sp.csr_array)
+            estimator._container = csc if X.format == "csc" else csr
+        else:
+            estimator._container = None
+        return table
+
+    return read_and_note
+
+
+def as_given(estimator: Any, X: Any) -> Any:
+    """Return X in the container that the door noted."""
+    container = estimator.__dict__.get("_container")
+    return X if container is None or not sp.issparse(X) else container(X)

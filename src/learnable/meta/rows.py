@@ -122,8 +122,8 @@ def weight_keyword(owner: str, model: Any) -> str:
     if isinstance(model, Pipeline) and has_fit_parameter(model.steps[-1][1], "sample_weight"):
         return f"{model.steps[-1][0]}__sample_weight"
     raise DataError(
-        f"{owner}: {type(model).__name__}.fit takes no sample_weight, so the weights would be lost. Leave them out, or "
-        "use a model that takes them."
+        f"{owner}: {type(model).__name__}.fit takes no sample_weight, so the weights would be lost "
+        f"({type(model).__name__} doesn't support sample_weight). Leave them out, or use a model that takes them."
     )
 
 

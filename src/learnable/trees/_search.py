@@ -172,16 +172,17 @@ def search_column(
             if sort_codes(code, scratch.places, keys, other, scratch.counts, low, top):
                 keys = other
             sweep_pairs(keys, mine, n_missing, w_all, s_all, limits, bounds, found)
+    better = False
     if absolute is not None:
         if sort_codes(code, scratch.places, keys, other, scratch.counts, low, top):
             keys = other
         ranks, ordered = absolute.rank[begin:end], absolute.ordered[begin:end]
-        sweep_absolute(keys, rows, n_missing, absolute, ranks, ordered, limits, bounds, found)
+        better = sweep_absolute(keys, rows, n_missing, absolute, ranks, ordered, limits, bounds, found)
     if sums is not None:
         if sort_codes(code, scratch.places, keys, other, scratch.counts, low, top):
             keys = other
         sweep_sums(keys, rows, n_missing, sums, total, scratch.sides, limits, bounds, found)
-    if not found[SCORE] > before:
+    if not (better or found[SCORE] > before):
         return 1
     found[COLUMN] = column
     if after >= 0:

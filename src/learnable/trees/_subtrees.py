@@ -171,13 +171,9 @@ def gain_of(goal: Any, limits: Any, total: Array, impurity: float, score: float)
         return score - m * w * (1.0 - impurity)
     if goal.kind in (ENTROPY, ABSOLUTE):
         return score + m * w * impurity
-    gain = score
-    for k in range(m):
-        s = total[k]
-        if goal.kind == POISSON:
-            gain -= s * np.log(s / w) if s > 0.0 else 0.0
-        else:
-            gain -= s**2 / (total[m + k] + limits.reg_lambda if goal.kind == GRADIENT else w)
+    gain = score  # of counts, the sweep has compared with the node already
+    for k in range(m if goal.kind != POISSON else 0):
+        gain -= total[k] ** 2 / (total[m + k] + limits.reg_lambda if goal.kind == GRADIENT else w)
     return gain
 
 

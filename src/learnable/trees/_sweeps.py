@@ -22,13 +22,14 @@ Keys = NDArray[np.uint64]
 
 #: Positions in `found`: score of both sides together; column; last code on the left; first code on the right (the code
 #: of missing values if only they are right); whether missing values go left; rows on the left; a random threshold, or
-#: NaN.
-SCORE, COLUMN, CUT, NEXT, MISSING_LEFT, N_LEFT, THRESHOLD = range(7)
-FOUND_SIZE = 7
+#: NaN; of the absolute error, the score and what breaks its ties, on a grid.
+SCORE, COLUMN, CUT, NEXT, MISSING_LEFT, N_LEFT, THRESHOLD, LEVEL, TIE = range(9)
+FOUND_SIZE = 9
 
 _CODE = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 _BYTE = np.uint64(0xFF)
+_EPSILON = 2.220446049250313e-16
 
 
 @lean_kernel
@@ -182,10 +183,6 @@ def score_of(kind: Int, counts: Array, w: float, n_classes: NDArray[np.int64], l
             for c in range(k):
                 top = max(top, counts[at + c])
             score += top
-        elif kind == POISSON:
-            if not counts[at] > 0.0:
-                return -np.inf
-            score += counts[at] * math.log(counts[at] / w)
         elif kind == GRADIENT:
             score += counts[at] * counts[at] / (counts[m + at] + lam)
         else:
@@ -240,13 +237,41 @@ def sweep_sums(
                 continue
             for k in range(width):
                 right[k] = total[k] - left[k]
-            score = score_of(goal.kind, left, left[width], goal.n_classes, limits.reg_lambda)
-            score += score_of(goal.kind, right, w_right, goal.n_classes, limits.reg_lambda)
+            if goal.kind == POISSON:
+                if is_starved(left, right, total, n):
+                    continue
+                score = poisson_gain(left, total, left[width]) + poisson_gain(right, total, w_right)
+            else:
+                score = score_of(goal.kind, left, left[width], goal.n_classes, limits.reg_lambda)
+                score += score_of(goal.kind, right, w_right, goal.n_classes, limits.reg_lambda)
             if score > found[0]:
                 at = 1 if goal.n_classes[0] == 2 else 0
                 if limits.monotone and not allowed(left[at] / left[width], right[at] / w_right, bounds):
                     continue
                 record(found, score, np.int64(keys[p] >> _CODE), np.int64(keys[p + 1] >> _CODE), side, n_left)
+
+
+@lean_kernel
+def poisson_gain(side: Array, total: Array, w: float) -> float:
+    """Return what a side adds to the gain of a split of its node: S log(S/(Wm)) − (S − Wm) ≥ 0, m the node's mean.
+
+    Summed over both sides that is the rise of S log(S/W), but small gains are no differences of large numbers.
+    """
+    gain, width = 0.0, total.size - 1
+    for k in range(width):
+        expected = total[k] * (w / total[width])
+        u = (side[k] - expected) / expected
+        gain += expected * ((1.0 + u) * math.log1p(u) - u)
+    return gain
+
+
+@lean_kernel
+def is_starved(left: Array, right: Array, total: Array, n: Int) -> bool:
+    """Tell whether a side has a sum of targets that is zero up to rounding: as a leaf it would predict zero."""
+    starved = False
+    for k in range(total.size - 1):
+        starved |= min(left[k], right[k]) <= n * _EPSILON * total[k]
+    return starved
 
 
 @lean_kernel

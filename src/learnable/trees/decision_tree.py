@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from ..core.errors import DataError, ModelFileError
+from ..core.errors import ModelFileError
 from ..core.parameters import Options, Rule
 from ..data.door import Table, door
 from ..data.sources import NamedScore, rowwise
 from .criteria import CLASS_CRITERIA, NUMBER_CRITERIA, Target
-from .settings import CLASS_WEIGHT, class_factors
+from .settings import CLASS_WEIGHT, check_counts, class_factors, warn_of_friedman
 from .tree_model import Array, TreeModel
 
 
@@ -107,7 +107,7 @@ class DecisionTreeClassifier(NamedScore, ClassifierMixin, TreeModel):
         "criterion": Options(*CLASS_CRITERIA),
         "class_weight": CLASS_WEIGHT,
     }
-    _door = staticmethod(door(target="classes", sparse=True, multi_output=True, missing=True))
+    _door = staticmethod(door(target="classes", multi_output=True, missing=True, one_class=True))
 
     classes_: Any
     n_classes_: Any
@@ -226,7 +226,8 @@ class DecisionTreeRegressor(NamedScore, RegressorMixin, TreeModel):
     ----------
     criterion : {"squared_error", "friedman_mse", "absolute_error", "poisson"}, default="squared_error"
         What a split lowers. "friedman_mse" ranks splits as "squared_error" does. "absolute_error" costs O(n log n) a
-        column and node, and its leaves predict medians; "poisson" needs targets ≥ 0.
+        column and node, and its leaves predict medians; of cuts that gain nothing, the smallest squared error wins.
+        "poisson" needs targets ≥ 0, and never makes a leaf of zeros alone.
     splitter : {"best", "random"}, default="best"
         All cuts of a column, or one drawn uniformly between its smallest and largest value.
     max_depth : int or None, default=None
@@ -305,6 +306,7 @@ class DecisionTreeRegressor(NamedScore, RegressorMixin, TreeModel):
         categorical_features: Any = None,
         n_jobs: int | None = None,
     ) -> None:
+        warn_of_friedman(criterion)
         self.criterion = criterion
         self.splitter = splitter
         self.max_depth = max_depth
@@ -324,11 +326,8 @@ class DecisionTreeRegressor(NamedScore, RegressorMixin, TreeModel):
 
     def _target(self, table: Table, weight: Array | None) -> Target:
         y = table.y
-        if self.criterion == "poisson" and ((y < 0).any() or not (y.sum(axis=0) > 0).all()):
-            raise DataError(
-                f"{type(self).__name__}: criterion='poisson' needs targets >= 0 with a positive sum; the smallest is "
-                f"{y.min():g}. Use criterion='squared_error'."
-            )
+        if self.criterion == "poisson":
+            check_counts(type(self).__name__, y)
         return Target.numbers(y, criterion=self.criterion, weight=weight)
 
     def _loss(self, table: Table, rows: Any, values: Array) -> Array:

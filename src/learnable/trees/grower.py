@@ -231,7 +231,8 @@ def _bound_children(nodes: NodeStore, chosen: Any, space: Workspace, target: Tar
     at = 1 if target.n_classes[0] == 2 else 0
     for side, child in enumerate((left, right)):
         _, value, _, _ = space.summarise(nodes.begin[child], nodes.end[child], target.width)
-        values[side] = value[:, at]
+        # What the nodes above allow still holds: the middle lies inside their bounds.
+        values[side] = np.clip(value[:, at], *nodes.bounds[chosen].T)
     middle = values.mean(axis=0)
     sign = np.asarray(rule.monotonic)[nodes.feature[chosen]]
     rising, falling = sign > 0, sign < 0

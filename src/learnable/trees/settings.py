@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 
-from ..core.errors import ParameterError
+from ..core.errors import DataError, ParameterError
 from ..core.parameters import ArrayLike, Matches, Number, Options, Rule, optional
 from ..data.door import Table
 from .grower import GrowthRule
@@ -26,7 +27,7 @@ TREE_PARAMETERS: Final[dict[str, Rule]] = {
     "max_features": optional(Number(low=1, integer=True) | _SHARE | Options("sqrt", "log2", "third")),
     "max_leaf_nodes": optional(Number(low=2, integer=True)),
     "min_impurity_decrease": Number(low=0.0),
-    "monotonic_cst": optional(ArrayLike(Number(low=-1, high=1))),
+    "monotonic_cst": optional(ArrayLike(Number())),  # `monotone_signs` knows the table, too
     "max_bins": optional(Number(low=2, high=255, integer=True)),
     "categorical_features": optional(
         Matches(lambda value: hasattr(value, "__len__") and not isinstance(value, str), "an array of columns")
@@ -36,6 +37,31 @@ CLASS_WEIGHT: Final = Matches(
     lambda v: v is None or isinstance(v, (dict, list)) or (isinstance(v, str) and v == "balanced"),
     "None, 'balanced', a dict of weights, or a list of dicts for several targets",
 )
+
+
+def warn_of_friedman(criterion: Any) -> None:
+    """Say what scikit-learn says of a criterion that ranks splits exactly as the squared error does."""
+    if isinstance(criterion, str) and criterion == "friedman_mse":
+        warnings.warn(
+            'Value `"friedman_mse"` for `criterion` is deprecated and will be removed in 1.11. It maps to '
+            '`"squared_error"`, which gives the same trees. Use `criterion="squared_error"`.',
+            FutureWarning,
+            stacklevel=3,
+        )
+
+
+def check_counts(owner: str, y: Array) -> None:
+    """Raise DataError unless targets are what the Poisson criterion is for: not negative, and not all zero."""
+    if (y < 0).any():
+        raise DataError(
+            f"{owner}: Some value(s) of y are negative which is not allowed for Poisson regression. The smallest is "
+            f"{y.min():g}; use criterion='squared_error'."
+        )
+    if not (y.sum(axis=0) > 0).all():
+        raise DataError(
+            f"{owner}: Sum of y is not strictly positive which is necessary for Poisson regression. Use "
+            "criterion='squared_error'."
+        )
 
 
 def growth_rule(model: Any, table: Table, weight: Array | None, splitter: str) -> GrowthRule:
@@ -81,13 +107,16 @@ def monotone_signs(model: Any, n_columns: int) -> NDArray[np.int8] | None:
     if model.monotonic_cst is None:
         return None
     owner, signs = type(model).__name__, np.asarray(model.monotonic_cst)
-    if signs.shape != (n_columns,) or not np.isin(signs, (-1, 0, 1)).all():
-        raise ParameterError(
-            f"{owner}: monotonic_cst must hold -1, 0 or 1 for each of {n_columns} columns; got {model.monotonic_cst!r}."
-        )
     classes = getattr(model, "classes_", None)
     if signs.any() and (isinstance(classes, list) or model.n_outputs_ > 1):
         raise ParameterError(f"{owner}: Monotonicity constraints are not supported with multiple outputs.")
+    if signs.shape != (n_columns,):
+        raise ParameterError(
+            f"{owner}: monotonic_cst has shape {signs.shape[0] if signs.ndim == 1 else signs.shape} but the input "
+            f"data X has {n_columns} features. Pass one sign a column."
+        )
+    if not np.isin(signs, (-1, 0, 1)).all():
+        raise ParameterError(f"{owner}: monotonic_cst must be None or an array-like of -1, 0 or 1. It holds {signs}")
     if signs.any() and classes is not None and len(classes) > 2:
         raise ParameterError(f"{owner}: Monotonicity constraints are not supported with multiclass classification.")
     return signs.astype(np.int8)

@@ -102,16 +102,20 @@ class Scores:
         return gain
 
     def statistics(self, rows: Ids, own: Ids, count: int, k: int) -> Array | None:
-        """Return each row's (w, then c_k or S), y centred in its node: then gains are no differences of squares."""
+        """Return each row's (w, then c_k or S), y centred in its node: then gains are no differences of squares.
+
+        Of counts, also w times the node's mean: S log(S/W) is compared with what that mean would give.
+        """
         w = self.w[rows]
         if self.n_classes:
             return np.column_stack([w, w[:, None] * (self.y[rows, k][:, None] == np.arange(self.n_classes[k]))])
         if self.kind == "absolute_error":
             return None
         y = self.y[rows, k]
-        if self.kind != "poisson":
-            y = y - (np.bincount(own, w * y, count) / np.maximum(np.bincount(own, w, count), 1e-300))[own]
-        return np.column_stack([w, w * y])
+        mean = (np.bincount(own, w * y, count) / np.maximum(np.bincount(own, w, count), 1e-300))[own]
+        if self.kind == "poisson":
+            return np.column_stack([w, w * y, w * mean])
+        return np.column_stack([w, w * (y - mean)])
 
     def score(self, sums: Array, k: int) -> Array:
         """Return the score of groups from their sums."""
@@ -124,8 +128,10 @@ class Scores:
                 return np.asarray(c.max(axis=1))
             return np.asarray((c * np.log2(np.where(c > 0, c, 1.0) / weight[:, None])).sum(axis=1))
         if self.kind == "poisson":
-            s = sums[:, 1]
-            return np.where(s > 1e-15 * weight * self.size, s * np.log(np.where(s > 0, s, 1.0) / weight), -np.inf)
+            s, expected = sums[:, 1], np.maximum(sums[:, 2], 1e-300)
+            u = s / expected - 1.0
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.where(s > 0, expected * ((1.0 + u) * np.log1p(u) - u), -np.inf)
         return np.asarray(sums[:, 1] ** 2 / weight)
 
     def _sums(self, rows: Ids, own: Ids, count: int, k: int) -> Array:
@@ -188,10 +194,13 @@ def prefix_gains(
         n_left = valid - first[node] + 1 + (n_gaps[node] if gaps_left else 0)
         gain = np.zeros(len(valid))
         w_left = w_right = np.zeros(len(valid))
+        values: tuple[Array, Array] | None = None  # medians of both sides
+        starved = np.zeros(len(valid), dtype=bool)
         for k in range(scores.n_outputs):
             stat = scores.statistics(rows, own, count, k)
             if stat is None:
-                gain += _absolute_prefix_gains(scores, rows, own, present, valid, first, n_rows, gaps_left, k)
+                gained, values = _absolute_prefix_gains(scores, rows, own, present, valid, first, n_rows, gaps_left, k)
+                gain += gained
                 w = np.cumsum(scores.w[rows])
                 w_left = w[valid] - np.r_[0.0, w][first[node]]
                 w_right = _group(scores.w[rows][:, None], own, count)[node, 0] - w_left
@@ -203,29 +212,49 @@ def prefix_gains(
                 left = left + _group(stat * ~present[:, None], own, count)[node]
             right = _group(stat, own, count)[node] - left
             w_left, w_right = left[:, 0], right[:, 0]
+            starved |= _is_starved(scores, left, right, n_rows[node], running)
             gain += scores.score(left, k) + scores.score(right, k) - scores.score(left + right, k)
         small = (n_left < rule.min_samples_leaf) | (n_rows[node] - n_left < rule.min_samples_leaf)
-        small |= (w_left < rule.min_weight_leaf) | (w_right < rule.min_weight_leaf)
+        small |= (w_left < rule.min_weight_leaf) | (w_right < rule.min_weight_leaf) | starved
         if bounds is not None and bounds[1] != 0:
-            small |= ~_keeps_order(scores, rows, own, left, right, node, count, *bounds)
+            if values is None:
+                values = _side_values(scores, rows, own, left, right, node, count)
+            small |= ~_keeps_order(scores, values, node, *bounds)
         np.maximum.at(best, node, np.where(small, -np.inf, gain))
     return best
 
 
-def _keeps_order(
-    scores: Scores, rows: Ids, own: Ids, left: Array, right: Array, node: Ids, count: int, bounds: Array, sign: int
-) -> NDArray[np.bool_]:
-    """Tell which cuts give both sides values inside the node's bounds, in the order that the sign asks for."""
+def _is_starved(scores: Scores, left: Array, right: Array, n_rows: Ids, running: Array) -> NDArray[np.bool_]:
+    """Tell where a side's sum of counts is zero up to rounding: such a side would predict zero, so it is no candidate.
+
+    Wider than the rule of the fit by what differences of running sums may be off.
+    """
+    if scores.kind != "poisson":
+        return np.zeros(len(left), dtype=bool)
+    noise = 2.0**-50 * (n_rows * (left + right)[:, 1] + len(running) * running[-1, 1])
+    return np.asarray(np.minimum(left, right)[:, 1] <= noise)
+
+
+def _side_values(
+    scores: Scores, rows: Ids, own: Ids, left: Array, right: Array, node: Ids, count: int
+) -> tuple[Array, Array]:
+    """Return the share of the second class, or the mean of the targets, on both sides of each cut."""
     at = 2 if scores.n_classes else 1  # the weight of the second class, or the sum of the targets
-    values = [side[:, at] / side[:, 0] for side in (left, right)]
-    if not scores.n_classes and scores.kind != "poisson":  # the sums are of centred targets
-        w = np.bincount(own, scores.w[rows], count)
-        centre = np.bincount(own, scores.w[rows] * scores.y[rows, 0], count) / np.maximum(w, 1e-300)
-        values = [value + centre[node] for value in values]
+    values = left[:, at] / left[:, 0], right[:, at] / right[:, 0]
+    if scores.n_classes or scores.kind == "poisson":
+        return values
+    w = np.bincount(own, scores.w[rows], count)  # the sums are of centred targets
+    centre = np.bincount(own, scores.w[rows] * scores.y[rows, 0], count) / np.maximum(w, 1e-300)
+    return values[0] + centre[node], values[1] + centre[node]
+
+
+def _keeps_order(scores: Scores, values: tuple[Array, Array], node: Ids, bounds: Array, sign: int) -> NDArray[np.bool_]:
+    """Tell which cuts give both sides values inside the node's bounds, in the order that the sign asks for."""
     low, high = np.minimum(*values), np.maximum(*values)
     slack = 1e-12 * scores.size  # a cut at the very bound may be in or out, by rounding
     inside = (low >= bounds[node, 0] + slack) & (high <= bounds[node, 1] - slack)
-    return inside & ((values[0] - values[1]) * sign <= 0)
+    most = -slack if scores.kind == "absolute_error" else 0.0  # equal medians may be in or out, by rounding
+    return inside & ((values[0] - values[1]) * sign <= most)
 
 
 def _ranks_by_mean(scores: Scores, rows: Ids, own: Ids, x: Array, count: int) -> Array:
@@ -249,8 +278,8 @@ def _median(y: Array, w: Array) -> float:
     order = np.argsort(y, kind="stable")
     y, below = y[order], np.cumsum(w[order])
     half = 0.5 * below[-1]
-    at = int(np.searchsorted(below, half * (1.0 - 1e-14)))
-    tie = below[at] <= half * (1.0 + 1e-14) and at + 1 < len(y)
+    at = int(np.searchsorted(below, half * (1.0 - 1e-11)))
+    tie = below[at] <= half * (1.0 + 1e-11) and at + 1 < len(y)
     return float(0.5 * (y[at] + y[at + 1]) if tie else y[at])
 
 
@@ -271,14 +300,17 @@ def _absolute_gain(scores: Scores, rows: Ids, own: Ids, left: NDArray[np.bool_],
 
 def _absolute_prefix_gains(
     scores: Scores, rows: Ids, own: Ids, present: Any, cuts: Ids, first: Ids, n_rows: Ids, gaps_left: bool, k: int
-) -> Array:
+) -> tuple[Array, tuple[Array, Array]]:
+    """Return the gain of each cut, and the medians on both sides of it."""
     y, w = scores.y[rows, k], scores.w[rows]
-    gains = np.empty(len(cuts))
+    gains, medians = np.empty(len(cuts)), np.empty((2, len(cuts)))
     for i, cut in enumerate(cuts):
         node = own[cut]
         part = slice(int(first[node]), int(first[node] + n_rows[node]))
         left = np.arange(part.start, part.stop) <= cut
         left |= ~present[part] if gaps_left else False
-        sides = [_absolute_cost(y[part][side], w[part][side]) for side in (left, ~left)]
-        gains[i] = _absolute_cost(y[part], w[part]) - sum(sides)
-    return gains
+        gains[i] = _absolute_cost(y[part], w[part])
+        for at, side in enumerate((left, ~left)):
+            gains[i] -= _absolute_cost(y[part][side], w[part][side])
+            medians[at, i] = _median(y[part][side], w[part][side])
+    return gains, (medians[0], medians[1])

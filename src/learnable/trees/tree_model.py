@@ -164,11 +164,13 @@ class TreeModel(Estimator):
         X : array, sparse array, dataframe, path or Dask collection of shape (n_samples, n_features)
             Rows; NaN is a missing value.
         """
-        return self.trees_.apply(self._read(X), self.n_jobs)[:, 0].astype(np.int64)
+        X = self._read(X)  # says so if there is no tree yet
+        return self.trees_.apply(X, self.n_jobs)[:, 0].astype(np.int64)
 
     def decision_path(self, X: Any) -> Any:
         """Return the nodes that each row passes, as a sparse indicator matrix (n_samples, n_nodes)."""
-        return self.trees_.decision_path(self._read(X))[0]
+        X = self._read(X)
+        return self.trees_.decision_path(X)[0]
 
     def _read(self, X: Any) -> Any:
         check_is_fitted(self, "trees_")

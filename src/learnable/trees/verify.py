@@ -7,8 +7,8 @@ leaf that the rules would have split has its whole best gain as shortfall; in be
 gain that was taken later.
 
 Cost: O(depth · m · n log n) for m candidate columns a node, some ten times that of the fit. Not compared with the best,
-only recomputed: columns of categories with more than two classes or several targets, and constraints with the absolute
-error. Of a pruned tree the leaves are not asked. Criterion "absolute_error" takes O(n²) a node and column.
+only recomputed: columns of categories with more than two classes or several targets. Of a pruned tree the leaves are
+not asked. Criterion "absolute_error" takes O(n²) a node and column.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..core.errors import DataError, VerificationError
+from ..core.errors import DataError, ModelFileError, VerificationError
 from ..core.verification import Recheck
 from .columns import Columns
 from .grower import GrowthRule
@@ -54,6 +54,8 @@ def decision_tree(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     shown = [] if not labels else model.classes_ if isinstance(model.classes_, list) else [model.classes_]
     if [own.tolist() for own in labels] != [own.tolist() for own in shown]:
         return Recheck(np.inf, 0.0, f"{table.fingerprint}, but the labels are others")
+    if flaw := flaw_of(model, table):
+        return Recheck(np.inf, 0.0, f"{table.fingerprint}, but {flaw}")
     weight = model._row_weight(table)
     mask = categorical_mask(model, d)
     rules = Rules(
@@ -65,7 +67,26 @@ def decision_tree(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     scores = scores_for(model.criterion, table.y, [len(own) for own in labels], w)
     values = table.X if model.max_bins is None else bin_numbers(table.X, model.max_bins, mask)
     walk = TreeWalk(model.trees_, table.X, values, w, scores, rules, model.seed_)
-    return Recheck(walk.shortfall(), AGREE, table.fingerprint)
+    shortfall = walk.shortfall()
+    asked = (rules.rule.max_features or d, _asked_alpha(model))
+    if shortfall <= AGREE and (model.max_features_, model.ccp_alpha_) != asked:
+        return Recheck(np.inf, 0.0, f"{table.fingerprint}, but max_features_ or ccp_alpha_ is not what was asked for")
+    return Recheck(shortfall, AGREE, table.fingerprint)
+
+
+def flaw_of(model: Any, table: Any) -> str:
+    """Say what is wrong with the shapes and ranges of a model's arrays; nothing if nothing is."""
+    try:
+        model._check_loaded()
+    except ModelFileError as error:
+        return str(error).removeprefix("load: ").rstrip(".")
+    n_outputs = int(np.prod(table.y_shape, initial=1))
+    return "" if model.n_outputs_ == n_outputs else f"n_outputs_ is {model.n_outputs_}, not {n_outputs}"
+
+
+def _asked_alpha(model: Any) -> float:
+    """Return λ of the pruning: a parameter, or what cross-validation has chosen."""
+    return float(model.alpha_choice_.alpha if isinstance(model.ccp_alpha, str) else model.ccp_alpha)
 
 
 class TreeWalk:
@@ -120,6 +141,8 @@ class TreeWalk:
             nodes, own = np.unique(self.node[self.rows], return_inverse=True)
             if not self._numbers_agree(nodes, own) or not self._thresholds_agree(nodes, own):
                 return np.inf
+            if not self._directions_agree(nodes, own):
+                return np.inf
             worst = max(worst, self._compare(nodes, own))
             self._descend(nodes, own)
         if self.rules.rule.max_leaf_nodes is not None and self.rules.leaves:
@@ -161,6 +184,27 @@ class TreeWalk:
                 wanted = np.maximum(low * (1.0 - u) + high * u, below)
             slack = 1e-6 * (above - below) + 4 * np.spacing(np.maximum(np.abs(below), np.abs(above)))
             return bool((np.abs(tree.threshold[nodes] - wanted) <= slack)[asked].all())
+
+    def _directions_agree(self, nodes: Ids, own: Ids) -> bool:
+        """Tell whether missing values go to the larger side where none were seen; where some were, rows tell."""
+        tree, feature = self.tree, self.tree.feature[nodes]
+        inner = feature >= 0
+        seen = np.zeros(len(nodes), dtype=bool)
+        for j in np.unique(feature[inner]):
+            here = feature[own] == j
+            np.logical_or.at(seen, own[here], np.isnan(self.X(int(j), self.rows[here])))
+        n_left = tree.n_rows[np.where(inner, tree.left[nodes], 0)]
+        expected = inner & (2 * n_left > tree.n_rows[nodes])
+        return bool(((tree.missing_left[nodes] == 1) == expected)[~seen].all())
+
+    def leaves_of_all(self) -> Ids:
+        """Return the leaf in which each row of the table ends, also of those that the tree was not grown on."""
+        node = np.zeros(len(self.w), dtype=np.int64)
+        while len(rows := np.flatnonzero(self.tree.feature[node] >= 0)):
+            self.rows = rows
+            went = self._goes_left(node[rows])
+            node[rows] = np.where(went, self.tree.left[node[rows]], self.tree.right[node[rows]])
+        return node
 
     def _compare(self, nodes: Ids, own: Ids) -> float:
         """Return the largest shortfall of the nodes of one level."""
@@ -210,8 +254,6 @@ class TreeWalk:
         """Return the largest gain among the candidates of each node; −∞ where there is none."""
         rule, scores, d = self.rules.rule, self.scores, len(self.rules.categorical)
         best = np.full(len(nodes), -np.inf)
-        if rule.is_monotone and scores.kind == "absolute_error":
-            return best
         chosen, draws = self._candidates(nodes, own)
         for j in range(d):
             category = bool(self.rules.categorical[j])
@@ -305,7 +347,8 @@ class TreeWalk:
         weight = np.bincount(own, self.w[self.rows]).astype(np.float64)
         value[nodes] = self.scores.describe(self.rows, own, weight)[0][:, at]
         left, right = tree.left[inner], tree.right[inner]
-        middle = (value[left] + value[right]) / 2
+        low, high = self.bounds[inner].T  # what the nodes above allow still holds
+        middle = (np.clip(value[left], low, high) + np.clip(value[right], low, high)) / 2
         up, down = sign > 0, sign < 0
         self.bounds[left[up], 1] = self.bounds[right[up], 0] = middle[up]
         self.bounds[left[down], 0] = self.bounds[right[down], 1] = middle[down]

@@ -213,7 +213,17 @@ def _names(owner: str, what: str, names: Any, count: int) -> list[str] | None:
         return None
     if isinstance(names, str) or not isinstance(names, Sequence | np.ndarray) or len(names) != count:
         got = len(names) if hasattr(names, "__len__") else repr(names)
-        raise DataError(f"{owner}: {what} must contain {count} elements, got {got}.")
+        if what == "class_names":
+            raise DataError(
+                f"{owner}: When `class_names` is an array, it should contain as many items as "
+                f"`decision_tree.classes_`. Got {got} while the tree was fitted with {count} classes."
+            )
+        raise DataError(
+            f"{owner}: feature_names must contain {count} elements, got {got}. Length of feature_names, {got} does not "
+            f"match number of features, {count}."
+        )
+    if what == "feature_names" and not all(isinstance(name, str) for name in names):
+        raise DataError(f"{owner}: All feature names must be strings.")
     return [str(name) for name in names]
 
 

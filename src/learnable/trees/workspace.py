@@ -14,7 +14,7 @@ from ._nodes import gather_pairs, gather_payload, summarise, take_rows
 from ._search import search_columns, search_nodes
 from ._sorting import COUNTS
 from ._subtrees import Level, OneNode, Stops, grow_subtrees, judge_splits, place_thresholds
-from ._sweeps import FOUND_SIZE, SCORE
+from ._sweeps import FOUND_SIZE, LEVEL, SCORE, TIE
 from .columns import Columns
 from .criteria import ABSOLUTE_ERROR, CLASSES, GINI, PAIRS, SUMS, TWO, Target
 
@@ -180,7 +180,7 @@ class Workspace:
         )
 
     def _new_absolute(self, n: int) -> Absolute:
-        return Absolute(self.goal.weight, self.rank, self.ordered, np.empty((n + 1, 2)), np.empty((n + 1, 6)))
+        return Absolute(self.goal.weight, self.rank, self.ordered, np.empty((n + 1, 2)), np.empty((n + 1, 8)))
 
     def bring_together(self, n_nodes: int) -> None:
         """Once nodes are small, copy the table in the order of the nodes: then a node's codes lie side by side."""
@@ -233,7 +233,7 @@ class Workspace:
         results = []
         for _ in range(n_parts if all_columns else 1):
             found = np.zeros((m, FOUND_SIZE))
-            found[:, SCORE] = -np.inf
+            found[:, [SCORE, LEVEL]] = -np.inf
             results.append((found, np.zeros((m, self.n_words), np.uint32)))
 
         def part(k: int) -> None:
@@ -249,6 +249,9 @@ class Workspace:
         best, best_sets = results[0]
         for found, sets in results[1:]:  # in the order of the columns: of equals the first wins
             better = found[:, SCORE] > best[:, SCORE]
+            if self.rank.size:
+                here, top = found[:, LEVEL], best[:, LEVEL]
+                better = (here > top) | ((here == top) & (found[:, TIE] > best[:, TIE]))
             best[better], best_sets[better] = found[better], sets[better]
         return best, best_sets
 
