@@ -118,7 +118,7 @@ class ElasticNet(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorMo
     --------
     >>> from learnable import ElasticNet
     >>> model = ElasticNet(alpha=0.1).fit([[0.0, 1.0], [1.0, 1.0], [2.0, 0.0]], [0.0, 1.0, 2.0])
-    >>> model.coef_.round(4), round(model.intercept_, 4)
+    >>> model.coef_.round(4), float(model.intercept_.round(4))
     (array([0.8605, 0.    ]), 0.1395)
     >>> model.certificate_.kind, model.certificate_.holds
     ('gap', True)
@@ -239,7 +239,7 @@ class Lasso(ElasticNet):
     --------
     >>> from learnable import Lasso
     >>> model = Lasso(alpha=0.1).fit([[0.0, 1.0], [1.0, 1.0], [2.0, 0.0]], [0.0, 1.0, 2.0])
-    >>> model.coef_.round(4), round(model.intercept_, 4)
+    >>> model.coef_.round(4), float(model.intercept_.round(4))
     (array([0.85, 0.  ]), 0.15)
     >>> model.certificate_.kind, model.certificate_.holds
     ('gap', True)
