@@ -28,7 +28,7 @@ from ..solvers.coordinate_sets import WorkingSet, design_of
 from ._base import LinearRegressorModel
 from .elastic_net import PRECOMPUTE, SPARSE_PARAMETERS, penalised_fit
 from .paths import ALPHAS, EPS, alpha_grid, follow_path
-from .ridge_cv import _splits
+from .ridge_cv import _splits, row_order
 
 Array = NDArray[np.float64]
 
@@ -88,6 +88,8 @@ class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
         Mean squared errors on the folds.
     alphas_ : array of shape (n_alphas,) or (n_l1_ratios, n_alphas)
         The grid.
+    row_order_ : int
+        Checksum of the targets in their order, by which `verify` knows whether it can draw the folds again.
     certificate_ : Certificate
         `gap` of the fit to all rows.
 
@@ -182,6 +184,7 @@ class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
         fit = penalised_fit(solver, self, self.alpha_, self.l1_ratio_, run)
         self._set_coefficients(fit.W, design.y_mean - design.x_mean @ fit.W, ())
         self.n_iter_, self.dual_gap_ = max(1, fit.n_iter), fit.gap.gap / design.weight
+        self.row_order_ = row_order(table)
         return Certificate("gap", fit.value, self.tol, fit.value, self.n_iter_)
 
     def _folds(self, owner: str, table: Table) -> list[tuple[Any, Any]]:

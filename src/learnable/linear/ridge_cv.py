@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -90,6 +91,8 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel
     cv_results_ : array of shape (n_samples, n_alphas) or (n_samples, n_targets, n_alphas)
         Squared leave-one-out errors times the weights of their rows (predictions when `scoring` is given); only with
         `store_cv_results`.
+    row_order_ : int
+        Checksum of the targets in their order, by which `verify` knows whether it can draw the folds again.
     certificate_ : Certificate
         Relative residual of the equations that define the chosen fit.
 
@@ -180,6 +183,7 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel
                 _certified_fit(table, spectrum, float(alpha), target, self.fit_intercept, self.n_jobs)
                 for alpha, target in _tasks(self.alpha_, y.shape[1])
             ]
+        self.row_order_ = row_order(table)
         coef = np.concatenate([fit.coef for fit in fits], axis=1)
         self._set_coefficients(coef, np.concatenate([fit.intercept for fit in fits]), table.y_shape)
         self.n_iter_ = 1
@@ -261,6 +265,12 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel
                     extra = _weight_for(scorer, None if weight is None else weight[test])
                     total[number] += scorer(model, X[test], y[test], **extra)
         return total / len(splits)
+
+
+def row_order(table: Table) -> int:
+    """Return a checksum of targets and rows left out, in their order: only so does `verify` find the folds again."""
+    checksum = zlib.crc32(np.ascontiguousarray(table.y, dtype=np.float64).tobytes())
+    return checksum if table.kept is None else zlib.crc32(table.kept.tobytes(), checksum)
 
 
 @contextmanager
