@@ -12,6 +12,7 @@ Regularization and variable selection via the elastic net, JRSS B 67, 2005.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -315,8 +316,14 @@ def _approach(solver: WorkingSet, penalty: Penalty, max_iter: int, run: Run) -> 
     for factor in np.geomspace(ratio, 1.0, 2 + int(np.log(ratio) / np.log(_STEP)))[1:-1].tolist():
         larger = Penalty(factor * penalty.l1, penalty.l2, penalty.positive)
         if spent < max_iter and not run.out_of_time:
-            spent += solver.solve(larger, tol=_LOOSE, max_iter=max_iter - spent).n_iter
+            watch = partial(_watch, run)
+            spent += solver.solve(larger, tol=_LOOSE, max_iter=max_iter - spent, progress=watch).n_iter
     return spent
+
+
+def _watch(run: Run, iteration: int, value: float) -> bool:
+    """Stop a preliminary descent in time; callbacks hear of the real one only."""
+    return run.should_stop()
 
 
 def one_target(table: Table, target: int) -> Blocks:

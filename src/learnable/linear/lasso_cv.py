@@ -10,11 +10,13 @@ Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 
 from ..core.certificate import Certificate
 from ..core.errors import DataError, ParameterError
@@ -85,7 +87,7 @@ class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
     coef_, intercept_, n_iter_, dual_gap_
         As in `ElasticNet`, for the fit to all rows.
     mse_path_ : array of shape (n_alphas, n_folds) or (n_l1_ratios, n_alphas, n_folds)
-        Mean squared errors on the folds.
+        Mean squared errors on the folds; infinite for an α for which `max_seconds` left no time.
     alphas_ : array of shape (n_alphas,) or (n_l1_ratios, n_alphas)
         The grid.
     row_order_ : int
@@ -180,7 +182,8 @@ class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
         self.alphas_ = grids[0] if same else np.array(grids)
         solver = WorkingSet(design)
         for alpha in grids[best][chosen % _STRIDE : chosen : _STRIDE].tolist():
-            penalised_fit(solver, self, alpha, self.l1_ratio_, run)
+            if not run.should_stop():
+                penalised_fit(solver, self, alpha, self.l1_ratio_, run)
         fit = penalised_fit(solver, self, self.alpha_, self.l1_ratio_, run)
         self._set_coefficients(fit.W, design.y_mean - design.x_mean @ fit.W, ())
         self.n_iter_, self.dual_gap_ = max(1, fit.n_iter), fit.gap.gap / design.weight
@@ -200,10 +203,20 @@ class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
     def _choose(self, mse: Array) -> tuple[int, int]:
         """Return the positions of ρ and α by the rule; a tie goes to the larger α."""
         mean = mse.mean(axis=-1)
+        missing = int(np.isinf(mean).sum())
+        if missing:
+            warnings.warn(
+                f"{type(self).__name__}: max_seconds={self.max_seconds:g} left no time for {missing} of {mean.size} "
+                "penalties, whose errors are infinite; raise max_seconds, or pass fewer alphas.",
+                ConvergenceWarning,
+                stacklevel=6,
+            )
         best = int(np.argmin(mean.min(axis=1)))
-        if self.rule == "min":
+        if self.rule == "min" or np.isinf(mean[best]).all():
             return best, int(np.argmin(mean[best]))
-        return best, int(np.flatnonzero(within_one_error(-mean[best], standard_errors(mse[best])))[0])
+        with np.errstate(invalid="ignore"):  # no spread of infinite errors
+            errors = standard_errors(mse[best])
+        return best, int(np.flatnonzero(within_one_error(-mean[best], errors))[0])
 
     def _fold_errors(self, table: Table, alphas: Array, l1_ratio: float, train: Any, test: Any, run: Run) -> Array:
         """Return the mean squared error on `test` for every α, fitted to `train`."""
@@ -215,9 +228,12 @@ class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
             design, alphas, l1_ratio, positive=self.positive, tol=tol, max_iter=self.max_iter,
             progress=lambda iteration, value: run.out_of_time, exact=False,
         )  # fmt: skip
-        W = np.column_stack([fit.W[:, 0] for fit in fits])
-        residual = table.y[test][:, None] - (table.X[test] @ W + (design.y_mean - design.x_mean @ W))
-        return np.average(residual**2, axis=0, weights=None if weight is None else weight[test])
+        errors = np.full(len(alphas), np.inf)  # of those for which there was no time
+        if fits:
+            W = np.column_stack([fit.W[:, 0] for fit in fits])
+            residual = table.y[test][:, None] - (table.X[test] @ W + (design.y_mean - design.x_mean @ W))
+            errors[: len(fits)] = np.average(residual**2, axis=0, weights=None if weight is None else weight[test])
+        return errors
 
 
 class LassoCV(ElasticNetCV):

@@ -182,11 +182,22 @@ def follow_path(
     progress: Progress = no_progress,
     exact: bool = True,
 ) -> list[SparseFit]:
-    """Solve for every α in turn; see `WorkingSet.solve`."""
+    """Solve for every α in turn, until `progress` says stop; see `WorkingSet.solve`. There may be fewer fits than α."""
     solver = WorkingSet(design, start)
-    return [
-        solver.solve(
-            penalty_of(design, alpha, l1_ratio, positive), tol=tol, max_iter=max_iter, progress=progress, exact=exact
-        )
-        for alpha in alphas
-    ]
+    fits: list[SparseFit] = []
+    stopped = False
+
+    def watched(iteration: int, value: float) -> bool:
+        nonlocal stopped
+        stopped = progress(iteration, value)
+        return stopped
+
+    for alpha in alphas:
+        penalty = penalty_of(design, alpha, l1_ratio, positive)
+        fit = solver.solve(penalty, tol=tol, max_iter=max_iter, progress=watched, exact=exact)
+        if stopped and not fit.converged:
+            break
+        fits.append(fit)
+        if progress(fit.n_iter, fit.value):
+            break
+    return fits

@@ -60,16 +60,12 @@ def least_squares_arrays(model: Any, rows: Rows) -> bool:
     for Z, _, s in rows.chunks():
         W, x_sum = W + s.sum(), x_sum + Z.T @ s
     centre = x_sum / W if intercept else 0 * x_sum
-    has_factor = hasattr(model, "gram_factor_")
-    S, spread, r_square, size = np.zeros((d, d) if has_factor else (0, 0)), 0 * x_sum, 0 * B[0], 0 * B[0]
+    spread, r_square, size = 0 * x_sum, 0 * B[0], 0 * B[0]
     for Z, t, s in rows.chunks():
         fitted = Z @ B + model.intercept_
         r_square, size = r_square + s @ (t - fitted) ** 2, size + s @ (t**2 + fitted**2)
         A = (Z.toarray() if hasattr(Z, "toarray") else Z) - centre
         spread = spread + s @ (A * A)
-        if has_factor:
-            half = (np.sqrt(s)[:, None] * A).astype(np.float64)
-            S += half.T @ half
     norm = np.sqrt(r_square)
     same = [
         is_near(model.weight_sum_, W),
@@ -77,35 +73,45 @@ def least_squares_arrays(model: Any, rows: Rows) -> bool:
         _within(model.residual_norm_, norm, 1e-6 * norm + 1e-12 * np.sqrt(size)),
         model.n_rows_ == len(rows.y),
     ]
-    if not has_factor:
+    if not hasattr(model, "gram_factor_"):
         return all(same) and model.df_resid_ == 0 and not hasattr(model, "rank_")
     blurred = np.sqrt(spread / W) <= 4.0 * np.finfo(float).eps * np.abs(centre)  # constant but for the last digit
-    return all(same) and _is_factor(model, S, rows, intercept, blurred)
+    return all(same) and _is_factor(model, rows, centre, np.where(blurred, 0, np.sqrt(spread)))
 
 
 def _within(stored: Any, expected: Array, slack: Array) -> bool:
     return np.shape(stored) == expected.shape and bool((np.abs(stored - expected) <= slack).all())
 
 
-def _is_factor(model: Any, S: Array, rows: Rows, intercept: bool, blurred: Array) -> bool:
-    """Tell whether the factor gives back the Gram matrix, or its spectrum where columns are dependent."""
+def _is_factor(model: Any, rows: Rows, centre: Array, size: Array) -> bool:
+    """Tell whether the factor gives back the Gram matrix, or its spectrum where columns are dependent.
+
+    `size` holds the norms of the centred columns, by which they are divided: in their own units squares may overflow.
+    """
     F, rank, n, d = np.asarray(model.gram_factor_), model.rank_, len(rows.y), rows.n_columns
     if F.ndim != 2 or F.shape[0] != F.shape[1] or np.tril(F, -1).any() or not np.isfinite(F).all():
         return False
-    if not 0 <= rank <= min(n, d) or model.df_resid_ != n - rank - intercept:
+    if not 0 <= rank <= min(n, d) or model.df_resid_ != n - rank - bool(model.fit_intercept):
         return False
-    size = np.sqrt(np.maximum(np.diag(S), 0.0))
+    inverse = np.where(size > 0, 1 / np.where(size > 0, size, 1), 0)
+    R = np.zeros((d, d))
+    for Z, _, s in rows.chunks():
+        A = ((Z.toarray() if hasattr(Z, "toarray") else Z) - centre) * inverse
+        half = (np.sqrt(s)[:, None] * A).astype(np.float64)
+        R += half.T @ half
     if rank == d:
-        return F.shape == (d, d) and bool((np.abs(F.T @ F - S) <= 1e-6 * np.outer(size, size)).all())
-    found, true = (np.sort(values)[::-1] for values in (np.linalg.svd(F, compute_uv=False) ** 2, np.linalg.eigvalsh(S)))
-    common = min(len(found), len(true))
-    top = max(float(true[0]), np.finfo(float).tiny)
-    if not (np.abs(found[:common] - true[:common]) <= 1e-6 * top).all() or (np.abs(found[common:]) > 1e-6 * top).any():
-        return False
+        scaled = (F * inverse).astype(np.float64) if F.shape == (d, d) else np.zeros((d, d))
+        return bool((np.abs(scaled.T @ scaled - R) <= 1e-6).all())
     # The rank is decided in scaled columns: what it leaves out must be small there.
-    scale = np.where((size > 0) & ~blurred, 1.0 / np.where(size > 0, size, 1.0), 0.0)
-    share = np.sort(np.linalg.eigvalsh(S * np.outer(scale, scale)))[::-1]
-    return bool(share[rank] <= 1e-9 * max(float(share[0]), 1e-300)) and (rank == 0 or share[rank - 1] > 0)
+    share = np.sort(np.linalg.eigvalsh(R))[::-1]
+    if share[rank] > 1e-9 * max(float(share[0]), 1e-300) or (rank > 0 and not share[rank - 1] > 0):
+        return False
+    unit = max(size.max(initial=0), np.longdouble(np.abs(F).max(initial=0.0)), np.finfo(np.longdouble).tiny)
+    shrunk = (size / unit).astype(np.float64)
+    true = np.sort(np.linalg.eigvalsh(R * np.outer(shrunk, shrunk)))[::-1]
+    found = np.zeros(max(d, len(F)))
+    found[: len(F)] = np.sort(np.linalg.svd((F / unit).astype(np.float64), compute_uv=False) ** 2)[::-1]
+    return bool((np.abs(found[:d] - true) <= 1e-6 * max(float(true[0]), 1e-300)).all())
 
 
 # ---- ridge regression over a path ----
@@ -334,6 +340,8 @@ def _are_errors(
             G, c, W = A.T @ A, (A.T @ t)[:, 0], float(w.sum())
             beta = np.zeros(d)
             for a, alpha in enumerate(grids[r].tolist()):
+                if np.isinf(mse[r, a, number]):
+                    break  # there was no time for the rest of this fold
                 if not every and np.abs(c).max(initial=0.0) > W * alpha * ratio:
                     break  # from here on coefficients are not zero, and there are too many of them to fit again
                 found = _proximal_gradient(G, c, W * alpha * ratio, W * alpha * (1 - ratio), beta, model.positive)
