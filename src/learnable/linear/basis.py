@@ -388,7 +388,7 @@ class BasisExpansion(TransformerMixin, BaseEstimator):
             spread = sum(isinstance(entry, (str, BSplines)) for entry in functions)  # these stand for every column
             number = spread * columns + len(functions) - spread
             total = sum(widths.tolist()) + int(self.include_bias is True)
-            sound = len(widths) == number and (widths >= 1).all() and total == self.n_output_features_
+            sound = len(widths) == number and bool((widths >= 1).all()) and total == self.n_output_features_
         if not sound:
             raise ModelFileError("load: BasisExpansion: widths_ does not fit functions and n_output_features_.")
 

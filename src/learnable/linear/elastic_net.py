@@ -291,8 +291,7 @@ def penalty_of(design: Any, alpha: float, l1_ratio: float, positive: bool = Fals
 def penalised_fit(solver: WorkingSet, model: Any, alpha: float, l1_ratio: float, run: Run) -> SparseFit:
     """Solve for one penalty with a model's limits."""
     penalty = penalty_of(solver.design, alpha, l1_ratio, getattr(model, "positive", False))
-    if not (np.isfinite(solver.design.norm).all() and np.isfinite(solver.design.square)):
-        raise DataError(f"{type(model).__name__}: the squares of these columns or targets overflow; rescale them.")
+    refuse_overflow(type(model).__name__, solver.design)
     spent = _approach(solver, penalty, model.max_iter, run)
     fit = solver.solve(penalty, tol=model.tol, max_iter=model.max_iter - spent, progress=run.progress)
     fit = fit._replace(n_iter=spent + fit.n_iter)
@@ -303,6 +302,12 @@ def penalised_fit(solver: WorkingSet, model: Any, alpha: float, l1_ratio: float,
     # A small problem is solved to rounding: coefficients move by about the root of the gap.
     polished = solver.solve(penalty, tol=_ROUNDING, max_iter=left, progress=run.progress)
     return polished._replace(n_iter=fit.n_iter + polished.n_iter) if polished.value < fit.value else fit
+
+
+def refuse_overflow(owner: str, design: Any) -> None:
+    """Raise where squares are beyond float64."""
+    if not (np.isfinite(design.norm).all() and np.isfinite(design.square)):
+        raise DataError(f"{owner}: the squares of these columns or targets overflow; rescale them.")
 
 
 def _approach(solver: WorkingSet, penalty: Penalty, max_iter: int, run: Run) -> int:

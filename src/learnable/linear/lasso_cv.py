@@ -28,7 +28,7 @@ from ..data.sources import NamedScore
 from ..meta.selection import standard_errors, within_one_error
 from ..solvers.coordinate_sets import WorkingSet, design_of
 from ._base import LinearRegressorModel
-from .elastic_net import PRECOMPUTE, SPARSE_PARAMETERS, penalised_fit
+from .elastic_net import PRECOMPUTE, SPARSE_PARAMETERS, penalised_fit, refuse_overflow
 from .paths import ALPHAS, EPS, alpha_grid, follow_path
 from .ridge_cv import _splits, row_order
 
@@ -163,6 +163,7 @@ class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
         if not table.in_memory:
             raise DataError(f"{owner}: cross-validation needs the rows in memory; use {owner[:-2]} or read the table.")
         design = design_of(table.blocks, intercept=self.fit_intercept, n_jobs=self.n_jobs)
+        refuse_overflow(owner, design)
         ratios = np.atleast_1d(np.asarray(self.l1_ratio, dtype=np.float64))
         grids = [alpha_grid(owner, design, ratio, self.eps, self.alphas, self.positive) for ratio in ratios.tolist()]
         splits = self._folds(owner, table)
@@ -204,7 +205,7 @@ class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
         """Return the positions of ρ and α by the rule; a tie goes to the larger α."""
         mean = mse.mean(axis=-1)
         missing = int(np.isinf(mean).sum())
-        if missing:
+        if missing and self.max_seconds is not None:
             warnings.warn(
                 f"{type(self).__name__}: max_seconds={self.max_seconds:g} left no time for {missing} of {mean.size} "
                 "penalties, whose errors are infinite; raise max_seconds, or pass fewer alphas.",

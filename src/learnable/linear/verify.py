@@ -89,7 +89,11 @@ def check_quadratic(model: Any, X: Any, y: Any, sample_weight: Any, alpha: Array
     x_size, y_size = np.sqrt(x_square) + share * abs(x_mean), np.sqrt(y_square) + share * abs(y_mean)
     terms = y_size + x_size @ abs(B) + share * abs(b)
     size = np.outer(x_size, terms) + alpha * abs(B).max(axis=0)
-    worst = max(_largest_ratio(abs(g), size), _largest_ratio(abs(total), root * terms))
+    # Coefficients below the range of float64 are stored to its smallest step: what that step does is no error.
+    step = np.longdouble(np.finfo(float).smallest_subnormal)
+    g = np.maximum(abs(g) - step * (np.outer(x_size, x_size.sum() + root) + alpha), 0)
+    total = np.maximum(abs(total) - step * (root * x_size.sum() + W * (1 + abs(x_mean).sum())), 0)
+    worst = max(_largest_ratio(g, size), _largest_ratio(total, root * terms))
     return Recheck(worst, _CLOSED_FORM_ROUNDING, fingerprint_of(rows))
 
 

@@ -29,6 +29,7 @@ class _Sums(NamedTuple):
     total: Array  #: (t,), Σ s r
     r_square: Array  #: (t,), Σ s r²
     y_square: Array  #: (t,), Σ s (y − ȳ)²
+    noise: Array  #: (d,), what a last digit of every term of r does to Σ s r (x − x̄)
     far: float  #: largest mean of a column against its spread: digits that centring costs
     fingerprint: str
 
@@ -55,8 +56,8 @@ def elastic_net(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     sums = _residual_sums(model, B, X, y, sample_weight)
     if sums is None:
         return Recheck(np.inf, 0.0, "")
-    found = [_gap(model, B[:, [k]], _target(sums, k), alpha, ratio) for k in range(B.shape[1])]
-    return _with_stored_gap(model, found, sums.fingerprint)
+    gaps = [_gap(model, B[:, [k]], _target(sums, k), alpha, ratio) for k in range(B.shape[1])]
+    return _with_stored_gap(model, gaps, sums.fingerprint)
 
 
 @sound
@@ -112,18 +113,21 @@ def _residual_sums(model: Any, B: Array, X: Any, y: Any, sample_weight: Any) -> 
     for Z, target, s in rows.chunks():
         W, x_sum, y_sum = W + s.sum(), x_sum + Z.T @ s, y_sum + s @ target
     x_mean, y_mean = (x_sum / W, y_sum / W) if model.fit_intercept else (0 * x_sum, 0 * y_sum)
-    cross, r_square, y_square, spread = (np.zeros(shape, dtype=np.longdouble) for shape in ((d, t), t, t, d))
+    cross, r_square, y_square, spread, noise = (np.zeros(shape, dtype=np.longdouble) for shape in ((d, t), t, t, d, d))
     for Z, target, s in rows.chunks():
         r = target - b - Z @ B
         weighted = s[:, None] * r
         cross, total = cross + Z.T @ weighted, total + weighted.sum(axis=0)
         r_square, y_square = r_square + (weighted * r).sum(axis=0), y_square + s @ (target - y_mean) ** 2
         spread = spread + (Z * Z).T @ s
+        terms = (np.abs(target - y_mean) + abs(Z) @ np.abs(B)).sum(axis=1)
+        noise = noise + (Z * Z).T @ (s * terms) ** 2
     if not model.fit_intercept:
         total = 0 * total
     # Columns further off than this are centred before anything else is computed; constant ones do not count.
     far = min(_FAR, float(np.sqrt((W * x_mean**2 / np.maximum(spread - W * x_mean**2, 1e-30 * spread)).max(initial=0))))
-    return _Sums(W, cross - np.outer(x_mean, total), total, r_square, y_square, far, fingerprint_of(rows))
+    centred = cross - np.outer(x_mean, total)
+    return _Sums(W, centred, total, r_square, y_square, _EPSILON * np.sqrt(noise), far, fingerprint_of(rows))
 
 
 def _target(sums: _Sums, k: int) -> _Sums:
@@ -161,6 +165,9 @@ def _gap(model: Any, B: Array, sums: _Sums, alpha: float, ratio: float) -> _Gap:
     if start == 0 and primal == 0:
         return _Gap(0.0, _ROUNDING, 0.0)
     rounding = float(_ROUNDING * (1 + sums.far) * (1 + start / size))
+    if l1 > 0:  # the multiple of the residual that is feasible is known no better than the largest correlation
+        rounding += float(_BLUR * sums.noise.max(initial=0) / l1 * abs(tau * fit) / size)
+    rounding = min(rounding, max(model.certificate_.tolerance, _ROUNDING))
     return _Gap(float((primal - dual) / size), rounding, float(size / sums.weight))
 
 

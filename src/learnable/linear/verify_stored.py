@@ -111,7 +111,8 @@ def _is_factor(model: Any, rows: Rows, centre: Array, size: Array) -> bool:
     true = np.sort(np.linalg.eigvalsh(R * np.outer(shrunk, shrunk)))[::-1]
     found = np.zeros(max(d, len(F)))
     found[: len(F)] = np.sort(np.linalg.svd((F / unit).astype(np.float64), compute_uv=False) ** 2)[::-1]
-    return bool((np.abs(found[:d] - true) <= 1e-6 * max(float(true[0]), 1e-300)).all())
+    blur = 64 * np.finfo(float).eps * np.sqrt(rows.weight.sum()) * float(np.abs(centre).max(initial=0) / unit)
+    return bool((np.abs(found[:d] - true) <= 1e-6 * max(float(true[0]), 1e-300) + blur**2).all())
 
 
 # ---- ridge regression over a path ----
@@ -299,15 +300,19 @@ def lasso_choice(model: Any, rows: Rows, kept: Array) -> bool:
 def _grid(model: Any, rows: Rows, ratio: float, given: bool, whole: Any) -> Array:
     if given:
         return np.sort(np.asarray(model.alphas, dtype=np.float64).ravel())[::-1]
+    cross: Any
+    weight: Any
     if whole is not None:
         A, t, w, _ = whole
-        cross, weight = (A.T @ t)[:, 0], w.sum()
+        cross, weight = (A.T @ t)[:, 0], np.longdouble(w.sum())
     else:
-        weight, x_sum, y_sum, raw = 0.0, 0.0, 0.0, 0.0
+        weight, y_sum = np.longdouble(0), np.longdouble(0)
+        x_sum: Array = np.zeros(rows.n_columns, dtype=np.longdouble)
+        raw: Array = np.zeros(rows.n_columns, dtype=np.longdouble)
         for Z, y, s in rows.chunks():
-            weight, x_sum, y_sum = weight + s.sum(), x_sum + Z.T @ s, y_sum + s @ y[:, 0]
-            raw = raw + Z.T @ (s * y[:, 0])
-        cross = raw - x_sum * y_sum / weight if model.fit_intercept else raw
+            weight, x_sum, y_sum = weight + s.sum(), np.asarray(x_sum + Z.T @ s), y_sum + s @ y[:, 0]
+            raw = np.asarray(raw + Z.T @ (s * y[:, 0]))
+        cross = np.asarray(raw - x_sum * y_sum / weight if model.fit_intercept else raw)
     largest = max(0.0, float((cross if model.positive else np.abs(cross)).max(initial=0.0))) / float(weight) / ratio
     number = int(model.alphas)
     return np.full(number, 1e-15) if largest <= 1e-15 else np.geomspace(largest, largest * model.eps, number)

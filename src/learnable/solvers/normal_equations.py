@@ -29,6 +29,7 @@ Array = NDArray[np.float64]
 _MOST_CANCELLATION = 1e4  # of W x̄² against Σ w (x − x̄)² that is let pass
 _RESTARTS = 3  # of the recurrence, whose residual drifts away from the true one
 _STRICT = 0.1  # share of tol·‖g₀‖ that a strict fit aims at: two methods that reach the same ‖g‖ differ by luck
+_SMALLEST_TARGET = 1e-140  # whose square, and 1e-8 of it, has all its digits
 _EPSILON = float(np.finfo(np.float64).eps)
 
 
@@ -101,6 +102,9 @@ def iterative_fit(
     sums = column_sums(blocks, intercept=intercept, n_jobs=n_jobs)
     if not (np.isfinite(sums.x_square).all() and np.isfinite(sums.y_square).all()):
         raise OverflowError("the squares of these columns or targets overflow")
+    largest = map_reduce(blocks, lambda block: float(np.abs(targets_of(block)).max(initial=0.0)), max, n_jobs=n_jobs)
+    if 0.0 < largest < _SMALLEST_TARGET:
+        raise OverflowError(f"the squares of these targets, at most {largest:.3g}, underflow")
     d, k = blocks.n_columns, len(sums.y_mean)
     scale = 1.0 / np.sqrt(np.where(sums.x_square + alpha > 0, sums.x_square + alpha, 1.0))
     coef, level, stopped = np.zeros((d, k)), sums.y_mean.copy(), False
