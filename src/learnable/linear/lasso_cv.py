@@ -11,7 +11,7 @@ Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from ..data.sources import NamedScore
 from ..meta.selection import standard_errors, within_one_error
 from ..solvers.coordinate_sets import WorkingSet, design_of
 from ._base import LinearRegressorModel
-from .elastic_net import PRECOMPUTE, SPARSE_PARAMETERS, penalised_fit, refuse_overflow
+from .elastic_net import NOT_CONVERGED, PRECOMPUTE, SPARSE_PARAMETERS, penalised_fit, refuse_overflow
 from .paths import ALPHAS, EPS, alpha_grid, follow_path
 from .ridge_cv import _splits, row_order
 
@@ -117,7 +117,7 @@ class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
         **SPARSE_PARAMETERS,
     }
     _door = staticmethod(door(target="numeric"))
-    _remedy = "raise max_iter or max_seconds, or scale the columns of X"
+    _remedy = NOT_CONVERGED
 
     max_iter: int
 
@@ -157,6 +157,32 @@ class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
         self.selection = selection
         self.rule = rule
         self.max_seconds = max_seconds
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
+        """Choose α and ρ, and fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe or list of shape (n_samples, n_features)
+            Training data.
+        y : array of shape (n_samples,), or str
+            Targets; with a dataframe, the name of a column.
+        sample_weight : array of shape (n_samples,) or str, optional
+            Non-negative weights of the rows; with a dataframe, the name of a column.
+        **params : dict
+            Nothing: parameters of splitters are not routed. Pass the folds themselves as `cv`.
+
+        Returns
+        -------
+        self
+            The fitted estimator. If the fit fails or is interrupted, the estimator stays as it was.
+        """
+        if params:
+            raise ParameterError(
+                f"{type(self).__name__}: passing {sorted(params)} to fit is only supported if "
+                "enable_metadata_routing=True in scikit-learn, and not here; pass the folds themselves as cv."
+            )
+        return super().fit(X, y, sample_weight)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__

@@ -49,9 +49,7 @@ def elastic_net(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     if hasattr(model, "alpha_") and not lasso_choice(model, *verify.rows_of(model, X, y, sample_weight)):
         return Recheck(np.inf, 0.0, "")
     if model.certificate_.kind != "gap":
-        weight = _weight_sum(X, y, sample_weight)
-        found = verify.check_quadratic(model, X, y, sample_weight, alpha=np.array([weight * alpha * (1 - ratio)]))
-        return found if np.all(np.asarray(model.dual_gap_) == 0) else found._replace(value=np.inf)
+        return _smooth(model, X, y, sample_weight, alpha, ratio)
     B = np.atleast_2d(model.coef_).T.astype(np.longdouble)
     sums = _residual_sums(model, B, X, y, sample_weight)
     if sums is None:
@@ -64,12 +62,22 @@ def elastic_net(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 @np.errstate(all="ignore")
 def multi_task(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a MultiTaskLasso or MultiTaskElasticNet."""
+    if model.certificate_.kind != "gap":
+        return _smooth(model, X, y, sample_weight, float(model.alpha), float(getattr(model, "l1_ratio", 1.0)))
     B = model.coef_.T.astype(np.longdouble)
     sums = _residual_sums(model, B, X, y, sample_weight)
     if sums is None:
         return Recheck(np.inf, 0.0, "")
     found = _gap(model, B, sums, float(model.alpha), float(getattr(model, "l1_ratio", 1.0)))
     return _with_stored_gap(model, [found], sums.fingerprint)
+
+
+def _smooth(model: Any, X: Any, y: Any, sample_weight: Any, alpha: float, ratio: float) -> Recheck:
+    """Check a fit without an L1 part, which is ridge regression; one with such a part must have a gap."""
+    penalty = _weight_sum(X, y, sample_weight) * alpha
+    found = verify.check_quadratic(model, X, y, sample_weight, alpha=np.array([penalty * (1 - ratio)]))
+    sound = alpha * ratio == 0 and np.all(np.asarray(model.dual_gap_) == 0)
+    return found if sound else found._replace(value=np.inf)
 
 
 def _with_stored_gap(model: Any, found: list[_Gap], fingerprint: str) -> Recheck:

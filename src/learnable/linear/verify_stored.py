@@ -306,7 +306,8 @@ def _grid(model: Any, rows: Rows, ratio: float, given: bool, whole: Any) -> Arra
         A, t, w, _ = whole
         cross, weight = (A.T @ t)[:, 0], np.longdouble(w.sum())
     else:
-        weight, y_sum = np.longdouble(0), np.longdouble(0)
+        weight = np.longdouble(0)
+        y_sum: Any = np.longdouble(0)
         x_sum: Array = np.zeros(rows.n_columns, dtype=np.longdouble)
         raw: Array = np.zeros(rows.n_columns, dtype=np.longdouble)
         for Z, y, s in rows.chunks():
