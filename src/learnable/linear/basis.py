@@ -93,9 +93,8 @@ class BSplines:
         try:
             knots = tuple(float(knot) for knot in self.knots)  # type: ignore[union-attr]
         except (TypeError, ValueError) as error:
-            raise ParameterError(
-                f"BSplines: knots must be a number of knots, or numbers; got {self.knots!r}."
-            ) from error
+            why = f"BSplines: knots must be a number of knots, or numbers; got {self.knots!r}."
+            raise ParameterError(why) from error
         _check_knots(np.array(knots), ParameterError, "BSplines: ")
         object.__setattr__(self, "knots", knots)
 

@@ -334,9 +334,7 @@ def ridge_path(
     spectrum = ridge_spectrum(rows, targets, weight, intercept=fit_intercept, smallest_alpha=float(values.min()))
     coefs = spectrum.coefficients(values)
     intercepts = spectrum.y_mean - np.einsum("d,adk->ak", spectrum.x_mean, coefs)
-    if table.y.ndim == 1:
-        return coefs[:, :, 0], intercepts[:, 0]
-    return coefs.transpose(0, 2, 1), intercepts
+    return (coefs[:, :, 0], intercepts[:, 0]) if table.y.ndim == 1 else (coefs.transpose(0, 2, 1), intercepts)
 
 
 class _Identity(RegressorMixin, BaseEstimator):
