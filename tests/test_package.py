@@ -40,6 +40,8 @@ PACKAGES = (
 FIT_PROTOCOL = {"Estimator", "Run"}
 #: Tests about a package as a whole, which mirror no single file.
 WHOLE_PACKAGE = {
+    "test_time_limits.py",
+    "test_units.py",
     "test_beyond_memory.py",
     "test_certificates.py",
     "test_contract.py",

@@ -1,5 +1,7 @@
 """Basis expansions: each function where it belongs, splines that are scikit-learn's, and files without code."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,8 +14,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import learnable as ln
 from learnable import BasisExpansion, LinearRegression
+from learnable.core._soundness import check_model
 from learnable.core.errors import DataError, ModelFileError, ParameterError
 from learnable.linear import BSplines
+from learnable.linear import basis as module
 from learnable.linear.basis import FUNCTIONS
 
 
@@ -169,3 +173,44 @@ def test_sparse_tables_and_other_widths_are_refused():
     moody = BasisExpansion([lambda X: np.ones((len(X), len(X)))]).fit(np.eye(3))
     with pytest.raises(DataError, match="must always give as many"):
         moody.transform(np.eye(3)[:2])
+
+
+@pytest.mark.parametrize(
+    "functions", [["identity"], [BSplines(knots=3)], ["sin", ("cos", 0), BSplines(degree=1)]], ids=str
+)
+@pytest.mark.parametrize(
+    "forgery",
+    [
+        {"n_features_in_": 10**9},
+        {"n_features_in_": 0},
+        {"n_features_in_": "2"},
+        {"widths_": np.ones(5000, dtype=np.int64)},
+        {"widths_": np.zeros(2, dtype=np.int64)},
+        {"widths_": [1, 1]},
+        {"n_output_features_": 10**12},
+        {"knots_": []},
+        {"knots_": [np.linspace(0.0, 1.0, 3)] * 5000},
+    ],
+    ids=str,
+)
+def test_a_file_cannot_ask_for_more_than_its_own_arrays(functions, forgery):
+    forged = BasisExpansion(functions).fit(draw()[:, :2])
+    if forgery == {"knots_": []} and functions == ["identity"]:
+        return  # no splines, no knots
+    vars(forged).update(forgery)
+    tracemalloc.start()
+    with pytest.raises(ModelFileError):
+        check_model(forged, "forged")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2**20
+
+
+@pytest.mark.parametrize("extrapolation", ["constant", "continue"])
+@pytest.mark.parametrize("degree", [0, 1, 3])
+def test_many_splines_are_the_same_functions(extrapolation, degree, monkeypatch):
+    x, knots = np.linspace(-0.5, 1.5, 101), np.linspace(0.0, 1.0, 40)
+    splines = BSplines(knots=40, degree=degree, extrapolation=extrapolation)
+    few = splines.evaluate(x, knots)
+    monkeypatch.setattr(module, "_MANY_SPLINES", 10)
+    np.testing.assert_allclose(splines.evaluate(x, knots), few, rtol=1e-12, atol=1e-12 * np.abs(few).max())

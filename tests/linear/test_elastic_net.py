@@ -109,7 +109,7 @@ def test_a_warm_start_at_the_solution_takes_one_look():
     model = Lasso(alpha=0.05, warm_start=True).fit(X, Y)
     first = model.coef_.copy()
     model.fit(X, Y)
-    assert model.n_iter_ == 1
+    assert model.n_iter_ == 0  # as in scikit-learn
     np.testing.assert_array_equal(model.coef_, first)
 
 
@@ -191,3 +191,24 @@ def test_the_prostate_lasso_of_the_book(reference_data):
     assert model.intercept_ == pytest.approx(2.468, abs=0.001)
     error = np.mean((table["lpsa"][~train] - model.predict(T[~train] / scale)) ** 2)
     assert error == pytest.approx(0.479, abs=0.001)
+
+
+def test_a_gram_matrix_of_other_rows_is_refused_and_one_of_uncentred_rows_warns():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 5)) + 1.0, rng.normal(size=40)
+    Z = X - X.mean(axis=0)
+    plain = ElasticNet(alpha=0.1).fit(X, y)
+    np.testing.assert_allclose(ElasticNet(alpha=0.1, precompute=Z.T @ Z).fit(Z, y).coef_, plain.coef_, rtol=1e-9)
+    with pytest.warns(UserWarning, match="Gram matrix was provided but X was centered to fit intercept"):
+        ElasticNet(alpha=0.1, precompute=X.T @ X).fit(X, y)
+    for wrong in (np.eye(5), np.eye(4), 1.01 * Z.T @ Z):
+        with pytest.raises(ParameterError, match="did not pass validation"):
+            ElasticNet(alpha=0.1, precompute=wrong).fit(Z, y)
+
+
+def test_scikit_learns_switch_of_checks_is_accepted_and_the_data_are_checked_all_the_same():
+    X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20.0)
+    np.testing.assert_array_equal(Lasso().fit(X, y, check_input=False).coef_, Lasso().fit(X, y).coef_)
+    X[3, 1] = np.nan
+    with pytest.raises(DataError):
+        Lasso().fit(X, y, check_input=False)

@@ -1,5 +1,6 @@
 """Polynomial features: as many as there are monomials, each the product it is named for, in scikit-learn's order."""
 
+import time
 from itertools import combinations, combinations_with_replacement
 from math import comb
 
@@ -15,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import learnable as ln
 from learnable import PolynomialFeatures, Ridge
+from learnable.core._soundness import check_model
 from learnable.core.errors import DataError, ModelFileError, ParameterError
 
 DEGREES = [0, 1, 2, 3, 5, (0, 2), (1, 1), (2, 2), (2, 3), (3, 3)]
@@ -51,7 +53,7 @@ def test_the_count_is_the_binomial_coefficient(d, p):
 def test_values_names_and_powers_are_scikit_learns(degree, interaction_only, include_bias):
     settings = {"degree": degree, "interaction_only": interaction_only, "include_bias": include_bias}
     if degree == 0 and not include_bias:
-        with pytest.raises(ParameterError, match="leaves no feature"):
+        with pytest.raises(ParameterError, match="to zero and include_bias to False would result in an empty"):
             PolynomialFeatures(**settings).fit(draw())
         return
     ours, theirs = PolynomialFeatures(**settings).fit(draw()), peer.PolynomialFeatures(**settings).fit(draw())
@@ -103,10 +105,35 @@ def test_a_wide_sparse_table_is_never_made_dense():
 
 
 def test_more_features_than_there_is_room_for_are_refused():
-    with pytest.raises(DataError, match="monomials of degree 0 to 9"):
-        PolynomialFeatures(9).fit(np.zeros((1, 300)))
-    with pytest.raises(DataError, match="no product of 3 different ones"):
-        PolynomialFeatures((3, 3), interaction_only=True, include_bias=False).fit(np.zeros((1, 2)))
+    with pytest.raises(DataError, match="too large to be indexed: all monomials of 300 features of degree 0 to 12"):
+        PolynomialFeatures(12).fit(np.zeros((1, 300)))
+    with pytest.raises(DataError, match="do not fit into memory"):
+        PolynomialFeatures(9).fit_transform(np.zeros((1, 300)))
+
+
+def test_products_of_more_features_than_there_are_are_none_as_in_scikit_learn():
+    for X in (np.ones((3, 2)), sp.csr_array(np.ones((3, 2)))):
+        out = PolynomialFeatures((3, 3), interaction_only=True, include_bias=False).fit_transform(X)
+        assert out.shape == (3, 0)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_columns_come_back_as_columns(degree):
+    X = sp.random_array((20, 5), density=0.3, rng=np.random.default_rng(0), format="csc")
+    out = PolynomialFeatures(degree).fit_transform(X)
+    assert out.format == "csc"
+    np.testing.assert_array_equal(out.toarray(), PolynomialFeatures(degree).fit_transform(X.toarray()))
+
+
+@pytest.mark.parametrize("n_features", [2, 10**6, 10**18, 2**4000, -1, "2"])
+@pytest.mark.parametrize("degree", [2, (0, 1000), 10**6, (0, 10**6)])
+def test_what_a_file_claims_about_its_size_is_checked_at_once(n_features, degree):
+    forged = PolynomialFeatures().fit(np.zeros((1, 3)))
+    forged.n_features_in_, forged.degree = n_features, degree
+    started = time.process_time()
+    with pytest.raises((ModelFileError, ParameterError)):
+        check_model(forged, "forged")
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize("wrong", [{"degree": -1}, {"degree": (2, 1)}, {"degree": 1.5}, {"order": "K"}])

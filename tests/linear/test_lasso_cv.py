@@ -70,8 +70,14 @@ def test_nothing_breaks_and_every_certificate_is_verified(table, l1_ratio, rule)
 def test_what_cannot_be_is_refused():
     with pytest.raises(ParameterError, match="LassoCV: cv=100"):
         LassoCV(cv=100).fit(X, Y)
-    with pytest.raises(ParameterError, match="ElasticNetCV: with l1_ratio=0"):
+    with pytest.raises(ParameterError, match=r"ElasticNetCV: Automatic alpha grid .* l1_ratio=0"):
         ElasticNetCV(l1_ratio=0.0).fit(X, Y)
     dd = pytest.importorskip("dask.array")
     with pytest.raises(DataError, match="needs the rows in memory"):
         LassoCV().fit(dd.from_array(X, chunks=(30, 40)), dd.from_array(Y, chunks=30))
+
+
+def test_parameters_of_splitters_are_refused_with_the_remedy():
+    X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20.0)
+    with pytest.raises(ParameterError, match="pass the folds themselves as cv"):
+        LassoCV().fit(X, y, groups=np.arange(20) % 2)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.linear.sparse_tables import sparse_tables
 from tests.oracles.sparse import centred
 
-from learnable import Lasso, MultiTaskElasticNet, MultiTaskLasso, verify
+from learnable import Lasso, MultiTaskElasticNet, MultiTaskLasso, Ridge, verify
 from learnable.core.errors import DataError
 
 RNG = np.random.default_rng(6)
@@ -76,3 +76,13 @@ def test_the_largest_penalty_is_where_rows_begin(table):
 def test_a_flat_target_is_sent_to_the_lasso():
     with pytest.raises(DataError, match=r"MultiTaskLasso: y must have two dimensions.*use Lasso"):
         MultiTaskLasso().fit(X, Y[:, 0])
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_without_a_norm_of_rows_it_is_ridge_regression(fit_intercept):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(30, 4)) + 1.0, rng.normal(size=(30, 3))
+    model = MultiTaskElasticNet(alpha=0.5, l1_ratio=0, fit_intercept=fit_intercept).fit(X, Y)
+    ridge = Ridge(alpha=0.5 * 30, fit_intercept=fit_intercept).fit(X, Y)
+    np.testing.assert_allclose(model.coef_, ridge.coef_, rtol=1e-12)
+    assert model.certificate_.kind == "closed-form" and verify(model, X, Y)

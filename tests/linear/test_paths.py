@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import sklearn.linear_model as sk
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -80,7 +81,7 @@ def test_every_point_of_a_path_has_a_gap_within_the_tolerance(table, l1_ratio, i
 
 
 def test_bad_arguments_are_refused():
-    with pytest.raises(ParameterError, match="enet_path: with l1_ratio=0"):
+    with pytest.raises(ParameterError, match=r"enet_path: Automatic alpha grid .* l1_ratio=0"):
         enet_path(X, Y, l1_ratio=0.0)
     with pytest.raises(ParameterError, match="coef_init must have shape"):
         lasso_path(X, Y, coef_init=np.ones(3))
@@ -88,3 +89,20 @@ def test_bad_arguments_are_refused():
         lasso_path(X, np.column_stack([Y, Y]), positive=True)
     with pytest.raises(DataError, match="enet_path:"):
         lasso_path(X, Y[:-1])
+
+
+def test_what_scikit_learn_deprecates_is_accepted_with_its_warning():
+    X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20.0)
+    with pytest.warns(FutureWarning, match="'n_alphas' was deprecated in 1.9"):
+        assert len(lasso_path(X, y, n_alphas=7)[0]) == 7
+    with pytest.warns(FutureWarning, match="'alphas=None' is deprecated"):
+        assert len(enet_path(X, y, alphas=None)[0]) == 100
+    with pytest.raises(ParameterError, match="Unexpected parameters in params"):
+        enet_path(X, y, normalize=True)
+
+
+def test_sparse_and_dense_paths_agree_to_the_last_digits():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(50, 20)), rng.normal(size=50)
+    dense, sparse = enet_path(X, y)[1], enet_path(sp.csc_array(X), y)[1]
+    np.testing.assert_allclose(sparse, dense, rtol=1e-7, atol=1e-12)

@@ -32,10 +32,10 @@ def draw(n=30, d=6, targets=None, weighted=False, seed=0):
 
 
 def left_out_loss(X, y, alpha, weight, intercept):
-    """Return Σ w e² / W of every target, by n refits."""
+    """Return Σ w e² / n of every target, by n refits."""
     w = np.ones(len(X)) if weight is None else weight
     errors = y.reshape(len(X), -1) - leave_one_out_predictions(X, y, alpha, weight, intercept)
-    return (w @ errors**2) / w.sum()
+    return (w @ errors**2) / len(w)
 
 
 @case
@@ -48,7 +48,8 @@ def test_leave_one_out_is_that_of_n_refits(n, d, targets, weighted, intercept):
     assert model.best_score_ == pytest.approx(-losses.mean(axis=1).min(), rel=1e-8)
     for number, alpha in enumerate(ALPHAS):
         errors = y.reshape(n, -1) - leave_one_out_predictions(X, y, alpha, weight, intercept)
-        np.testing.assert_allclose(model.cv_results_[..., number].reshape(n, -1), errors**2, rtol=1e-7, atol=1e-10)
+        squares = errors**2 if weight is None else weight[:, None] * errors**2
+        np.testing.assert_allclose(model.cv_results_[..., number].reshape(n, -1), squares, rtol=1e-7, atol=1e-10)
 
 
 @case
@@ -70,8 +71,7 @@ def test_the_choice_and_the_fit_are_those_of_scikit_learn(n, d, targets, weighte
     np.testing.assert_allclose(model.intercept_, other.intercept_, rtol=1e-8, atol=1e-10)
     assert model.certificate_.kind == "closed-form" and model.certificate_.holds
     assert verify(model, X, y, weight)
-    if not weighted:  # scikit-learn divides the weighted loss by n, not by the sum of the weights
-        assert model.best_score_ == pytest.approx(other.best_score_, rel=1e-8)
+    assert model.best_score_ == pytest.approx(other.best_score_, rel=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -250,8 +250,15 @@ def test_stored_errors_have_one_column_a_penalty():
 @pytest.mark.parametrize("option", ["store_cv_results", "alpha_per_target"])
 def test_options_of_leave_one_out_are_refused_with_folds(option):
     X, y, _ = draw(targets=2)
-    with pytest.raises(ParameterError, match=r"RidgeCV: .* need cv=None"):
+    with pytest.raises(ParameterError, match=rf"RidgeCV: cv!=None and {option}=True are incompatible"):
         RidgeCV(cv=3, **{option: True}).fit(X, y)
+
+
+def test_the_svd_of_sparse_rows_warns_as_in_scikit_learn():
+    X, y, _ = draw()
+    with pytest.warns(FutureWarning, match="The 'svd' mode is not supported for sparse X"):
+        model = RidgeCV(gcv_mode="svd").fit(sp.csr_array(X), y)
+    np.testing.assert_allclose(model.coef_, RidgeCV().fit(X, y).coef_, rtol=1e-12)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

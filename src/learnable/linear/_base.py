@@ -152,19 +152,24 @@ class LinearRegressorModel(LinearModel):
                 max_iter=self.max_iter,
                 n_jobs=self.n_jobs,
                 progress=run.progress,
+                strict=self._asks_for_digits(),
             )
         except OverflowError as error:
             raise DataError(f"{type(self).__name__}: {error}; rescale them, or use a direct solver.") from error
+
+    def _asks_for_digits(self) -> bool:
+        """Tell whether `tol` bounds the gradient too, as the same number does in scikit-learn."""
+        return False
 
     def _set_coefficients(self, coef: Array, intercept: Array, y_shape: tuple[int, ...]) -> None:
         """Store (d, k) coefficients the way scikit-learn shows them: flat when y was one column."""
         if y_shape == () or (self._flattens_one_column and y_shape == (1,)):
             self.coef_ = coef[:, 0].copy()
-            self.intercept_ = float(intercept[0]) if y_shape == () else intercept.copy()
+            self.intercept_ = np.float64(intercept[0]) if y_shape == () else intercept.copy()
         else:
             self.coef_, self.intercept_ = np.ascontiguousarray(coef.T), intercept.copy()
         if not getattr(self, "fit_intercept", True):
-            self.intercept_ = 0.0
+            self.intercept_ = np.float64(0.0)
         if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
             column = int(np.argmax(~np.isfinite(coef).all(axis=1)))
             raise DataError(

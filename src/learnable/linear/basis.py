@@ -46,6 +46,7 @@ FUNCTIONS: Final[dict[str, Callable[[Array], Array]]] = {
     "positive": lambda x: np.maximum(x, 0.0),
 }
 _MOST_KNOTS = 10_000
+_MANY_SPLINES = 500  # from which on only those that are not zero at a point are computed
 _EXTRAPOLATIONS = ("constant", "continue", "error")
 
 
@@ -92,9 +93,8 @@ class BSplines:
         try:
             knots = tuple(float(knot) for knot in self.knots)  # type: ignore[union-attr]
         except (TypeError, ValueError) as error:
-            raise ParameterError(
-                f"BSplines: knots must be a number of knots, or numbers; got {self.knots!r}."
-            ) from error
+            why = f"BSplines: knots must be a number of knots, or numbers; got {self.knots!r}."
+            raise ParameterError(why) from error
         _check_knots(np.array(knots), ParameterError, "BSplines: ")
         object.__setattr__(self, "knots", knots)
 
@@ -123,6 +123,8 @@ class BSplines:
         right = knots[-1] + (knots[-1] - knots[-2]) * np.arange(1, k + 1)
         t = np.concatenate([left, knots, right])
         n_out = len(knots) + k - 1
+        if n_out > _MANY_SPLINES:
+            return np.asarray(BSpline.design_matrix(x, t, k, extrapolate=True).toarray())
         return np.asarray(BSpline(t, np.eye(n_out), k, extrapolate=True)(x))
 
     def _check_loaded(self) -> None:
@@ -363,6 +365,7 @@ class BasisExpansion(TransformerMixin, BaseEstimator):
     def _check_loaded(self) -> None:
         if not all(hasattr(self, name) for name in ("knots_", "widths_", "n_output_features_", "n_features_in_")):
             raise ModelFileError("load: BasisExpansion: a fitted one has knots_, widths_ and n_output_features_.")
+        self._check_widths()  # first: what follows takes time and memory in proportion to them
         try:
             terms = self._terms()
         except (DataError, ParameterError) as error:
@@ -374,8 +377,18 @@ class BasisExpansion(TransformerMixin, BaseEstimator):
             if not isinstance(knots, np.ndarray) or knots.dtype != np.float64:
                 raise ModelFileError("load: BasisExpansion: knots_ must be arrays of numbers.")
             _check_knots(knots, ModelFileError, "load: BasisExpansion: ")
-        widths = np.asarray(self.widths_)
-        if widths.shape != (len(terms),) or widths.sum() + int(self.include_bias) != self.n_output_features_:
+
+    def _check_widths(self) -> None:
+        """Raise unless `widths_`, an array of the file, has one entry for each function of each column."""
+        columns, functions, widths = self.n_features_in_, self.functions, self.widths_
+        sound = isinstance(columns, int) and columns >= 1 and isinstance(functions, (list, tuple))
+        sound = sound and isinstance(widths, np.ndarray) and widths.dtype == np.int64 and widths.ndim == 1
+        if sound:
+            spread = sum(isinstance(entry, (str, BSplines)) for entry in functions)  # these stand for every column
+            number = spread * columns + len(functions) - spread
+            total = sum(widths.tolist()) + int(self.include_bias is True)
+            sound = len(widths) == number and bool((widths >= 1).all()) and total == self.n_output_features_
+        if not sound:
             raise ModelFileError("load: BasisExpansion: widths_ does not fit functions and n_output_features_.")
 
 

@@ -224,7 +224,8 @@ def descend_least_squares(
     rank = min(int(np.count_nonzero(sums.x_square)), blocks.n_rows - intercept)
     level = sums.y_mean - sums.x_mean @ coef
     norm = np.sqrt(np.maximum(square, 0.0))
-    return LinearFit(coef, level, rank, None, sums.x_mean, norm, found.measure, max(1, found.n_iter))
+    kind = "gap" if alpha > 0 else "stationarity"
+    return LinearFit(coef, level, rank, None, sums.x_mean, norm, found.measure, max(1, found.n_iter), kind)
 
 
 @one_thread_blas()

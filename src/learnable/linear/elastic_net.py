@@ -12,7 +12,9 @@ Regularization and variable selection via the elastic net, JRSS B 67, 2005.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import warnings
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +22,7 @@ from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from ..core.certificate import Certificate
-from ..core.errors import DataError
+from ..core.errors import DataError, ParameterError
 from ..core.parameters import (
     MAX_ITER,
     MAX_SECONDS,
@@ -51,6 +53,12 @@ _POLISH = 100  # epochs
 _NEAR, _STEP, _LOOSE = 100.0, 3.0, 1e-3  # λ_max/λ from which larger penalties come first, their ratio, their gap
 _CHEAP, _CHEAP_LOOK = 2**18, 2**22  # elements of a Gram matrix, and of X
 _ROUNDING = 1e-14
+_CENTRED = 1e-5  # share of a column's size that its mean may have in a table that was centred in single precision
+#: Ends with the words that scikit-learn's users filter for.
+NOT_CONVERGED = (
+    "raise max_iter or max_seconds, or scale the columns of X. Objective did not converge. You might want to increase "
+    "the number of iterations"
+)
 SPARSE_PARAMETERS: dict[str, Rule] = {
     "fit_intercept": Boolean(),
     "copy_X": Boolean(),
@@ -118,7 +126,7 @@ class ElasticNet(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorMo
     --------
     >>> from learnable import ElasticNet
     >>> model = ElasticNet(alpha=0.1).fit([[0.0, 1.0], [1.0, 1.0], [2.0, 0.0]], [0.0, 1.0, 2.0])
-    >>> model.coef_.round(4), round(model.intercept_, 4)
+    >>> model.coef_.round(4), float(model.intercept_.round(4))
     (array([0.8605, 0.    ]), 0.1395)
     >>> model.certificate_.kind, model.certificate_.holds
     ('gap', True)
@@ -134,7 +142,7 @@ class ElasticNet(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorMo
     }
     _door = staticmethod(door(target="numeric", multi_output=True))
     _flattens_one_column = True
-    _remedy = "raise max_iter or max_seconds, or scale the columns of X"
+    _remedy = NOT_CONVERGED
 
     max_iter: int
     n_iter_: Any
@@ -171,6 +179,27 @@ class ElasticNet(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorMo
         self.n_jobs = n_jobs
         self.max_seconds = max_seconds
 
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, check_input: bool = True) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe or list of shape (n_samples, n_features)
+            Training data.
+        y : array of shape (n_samples,) or (n_samples, n_targets), or str
+            Targets; with a dataframe, the name of a column.
+        sample_weight : array of shape (n_samples,) or str, optional
+            Non-negative weights of the rows; with a dataframe, the name of a column.
+        check_input : bool, default=True
+            Kept for compatibility; the data are always checked.
+
+        Returns
+        -------
+        self
+            The fitted estimator. If the fit fails or is interrupted, the estimator stays as it was.
+        """
+        return super().fit(X, y, sample_weight)
+
     @property
     def sparse_coef_(self) -> Any:
         """Return the coefficients as a sparse array."""
@@ -179,6 +208,7 @@ class ElasticNet(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorMo
     def _fit(self, table: Table, run: Run) -> Certificate:
         if self.alpha == 0 or self.l1_ratio == 0:
             return self._fit_smooth(table)
+        check_gram(self, table)
         start = previous_coefficients(self, run, table)
         fits, means = [], []
         for target in range(table.y_shape[0] if table.y_shape else 1):
@@ -191,12 +221,12 @@ class ElasticNet(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorMo
             [(y_mean - x_mean @ fit.W)[0] for fit, (y_mean, x_mean, _) in zip(fits, means, strict=True)]
         )
         self._set_coefficients(coef, intercept, table.y_shape)
-        n_iter = [max(1, fit.n_iter) for fit in fits]
+        n_iter = [max(int(start is None), fit.n_iter) for fit in fits]
         gaps = [fit.gap.gap / weight for fit, (_, _, weight) in zip(fits, means, strict=True)]
         flat = table.y_shape in ((), (1,))
         self.n_iter_, self.dual_gap_ = (n_iter[0], gaps[0]) if flat else (n_iter, np.array(gaps))
         value = max(fit.value for fit in fits)
-        return Certificate("gap", value, self.tol, value, max(n_iter))
+        return Certificate("gap", value, self.tol, value, max(1, *n_iter))
 
     def _fit_smooth(self, table: Table) -> Certificate:
         """Solve the problem without an L1 part directly: it is ridge regression with the penalty Wα."""
@@ -239,7 +269,7 @@ class Lasso(ElasticNet):
     --------
     >>> from learnable import Lasso
     >>> model = Lasso(alpha=0.1).fit([[0.0, 1.0], [1.0, 1.0], [2.0, 0.0]], [0.0, 1.0, 2.0])
-    >>> model.coef_.round(4), round(model.intercept_, 4)
+    >>> model.coef_.round(4), float(model.intercept_.round(4))
     (array([0.85, 0.  ]), 0.15)
     >>> model.certificate_.kind, model.certificate_.holds
     ('gap', True)
@@ -290,8 +320,7 @@ def penalty_of(design: Any, alpha: float, l1_ratio: float, positive: bool = Fals
 def penalised_fit(solver: WorkingSet, model: Any, alpha: float, l1_ratio: float, run: Run) -> SparseFit:
     """Solve for one penalty with a model's limits."""
     penalty = penalty_of(solver.design, alpha, l1_ratio, getattr(model, "positive", False))
-    if not (np.isfinite(solver.design.norm).all() and np.isfinite(solver.design.square)):
-        raise DataError(f"{type(model).__name__}: the squares of these columns or targets overflow; rescale them.")
+    refuse_overflow(type(model).__name__, solver.design)
     spent = _approach(solver, penalty, model.max_iter, run)
     fit = solver.solve(penalty, tol=model.tol, max_iter=model.max_iter - spent, progress=run.progress)
     fit = fit._replace(n_iter=spent + fit.n_iter)
@@ -302,6 +331,37 @@ def penalised_fit(solver: WorkingSet, model: Any, alpha: float, l1_ratio: float,
     # A small problem is solved to rounding: coefficients move by about the root of the gap.
     polished = solver.solve(penalty, tol=_ROUNDING, max_iter=left, progress=run.progress)
     return polished._replace(n_iter=fit.n_iter + polished.n_iter) if polished.value < fit.value else fit
+
+
+def check_gram(model: Any, table: Table) -> None:
+    """Look at a Gram matrix that was passed: it is not used, but a wrong one means that other data were meant."""
+    if not hasattr(model.precompute, "__array__") or not table.in_memory:
+        return
+    gram, owner = np.asarray(model.precompute, dtype=np.float64), type(model).__name__
+    rows = table.X[:, [0, -1]]
+    rows = (rows.toarray() if sp.issparse(rows) else rows).astype(np.float64)
+    weight = np.ones(len(rows)) if table.weight is None else table.weight * (len(rows) / table.weight.sum())
+    mean, size = np.abs(weight @ rows) / len(rows), np.sqrt(weight @ rows**2 / len(rows))
+    if model.fit_intercept and (mean > _CENTRED * size).any():
+        warnings.warn(
+            f"{owner}: Gram matrix was provided but X was centered to fit intercept: recomputing Gram matrix.",
+            UserWarning,
+            stacklevel=6,
+        )
+        return
+    expected = rows.T @ (weight[:, None] * rows)
+    found = gram[np.ix_([0, -1], [0, -1])] if gram.shape == (table.n_columns, table.n_columns) else None
+    if found is None or not np.allclose(found, expected, rtol=1e-4, atol=1e-4 * float(np.abs(expected).max())):
+        raise ParameterError(
+            f"{owner}: Gram matrix passed in via 'precompute' parameter did not pass validation: it must be XᵀX of "
+            "these (weighted) rows. Leave precompute out; a Gram matrix is computed where it pays."
+        )
+
+
+def refuse_overflow(owner: str, design: Any) -> None:
+    """Raise where squares are beyond float64."""
+    if not (np.isfinite(design.norm).all() and np.isfinite(design.square)):
+        raise DataError(f"{owner}: the squares of these columns or targets overflow; rescale them.")
 
 
 def _approach(solver: WorkingSet, penalty: Penalty, max_iter: int, run: Run) -> int:
@@ -315,8 +375,14 @@ def _approach(solver: WorkingSet, penalty: Penalty, max_iter: int, run: Run) -> 
     for factor in np.geomspace(ratio, 1.0, 2 + int(np.log(ratio) / np.log(_STEP)))[1:-1].tolist():
         larger = Penalty(factor * penalty.l1, penalty.l2, penalty.positive)
         if spent < max_iter and not run.out_of_time:
-            spent += solver.solve(larger, tol=_LOOSE, max_iter=max_iter - spent).n_iter
+            watch = partial(_watch, run)
+            spent += solver.solve(larger, tol=_LOOSE, max_iter=max_iter - spent, progress=watch).n_iter
     return spent
+
+
+def _watch(run: Run, iteration: int, value: float) -> bool:
+    """Stop a preliminary descent in time; callbacks hear of the real one only."""
+    return run.should_stop()
 
 
 def one_target(table: Table, target: int) -> Blocks:

@@ -26,14 +26,18 @@ from ._feature_kernels import monomials_dense, monomials_sparse
 
 Count = NDArray[np.int64]
 
-_MOST_FEATURES = 2**31 - 1
+_MOST_FEATURES = 2**63 - 1  # which an index can count
+_SHORT = 2**31 - 1  # up to which indices of 32 bits will do
+_MOST_ENTRIES = 2**40
+_GREATEST_DEGREE = 1000
 _MOST_PARENTS = 2**27  # monomials of lower degree, which a table of their children needs
 
 
-def _is_range_of_degrees(value: Any) -> bool:
-    if not isinstance(value, (tuple, list)) or len(value) != 2:
-        return False
-    return all(Number(low=0, integer=True).allows(end) for end in value) and value[0] <= value[1]
+def _is_degree(value: Any) -> bool:
+    degree = Number(low=0, high=_GREATEST_DEGREE, integer=True)
+    if not isinstance(value, (tuple, list)):
+        return degree.allows(value)
+    return len(value) == 2 and all(degree.allows(end) for end in value) and value[0] <= value[1]
 
 
 class PolynomialFeatures(TransformerMixin, BaseEstimator):
@@ -70,8 +74,11 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
     """
 
     _parameters: ClassVar[dict[str, Rule]] = {
-        "degree": Number(low=0, high=1000, integer=True)
-        | Matches(_is_range_of_degrees, "a pair of integers 0 <= least <= greatest"),
+        "degree": Matches(
+            _is_degree,
+            f"an int or tuple (min_degree, max_degree), of integers from 0 to {_GREATEST_DEGREE}, where "
+            "degree=(min_degree, max_degree) must have min_degree <= max_degree",
+        ),
         "interaction_only": Boolean(),
         "include_bias": Boolean(),
         "order": Options("C", "F"),
@@ -106,21 +113,18 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
         check_parameters(type(self).__name__, self.get_params(deep=False), self._parameters)
         least, greatest = self._degrees()
         if greatest == 0 and not self.include_bias:
+            what = "degree" if np.ndim(self.degree) == 0 else "both min_degree and max_degree"
             raise ParameterError(
-                "PolynomialFeatures: degree 0 without include_bias leaves no feature; raise degree, or set "
-                "include_bias=True."
+                f"PolynomialFeatures: Setting {what} to zero and include_bias to False would result in an empty output "
+                "array. Raise degree, or set include_bias=True."
             )
         table = read_features(self, X, reset=True)
         n_out = self._count(table.shape[1])
         if n_out > _MOST_FEATURES:
             raise DataError(
-                f"PolynomialFeatures: {table.shape[1]} features have {n_out} monomials of degree {least} to "
-                f"{greatest}, more than {_MOST_FEATURES}; lower degree, or set interaction_only=True."
-            )
-        if n_out == 0:
-            raise DataError(
-                f"PolynomialFeatures: {table.shape[1]} feature(s) have no product of {least} different ones; lower "
-                "degree."
+                "PolynomialFeatures: The output that would result from the current configuration would have "
+                f"{n_out} features which is too large to be indexed: all monomials of {table.shape[1]} features of "
+                f"degree {least} to {greatest}. Lower degree, or set interaction_only=True."
             )
         self.n_output_features_ = n_out
         return self
@@ -135,7 +139,7 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        array, or CSR array for sparse X, of shape (n_samples, n_output_features_)
+        array, or for sparse X a CSR array (CSC for CSC), of shape (n_samples, n_output_features_)
             The monomials, in the order of `get_feature_names_out`; float32 for float32.
         """
         check_is_fitted(self)
@@ -143,7 +147,13 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
         if self.n_output_features_ != self._count(self.n_features_in_):
             raise DataError("PolynomialFeatures: the parameters were changed after the fit; call fit again.")
         if sp.issparse(table):
-            return self._transform_sparse(table)
+            found = self._transform_sparse(table)
+            return sp.csc_array(found) if getattr(X, "format", "") == "csc" else found
+        if len(table) * self.n_output_features_ > _MOST_ENTRIES:
+            raise DataError(
+                f"PolynomialFeatures: {len(table)} rows of {self.n_output_features_} monomials do not fit into memory; "
+                "lower degree, set interaction_only=True, or pass sparse rows."
+            )
         tree = grow(self.n_features_in_, self._degrees()[1], self.interaction_only)
         out = np.empty((len(table), self.n_output_features_), dtype=table.dtype)
         rows = np.ascontiguousarray(table)
@@ -198,9 +208,9 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
         filled, entries = np.unique(np.diff(table.indptr), return_inverse=True)
         each = np.array([self._count(int(k)) for k in filled], dtype=object)
         total = int(sum(each * np.bincount(entries, minlength=len(each))))
-        if total > 2**40:
+        if total > _MOST_ENTRIES:
             raise DataError(f"PolynomialFeatures: the result would have {total} entries; lower degree.")
-        wide = np.int64 if max(total, self.n_output_features_) > _MOST_FEATURES else np.int32
+        wide = np.int64 if max(total, self.n_output_features_) > _SHORT else np.int32
         data, indices = np.empty(total, dtype=table.dtype), np.empty(total, dtype=wide)
         indptr = np.zeros(table.shape[0] + 1, dtype=wide)
         form = (max(least, 1), greatest, int(self.interaction_only), self._skipped(), int(self.include_bias))
@@ -238,7 +248,8 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
 
     def _check_loaded(self) -> None:
         n_features, n_out = getattr(self, "n_features_in_", None), getattr(self, "n_output_features_", None)
-        if not isinstance(n_features, int) or n_features < 1 or n_out != self._count(n_features):
+        sound = isinstance(n_features, int) and 1 <= n_features <= _MOST_FEATURES
+        if not sound or n_out != self._count(n_features) or n_out > _MOST_FEATURES:  # type: ignore[arg-type,operator]
             raise ModelFileError("load: PolynomialFeatures: n_output_features_ does not fit n_features_in_ and degree.")
 
 

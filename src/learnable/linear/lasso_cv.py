@@ -10,11 +10,13 @@ Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import warnings
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 
 from ..core.certificate import Certificate
 from ..core.errors import DataError, ParameterError
@@ -26,9 +28,9 @@ from ..data.sources import NamedScore
 from ..meta.selection import standard_errors, within_one_error
 from ..solvers.coordinate_sets import WorkingSet, design_of
 from ._base import LinearRegressorModel
-from .elastic_net import PRECOMPUTE, SPARSE_PARAMETERS, penalised_fit
+from .elastic_net import NOT_CONVERGED, PRECOMPUTE, SPARSE_PARAMETERS, penalised_fit, refuse_overflow
 from .paths import ALPHAS, EPS, alpha_grid, follow_path
-from .ridge_cv import _splits
+from .ridge_cv import _splits, row_order
 
 Array = NDArray[np.float64]
 
@@ -85,9 +87,11 @@ class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
     coef_, intercept_, n_iter_, dual_gap_
         As in `ElasticNet`, for the fit to all rows.
     mse_path_ : array of shape (n_alphas, n_folds) or (n_l1_ratios, n_alphas, n_folds)
-        Mean squared errors on the folds.
+        Mean squared errors on the folds; infinite for an α for which `max_seconds` left no time.
     alphas_ : array of shape (n_alphas,) or (n_l1_ratios, n_alphas)
         The grid.
+    row_order_ : int
+        Checksum of the targets in their order, by which `verify` knows whether it can draw the folds again.
     certificate_ : Certificate
         `gap` of the fit to all rows.
 
@@ -113,7 +117,7 @@ class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
         **SPARSE_PARAMETERS,
     }
     _door = staticmethod(door(target="numeric"))
-    _remedy = "raise max_iter or max_seconds, or scale the columns of X"
+    _remedy = NOT_CONVERGED
 
     max_iter: int
 
@@ -154,11 +158,38 @@ class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
         self.rule = rule
         self.max_seconds = max_seconds
 
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
+        """Choose α and ρ, and fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe or list of shape (n_samples, n_features)
+            Training data.
+        y : array of shape (n_samples,), or str
+            Targets; with a dataframe, the name of a column.
+        sample_weight : array of shape (n_samples,) or str, optional
+            Non-negative weights of the rows; with a dataframe, the name of a column.
+        **params : dict
+            Nothing: parameters of splitters are not routed. Pass the folds themselves as `cv`.
+
+        Returns
+        -------
+        self
+            The fitted estimator. If the fit fails or is interrupted, the estimator stays as it was.
+        """
+        if params:
+            raise ParameterError(
+                f"{type(self).__name__}: passing {sorted(params)} to fit is only supported if "
+                "enable_metadata_routing=True in scikit-learn, and not here; pass the folds themselves as cv."
+            )
+        return super().fit(X, y, sample_weight)
+
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__
         if not table.in_memory:
             raise DataError(f"{owner}: cross-validation needs the rows in memory; use {owner[:-2]} or read the table.")
         design = design_of(table.blocks, intercept=self.fit_intercept, n_jobs=self.n_jobs)
+        refuse_overflow(owner, design)
         ratios = np.atleast_1d(np.asarray(self.l1_ratio, dtype=np.float64))
         grids = [alpha_grid(owner, design, ratio, self.eps, self.alphas, self.positive) for ratio in ratios.tolist()]
         splits = self._folds(owner, table)
@@ -178,10 +209,12 @@ class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
         self.alphas_ = grids[0] if same else np.array(grids)
         solver = WorkingSet(design)
         for alpha in grids[best][chosen % _STRIDE : chosen : _STRIDE].tolist():
-            penalised_fit(solver, self, alpha, self.l1_ratio_, run)
+            if not run.should_stop():
+                penalised_fit(solver, self, alpha, self.l1_ratio_, run)
         fit = penalised_fit(solver, self, self.alpha_, self.l1_ratio_, run)
         self._set_coefficients(fit.W, design.y_mean - design.x_mean @ fit.W, ())
         self.n_iter_, self.dual_gap_ = max(1, fit.n_iter), fit.gap.gap / design.weight
+        self.row_order_ = row_order(table)
         return Certificate("gap", fit.value, self.tol, fit.value, self.n_iter_)
 
     def _folds(self, owner: str, table: Table) -> list[tuple[Any, Any]]:
@@ -197,10 +230,20 @@ class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
     def _choose(self, mse: Array) -> tuple[int, int]:
         """Return the positions of ρ and α by the rule; a tie goes to the larger α."""
         mean = mse.mean(axis=-1)
+        missing = int(np.isinf(mean).sum())
+        if missing and self.max_seconds is not None:
+            warnings.warn(
+                f"{type(self).__name__}: max_seconds={self.max_seconds:g} left no time for {missing} of {mean.size} "
+                "penalties, whose errors are infinite; raise max_seconds, or pass fewer alphas.",
+                ConvergenceWarning,
+                stacklevel=6,
+            )
         best = int(np.argmin(mean.min(axis=1)))
-        if self.rule == "min":
+        if self.rule == "min" or np.isinf(mean[best]).all():
             return best, int(np.argmin(mean[best]))
-        return best, int(np.flatnonzero(within_one_error(-mean[best], standard_errors(mse[best])))[0])
+        with np.errstate(invalid="ignore"):  # no spread of infinite errors
+            errors = standard_errors(mse[best])
+        return best, int(np.flatnonzero(within_one_error(-mean[best], errors))[0])
 
     def _fold_errors(self, table: Table, alphas: Array, l1_ratio: float, train: Any, test: Any, run: Run) -> Array:
         """Return the mean squared error on `test` for every α, fitted to `train`."""
@@ -212,9 +255,12 @@ class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
             design, alphas, l1_ratio, positive=self.positive, tol=tol, max_iter=self.max_iter,
             progress=lambda iteration, value: run.out_of_time, exact=False,
         )  # fmt: skip
-        W = np.column_stack([fit.W[:, 0] for fit in fits])
-        residual = table.y[test][:, None] - (table.X[test] @ W + (design.y_mean - design.x_mean @ W))
-        return np.average(residual**2, axis=0, weights=None if weight is None else weight[test])
+        errors = np.full(len(alphas), np.inf)  # of those for which there was no time
+        if fits:
+            W = np.column_stack([fit.W[:, 0] for fit in fits])
+            residual = table.y[test][:, None] - (table.X[test] @ W + (design.y_mean - design.x_mean @ W))
+            errors[: len(fits)] = np.average(residual**2, axis=0, weights=None if weight is None else weight[test])
+        return errors
 
 
 class LassoCV(ElasticNetCV):

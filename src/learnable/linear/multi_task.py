@@ -23,8 +23,10 @@ from ..core.run import Run
 from ..data.door import Table, door
 from ..data.sources import NamedScore
 from ..solvers.coordinate_sets import WorkingSet, design_of
+from ..solvers.least_squares import least_squares
+from ..solvers.residuals import CLOSED_FORM_TOLERANCE
 from ._base import LinearRegressorModel
-from .elastic_net import SPARSE_PARAMETERS, penalised_fit, previous_coefficients
+from .elastic_net import NOT_CONVERGED, SPARSE_PARAMETERS, penalised_fit, previous_coefficients
 
 
 class MultiTaskElasticNet(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
@@ -37,7 +39,7 @@ class MultiTaskElasticNet(NamedScore, MultiOutputMixin, RegressorMixin, LinearRe
     alpha : float, default=1.0
         α > 0.
     l1_ratio : float, default=0.5
-        ρ in (0, 1].
+        ρ in [0, 1]; with 0 the model is ridge regression.
     fit_intercept : bool, default=True
         Whether b is free or zero.
     copy_X : bool, default=True
@@ -68,7 +70,7 @@ class MultiTaskElasticNet(NamedScore, MultiOutputMixin, RegressorMixin, LinearRe
     dual_gap_ : float
         P − D in the units of the objective.
     certificate_ : Certificate
-        `gap`: P is at most this share above the optimum.
+        `gap`: P is at most this share above the optimum. `closed-form` where ρ = 0.
 
     Examples
     --------
@@ -80,12 +82,12 @@ class MultiTaskElasticNet(NamedScore, MultiOutputMixin, RegressorMixin, LinearRe
 
     _parameters: ClassVar[dict[str, Rule]] = {
         "alpha": Number(low=0.0, low_open=True),
-        "l1_ratio": Number(low=0.0, high=1.0, low_open=True),
+        "l1_ratio": Number(low=0.0, high=1.0),
         "warm_start": Boolean(),
         **SPARSE_PARAMETERS,
     }
     _door = staticmethod(door(target="numeric", multi_output=True))
-    _remedy = "raise max_iter or max_seconds, or scale the columns of X"
+    _remedy = NOT_CONVERGED
 
     def __init__(
         self,
@@ -123,6 +125,8 @@ class MultiTaskElasticNet(NamedScore, MultiOutputMixin, RegressorMixin, LinearRe
         if not table.y_shape:
             name = type(self).__name__
             raise DataError(f"{name}: y must have two dimensions, one column a task; use {name[9:]} for one target.")
+        if self.l1_ratio == 0:
+            return self._fit_smooth(table)
         start = previous_coefficients(self, run, table)
         design = design_of(table.blocks, intercept=self.fit_intercept, n_jobs=self.n_jobs)
         solver = WorkingSet(design, None if start is None else start.T)
@@ -130,8 +134,22 @@ class MultiTaskElasticNet(NamedScore, MultiOutputMixin, RegressorMixin, LinearRe
         self._set_coefficients(fit.W, design.y_mean - design.x_mean @ fit.W, table.y_shape)
         if not self.fit_intercept:
             self.intercept_ = np.zeros(table.y_shape)
-        self.n_iter_, self.dual_gap_ = max(1, fit.n_iter), fit.gap.gap / design.weight
-        return Certificate("gap", fit.value, self.tol, fit.value, self.n_iter_)
+        self.n_iter_, self.dual_gap_ = max(int(start is None), fit.n_iter), fit.gap.gap / design.weight
+        return Certificate("gap", fit.value, self.tol, fit.value, max(1, self.n_iter_))
+
+    def _fit_smooth(self, table: Table) -> Certificate:
+        """Solve the problem without a norm of rows directly: it is ridge regression with the penalty Wα."""
+        penalty = table.weight_sum * self.alpha
+        fit = least_squares(table.blocks, penalty, intercept=self.fit_intercept, n_jobs=self.n_jobs)
+        if fit is None:
+            raise DataError(
+                f"{type(self).__name__}: with l1_ratio=0 this table is too wide for a direct solution; use Ridge."
+            )
+        self._set_coefficients(fit.coef, fit.intercept, table.y_shape)
+        if not self.fit_intercept:
+            self.intercept_ = np.zeros(table.y_shape)
+        self.n_iter_, self.dual_gap_ = 1, 0.0
+        return Certificate("closed-form", fit.value, CLOSED_FORM_TOLERANCE, None, 1)
 
 
 class MultiTaskLasso(MultiTaskElasticNet):

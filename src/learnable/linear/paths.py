@@ -9,6 +9,7 @@ path is piecewise linear in α.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ from .elastic_net import PRECOMPUTE, ElasticNet, penalty_of
 Array = NDArray[np.float64]
 
 ALPHAS = Number(low=1, integer=True) | ArrayLike(Number(low=0.0))
-EPS = Number(low=0.0, high=1.0, low_open=True, high_open=True)
+EPS = Number(low=0.0, high=1.0, low_open=True)
+_CHEAP_PATH, _FINE = 2**20, 1e-18  # numbers read in all looks of a path, below which it is solved to this gap
 _RESOLUTION = 1e-15  # scikit-learn's grid where y is constant
 
 
@@ -47,6 +49,8 @@ def enet_path(
     tol: float = 1e-6,
     max_iter: int = 1000,
     n_jobs: int | None = None,
+    n_alphas: Any = None,
+    **params: Any,
 ) -> tuple[Any, ...]:
     """Compute the elastic net for a decreasing grid of α.
 
@@ -76,6 +80,10 @@ def enet_path(
         As in `ElasticNet`, for each α.
     precompute, Xy, copy_X, verbose, check_input
         Kept for compatibility.
+    n_alphas : int, deprecated
+        scikit-learn's former name of a number in `alphas`.
+    **params
+        Nothing else: what is here is refused.
 
     Returns
     -------
@@ -96,6 +104,9 @@ def enet_path(
     array([[1. , 2.5],
            [0. , 0.5]])
     """
+    if params:
+        raise ParameterError(f"enet_path: Unexpected parameters in params: {sorted(params)}.")
+    alphas = _length_or_values(alphas, n_alphas)
     given = {
         "l1_ratio": l1_ratio, "eps": eps, "alphas": alphas, "precompute": precompute, "positive": positive,
         "fit_intercept": fit_intercept, "tol": tol, "max_iter": max_iter, "return_n_iter": return_n_iter,
@@ -118,11 +129,31 @@ def enet_path(
     start = None if coef_init is None else np.atleast_2d(np.asarray(coef_init, dtype=np.float64)).T
     if start is not None and start.shape != design.shape:
         raise ParameterError(f"enet_path: coef_init must have shape {design.shape[::-1]}; got {start.shape[::-1]}.")
+    if start is None and design.work * len(grid) <= _CHEAP_PATH:
+        tol = min(tol, _FINE)  # coefficients move by about the root of the gap, and here the last digits cost nothing
     fits = follow_path(design, grid, l1_ratio, positive=positive, tol=tol, max_iter=max_iter, start=start)
     coefs = np.stack([fit.W.T for fit in fits], axis=-1)
     gaps = np.array([fit.gap.gap for fit in fits]) / design.weight
     result = (grid, coefs if table.y_shape else coefs[0], gaps)
     return (*result, [max(1, fit.n_iter) for fit in fits]) if return_n_iter else result
+
+
+def _length_or_values(alphas: Any, n_alphas: Any) -> Any:
+    """Return `alphas`, or what scikit-learn's deprecated ways of saying it mean, with its warning."""
+    if n_alphas is not None:
+        warnings.warn(
+            "'n_alphas' was deprecated in 1.9 and will be removed in 1.11 of scikit-learn; pass a number as 'alphas'.",
+            FutureWarning,
+            stacklevel=4,
+        )
+    if alphas is None:
+        warnings.warn(
+            "'alphas=None' is deprecated and will be removed in 1.11 of scikit-learn; leave it out, or pass a number.",
+            FutureWarning,
+            stacklevel=4,
+        )
+        alphas = 100
+    return n_alphas if n_alphas is not None and np.ndim(alphas) == 0 else alphas
 
 
 def lasso_path(X: Any, y: Any, *, eps: float = 1e-3, alphas: Any = 100, **parameters: Any) -> tuple[Any, ...]:
@@ -156,7 +187,10 @@ def alpha_grid(owner: str, design: Any, l1_ratio: float, eps: float, alphas: Any
     if np.ndim(alphas):
         return np.sort(np.asarray(alphas, dtype=np.float64).ravel())[::-1].copy()
     if l1_ratio == 0:
-        raise ParameterError(f"{owner}: with l1_ratio=0 no α makes all coefficients zero; pass alphas as an array.")
+        raise ParameterError(
+            f"{owner}: Automatic alpha grid generation is not supported for l1_ratio=0. Please supply a grid by "
+            "providing your estimator with the appropriate `alphas=` argument: no α makes all coefficients zero."
+        )
     largest = largest_alpha(design, positive) / l1_ratio
     if largest <= _RESOLUTION:
         return np.full(alphas, _RESOLUTION)
@@ -182,11 +216,22 @@ def follow_path(
     progress: Progress = no_progress,
     exact: bool = True,
 ) -> list[SparseFit]:
-    """Solve for every α in turn; see `WorkingSet.solve`."""
+    """Solve for every α in turn, until `progress` says stop; see `WorkingSet.solve`. There may be fewer fits than α."""
     solver = WorkingSet(design, start)
-    return [
-        solver.solve(
-            penalty_of(design, alpha, l1_ratio, positive), tol=tol, max_iter=max_iter, progress=progress, exact=exact
-        )
-        for alpha in alphas
-    ]
+    fits: list[SparseFit] = []
+    stopped = False
+
+    def watched(iteration: int, value: float) -> bool:
+        nonlocal stopped
+        stopped = progress(iteration, value)
+        return stopped
+
+    for alpha in alphas:
+        penalty = penalty_of(design, alpha, l1_ratio, positive)
+        fit = solver.solve(penalty, tol=tol, max_iter=max_iter, progress=watched, exact=exact)
+        if stopped and not fit.converged:
+            break
+        fits.append(fit)
+        if progress(fit.n_iter, fit.value):
+            break
+    return fits

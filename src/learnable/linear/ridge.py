@@ -44,6 +44,8 @@ from .descent import BATCH_SIZE
 from .descent import SOLVERS as DESCENT
 
 _DIRECT = ("auto", "cholesky", "svd")
+_TOL = 1e-8
+_QUICK = 2e10  # n·d·min(n, d) of which a direct solution takes about a second
 _ITERATIVE = ("sparse_cg", "lsqr", "sag", "saga", "lbfgs")
 
 
@@ -64,14 +66,19 @@ class Ridge(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
     max_iter : int or None, default=None
         Most conjugate-gradient steps; of "gd" steps (10,000), of "sgd" epochs (100).
     tol : float, default=1e-8
-        Relative duality gap at which an iterative method stops; the direct solvers reach a residual of 1e-12.
+        Relative duality gap at which an iterative method stops; the direct solvers reach a residual of 1e-12. With an
+        iterative solver by name, and below the default, the gradient falls by that factor too, so that coefficients
+        are at least as exact as scikit-learn's at the same number.
     solver : str, default="auto"
         "auto" is direct where the matrix fits; "cholesky" and "svd" (an orthogonal factorisation) are direct; all of
-        scikit-learn's iterative names ("sparse_cg", "lsqr", "sag", "saga", "lbfgs") mean conjugate gradients. "gd" is
-        gradient descent with a line search, "sgd" descent on mini-batches (rows in memory only), both in scaled
-        columns: slower, for study; they warn with the gap they reached.
+        scikit-learn's iterative names ("sparse_cg", "lsqr", "sag", "saga", "lbfgs") mean conjugate gradients, which
+        work on sparse rows with an intercept too. Of several minimisers, where α is zero or drowns in rounding, all
+        give the one of minimum norm: if conjugate gradients do not reach it, the direct method does. "gd" is gradient
+        descent with a line search, "sgd" descent on mini-batches (rows in memory only), both in scaled columns: slower,
+        for study; they warn with the gap they reached.
     positive : bool, default=False
-        Constrain β ≥ 0 (the certificate is then the KKT residual).
+        Constrain β ≥ 0 (the certificate is then the KKT residual); with solver "auto" or "lbfgs", which both mean the
+        same active-set method here.
     random_state : int, generator or None, default=None
         Order of the rows in "sgd"; nothing else is random.
     n_jobs : int or None, default=None
@@ -89,6 +96,8 @@ class Ridge(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
         b.
     n_iter_ : int
         Steps of an iterative method (epochs of "sgd"), 1 for a direct solver.
+    solver_ : str
+        The solver: that which was asked for, or what "auto" means for these data, by scikit-learn's names.
     certificate_ : Certificate
         `closed-form` residual, or `gap` of an iterative method. `bound` is the proven relative suboptimality.
 
@@ -96,7 +105,7 @@ class Ridge(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
     --------
     >>> from learnable import Ridge
     >>> model = Ridge(alpha=1.0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
-    >>> model.coef_.round(4), round(model.intercept_, 4)
+    >>> model.coef_.round(4), float(model.intercept_.round(4))
     (array([0.6667]), 0.3333)
     >>> model.certificate_.kind
     'closed-form'
@@ -126,7 +135,7 @@ class Ridge(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
         fit_intercept: bool = True,
         copy_X: bool = True,
         max_iter: int | None = None,
-        tol: float = 1e-8,
+        tol: float = _TOL,
         solver: str = "auto",
         positive: bool = False,
         random_state: Any = None,
@@ -147,6 +156,11 @@ class Ridge(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
         self.batch_size = batch_size
 
     def _fit(self, table: Table, run: Run) -> Certificate:
+        if self.positive and self.solver not in ("auto", "lbfgs"):
+            raise ParameterError(
+                f"Ridge: solver='{self.solver}' does not support positive fitting; set solver to 'auto' or 'lbfgs', or "
+                "positive=False."
+            )
         n_targets = table.y_shape[0] if table.y_shape else 1
         alphas = _alpha_per_target(self.alpha, n_targets)
         coef, intercept = np.empty((table.n_columns, n_targets)), np.empty(n_targets)
@@ -165,7 +179,14 @@ class Ridge(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
         self._set_coefficients(coef, intercept, table.y_shape)
         worst = max(certificates, key=lambda certificate: certificate.value / certificate.tolerance)
         self.n_iter_ = 1 if worst.kind == "closed-form" else worst.n_iter
+        self.solver_ = self.solver
+        if self.solver == "auto":
+            iterative = any(certificate.kind == "gap" for certificate in certificates)
+            self.solver_ = "lbfgs" if self.positive else "sparse_cg" if iterative else "cholesky"
         return worst
+
+    def _asks_for_digits(self) -> bool:
+        return self.solver != "auto" or self.tol < _TOL
 
     def _solve(self, blocks: Blocks, alpha: float, run: Run) -> tuple[LinearFit, str]:
         """Return the solution for one α and the kind of its certificate."""
@@ -180,13 +201,21 @@ class Ridge(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
             fit = least_squares(blocks, alpha, intercept=intercept, n_jobs=self.n_jobs)
             if fit is not None:
                 return fit, "closed-form"
-        return self._iterate(blocks, alpha, run), "gap" if alpha > 0 else "stationarity"
+        found = self._iterate(blocks, alpha, run)
+        n, d = blocks.n_rows, blocks.n_columns
+        if found.scaled and n * d * min(n, d) <= _QUICK:
+            # Such a penalty is below the rounding of the equations: without it the shortest solution is well defined.
+            shortest = least_squares(blocks, 0.0, intercept=intercept, n_jobs=self.n_jobs)
+            if shortest is not None:
+                return shortest, "closed-form"
+        return found, found.kind
 
 
 def _alpha_per_target(alpha: Any, n_targets: int) -> Any:
     alphas = np.asarray(alpha, dtype=np.float64).ravel()
     if len(alphas) not in (1, n_targets):
         raise ParameterError(
-            f"Ridge: alpha must be one number or one a target; got {len(alphas)} values for {n_targets} targets."
+            "Ridge: alpha must be one number or one per target. Number of targets and number of penalties do not "
+            f"correspond: {len(alphas)} != {n_targets}."
         )
     return np.broadcast_to(alphas, (n_targets,))

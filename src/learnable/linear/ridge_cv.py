@@ -3,7 +3,7 @@ r"""Ridge regression over a whole path of penalties, and the choice among them.
 `ridge_path` gives the coefficients for every α at the cost of one factorisation; `RidgeCV` chooses α by exact
 leave-one-out, generalised cross-validation, or folds.
 
-    LOO(α) = Σ wᵢ (rᵢ/(1 − hᵢᵢ))² / W,      GCV(α) = (Σ wᵢ rᵢ²/W) / (1 − tr H/n)².
+    LOO(α) = Σ wᵢ (rᵢ/(1 − hᵢᵢ))² / n,      GCV(α) = (Σ wᵢ rᵢ²/W) / (1 − tr H/n)².
 
 Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical Learning, 2nd ed., section 7.10.
 """
@@ -11,6 +11,8 @@ Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical
 from __future__ import annotations
 
 import inspect
+import warnings
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -41,6 +43,10 @@ from .spectrum import RidgeSpectrum, ridge_spectrum
 Array = NDArray[np.float64]
 
 _PENALTY = Number(low=0.0)
+_SVD_OF_SPARSE = (
+    "RidgeCV: The 'svd' mode is not supported for sparse X by scikit-learn, and raises an error in its version 1.11; "
+    "use the default gcv_mode, or 'eigen'. Here the factorisation is chosen by shape and conditioning all the same."
+)
 
 
 class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
@@ -61,7 +67,8 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel
     cv : int, splitter or None, default=None
         None is exact leave-one-out (or GCV); otherwise folds as in scikit-learn.
     gcv_mode : {"auto", "svd", "eigen"} or None, default=None
-        Kept for compatibility; the factorisation is chosen by shape and conditioning.
+        Kept for compatibility; the factorisation is chosen by shape and conditioning. "svd" warns for sparse rows, as
+        in scikit-learn.
     store_cv_results : bool, default=False
         Keep `cv_results_`.
     alpha_per_target : bool, default=False
@@ -82,7 +89,10 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel
     coef_, intercept_
         As in Ridge.
     cv_results_ : array of shape (n_samples, n_alphas) or (n_samples, n_targets, n_alphas)
-        Squared leave-one-out errors (predictions when `scoring` is given); only with `store_cv_results`.
+        Squared leave-one-out errors times the weights of their rows (predictions when `scoring` is given); only with
+        `store_cv_results`.
+    row_order_ : int
+        Checksum of the targets in their order, by which `verify` knows whether it can draw the folds again.
     certificate_ : Certificate
         Relative residual of the equations that define the chosen fit.
 
@@ -92,7 +102,7 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel
     >>> from learnable import RidgeCV
     >>> X = np.arange(10.0)[:, None]
     >>> model = RidgeCV(alphas=[0.01, 1.0, 100.0]).fit(X, 2 * X[:, 0] + np.cos(X[:, 0]))
-    >>> model.alpha_
+    >>> float(model.alpha_)
     1.0
     """
 
@@ -134,15 +144,23 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel
         self.n_jobs = n_jobs
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        if self.cv is not None and (self.store_cv_results or self.alpha_per_target):
-            raise ParameterError("RidgeCV: store_cv_results and alpha_per_target need cv=None (exact leave-one-out).")
-        if self.cv is None and np.min(self.alphas) <= 0:
-            raise ParameterError(f"RidgeCV: alphas must be > 0 for exact leave-one-out; got {self.alphas!r}.")
+        for name in ("store_cv_results", "alpha_per_target"):
+            if self.cv is not None and getattr(self, name):
+                raise ParameterError(
+                    f"RidgeCV: cv!=None and {name}=True are incompatible; {name} needs exact leave-one-out, cv=None."
+                )
+        alphas = np.asarray(self.alphas, dtype=np.float64).ravel()
+        if self.cv is None and alphas.min() <= 0:
+            place = int(np.argmax(alphas <= 0))
+            raise ParameterError(
+                f"RidgeCV: alphas[{place}] == {alphas[place]}, must be > 0.0. Only with cv may it be zero."
+            )
         if table.in_memory and table.n_rows < 2:
             raise DataError("RidgeCV: needs at least 2 rows to leave one out; got 1 sample (n_samples=1).")
-        alphas = np.asarray(self.alphas, dtype=np.float64).ravel()
         if not table.in_memory:
             return self._fit_by_sweeps(table, alphas)
+        if self.gcv_mode == "svd" and self.cv is None and table.blocks.sparse:
+            warnings.warn(_SVD_OF_SPARSE, FutureWarning, stacklevel=5)
         X, y, weight = dense_rows(table.blocks)
         spectrum = ridge_spectrum(X, y, weight, intercept=self.fit_intercept, smallest_alpha=float(alphas.min()))
         with one_thread_blas():  # what is left to do is small, and must not depend on what other fits do
@@ -153,16 +171,19 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel
             chosen = np.argmax(scores, axis=1)
             if self.cv is None and self.scoring is None:
                 with np.errstate(over="ignore"):
-                    scores = np.ldexp(scores, 2 * spectrum.y_exponent)  # chosen in scaled units, shown in those of y²
+                    # Chosen in scaled units, shown in those of w·y²; GCV is a mean over the weights.
+                    shown = 0 if self.criterion == "gcv" else spectrum.weight_exponent
+                    scores = np.ldexp(scores, 2 * spectrum.y_exponent + shown)
             per_target = self.alpha_per_target and table.y.ndim == 2
-            self.alpha_ = alphas[chosen] if per_target else float(alphas[chosen[0]])
+            self.alpha_ = alphas[chosen] if per_target else alphas[chosen[0]]
             best = scores[np.arange(len(scores)), chosen]
-            self.best_score_ = best if per_target else float(best[0])
+            self.best_score_ = best if per_target else best[0]
             self.criterion_path_ = scores if per_target else scores[0]
             fits = [
                 _certified_fit(table, spectrum, float(alpha), target, self.fit_intercept, self.n_jobs)
                 for alpha, target in _tasks(self.alpha_, y.shape[1])
             ]
+        self.row_order_ = row_order(table)
         coef = np.concatenate([fit.coef for fit in fits], axis=1)
         self._set_coefficients(coef, np.concatenate([fit.intercept for fit in fits]), table.y_shape)
         self.n_iter_ = 1
@@ -179,7 +200,7 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel
         moments = centred_moments(blocks, intercept=free, n_jobs=self.n_jobs)
         path = -swept_criterion(blocks, moments, alphas, criterion=self.criterion, intercept=free, n_jobs=self.n_jobs)
         best = int(np.argmax(path))
-        self.alpha_, self.best_score_, self.criterion_path_ = float(alphas[best]), float(path[best]), path
+        self.alpha_, self.best_score_, self.criterion_path_ = alphas[best], path[best], path
         fit = gram_fit(blocks, moments, self.alpha_, intercept=free, n_jobs=self.n_jobs)
         fit = fit or compressed_fit(blocks, self.alpha_, intercept=free, n_jobs=self.n_jobs)
         self._set_coefficients(fit.coef, fit.intercept, table.y_shape)
@@ -198,9 +219,9 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel
             errors = spectrum.leave_one_out(alphas)
             with np.errstate(over="ignore"):
                 predictions = y[:, :, None] - np.ldexp(errors, spectrum.y_exponent)
-                squares = np.ldexp(errors**2, 2 * spectrum.y_exponent)
+                squares = np.ldexp(w[:, None, None] * errors**2, 2 * spectrum.y_exponent + spectrum.weight_exponent)
             if self.scoring is None:
-                scores = -np.einsum("i,ika->ka", w / w.sum(), errors**2)
+                scores = -np.einsum("i,ika->ka", w / len(w), errors**2)
             else:
                 scores = self._scores_of(predictions, y, weight)
             if self.store_cv_results:
@@ -244,6 +265,12 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel
                     extra = _weight_for(scorer, None if weight is None else weight[test])
                     total[number] += scorer(model, X[test], y[test], **extra)
         return total / len(splits)
+
+
+def row_order(table: Table) -> int:
+    """Return a checksum of targets and rows left out, in their order: only so does `verify` find the folds again."""
+    checksum = zlib.crc32(np.ascontiguousarray(table.y, dtype=np.float64).tobytes())
+    return checksum if table.kept is None else zlib.crc32(table.kept.tobytes(), checksum)
 
 
 @contextmanager
@@ -307,9 +334,7 @@ def ridge_path(
     spectrum = ridge_spectrum(rows, targets, weight, intercept=fit_intercept, smallest_alpha=float(values.min()))
     coefs = spectrum.coefficients(values)
     intercepts = spectrum.y_mean - np.einsum("d,adk->ak", spectrum.x_mean, coefs)
-    if table.y.ndim == 1:
-        return coefs[:, :, 0], intercepts[:, 0]
-    return coefs.transpose(0, 2, 1), intercepts
+    return (coefs[:, :, 0], intercepts[:, 0]) if table.y.ndim == 1 else (coefs.transpose(0, 2, 1), intercepts)
 
 
 class _Identity(RegressorMixin, BaseEstimator):

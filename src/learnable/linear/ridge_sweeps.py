@@ -61,7 +61,8 @@ def swept_criterion(
             total += (w * r**2).sum(axis=0)
         return total
 
-    total = map_reduce(blocks, statistic, add_in_place, n_jobs=n_jobs) / weight_sum
+    total = map_reduce(blocks, statistic, add_in_place, n_jobs=n_jobs)
+    total = total / (moments.n_rows if leave_out else weight_sum)
     if not leave_out:
         degrees = (basis.values[:, None] * shrunk).sum(axis=0) + intercept
         total = total / np.maximum(1.0 - degrees / moments.n_rows, 1e-150) ** 2

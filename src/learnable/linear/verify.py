@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from ..core.errors import VerificationError
 from ..core.verification import Recheck
 from ..data.sources import named_columns
-from .verify_rows import Rows, class_weights_of, codes_of, fingerprint_of, numbers_of, plain_rows
+from .verify_rows import Rows, class_weights_of, codes_of, fingerprint_of, numbers_of, plain_rows, sound
+from .verify_stored import least_squares_arrays, ridge_choice
 
 Array = NDArray[Any]
 
@@ -22,17 +23,34 @@ _CLOSED_FORM_ROUNDING = 1e-13
 _GAP_ROUNDING = 1e-13
 
 
+@sound
 @np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
 def least_squares(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
-    """Recompute the certificate of a LinearRegression."""
-    return check_quadratic(model, X, y, sample_weight, alpha=np.zeros(1))
+    """Recompute the certificate of a LinearRegression, and what its intervals are made of."""
+    found = check_quadratic(model, X, y, sample_weight, alpha=np.zeros(1))
+    rows, _ = rows_of(model, X, y, sample_weight)
+    return found if least_squares_arrays(model, rows) else found._replace(value=np.inf)
 
 
+@sound
 @np.errstate(all="ignore")
 def ridge(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
-    """Recompute the certificate of a Ridge or RidgeCV."""
+    """Recompute the certificate of a Ridge or RidgeCV, and the scores by which the latter chose."""
     alpha = model.alpha_ if hasattr(model, "alpha_") else model.alpha
-    return check_quadratic(model, X, y, sample_weight, alpha=np.atleast_1d(np.asarray(alpha, dtype=float)))
+    found = check_quadratic(model, X, y, sample_weight, alpha=np.atleast_1d(np.asarray(alpha, dtype=float)))
+    if hasattr(model, "alpha_") and not ridge_choice(model, *rows_of(model, X, y, sample_weight)):
+        return found._replace(value=np.inf)
+    return found
+
+
+def rows_of(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Array]:
+    """Return the rows of a regression, and which of those given they are."""
+    X, y, sample_weight = named_columns("verify", X, y, sample_weight)
+    targets = numbers_of(y)
+    kept = (
+        np.broadcast_to(1.0 if sample_weight is None else np.asarray(sample_weight, dtype=float), (len(targets),)) > 0
+    )
+    return plain_rows(model, X, targets, sample_weight), kept
 
 
 def check_quadratic(model: Any, X: Any, y: Any, sample_weight: Any, alpha: Array) -> Recheck:
@@ -71,7 +89,11 @@ def check_quadratic(model: Any, X: Any, y: Any, sample_weight: Any, alpha: Array
     x_size, y_size = np.sqrt(x_square) + share * abs(x_mean), np.sqrt(y_square) + share * abs(y_mean)
     terms = y_size + x_size @ abs(B) + share * abs(b)
     size = np.outer(x_size, terms) + alpha * abs(B).max(axis=0)
-    worst = max(_largest_ratio(abs(g), size), _largest_ratio(abs(total), root * terms))
+    # Coefficients below the range of float64 are stored to its smallest step: what that step does is no error.
+    step = np.longdouble(np.finfo(float).smallest_subnormal)
+    g = np.maximum(abs(g) - step * (np.outer(x_size, x_size.sum() + root) + alpha), 0)
+    total = np.maximum(abs(total) - step * (root * x_size.sum() + W * (1 + abs(x_mean).sum())), 0)
+    worst = max(_largest_ratio(g, size), _largest_ratio(total, root * terms))
     return Recheck(worst, _CLOSED_FORM_ROUNDING, fingerprint_of(rows))
 
 

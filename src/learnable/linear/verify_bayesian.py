@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..core.errors import VerificationError
 from ..core.verification import Recheck
 from ..data.sources import named_columns
-from .verify_rows import fingerprint_of, numbers_of, plain_rows
+from .verify_rows import fingerprint_of, numbers_of, plain_rows, sound
 
 Array = NDArray[Any]
 
@@ -26,6 +26,7 @@ _EVIDENCE_ROUNDING = 1e-10
 _BASIS_AGREEMENT = 1e-9
 
 
+@sound
 @np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
 def bayesian(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a BayesianLinearRegression."""
@@ -60,6 +61,9 @@ def bayesian(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     Q = max(rss - (total**2 / W if flat else 0) + rho * (beta @ beta), floor)
     top = np.linalg.eigvalsh(S)[-1] if d else 0.0
     gamma, log_ratio = _spectrum_sums(S, float(rho), len(model.eigenvalues_))
+    cross = np.asarray(g + S @ beta, dtype=float)  # Σ w (x − x̄)(y − ȳ), as r = y − ȳ − (x − x̄)β but for a constant
+    if not _has_moments(model, rows, cross, np.sqrt(np.diag(S) * yy), level, yy, gamma):
+        return Recheck(np.inf, 0.0, fingerprint)
     if not _agrees(model, S, x_mean if flat else centre, alpha, rho, N, Q, log_ratio, W, flat):
         return Recheck(np.inf, 0.0, fingerprint)
     if model.noise != "evidence":
@@ -75,6 +79,19 @@ def bayesian(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     far = np.max(abs(centre) * np.sqrt(W / np.maximum(np.diag(S), 1e-300)), initial=0.0, where=np.diag(S) > 0)
     rounding = _EVIDENCE_ROUNDING + float(1e-15 * (yy / Q + far + abs(level) * np.sqrt(W / Q)))
     return Recheck(float(max(value, evidence)), rounding, fingerprint)
+
+
+def _has_moments(model: Any, rows: Any, cross: Array, size: Array, level: Any, yy: Any, gamma: Any) -> bool:
+    """Tell whether the moments that `partial_fit` goes on from, and γ, are those of the rows."""
+    spread = np.sqrt(yy / rows.weight.sum())
+    return bool(
+        model.n_rows_ == len(rows.y)
+        and np.shape(model.cross_) == cross.shape
+        and (np.abs(model.cross_ - cross) <= 1e-9 * size + 1e-6 * np.abs(cross)).all()
+        and abs(model.y_mean_ - level) <= 1e-9 * (abs(level) + spread)
+        and abs(model.y_square_ - yy) <= 1e-6 * yy + 1e-14 * rows.weight.sum() * level**2
+        and abs(model.effective_parameters_ - gamma) <= 1e-6 * max(gamma, 1e-6)
+    )
 
 
 def _spectrum_sums(S: Array, rho: float, rank: int) -> tuple[Any, Any]:

@@ -8,18 +8,37 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..core.errors import VerificationError
+from ..core.errors import DataError, VerificationError
 from ..data.sources import is_external, pieces_of
 
 Array = NDArray[Any]
 
 _CHUNK_ELEMENTS = 2**19
+
+
+def sound(check: Callable[..., Any]) -> Callable[..., Any]:
+    """Turn what arrays of the wrong shape or kind cause inside a checker into a VerificationError."""
+
+    @wraps(check)
+    def checked(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+        try:
+            return check(model, X, y, sample_weight)
+        except (VerificationError, DataError):
+            raise
+        except (ValueError, TypeError, IndexError, KeyError, AttributeError, ArithmeticError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise VerificationError(
+                f"verify: the arrays of this {type(model).__name__} do not fit together, or not to the data: {reason}"
+            ) from error
+
+    return checked
 
 
 class Rows(NamedTuple):

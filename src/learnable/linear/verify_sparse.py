@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.errors import VerificationError
-from ..core.verification import Recheck
+from ..core.verification import AGREEMENT, Recheck
 from ..data.sources import named_columns
 from . import verify
-from .verify_rows import Array, class_weights_of, codes_of, fingerprint_of, numbers_of, plain_rows
+from .verify_rows import Array, class_weights_of, codes_of, fingerprint_of, numbers_of, plain_rows, sound
+from .verify_stored import lasso_choice
 
 _ROUNDING = 1e-13
 _EPSILON = 2.0**-52
@@ -28,35 +29,75 @@ class _Sums(NamedTuple):
     total: Array  #: (t,), Σ s r
     r_square: Array  #: (t,), Σ s r²
     y_square: Array  #: (t,), Σ s (y − ȳ)²
+    noise: Array  #: (d,), what a last digit of every term of r does to Σ s r (x − x̄)
     far: float  #: largest mean of a column against its spread: digits that centring costs
     fingerprint: str
 
 
+class _Gap(NamedTuple):
+    value: float  #: (P − D)/max(D, 1e-8·P₀)
+    rounding: float
+    unit: float  #: max(D, 1e-8·P₀)/W, in which `dual_gap_` is measured
+
+
+@sound
 @np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
 def elastic_net(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a Lasso, ElasticNet, LassoCV or ElasticNetCV."""
     alpha = float(model.alpha_ if hasattr(model, "alpha_") else model.alpha)
     ratio = float(getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 1.0)))
+    if hasattr(model, "alpha_") and not lasso_choice(model, *verify.rows_of(model, X, y, sample_weight)):
+        return Recheck(np.inf, 0.0, "")
     if model.certificate_.kind != "gap":
-        weight = _weight_sum(X, y, sample_weight)
-        return verify.check_quadratic(model, X, y, sample_weight, alpha=np.array([weight * alpha * (1 - ratio)]))
+        return _smooth(model, X, y, sample_weight, alpha, ratio)
     B = np.atleast_2d(model.coef_).T.astype(np.longdouble)
     sums = _residual_sums(model, B, X, y, sample_weight)
     if sums is None:
         return Recheck(np.inf, 0.0, "")
-    found = [_gap(model, B[:, [k]], _target(sums, k), alpha, ratio) for k in range(B.shape[1])]
-    return Recheck(max(f[0] for f in found), max(f[1] for f in found), sums.fingerprint)
+    gaps = [_gap(model, B[:, [k]], _target(sums, k), alpha, ratio) for k in range(B.shape[1])]
+    return _with_stored_gap(model, gaps, sums.fingerprint)
 
 
+@sound
 @np.errstate(all="ignore")
 def multi_task(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a MultiTaskLasso or MultiTaskElasticNet."""
+    if model.certificate_.kind != "gap":
+        return _smooth(model, X, y, sample_weight, float(model.alpha), float(getattr(model, "l1_ratio", 1.0)))
     B = model.coef_.T.astype(np.longdouble)
     sums = _residual_sums(model, B, X, y, sample_weight)
     if sums is None:
         return Recheck(np.inf, 0.0, "")
-    value, rounding = _gap(model, B, sums, float(model.alpha), float(getattr(model, "l1_ratio", 1.0)))
-    return Recheck(value, rounding, sums.fingerprint)
+    found = _gap(model, B, sums, float(model.alpha), float(getattr(model, "l1_ratio", 1.0)))
+    return _with_stored_gap(model, [found], sums.fingerprint)
+
+
+def _smooth(model: Any, X: Any, y: Any, sample_weight: Any, alpha: float, ratio: float) -> Recheck:
+    """Check a fit without an L1 part, which is ridge regression; one with such a part must have a gap."""
+    penalty = _weight_sum(X, y, sample_weight) * alpha
+    found = verify.check_quadratic(model, X, y, sample_weight, alpha=np.array([penalty * (1 - ratio)]))
+    sound = alpha * ratio == 0 and np.all(np.asarray(model.dual_gap_) == 0)
+    return found if sound else found._replace(value=np.inf)
+
+
+def _with_stored_gap(model: Any, found: list[_Gap], fingerprint: str) -> Recheck:
+    """Return the largest gap; infinity where it would pass but `dual_gap_` says something else."""
+    value, rounding = max(one.value for one in found), max(one.rounding for one in found)
+    recorded = model.certificate_.value
+    passes = abs(value - recorded) <= AGREEMENT * recorded + rounding
+    return Recheck(np.inf if passes and not _is_gap(model, found) else value, rounding, fingerprint)
+
+
+def _is_gap(model: Any, found: list[_Gap]) -> bool:
+    """Tell whether `dual_gap_` is the gap of every target, and the largest of them is that of the certificate."""
+    stored = np.atleast_1d(np.asarray(model.dual_gap_, dtype=float))
+    if stored.shape != (len(found),) or not (stored >= 0).all():
+        return False
+    relative = np.array([gap / one.unit if one.unit > 0 else gap for gap, one in zip(stored, found, strict=True)])
+    true, rounding = (np.array([getattr(one, name) for one in found]) for name in ("value", "rounding"))
+    recorded = model.certificate_.value
+    close = np.abs(relative - true) <= AGREEMENT * true + rounding
+    return bool(close.all()) and abs(float(relative.max()) - recorded) <= 1e-6 * recorded
 
 
 def _weight_sum(X: Any, y: Any, sample_weight: Any) -> float:
@@ -80,18 +121,21 @@ def _residual_sums(model: Any, B: Array, X: Any, y: Any, sample_weight: Any) -> 
     for Z, target, s in rows.chunks():
         W, x_sum, y_sum = W + s.sum(), x_sum + Z.T @ s, y_sum + s @ target
     x_mean, y_mean = (x_sum / W, y_sum / W) if model.fit_intercept else (0 * x_sum, 0 * y_sum)
-    cross, r_square, y_square, spread = (np.zeros(shape, dtype=np.longdouble) for shape in ((d, t), t, t, d))
+    cross, r_square, y_square, spread, noise = (np.zeros(shape, dtype=np.longdouble) for shape in ((d, t), t, t, d, d))
     for Z, target, s in rows.chunks():
         r = target - b - Z @ B
         weighted = s[:, None] * r
         cross, total = cross + Z.T @ weighted, total + weighted.sum(axis=0)
         r_square, y_square = r_square + (weighted * r).sum(axis=0), y_square + s @ (target - y_mean) ** 2
         spread = spread + (Z * Z).T @ s
+        terms = (np.abs(target - y_mean) + abs(Z) @ np.abs(B)).sum(axis=1)
+        noise = noise + (Z * Z).T @ (s * terms) ** 2
     if not model.fit_intercept:
         total = 0 * total
     # Columns further off than this are centred before anything else is computed; constant ones do not count.
     far = min(_FAR, float(np.sqrt((W * x_mean**2 / np.maximum(spread - W * x_mean**2, 1e-30 * spread)).max(initial=0))))
-    return _Sums(W, cross - np.outer(x_mean, total), total, r_square, y_square, far, fingerprint_of(rows))
+    centred = cross - np.outer(x_mean, total)
+    return _Sums(W, centred, total, r_square, y_square, _EPSILON * np.sqrt(noise), far, fingerprint_of(rows))
 
 
 def _target(sums: _Sums, k: int) -> _Sums:
@@ -104,12 +148,12 @@ def _target(sums: _Sums, k: int) -> _Sums:
     )
 
 
-def _gap(model: Any, B: Array, sums: _Sums, alpha: float, ratio: float) -> tuple[float, float]:
+def _gap(model: Any, B: Array, sums: _Sums, alpha: float, ratio: float) -> _Gap:
     """Return (P − D)/max(D, 1e-8·P₀) for the best multiple of the residual, and its rounding."""
     l1, l2 = sums.weight * np.longdouble(alpha) * ratio, sums.weight * np.longdouble(alpha) * (1 - ratio)
     positive = getattr(model, "positive", False)
     if positive and (B < 0).any():
-        return np.inf, 0.0
+        return _Gap(np.inf, 0.0, 0.0)
     norms = np.sqrt((B**2).sum(axis=1))
     primal = sums.r_square.sum() / 2 + l1 * norms.sum() + l2 * (norms**2).sum() / 2
     centred = sums.r_square.sum() - (sums.total**2).sum() / sums.weight  # about the mean: feasible for the intercept
@@ -127,8 +171,12 @@ def _gap(model: Any, B: Array, sums: _Sums, alpha: float, ratio: float) -> tuple
         dual = max(dual, fit - centred / 2 - conjugate)
     size = max(dual, 1e-8 * start)
     if start == 0 and primal == 0:
-        return 0.0, _ROUNDING
-    return float((primal - dual) / size), float(_ROUNDING * (1 + sums.far) * (1 + start / size))
+        return _Gap(0.0, _ROUNDING, 0.0)
+    rounding = float(_ROUNDING * (1 + sums.far) * (1 + start / size))
+    if l1 > 0:  # the multiple of the residual that is feasible is known no better than the largest correlation
+        rounding += float(_BLUR * sums.noise.max(initial=0) / l1 * abs(tau * fit) / size)
+    rounding = min(rounding, max(model.certificate_.tolerance, _ROUNDING))
+    return _Gap(float((primal - dual) / size), rounding, float(size / sums.weight))
 
 
 @np.errstate(all="ignore")

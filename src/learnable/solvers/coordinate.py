@@ -21,6 +21,7 @@ screening rules for sparsity enforcing penalties, JMLR 18, 2017.
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -37,6 +38,7 @@ Array = NDArray[np.float64]
 
 _BATCH = 5  # epochs between two looks at the gap; also the number of differences that are combined
 _FEW_COLUMNS = 512  # for which many epochs take less time than a look from outside
+_SLOW = 0.1  # seconds of an epoch after which the clock is read after every one
 _LATE = 50  # epochs after which sure steps on the support are worth their price
 _NOISE = 1e-13  # share of P below which a gap that does not fall is rounding
 FLOOR = 1e-8  # share of P₀ below which the optimum is not asked to be known relatively
@@ -196,9 +198,11 @@ def descend(
         iterates = [model.W.copy()]
         largest = 0.0
         for _ in range(min(_BATCH, max_epochs - n_epochs)):
+            started = perf_counter()
             largest = model.epochs(penalty, 1, 0.0)
             iterates.append(model.W.copy())
-            if largest <= 1e-32 * base:
+            late = perf_counter() - started > _SLOW and progress(n_epochs + len(iterates) - 1, gap.relative(base))
+            if largest <= 1e-32 * base or late:
                 break
         n_epochs += len(iterates) - 1
         # Rounding: nothing moves any more, or the gap is that of rounding and does not fall.

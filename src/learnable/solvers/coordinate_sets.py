@@ -116,7 +116,7 @@ class WorkingSet:
         alive = design.norm > 0
         strong = self._strong_columns(penalty)
         if strong is None and not len(self.columns):
-            strong = self._rough_columns(penalty)
+            strong = self._rough_columns(penalty, progress)
         n_epochs, stopped, stalled = 0, False, 0
         for _ in range(_MOST_ROUNDS):
             W = self.coefficients()
@@ -172,7 +172,7 @@ class WorkingSet:
         size = np.sqrt((reduced * reduced).sum(axis=1))
         return np.asarray(size >= 2.0 * penalty.l1 - self.last_l1)
 
-    def _rough_columns(self, penalty: Penalty) -> NDArray[np.bool_] | None:
+    def _rough_columns(self, penalty: Penalty, progress: Progress) -> NDArray[np.bool_] | None:
         """Return the columns that matter to the problem with few of the rows, where there are many."""
         few = self.design.thinned()
         if few is None:
@@ -180,7 +180,7 @@ class WorkingSet:
         share = few.weight / self.design.weight
         rough = Penalty(share * penalty.l1, share * penalty.l2, penalty.positive)
         solver = WorkingSet(few)
-        found = solver.solve(rough, tol=_ROUGH)
+        found = solver.solve(rough, tol=_ROUGH, progress=progress)
         return np.asarray(found.W.any(axis=1) | (found.gap.size >= _CLOSE * rough.l1))
 
     def _choose(

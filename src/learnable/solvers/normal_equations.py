@@ -2,8 +2,9 @@ r"""Least squares and ridge by conjugate gradients: for data too wide for a Gram
 
 Solves (XᵀWX + αI)β = XᵀWy about the means, without forming the matrix: one sweep over the rows an iteration. With α
 > 0 the iteration stops at a relative duality gap: for P(β) = Σ w r² + α‖β‖² and g = XᵀWr − αβ the dual value of the
-(scaled) residuals is P − ‖g‖²/α. With α = 0 it stops at the relative residual of the normal equations, and tends to
-the solution of minimum norm in scaled columns. Memory: O(d) a thread besides the data.
+(scaled) residuals is P − ‖g‖²/α. Where α is zero, or drowns in the rounding of XᵀWX, it stops at the relative residual
+of the normal equations instead, and the first round works in the columns as they are, so that it tends to the solution
+of minimum norm; the other rounds, and all rounds otherwise, in scaled columns. Memory: O(d) a thread besides the data.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ Array = NDArray[np.float64]
 
 _MOST_CANCELLATION = 1e4  # of W x̄² against Σ w (x − x̄)² that is let pass
 _RESTARTS = 3  # of the recurrence, whose residual drifts away from the true one
+_STRICT = 0.1  # share of tol·‖g₀‖ that a strict fit aims at: two methods that reach the same ‖g‖ differ by luck
+_SMALLEST_TARGET = 1e-140  # whose square, and 1e-8 of it, has all its digits
+_EPSILON = float(np.finfo(np.float64).eps)
 
 
 class ColumnSums(NamedTuple):
@@ -89,11 +93,18 @@ def iterative_fit(
     max_iter: int | None = None,
     n_jobs: int | None = None,
     progress: Progress = no_progress,
+    strict: bool = False,
 ) -> LinearFit:
-    """Solve the problem of the module's docstring; `LinearFit.value` is the gap (α > 0) or the relative residual."""
+    """Solve the problem of the module's docstring; `LinearFit.value` is the gap or the relative residual.
+
+    `strict` asks for ‖g‖ ≤ tol·‖g₀‖ too, g₀ at β = 0: a gap of tol alone gives coefficients to about √tol.
+    """
     sums = column_sums(blocks, intercept=intercept, n_jobs=n_jobs)
     if not (np.isfinite(sums.x_square).all() and np.isfinite(sums.y_square).all()):
         raise OverflowError("the squares of these columns or targets overflow")
+    largest = map_reduce(blocks, lambda block: float(np.abs(targets_of(block)).max(initial=0.0)), max, n_jobs=n_jobs)
+    if 0.0 < largest < _SMALLEST_TARGET:
+        raise OverflowError(f"the squares of these targets, at most {largest:.3g}, underflow")
     d, k = blocks.n_columns, len(sums.y_mean)
     scale = 1.0 / np.sqrt(np.where(sums.x_square + alpha > 0, sums.x_square + alpha, 1.0))
     coef, level, stopped = np.zeros((d, k)), sums.y_mean.copy(), False
@@ -104,19 +115,30 @@ def iterative_fit(
         return stopped
 
     n_iter, limit, restarts = 0, max_iter or max(1000, d), 0
+    first, last_size = np.zeros(k), np.inf  # ‖g‖ of every target at β = 0, and the largest share of it that was left
+    plain, singular = False, alpha <= _EPSILON * float(sums.x_square.sum())
     while True:
         state = residual_sums(blocks, sums.x_mean, level, coef, n_jobs=n_jobs)
-        value = optimality(sums, state, coef, level, alpha, intercept, tol)
-        if value <= tol or n_iter >= limit or stopped or restarts == _RESTARTS:
-            break
-        restarts += 1
+        value = optimality(sums, state, coef, level, alpha, intercept, tol, singular)
         gradient = state.cross - alpha * coef
+        size = np.linalg.norm(gradient, axis=0)
+        first = size if restarts == 0 else first
+        left = float(np.max(size / np.where(first > 0, first, 1.0), initial=0.0)) if strict else 0.0
+        if max(value, left) <= tol or n_iter >= limit or stopped or restarts == _RESTARTS:
+            break
+        if value <= tol and left > 0.5 * last_size:
+            break  # what is left of g is rounding
+        restarts, last_size = restarts + 1, left
+        plain = singular and (restarts == 1 or (plain and value <= tol))
         for target in range(k):
             if stopped:
                 break
             step, spent = _solve_one(
-                blocks, sums, alpha, gradient[:, target], coef[:, target], float(state.square[target]), scale, target,
-                tol=tol, limit=limit - n_iter, n_jobs=n_jobs, progress=watched, done=n_iter,
+                blocks, sums, alpha, gradient[:, target], coef[:, target], float(state.square[target]),
+                np.ones(d) if plain else scale, target,
+                singular=singular, tol=tol, goal=_STRICT * tol * float(first[target]) if strict else np.inf,
+                limit=(limit - n_iter + 1) // 2 if plain else limit - n_iter,
+                n_jobs=n_jobs, progress=watched, done=n_iter,
             )  # fmt: skip
             coef[:, target] += step
             n_iter += spent
@@ -124,15 +146,25 @@ def iterative_fit(
             level = level + state.total / sums.weight
     norm = np.sqrt(np.maximum(state.square, 0.0))
     rank = min(int(np.count_nonzero(sums.x_square)), blocks.n_rows - intercept)
-    return LinearFit(coef, level - sums.x_mean @ coef, rank, None, sums.x_mean, norm, value, max(1, n_iter))
+    kind = "stationarity" if singular else "gap"
+    scaled = singular and restarts > 0 and not plain and not stopped and (max_iter is None or n_iter < max_iter)
+    level = level - sums.x_mean @ coef
+    return LinearFit(coef, level, rank, None, sums.x_mean, norm, value, max(1, n_iter), kind, scaled)
 
 
 def optimality(
-    sums: ColumnSums, state: Residuals, coef: Array, level: Array, alpha: float, intercept: bool, tol: float
+    sums: ColumnSums,
+    state: Residuals,
+    coef: Array,
+    level: Array,
+    alpha: float,
+    intercept: bool,
+    tol: float,
+    singular: bool = False,
 ) -> float:
-    """Return the largest relative gap (α > 0) or relative residual (α = 0) of the targets."""
+    """Return the largest relative gap of the targets, or relative residual where α is zero or drowns in rounding."""
     gradient = state.cross - alpha * coef
-    if alpha > 0:
+    if alpha > 0 and not singular:
         offset = state.total**2 / sums.weight if intercept else 0.0  # what the best intercept would gain
         return float(np.max(_relative_gap(state.square - offset, offset, coef, gradient, alpha, sums.y_square)))
     values = relative_residual(
@@ -142,6 +174,7 @@ def optimality(
         y=(np.sqrt(sums.y_square), sums.y_mean),
         coef=coef,
         intercept=level - sums.x_mean @ coef,
+        penalty=alpha * np.abs(coef).max(axis=0, initial=0.0),
         weight=sums.weight,
         tolerance=max(tol, CLOSED_FORM_TOLERANCE),
     )
@@ -158,19 +191,25 @@ def _solve_one(
     scale: Array,
     target: int,
     *,
+    singular: bool,
     tol: float,
+    goal: float,
     limit: int,
     n_jobs: int | None,
     progress: Progress,
     done: int,
 ) -> tuple[Array, int]:
-    """Return the correction of one target's coefficients, and the iterations it took."""
+    """Return the correction of one target's coefficients, and the iterations it took; `goal` is that of ‖g‖."""
     penalised = residual_square + alpha * float(start @ start)
     y_square = float(sums.y_square[target])
     x_norm = np.sqrt(sums.x_square)
 
     def measure(x: Array, r: Array) -> float:
-        if alpha == 0:
+        value = optimality_of(x, r)
+        return value if np.isinf(goal) else max(value, tol * float(np.linalg.norm(r)) / max(goal, 1e-300))
+
+    def optimality_of(x: Array, r: Array) -> float:
+        if singular:
             terms = np.sqrt(y_square) + x_norm @ np.abs(start + x)
             return float(np.max(np.abs(r) / np.maximum(x_norm * terms, 1e-300)))
         # P(start + x) from the recurrence: the quadratic falls by (right + r)ᵀx.

@@ -41,6 +41,9 @@ class LinearFit(NamedTuple):
     residual_norm: Array  #: (k,), √Σ w r²
     value: float  #: largest relative residual of the defining equations
     n_iter: int  #: factorisations and refinements
+    kind: str = "closed-form"  #: of the certificate: "gap" and "stationarity" are those of iterative methods
+    #: Whether an iterative method worked in scaled columns: of several minimisers this may not be the shortest.
+    scaled: bool = False
 
 
 class _Problem(NamedTuple):

@@ -1,0 +1,17 @@
+"""Tests of scikit-learn's `linear_model/tests/test_coordinate_descent.py` that our classes are not meant to pass, each with its reason."""
+
+# ruff: noqa: E501
+
+EXPECTED: dict[str, str] = {
+    "test_enet_nonfinite_params": "wording: a ValueError in other words",
+    "test_lasso_dual_gap": "numeric: compares gaps of 2e-15, which are rounding",
+    "test_lassocv_alphas_validation": "wording: a ValueError that names the rule and shows alphas, in other words; of the same class for strings",
+    "test_warm_start": "numeric: compares fits cut after ten epochs of one method, which another does not reproduce",
+    "test_lasso_alpha_warning": "departure: with alpha=0 the model is least squares, solved directly",
+    "test_1d_multioutput_enet_and_multitask_enet_cv": "numeric: compares with scikit-learn's own MultiTaskElasticNetCV at its default tolerance",
+    "test_1d_multioutput_lasso_and_multitask_lasso_cv": "numeric: compares with scikit-learn's own MultiTaskLassoCV at its default tolerance",
+    "test_check_input_false": "departure: the data are always checked, and any memory order is right",
+    "test_enet_copy_X_False_check_input_False": "departure: X is never changed",
+    "test_enet_float_precision": "departure: coefficients are float64, so that their certificate holds",
+    "test_lassoCV_does_not_set_precompute": "private: replaces a class inside scikit-learn's module",
+}
