@@ -193,7 +193,8 @@ def per_row(owner: str, alpha: Any, n: int) -> Array:
     values = np.asarray(alpha, dtype=np.float64).ravel()
     if values.size not in (1, n):
         raise ParameterError(
-            f"{owner}: alpha must be a number or have an entry for each of {n} rows; got {values.size}."
+            f"{owner}: alpha must be a scalar or an array with same number of entries as y, an entry for each of {n} "
+            f"rows; got {values.size}."
         )
     return np.broadcast_to(values, (n,)).copy()
 

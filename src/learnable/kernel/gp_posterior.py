@@ -26,7 +26,7 @@ from ..data.door import read_features
 from ..data.sources import is_external, rowwise
 from ..probability.normal import Normal
 from ..risk.kernels.adopted import as_kernel
-from ..risk.kernels.base import Kernel, read_points
+from ..risk.kernels.base import Kernel
 from ..risk.kernels.composed import Product, Restricted, Scaled, Sum
 from ..risk.kernels.dot import Constant, White
 from ..risk.kernels.rkhs import RKHSFunction
@@ -166,10 +166,13 @@ class Posterior:
     def _points(self) -> Array:
         return self.inducing_points_ if hasattr(self, "inducing_points_") else self.X_train_
 
-    def _read(self, X: Any) -> Array:
-        if self._fitted():
-            return np.asarray(read_features(self, X, sparse=False), dtype=np.float64)
-        return np.asarray(read_points(X), dtype=np.float64)
+    def _read(self, X: Any) -> Any:
+        """Return points: rows of numbers, or whatever else the kernel compares."""
+        if not self._fitted():
+            return self._kernel()._read(X)
+        if self._points().dtype.kind != "f":
+            return self.kernel_._read(X)
+        return np.asarray(read_features(self, X, sparse=False), dtype=np.float64)
 
     def _at(self, X: Any, kernel: Kernel | None) -> tuple[Array, Array]:
         """Return means and standard deviations at the rows of X; without a kernel, no deviations."""

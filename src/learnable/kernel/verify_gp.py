@@ -52,9 +52,7 @@ def gaussian_process_classifier(model: Any, X: Any, y: Any, sample_weight: Any) 
     rows = rows._replace(y=codes_of(model.classes_, rows.y))
     fingerprint = fingerprint_of(rows, model.classes_)
     points = np.vstack([_dense(piece) for piece in rows.pieces()])
-    if not np.array_equal(points, model.X_train_) or not all(
-        _is_stated(model, kernel) for kernel in np.atleast_1d(np.array(model.kernel_, dtype=object))
-    ):
+    if not np.array_equal(points, model.X_train_) or not all(_is_stated(model, kernel) for kernel in model.kernels_):
         return Recheck(np.inf, 0.0, fingerprint)
     try:
         values = list(_processes(model, points, rows.y))
@@ -70,13 +68,13 @@ def _processes(model: Any, X: Array, codes: Array) -> Any:
         yield _joint_mode(model, X, (codes == np.arange(C)[:, None]).astype(float))
     elif hasattr(model, "estimators_"):
         pairs = [(first, second) for first in range(C) for second in range(first + 1, C)]
-        for (first, second), one, kernel in zip(pairs, model.estimators_, model.kernel_, strict=True):
+        for (first, second), one, kernel in zip(pairs, model.estimators_, model.kernels_, strict=True):
             some = (codes == first) | (codes == second)
-            same = np.array_equal(one.X_train_, X[some]) and np.array_equal(one.kernel_.theta, kernel.theta)
+            same = np.array_equal(one.X_train_, X[some]) and np.array_equal(one.kernels_[0].theta, kernel.theta)
             t = (codes[some] == second).astype(float)
-            yield _mode(one, one.kernel_, X[some], t, 0) if same and _is_stated(one, one.kernel_) else np.inf
+            yield _mode(one, one.kernels_[0], X[some], t, 0) if same and _is_stated(one, one.kernels_[0]) else np.inf
     else:
-        kernels = model.kernel_ if isinstance(model.kernel_, list) else [model.kernel_]
+        kernels = model.kernels_
         for number, kernel in enumerate(kernels):
             t = (codes == (number if len(kernels) > 1 else 1)).astype(float)
             yield _mode(model, kernel, X, t, number)
@@ -201,7 +199,7 @@ def _mode(model: Any, kernel: Any, X: Array, t: Array, number: int) -> float:
 
 def _joint_mode(model: Any, X: Array, y: Array) -> float:
     """Return the larger of the residual of the joint mode and the relative gradient; matrices by plain inversion."""
-    f, g, kernel = model.f_, model.g_, model.kernel_
+    f, g, kernel = model.f_, model.g_, model.kernels_[0]
     K, one = _matrix(kernel, X), np.eye(len(X))
     pi = np.exp(f - f.max(axis=0))
     pi = pi / pi.sum(axis=0)
@@ -237,7 +235,7 @@ def _joint_mode(model: Any, X: Array, y: Array) -> float:
 
 def _measure(model: Any, kernel: Any, gradient: Array, size: float) -> float:
     """Return the largest derivative that no bound holds back, relative to a size."""
-    bounds = log_bounds(model.kernel, chosen_kernel(model.kernel))
+    bounds = log_bounds(chosen_kernel(model.kernel))
     low, high = (abs(kernel.theta - bounds[:, k]) <= 1e-12 * (1 + abs(bounds[:, k])) for k in (0, 1))
     inside = (kernel.theta >= bounds[:, 0] - 1e-9) & (kernel.theta <= bounds[:, 1] + 1e-9)
     held = (low & (gradient < 0)) | (high & (gradient > 0))

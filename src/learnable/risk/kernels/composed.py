@@ -11,11 +11,14 @@ import scipy.sparse as sp
 
 from ...core.errors import DataError, ParameterError
 from .base import Array, Kernel, read_points, shown
+from .dot import Constant
 from .stationary import dense
 
 
 @dataclass(frozen=True, eq=False)
 class _Pair(Kernel):
+    _peer_parts: ClassVar[dict[str, str]] = {"k1": "left", "k2": "right"}
+
     left: Kernel = None  # type: ignore[assignment]
     right: Kernel = None  # type: ignore[assignment]
 
@@ -129,7 +132,23 @@ class Product(_Pair):
 
 
 @dataclass(frozen=True, eq=False)
-class Scaled(Kernel):
+class _Wrapped(Kernel):
+    """A kernel around another one, with its symmetries."""
+
+    inner: Kernel = None  # type: ignore[assignment]
+
+    def _is_pointwise(self) -> bool:
+        return self.inner._is_pointwise()
+
+    def _is_mercer(self) -> bool:
+        return self.inner._is_mercer()
+
+    def _is_invariant(self) -> bool:
+        return self.inner._is_invariant()
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled(_Wrapped):
     """k(x, z) = s k₁(x, z): the variance of a process.
 
     Examples
@@ -140,8 +159,9 @@ class Scaled(Kernel):
     """
 
     _positive: ClassVar[tuple[str, ...]] = ("scale",)
+    _peer_names: ClassVar[dict[str, str]] = {"scale": "k1__constant_value"}
+    _peer_parts: ClassVar[dict[str, str]] = {"k2": "inner"}
 
-    inner: Kernel = None  # type: ignore[assignment]
     scale: float = 1.0
 
     def __post_init__(self) -> None:
@@ -153,6 +173,12 @@ class Scaled(Kernel):
     def __repr__(self) -> str:
         return f"{self.scale!r} * {_factor(self.inner)}"
 
+    @property
+    def k1(self) -> Kernel:
+        """The scale as a constant kernel, which it is in scikit-learn's products."""
+        limits = tuple(("value", low, high) for _, low, high in self.limits)
+        return Constant(self.scale, fixed=("value",) if self.fixed else (), limits=limits)
+
     def _between(self, X: Any, Z: Any) -> Array:
         K = self.inner._between(X, Z)
         K *= self.scale
@@ -160,15 +186,6 @@ class Scaled(Kernel):
 
     def _diagonal(self, X: Any) -> Array:
         return self.scale * self.inner._diagonal(X)
-
-    def _is_pointwise(self) -> bool:
-        return self.inner._is_pointwise()
-
-    def _is_mercer(self) -> bool:
-        return self.inner._is_mercer()
-
-    def _is_invariant(self) -> bool:
-        return self.inner._is_invariant()
 
     @property
     def theta(self) -> Array:
@@ -207,7 +224,7 @@ class Scaled(Kernel):
 
 
 @dataclass(frozen=True, eq=False)
-class Restricted(Kernel):
+class Restricted(_Wrapped):
     """A kernel that sees only some columns.
 
     Examples
@@ -217,7 +234,8 @@ class Restricted(Kernel):
     array([[4.]])
     """
 
-    inner: Kernel = None  # type: ignore[assignment]
+    _peer_parts: ClassVar[dict[str, str]] = {"kernel": "inner"}
+
     columns: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
@@ -237,15 +255,6 @@ class Restricted(Kernel):
 
     def _diagonal(self, X: Any) -> Array:
         return self.inner._diagonal(self._some(X))
-
-    def _is_pointwise(self) -> bool:
-        return self.inner._is_pointwise()
-
-    def _is_mercer(self) -> bool:
-        return self.inner._is_mercer()
-
-    def _is_invariant(self) -> bool:
-        return self.inner._is_invariant()
 
     @property
     def theta(self) -> Array:
@@ -364,7 +373,7 @@ class Precomputed(Kernel):
            [1., 2.]])
     """
 
-    def __call__(self, X: Any, Z: Any = None) -> Array:
+    def _matrix(self, X: Any, Z: Any = None) -> Array:
         """Return X."""
         return np.array(dense(read_points(X)))
 

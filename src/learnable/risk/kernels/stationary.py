@@ -300,6 +300,7 @@ class Periodic(Kernel):
     """
 
     _positive: ClassVar[tuple[str, ...]] = ("length_scale", "period")
+    _peer_names: ClassVar[dict[str, str]] = {"period": "periodicity"}
 
     length_scale: float = 1.0
     period: float = 1.0
