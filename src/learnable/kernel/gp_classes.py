@@ -68,7 +68,7 @@ class Learned(NamedTuple):
     kernel: Kernel
     measure: float  #: the relative gradient there
     n_iter: int
-    start: Array | None  #: where the search for the mode starts; None if the time is not up
+    mode: Any = None  #: the mode, as far as it was found when the time was up; None if it is to be found
 
 
 def learn(
@@ -92,7 +92,7 @@ def learn(
         What the search may take.
     """
     if model.optimizer is None or len(kernel.theta) == 0:
-        return Learned(kernel, 0.0, 1, None)
+        return Learned(kernel, 0.0, 1)
     bounds = log_bounds(kernel)
     if callable(model.optimizer):
         objective = problem(kernel, data, bounds, max_iter=model.max_iter_predict)
@@ -102,7 +102,7 @@ def learn(
             return (found.value, found.gradient) if eval_gradient else found.value
 
         theta = np.clip(model.optimizer(function, kernel.theta, bounds=bounds)[0], *bounds.T)
-        return Learned(kernel.with_theta(theta), objective.evaluate(theta).measure, 1, None)
+        return Learned(kernel.with_theta(theta), objective.evaluate(theta).measure, 1)
     seed = model.random_state
     seed = int(seed.randint(2**31)) if isinstance(seed, np.random.RandomState) else seed
     owner, pace = type(model).__name__, Pace(run, len(data.y), seconds)
@@ -125,8 +125,8 @@ def learn(
         best = found if best is None or found.value < best.value else best
         if pace():
             break
-    last = objectives[-1]._last if pace.over() else None
-    return Learned(kernel.with_theta(best.x), best.measure, n_iter, last)  # type: ignore[union-attr]
+    mode = objectives[0].unfinished if len(starts) == 1 or len(objectives) == 1 else None
+    return Learned(kernel.with_theta(best.x), best.measure, n_iter, mode)  # type: ignore[union-attr]
 
 
 def start_kernels(model: Any, run: Run, count: int) -> list[Kernel]:
@@ -186,8 +186,10 @@ def fit_softmax(model: Any, X: Array, codes: NDArray[Any], run: Run) -> Certific
     with small_blas(len(X)):
         problem = partial(SoftmaxObjective, n_classes=C)
         found = learn(model, problem, start_kernels(model, run, 1)[0], data, run, share_of(model, run, 1))
-        K, y = found.kernel(X), one_hot(data.y, C)
-        mode = find_joint_mode(K, y, found.start, model.max_iter_predict, run.should_stop)
+        mode = found.mode
+        if mode is None:
+            K, y = found.kernel(X), one_hot(data.y, C)
+            mode = find_joint_mode(K, y, None, model.max_iter_predict, run.should_stop)
     if mode is None:
         raise not_mercer(model, found.kernel)
     model.kernels_, model.f_, model.g_, model.L_, model.M_ = [found.kernel], mode.f, mode.g, mode.L, mode.M

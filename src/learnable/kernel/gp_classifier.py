@@ -218,8 +218,9 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, Estimator):
             with small_blas(len(X)):
                 seconds = share_of(self, run, len(positive) - number)
                 found = learn(self, LaplaceObjective, starts[number], data, run, seconds)
-                start, stop = found.start, run.should_stop if found.start is None else _at_once
-                mode = find_mode(found.kernel(X), data.y, start, self.max_iter_predict, stop)
+                mode = found.mode
+                if mode is None:
+                    mode = find_mode(found.kernel(X), data.y, None, self.max_iter_predict, run.should_stop)
             if mode is None:
                 raise not_mercer(self, found.kernel)
             kernels.append(found.kernel)
@@ -388,10 +389,6 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, Estimator):
 
     def _check_loaded(self) -> None:
         check_arrays(self)
-
-
-def _at_once() -> bool:
-    return True
 
 
 def _variances(f: Array) -> Array:

@@ -162,6 +162,7 @@ class LaplaceObjective:
         self.kernel, self.data, self.bounds, self.max_iter = kernel, data, bounds, max_iter
         self._stop = stop
         self._last: Array | None = None
+        self.unfinished: Mode | None = None  #: what the first evaluation had when the time was up
 
     def evaluate(self, theta: Array) -> Evaluation:
         """Return value, gradient and measure; infinite where B is not positive definite."""
@@ -172,6 +173,7 @@ class LaplaceObjective:
             return Evaluation(np.inf, np.zeros_like(theta), np.inf)
         self._last = mode.f
         if not mode.still and self._stop():  # of no use but as a start, which the first one has to be
+            self.unfinished = mode if first else None
             return Evaluation(-mode.value if first else np.inf, np.zeros_like(theta), np.inf)
         gradient = back(interruptible(_weights, K, mode))
         if not np.isfinite(gradient).all():
@@ -187,7 +189,7 @@ class LaplaceObjective:
     def curvature(self, theta: Array) -> Array:
         """Return ½ tr R ∂ⱼK R ∂ₖK, the information of normal observations with the precisions W. For few rows."""
         kernel = self.kernel.with_theta(theta)
-        mode = find_mode(kernel(self.data.X), self.data.y, None, self.max_iter)
+        mode = find_mode(kernel(self.data.X), self.data.y, None, self.max_iter, self._stop)
         if mode is None:
             return np.eye(len(theta))
         slopes = kernel._gradients(self.data.X)

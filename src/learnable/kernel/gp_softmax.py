@@ -180,6 +180,7 @@ class SoftmaxObjective:
         self._stop = stop
         self.y = one_hot(data.y, n_classes)
         self._last: Array | None = None
+        self.unfinished: JointMode | None = None  #: what the first evaluation had when the time was up
 
     def evaluate(self, theta: Array) -> Evaluation:
         """Return value, gradient and measure; infinite where a matrix is not positive definite."""
@@ -190,6 +191,7 @@ class SoftmaxObjective:
             return Evaluation(np.inf, np.zeros_like(theta), np.inf)
         self._last = mode.f
         if not mode.still and self._stop():  # of no use but as a start, which the first one has to be
+            self.unfinished = mode if first else None
             return Evaluation(-mode.value if first else np.inf, np.zeros_like(theta), np.inf)
         gradient = back(interruptible(_weights, K, mode))
         if not np.isfinite(gradient).all():
@@ -206,7 +208,7 @@ class SoftmaxObjective:
         """Return ½ Σ tr Eᶜ∂ⱼK Eᶜ∂ₖK, the information of normal observations with the precisions πᶜ. For few rows."""
         kernel = self.kernel.with_theta(theta)
         K = kernel(self.data.X)
-        mode = find_joint_mode(K, self.y, None, self.max_iter)
+        mode = find_joint_mode(K, self.y, None, self.max_iter, self._stop)
         at = None if mode is None else _around(K, self.y, mode.f)
         if at is None:
             return np.eye(len(theta))
