@@ -140,7 +140,9 @@ def _covariance(model: Any, rows: Rows, k: int, mean: Array, count: Array) -> Ar
     d = rows.n_columns
     if model.covariance_estimator is not None:
         X = np.concatenate([np.asarray(Z[c == k], dtype=float) for Z, c, _ in rows.chunks()])
-        return np.atleast_2d(clone(model.covariance_estimator).fit(X).covariance_).astype(np.longdouble)
+        fitted = clone(model.covariance_estimator, safe=False)
+        fitted.fit(X)
+        return np.atleast_2d(fitted.covariance_).astype(np.longdouble)
     cov = _scatter(rows, k, mean[k]) / count[k]
     if model.shrinkage is None:
         return cov
