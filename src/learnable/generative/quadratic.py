@@ -154,8 +154,8 @@ class QuadraticDiscriminantAnalysis(DensityModel):
             if not std.any():
                 raise RankError(
                     f"{type(self).__name__}: y has only 1 sample in class {label!r}, or only equal ones. The "
-                    f"covariance matrix of class {label!r} is not full rank: it is zero. Increase the value of `{remedy}`, add "
-                    "rows, or use LinearDiscriminantAnalysis."
+                    f"covariance matrix of class {label!r} is not full rank: it is zero. Increase the value of "
+                    f"`{remedy}`, add rows, or use LinearDiscriminantAnalysis."
                 )
             raise RankError(
                 f"{type(self).__name__}: The covariance matrix of class {label!r} is not full rank. When using "

@@ -84,7 +84,12 @@ def check_members(
     verdicts: list[Verdict] = []
     fingerprints, wrong = [], list(wrong)
     for which, inner, X, y, weight in members:
-        verdict = verify(inner, X, y, weight)
+        try:
+            verdict = verify(inner, X, y, weight)
+        except (ValueError, IndexError) as error:
+            wrong.append(f"the model {which}: {error}")
+            fingerprints.append(inner.certificate_.fingerprint)
+            continue
         verdicts.append(verdict)
         fingerprints.append(inner.certificate_.fingerprint)
         wrong += [f"the model {which}: {reason}" for reason in verdict.reasons]

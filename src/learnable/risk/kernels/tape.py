@@ -178,9 +178,11 @@ def _(kernel: Stationary, X: Any, Z: Any, same: bool) -> Tape:
 
 
 def _of_length_scale(kernel: Stationary, X: Any, Z: Any, M: Array, same: bool) -> Array:
-    """Return Σᵢₖ Mᵢₖ (xᵢⱼ − zₖⱼ)²/ℓⱼ² of every column, or their sum."""
+    """Return Σᵢₖ Mᵢₖ (xᵢⱼ − zₖⱼ)²/ℓⱼ² of every column, or their sum; M is overwritten."""
     if "length_scale" in kernel.fixed:
         return np.zeros(0)
+    if same:
+        M.flat[:: len(M) + 1] = 0.0  # a point is at no distance of itself: of sums of squares, rounding would be left
     x, z = dense(kernel._scaled(X)), dense(kernel._scaled(Z))
     centre = x.mean(axis=0) if len(x) else 0.0
     x, z = x - centre, z - centre
