@@ -35,7 +35,7 @@ def read_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, str
 def has_shapes(model: Any, **shapes: tuple[int, ...]) -> bool:
     """Tell whether fitted arrays have these shapes; −1 stands for any length."""
     for name, shape in shapes.items():
-        found = np.shape(getattr(model, name, None))
+        found = np.asarray(getattr(model, name, None)).shape
         if len(found) != len(shape) or any(n not in (-1, m) for n, m in zip(shape, found, strict=True)):
             return False
     return True

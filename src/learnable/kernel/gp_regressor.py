@@ -39,6 +39,7 @@ from ..core.parameters import (
     optional,
 )
 from ..core.run import Run
+from ..core.threads import one_thread_blas
 from ..data.door import Table
 from ..data.sources import NamedScore
 from ..probability.normal import Normal
@@ -53,7 +54,6 @@ from .gp_likelihood import (
     needed_jitter,
     per_row,
     refuse_huge,
-    small_blas,
     units_of,
 )
 from .gp_means import MEAN, Trend, fitted_mean, trend_of
@@ -225,7 +225,7 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
         kernel = chosen_kernel(self.kernel)
         if self.inducing is not None:
             return fit_sparse(self, table, kernel, run)
-        with small_blas(table.n_rows if table.in_memory else 0):
+        with one_thread_blas():  # large matrices are cut into tiles, the same ones for any number of threads
             return self._fit_exact(table, kernel, run)
 
     def _fit_exact(self, table: Table, kernel: Kernel, run: Run) -> Certificate:

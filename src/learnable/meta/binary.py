@@ -253,7 +253,7 @@ def read_classes(
             "Pass one target a row."
         )
     kept = np.arange(table.n_rows)
-    shape = getattr(table.X, "shape", ())
+    shape: tuple[int, ...] = getattr(table.X, "shape", ())
     if table.weight is not None and not table.weight.all():
         kept = np.flatnonzero(table.weight)
         rows, _, weight = table.take(kept)

@@ -99,8 +99,8 @@ class OneVsOneClassifier(BinaryReduction):
     def _keep_shape(self, table: ClassTable, problems: list[Problem]) -> None:
         self.pairwise_indices_ = None
         if self._is_pairwise():
-            self.pairwise_indices_ = [table.kept[np.flatnonzero(rows)] for rows, _ in problems]
-            self.n_columns_ = table.n_columns
+            self.pairwise_indices_ = [table.kept[np.flatnonzero(rows)] for rows, _ in problems if rows is not None]
+            self.n_columns_ = int(table.n_columns or 0)
 
     def _is_pairwise(self) -> bool:
         return bool(get_tags(self.estimator).input_tags.pairwise)

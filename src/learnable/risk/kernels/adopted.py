@@ -123,9 +123,9 @@ def _adopted(kernel: Any) -> Kernel:
     if name == "DotProduct":
         if kernel.sigma_0 == 0:
             return Linear()
-        bounds = kernel.sigma_0_bounds
-        bounds = bounds if isinstance(bounds, str) else np.square(np.asarray(bounds, dtype=np.float64))
-        return Linear() + _bounded(Constant(kernel.sigma_0**2), value=bounds)
+        stated = kernel.sigma_0_bounds
+        square = stated if isinstance(stated, str) else np.square(np.asarray(stated, dtype=np.float64))
+        return Linear() + _bounded(Constant(kernel.sigma_0**2), value=square)
     return ForeignKernel(kernel)
 
 

@@ -47,7 +47,10 @@ class PeerInterface:
         _positive: ClassVar[tuple[str, ...]]
         fixed: tuple[str, ...]
         limits: tuple[Limit, ...]
-        theta: Array
+
+        @property
+        def theta(self) -> Array:
+            """The logarithms of the free hyperparameters."""
 
         def with_theta(self, theta: Any) -> Self:
             """Return the kernel with other hyperparameters."""
@@ -126,8 +129,8 @@ class PeerInterface:
                 raise ParameterError(f"{type(self).__name__}: there is no hyperparameter {name} to bound.")
             low, high = np.atleast_2d(np.asarray(given, dtype=np.float64)).T
             low = np.maximum(low, 0.0)  # as hyperparameters are positive, no bound is zero
-            ends = [float(end[0]) if len(end) == 1 else tuple(end.tolist()) for end in (low, high)]
-            limits[name] = (name, *ends)
+            least, most = (float(end[0]) if len(end) == 1 else tuple(end.tolist()) for end in (low, high))
+            limits[name] = (name, least, most)
         return dataclasses.replace(self, limits=tuple(limits.values()))  # type: ignore[type-var]
 
     def _parameters(self) -> list[Parameter]:
