@@ -95,7 +95,7 @@ def _evidence(K: Array, data: Observations, *, gradient: bool = False) -> tuple[
         L = np.asfortranarray(np.tril(L))
     right = _solved(L, np.hstack([data.H, data.y]))
     W, v = right[:, :q], right[:, q:]
-    R = np.linalg.cholesky(W.T @ W) if q else np.zeros((0, 0))
+    R: Array = np.asarray(np.linalg.cholesky(W.T @ W), dtype=np.float64) if q else np.zeros((0, 0))
     beta: Array = np.asarray(np.linalg.solve(R.T, np.linalg.solve(R, W.T @ v))) if q else np.zeros((0, t))
     v = v - W @ beta
     alpha = _solved(L, v, transposed=True)

@@ -176,8 +176,8 @@ class Scaled(_Wrapped):
     @property
     def k1(self) -> Kernel:
         """The scale as a constant kernel, which it is in scikit-learn's products."""
-        limits = tuple(("value", low, high) for _, low, high in self.limits)
-        return Constant(self.scale, fixed=("value",) if self.fixed else (), limits=limits)
+        constant = Constant(self.scale, limits=tuple(("value", low, high) for _, low, high in self.limits))
+        return constant.hold() if self.fixed else constant
 
     def _between(self, X: Any, Z: Any) -> Array:
         K = self.inner._between(X, Z)
@@ -396,6 +396,5 @@ class Precomputed(Kernel):
 
 
 def _check_inner(kernel: Scaled | Restricted) -> None:
-    """Refuse what is no kernel inside another one."""
     if not isinstance(kernel.inner, Kernel):
         raise ParameterError(f"{type(kernel).__name__}: inner must be a kernel; got {kernel.inner!r}.")

@@ -25,7 +25,7 @@ class ForeignKernel(Kernel):
     >>> from sklearn.gaussian_process.kernels import Matern
     >>> from learnable.risk.kernels import as_kernel
     >>> kernel = as_kernel(Matern(2.0, nu=0.8))
-    >>> kernel.with_theta([0.0]).length_scale
+    >>> float(kernel.with_theta([0.0]).length_scale)
     1.0
     """
 
