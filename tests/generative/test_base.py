@@ -68,7 +68,7 @@ def test_a_failed_partial_fit_leaves_the_model_as_it_was():
     before = model.predict_proba(X)
     with pytest.raises(ln.core.errors.DataError):
         model.partial_fit([[np.inf]], [0])
-    with pytest.raises(ln.core.errors.ParameterError, match="is not the same as on the last call"):
+    with pytest.raises(ln.core.errors.ParameterError, match="is not the same as on last call"):
         model.partial_fit(X, y, classes=[0, 1, 2])
     assert np.array_equal(model.predict_proba(X), before)
     assert model.partial_fit(X, y, sample_weight=np.zeros(4)).n_rows_ == 4
@@ -78,3 +78,16 @@ def test_names_of_columns_reach_partial_fit():
     table = frame("numbers").drop(columns="w")
     model = ln.GaussianNB().partial_fit(table, "y", classes=["a", "b", "c"])
     assert model.feature_names_in_.tolist() == COLUMNS
+
+
+@pytest.mark.parametrize("model", [ln.GaussianNB, ln.BernoulliNB, ln.MultinomialNB, ln.CategoricalNB])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_class_is_a_class(model, weighted):
+    X, y = np.array([[0, 1], [1, 2], [2, 2], [1, 0]]), np.array(["a", "a", "a", "b"])
+    weight = np.array([1.0, 2.0, 1.0, 0.0]) if weighted else None
+    data = (X, y, weight) if weighted else (X[:3], y[:3])
+    fitted = model().fit(*data)
+    assert fitted.classes_.tolist() == ["a"]
+    assert fitted.predict(X[:3]).tolist() == ["a"] * 3
+    np.testing.assert_array_equal(fitted.predict_proba(X[:3]), 1.0)
+    assert ln.verify(fitted, *data)

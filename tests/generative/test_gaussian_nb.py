@@ -210,5 +210,5 @@ def test_bad_parameters_are_named():
             GaussianNB(**bad).fit(X, y)
     with pytest.raises(ParameterError, match="classes must be passed on the first call"):
         GaussianNB().partial_fit(X, y)
-    with pytest.raises(DataError, match="is not among the classes"):
+    with pytest.raises(DataError, match="do not exist in the initial classes"):
         GaussianNB().partial_fit(X, y, classes=[0, 1])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tests.mutants import arrays_of, unnoticed
 
 import learnable as ln
 from learnable.core.errors import ModelFileError
@@ -61,3 +62,30 @@ def test_sparse_rows_are_verified():
     for model in (ln.MultinomialNB(alpha=0.5), ln.BernoulliNB(alpha=0.0)):
         assert ln.verify(model.fit(sp.csr_array(X), y), sp.csr_array(X), y)
         assert ln.verify(model, X, y)
+
+
+_RNG = np.random.default_rng(5)
+_X = _RNG.normal(size=(60, 3)) * [1.0, 2.0, 0.5] + [3.0, 0.0, 1.0]
+_COUNTS = _RNG.poisson(2.0, size=(60, 4))
+_CODES = np.digitize(_X[:, 0] + 0.5 * _RNG.normal(size=60), [2.5, 3.5])
+_CASES = {
+    "GaussianNB": (ln.GaussianNB(), _X),
+    "BernoulliNB": (ln.BernoulliNB(binarize=1.0), _COUNTS),
+    "MultinomialNB": (ln.MultinomialNB(), _COUNTS),
+    "CategoricalNB": (ln.CategoricalNB(), _COUNTS),
+    "LDA": (ln.LinearDiscriminantAnalysis(store_covariance=True), _X),
+    "LDA by eigenvalues": (ln.LinearDiscriminantAnalysis(solver="eigen", shrinkage="auto"), _X),
+    "LDA by equations": (ln.LinearDiscriminantAnalysis(solver="lsqr"), _X),
+    "QDA": (ln.QuadraticDiscriminantAnalysis(store_covariance=True), _X),
+    "QDA by eigenvalues": (ln.QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=0.1), _X),
+    "densities": (ln.GenerativeClassifier(), _X),
+}
+
+
+@pytest.mark.parametrize("name", _CASES)
+def test_a_change_of_any_fitted_array_is_noticed(name):
+    model, X = _CASES[name]
+    model.fit(X, _CODES)
+    assert ln.verify(model, X, _CODES)
+    assert len(arrays_of(model)) > 2
+    assert unnoticed(model, X, _CODES) == []

@@ -41,8 +41,18 @@ def test_three_classes_as_scikit_learn():
     learned = GaussianProcessClassifier(GIVEN).fit(X, THREE)
     assert learned.certificate_.holds and len(learned.kernel_) == 3
     np.testing.assert_allclose(learned.predict_proba(Q).sum(axis=1), 1.0)
-    with pytest.raises(ParameterError, match="kernels each"):
-        learned.log_marginal_likelihood(np.zeros(3))
+    assert learned.kernel_.theta.shape == (9,) and learned.kernel_.bounds.shape == (9, 2)
+
+
+def test_the_likelihood_of_three_classes_is_the_mean_of_three_processes():
+    mine = GaussianProcessClassifier(GIVEN, optimizer=None).fit(X, THREE)
+    theirs = Peer(GIVEN, optimizer=None).fit(X, THREE)
+    for theta in (np.array([0.5, -0.2, 0.3]), np.linspace(-0.5, 0.5, 9)):
+        assert mine.log_marginal_likelihood(theta) == pytest.approx(theirs.log_marginal_likelihood(theta), abs=1e-6)
+    with pytest.raises(ValueError, match="Shape of theta must be either 3 or 9"):
+        mine.log_marginal_likelihood(np.zeros(4))
+    with pytest.raises(NotImplementedError, match="multi-class"):
+        mine.log_marginal_likelihood(np.zeros(3), eval_gradient=True)
 
 
 def test_likelihood_and_gradient_at_other_hyperparameters():

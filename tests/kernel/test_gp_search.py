@@ -28,7 +28,7 @@ def observations(n, d=2, noise=0.1):
 def test_bounds_of_our_kernels_hold_their_start():
     kernel = Gaussian([1e-7, 1.0]) + White(1e6)
     expected = np.log([[1e-7, 1e5], [1e-5, 1e5], [1e-5, 1e6]])
-    np.testing.assert_allclose(log_bounds(kernel, kernel), expected)
+    np.testing.assert_allclose(log_bounds(kernel), expected)
 
 
 def test_bounds_of_scikit_learns_kernels_in_our_order():
@@ -42,16 +42,16 @@ def test_bounds_of_scikit_learns_kernels_in_our_order():
         + WhiteKernel(0.1, (1e-3, 1.0))
     )
     expected = [(0.5, 2.0), (0.1, 10.0), (0.2, 5.0), (0.3, 3.0), (1.0, 16.0), (1e-3, 1.0)]
-    np.testing.assert_allclose(np.exp(log_bounds(given, as_kernel(given))), expected)
+    np.testing.assert_allclose(np.exp(log_bounds(as_kernel(given))), expected)
 
 
 def test_the_optimum_is_scikit_learns_or_better():
     data = observations(120)
     given = ConstantKernel(1.0) * RBF([1.0, 1.0]) + WhiteKernel(0.1)
     kernel = as_kernel(given)
-    found = maximise(kernel, data, log_bounds(given, kernel), tol=1e-6)
+    found = maximise(kernel, data, log_bounds(kernel), tol=1e-6)
     assert found.measure <= 1e-6
-    value = -Objective(kernel, data, log_bounds(given, kernel)).value(found.theta)
+    value = -Objective(kernel, data, log_bounds(kernel)).value(found.theta)
     peer = Peer(given).fit(data.X, data.y[:, 0])
     assert value >= peer.log_marginal_likelihood_value_ - 1e-5
 
@@ -59,7 +59,7 @@ def test_the_optimum_is_scikit_learns_or_better():
 def test_a_search_that_began_on_some_rows_ends_stationary_for_all():
     data = observations(640)
     kernel = 1.0 * Gaussian(1.0) + White(0.1)
-    bounds = log_bounds(kernel, kernel)
+    bounds = log_bounds(kernel)
     found = maximise(kernel, data, bounds, tol=1e-5)
     assert found.measure <= 1e-5
     worth = Objective(kernel, data, bounds)
@@ -71,7 +71,7 @@ def test_a_search_that_began_on_some_rows_ends_stationary_for_all():
 def test_more_starts_never_make_it_worse_and_seeds_decide():
     data = observations(40, noise=0.3)
     kernel = 1.0 * Gaussian(50.0) + White(1.0)
-    bounds = log_bounds(kernel, kernel)
+    bounds = log_bounds(kernel)
     worth = Objective(kernel, data, bounds)
     once = maximise(kernel, data, bounds)
     several = [maximise(kernel, data, bounds, restarts=4, random_state=3) for _ in range(2)]
@@ -87,7 +87,7 @@ def test_progress_ends_all_searches():
         calls.append(iteration)
         return True
 
-    maximise(kernel, data, log_bounds(kernel, kernel), restarts=5, progress=stop)
+    maximise(kernel, data, log_bounds(kernel), restarts=5, progress=stop)
     assert calls == [1]
 
 
@@ -116,7 +116,7 @@ class Clock:
 def test_out_of_time_one_evaluation_of_all_rows_is_left(monkeypatch, allowed):
     data = observations(700)
     kernel = 1.0 * Gaussian([1.0, 1.0]) + White(0.1)
-    bounds = log_bounds(kernel, kernel)
+    bounds = log_bounds(kernel)
     clock = Clock(monkeypatch, allowed)
     found = maximise(kernel, data, bounds, restarts=3, random_state=0, stop=clock)
     assert len(clock.seen) <= allowed + 3  # a step that was begun, one evaluation of each number of rows

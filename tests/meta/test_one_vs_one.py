@@ -178,3 +178,20 @@ def test_a_way_to_reconcile_that_is_none_is_refused():
     X, y, _ = draw()
     with pytest.raises(ParameterError, match="OneVsOneClassifier: reconcile must be one of"):
         OneVsOneClassifier(LogisticRegression(), reconcile="duel").fit(X, y)
+
+
+@reconciling
+def test_kernel_matrices_are_cut_to_the_rows_of_a_pair(reconcile, tmp_path):
+    X, y, _ = draw(n=60)
+    K, weight = X @ X.T, np.ones(60)
+    weight[[3, 17, 40]] = 0.0
+    model = OneVsOneClassifier(ln.SVC(kernel="precomputed"), reconcile=reconcile).fit(K, y, weight)
+    plain = OneVsOneClassifier(ln.SVC(kernel="linear"), reconcile=reconcile).fit(X, y, weight)
+    np.testing.assert_array_equal(model.predict(K), plain.predict(X))
+    assert model.n_features_in_ == 60
+    assert [len(rows) for rows in model.pairwise_indices_] == [one.n_features_in_ for one in model.estimators_]
+    assert ln.verify(model, K, y, weight)
+    ln.save(model, tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(ln.load(tmp_path / "model.safetensors").predict(K), model.predict(K))
+    model.pairwise_indices_[0] = model.pairwise_indices_[0][::-1]
+    assert not ln.verify(model, K, y, weight)

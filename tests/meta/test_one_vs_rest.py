@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import learnable as ln
-from learnable import LogisticRegression, OneVsRestClassifier
+from learnable import LogisticRegression, MultinomialNB, OneVsOneClassifier, OneVsRestClassifier, verify
 from learnable.core.errors import DataError, ModelFileError, ParameterError, VerificationError
 
 
@@ -150,10 +150,8 @@ def test_what_is_no_classifier_or_no_data_is_refused():
     X, y, _ = draw()
     with pytest.raises(ParameterError, match="OneVsRestClassifier: estimator must be an estimator"):
         OneVsRestClassifier("logistic").fit(X, y)
-    with pytest.raises(DataError, match="at least two classes"):
-        OneVsRestClassifier(LogisticRegression()).fit(X, ["a"] * len(y))
     with pytest.raises(DataError, match="OneVsRestClassifier: y should be a 1d array"):
-        OneVsRestClassifier(LogisticRegression()).fit(X, np.eye(len(y)))
+        OneVsRestClassifier(LogisticRegression()).fit(X, np.arange(3 * len(y)).reshape(-1, 3))
     with pytest.raises(DataError, match="inconsistent numbers of samples"):
         OneVsRestClassifier(LogisticRegression()).fit(X, y[:-1])
     fitted = OneVsRestClassifier(LogisticRegression()).fit(X, y)
@@ -169,3 +167,57 @@ def test_error_on_iris_is_that_of_its_binary_models():
     scores = np.column_stack([LogisticRegression(C=1e4).fit(X, y == k).decision_function(X) for k in range(3)])
     np.testing.assert_array_equal(model.predict(X), scores.argmax(axis=1))
     assert model.score(X, y) > 0.95
+
+
+def indicator(n_labels=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(80, 3))
+    return X, (X @ rng.normal(size=(3, n_labels)) + 0.3 * rng.normal(size=(80, n_labels)) > 0).astype(int)
+
+
+@pytest.mark.parametrize("n_labels", [2, 4])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_rows_with_several_labels_are_a_model_for_each_label(n_labels, sparse):
+    X, Y = indicator(n_labels)
+    model = OneVsRestClassifier(LogisticRegression()).fit(X, sp.csr_array(Y) if sparse else Y)
+    assert model.multilabel_ and len(model.estimators_) == n_labels
+    found = model.predict(X)
+    assert sp.issparse(found) is sparse
+    found = found.toarray() if sparse else found
+    alone = [LogisticRegression().fit(X, column) for column in Y.T]
+    np.testing.assert_array_equal(found, np.column_stack([one.predict(X) for one in alone]))
+    np.testing.assert_array_equal(model.predict_proba(X)[:, 0], alone[0].predict_proba(X)[:, 1])
+    np.testing.assert_array_equal(model.decision_function(X)[:, 1], alone[1].decision_function(X))
+    assert verify(model, X, Y)
+    assert not verify(model, X, Y[:, ::-1])
+
+
+def test_a_label_that_all_or_no_rows_have_is_predicted_for_all():
+    X, Y = indicator(2)
+    Y = np.column_stack([Y[:, 0], np.ones(80, dtype=int), np.zeros(80, dtype=int)])
+    with pytest.warns(UserWarning, match="Label not 2 is present in all"):
+        model = OneVsRestClassifier(LogisticRegression()).fit(X, Y)
+    np.testing.assert_array_equal(model.predict(X)[:, 1:], Y[:, 1:])
+    assert model.certificate_.kind == "none"
+    one = OneVsRestClassifier(LogisticRegression()).fit(X, ["a"] * 80)
+    assert set(one.predict(X)) == {"a"}
+    np.testing.assert_array_equal(one.predict_proba(X)[:, 0], 1.0)
+
+
+@pytest.mark.parametrize("reduction", [OneVsRestClassifier, OneVsOneClassifier])
+@pytest.mark.parametrize("cut", [20, 50, 100])
+def test_rows_in_pieces_give_what_all_at_once_give(reduction, cut):
+    rng = np.random.default_rng(cut)
+    X, y = rng.poisson(2.0, size=(120, 4)), np.array(list("abcd"))[np.sort(rng.integers(4, size=120))]
+    pieces = reduction(MultinomialNB())
+    pieces.partial_fit(X[:cut], y[:cut], classes=list("abcd"))
+    pieces.partial_fit(X[cut:], y[cut:])
+    whole = reduction(MultinomialNB()).fit(X, y)
+    np.testing.assert_array_equal(pieces.predict(X), whole.predict(X))
+    before = pieces.predict(X)
+    with pytest.raises(ValueError, match="Mini-batch contains"):
+        pieces.partial_fit(X[:2], ["a", "z"])
+    np.testing.assert_array_equal(pieces.predict(X), before)
+    with pytest.raises(ValueError, match="classes must be passed"):
+        reduction(MultinomialNB()).partial_fit(X, y)
+    assert not hasattr(reduction(LogisticRegression()), "partial_fit")

@@ -7,8 +7,19 @@ import pytest
 from sklearn import linear_model as peer
 from sklearn.base import clone
 from tests.data.messy import messy_columns, messy_frame
+from tests.mutants import arrays_of, unnoticed
 
-from learnable import LinearRegression, LogisticRegression, Ridge, RidgeCV, load, save, verify
+from learnable import (
+    LinearRegression,
+    LogisticRegression,
+    OneVsOneClassifier,
+    OneVsRestClassifier,
+    Ridge,
+    RidgeCV,
+    load,
+    save,
+    verify,
+)
 from learnable.core import VerificationError
 from learnable.data import TableEncoder
 from learnable.meta import TableModel
@@ -137,3 +148,26 @@ def test_what_cannot_be_checked_is_said():
         verify(model, FRAME.drop(columns="size"), y)
     with pytest.raises(VerificationError, match=r"the data are not the table of the fit: .*held numbers in the fit"):
         verify(model, FRAME.assign(size="a"), y)
+
+
+def _several(classes):
+    return np.column_stack([classes == 1, classes > 0]).astype(int)
+
+
+@pytest.mark.parametrize("name", ["one vs rest", "several labels", "one vs one", "table"])
+def test_a_change_of_any_fitted_array_is_noticed(name):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(60, 3))
+    y = np.digitize(X[:, 0] + 0.5 * rng.normal(size=60), [-0.5, 0.5])
+    words = np.where(X[:, 1] > 0, "u", np.where(X[:, 1] > -1, "v", "w"))
+    frame = pd.DataFrame({"a": np.where(X[:, 2] > 1, np.nan, X[:, 2]), "b": words, "c": X[:, 0]})
+    model, data, target = {
+        "one vs rest": (OneVsRestClassifier(LogisticRegression()), X, y),
+        "several labels": (OneVsRestClassifier(LogisticRegression()), X, _several(y)),
+        "one vs one": (OneVsOneClassifier(LogisticRegression()), X, y),
+        "table": (TableModel(LogisticRegression()), frame, y),
+    }[name]
+    model.fit(data, target)
+    assert verify(model, data, target)
+    assert len(arrays_of(model)) > 5
+    assert unnoticed(model, data, target) == []

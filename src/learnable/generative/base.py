@@ -31,7 +31,16 @@ from ..data.targets import encode_classes, read_target, read_weight
 
 Array = NDArray[np.float64]
 
-PRIORS: Rule = optional(ArrayLike(Number(low=0.0)))
+
+class UnsupportedError(ParameterError, NotImplementedError):
+    """A combination of parameters that has no meaning, or that nobody wrote."""
+
+
+class RankError(DataError, np.linalg.LinAlgError):
+    """A covariance matrix that cannot be inverted."""
+
+
+PRIORS: Rule = optional(ArrayLike(Number()))  # that they are not negative is said in scikit-learn's words
 #: Of closed forms that are sums: relative to the size of each number.
 TOLERANCE = 1e-9
 EPS = float(np.finfo(np.float64).eps)
@@ -213,7 +222,7 @@ def _check_classes(owner: str, known: Any, given: Any) -> NDArray[Any]:
         classes = classes.astype(np.str_)
     if known is not None and not np.array_equal(classes, known):
         raise ParameterError(
-            f"{owner}: classes={given!r} is not the same as on the last call to partial_fit, which had {known!r}."
+            f"{owner}: classes={given!r} is not the same as on last call to partial_fit, which had {known!r}."
         )
     return classes
 
@@ -233,8 +242,8 @@ def _read_chunk(draft: SummedModel, X: Any, y: Any, sample_weight: Any) -> _Chun
     unknown = [label for label in labels.tolist() if label not in place]
     if unknown:
         raise DataError(
-            f"{owner}: the label {unknown[0]!r} in y is not among the classes of the first call, "
-            f"{draft.classes_.tolist()!r}."
+            f"{owner}: The target label(s) {unknown[:5]!r} in y do not exist in the initial classes "
+            f"{draft.classes_.tolist()!r}, those of the first call."
         )
     codes = np.array([place[label] for label in labels.tolist()], dtype=np.int64)[codes]
     weight = read_weight(owner, sample_weight, X.shape[0], whole=False)
@@ -260,6 +269,8 @@ def check_priors(owner: str, name: str, priors: Any, n_classes: int) -> Array:
             f"{owner}: Number of priors must match number of classes: {name} has shape {values.shape}, there are "
             f"{n_classes} classes."
         )
+    if (values < 0.0).any():
+        raise ParameterError(f"{owner}: Priors must be non-negative; {name} holds {values.min():g}.")
     if not np.isclose(values.sum(), 1.0):
         raise ParameterError(f"{owner}: The sum of the priors should be 1; {name} sums to {values.sum():g}.")
     return values

@@ -79,7 +79,7 @@ class BernoulliNB(CountsNB):
     """
 
     _parameters: ClassVar[dict[str, Rule]] = COUNT_PARAMETERS | {"binarize": optional(Number())}
-    _door = staticmethod(door(target="classes", sparse=True, missing=True))
+    _door = staticmethod(door(target="classes", sparse=True, missing=True, one_class=True))
     _sparse = True
     _missing = True
 

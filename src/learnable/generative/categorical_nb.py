@@ -82,7 +82,7 @@ class CategoricalNB(CountsNB):
     _parameters: ClassVar[dict[str, Rule]] = COUNT_PARAMETERS | {
         "min_categories": optional(_CATEGORIES | ArrayLike(Number(low=1)))
     }
-    _door = staticmethod(door(target="classes", sparse=False, missing=True))
+    _door = staticmethod(door(target="classes", sparse=False, missing=True, one_class=True))
     _missing = True
 
     def __init__(
@@ -197,7 +197,8 @@ def _check_codes(owner: str, X: Array) -> NDArray[np.int64]:
     there = np.where(np.isnan(X), 0.0, X)
     if (there < 0).any():
         raise DataError(
-            f"{owner}: Negative values in data passed to {owner}: X holds {there.min():g}; categories are 0, 1, …"
+            f"{owner}: Negative values in data passed to {owner} (input X): it holds {there.min():g}; categories are "
+            "0, 1, …"
         )
     if (there != np.floor(there)).any():
         raise DataError(

@@ -73,6 +73,8 @@ class CountsNB(SummedModel):
                     f"{type(self).__name__}: Number of priors must match number of classes: class_prior has shape "
                     f"{given.shape}, there are {K} classes."
                 )
+            if (given < 0.0).any():
+                raise ParameterError(f"{type(self).__name__}: class_prior must be non-negative; got {given.min():g}.")
             self.class_log_prior_ = log_or_minus_inf(given)
         elif self.fit_prior:
             self.class_log_prior_ = log_or_minus_inf(self.class_count_) - np.log(self.class_count_.sum())

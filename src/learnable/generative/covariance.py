@@ -95,7 +95,8 @@ def auto_shrunk(blocks: Any, count: Array, mean: Array, cov: Array, *, by_class:
 
 
 def _covariance_by(owner: str, estimator: Any, X: Array) -> Array:
-    fitted = clone(estimator).fit(X)
+    fitted = clone(estimator, safe=False)  # anything with `fit` and `covariance_` will do
+    fitted.fit(X)
     if not hasattr(fitted, "covariance_"):
         raise ParameterError(f"{owner}: {type(estimator).__name__} does not have a covariance_ attribute")
     return np.atleast_2d(fitted.covariance_)

@@ -26,7 +26,7 @@ from ..core.run import Run
 from ..core.threads import interruptible
 from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
-from .base import EPS, PRIORS, TOLERANCE, GenerativeModel, log_or_minus_inf
+from .base import EPS, PRIORS, TOLERANCE, GenerativeModel, UnsupportedError, log_or_minus_inf
 from .conic import Boundary
 from .covariance import class_covariances, shrink, total_covariance
 from .scatter import ClassScatter, class_scatter
@@ -244,7 +244,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         """Project the rows on the directions that separate the classes best."""
         check_is_fitted(self)
         if self.solver == "lsqr":
-            raise ParameterError(
+            raise UnsupportedError(
                 f"{type(self).__name__}: transform not implemented for 'lsqr' solver (use 'svd' or 'eigen')."
             )
         X = read_features(self, X, sparse=False)
@@ -293,10 +293,11 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 def refuse_method(owner: str, model: Any, svd: str) -> None:
     """Raise ParameterError where the solver cannot do what is asked of the covariance."""
     if model.solver == svd and model.shrinkage is not None:
-        raise ParameterError(f"{owner}: shrinkage not supported with 'svd' solver; use solver='eigen'.")
+        raise UnsupportedError(f"{owner}: shrinkage not supported with 'svd' solver; use solver='eigen'.")
     if model.solver == svd and model.covariance_estimator is not None:
         raise ParameterError(
-            f"{owner}: covariance_estimator is not supported with solver='svd'. Try solver='eigen' instead."
+            f"{owner}: covariance estimator is not supported with svd solver: covariance_estimator is not supported "
+            "with solver='svd'. Try solver='eigen' instead."
         )
 
 
@@ -305,6 +306,8 @@ def read_priors(owner: str, priors: Any, count: Array) -> Array:
     if priors is None:
         return count / count.sum()
     values = np.array(priors, dtype=np.float64)
+    if (values < 0.0).any():
+        raise ParameterError(f"{owner}: priors must be non-negative; got {values.min():g}.")
     if values.shape != count.shape or not values.sum() > 0:
         raise ParameterError(
             f"{owner}: priors must be {len(count)} probabilities, one a class; got an array of shape {values.shape} "

@@ -86,7 +86,7 @@ class GaussianNB(SummedModel):
         "integrate": Boolean(),
         "n_jobs": N_JOBS,
     }
-    _door = staticmethod(door(target="classes", sparse=False, missing=True))
+    _door = staticmethod(door(target="classes", sparse=False, missing=True, one_class=True))
     _missing = True
 
     def __init__(

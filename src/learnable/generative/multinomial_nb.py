@@ -77,7 +77,7 @@ class MultinomialNB(CountsNB):
     """
 
     _parameters: ClassVar[dict[str, Rule]] = COUNT_PARAMETERS | {"integrate": Boolean()}
-    _door = staticmethod(door(target="classes", sparse=True))
+    _door = staticmethod(door(target="classes", sparse=True, one_class=True))
     _sparse = True
 
     def __init__(
@@ -187,8 +187,8 @@ def refuse_negative(owner: str, least: float) -> None:
     """Raise DataError unless all counts are at least zero."""
     if least < 0:
         raise DataError(
-            f"{owner}: Negative values in data passed to {owner}: X holds {least:g}. Pass counts or frequencies "
-            ">= 0, or use GaussianNB."
+            f"{owner}: Negative values in data passed to {owner} (input X): it holds {least:g}. Pass counts or "
+            "frequencies >= 0, or use GaussianNB."
         )
 
 

@@ -18,14 +18,14 @@ from scipy.linalg import cholesky, eigh, solve_triangular, svd
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
-from ..core.errors import DataError, ModelFileError
+from ..core.errors import ModelFileError
 from ..core.parameters import N_JOBS, Boolean, Number, Options, Rule
 from ..core.run import Run
 from ..data.blocks import map_reduce
 from ..data.door import Table, door
 from ..data.sources import rowwise
 from ..probability.multivariate_normal import MultivariateNormal
-from .base import PRIORS, TOLERANCE, DensityModel, log_or_minus_inf, score_rows
+from .base import PRIORS, TOLERANCE, DensityModel, RankError, log_or_minus_inf, score_rows
 from .conic import Boundary, boundary_between
 from .covariance import class_covariances
 from .discriminant import ESTIMATOR, SHRINKAGE, class_number, read_priors, refuse_method
@@ -151,10 +151,16 @@ class QuadraticDiscriminantAnalysis(DensityModel):
         least = 0.0 if (std <= 0).any() else float(eigh(cov / np.outer(std, std), eigvals_only=True)[0])
         if not least > max(self.tol**2, 4 * len(cov) * np.finfo(float).eps):
             label, remedy = self.classes_.tolist()[k], "shrinkage" if self.solver == "eigen" else "reg_param"
-            raise DataError(
-                f"{type(self).__name__}: The covariance matrix of class {label!r} is not full rank: with so few rows "
-                f"(of a class of 1 sample the covariance is zero), or dependent columns, its density is not defined. "
-                f"Increase the value of `{remedy}`, or use LinearDiscriminantAnalysis."
+            if not std.any():
+                raise RankError(
+                    f"{type(self).__name__}: y has only 1 sample in class {label!r}, or only equal ones. The "
+                    f"covariance matrix of class {label!r} is not full rank: it is zero. Increase the value of "
+                    f"`{remedy}`, add rows, or use LinearDiscriminantAnalysis."
+                )
+            raise RankError(
+                f"{type(self).__name__}: The covariance matrix of class {label!r} is not full rank. When using "
+                f"`solver={self.solver!r}` its density is not defined with so few rows, or dependent columns. Increase "
+                f"the value of `{remedy}`, or use LinearDiscriminantAnalysis."
             )
         return std
 

@@ -32,6 +32,15 @@ def read_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, str
     return rows, fingerprint_of(rows, model.classes_)
 
 
+def has_shapes(model: Any, **shapes: tuple[int, ...]) -> bool:
+    """Tell whether fitted arrays have these shapes; −1 stands for any length."""
+    for name, shape in shapes.items():
+        found = np.asarray(getattr(model, name, None)).shape
+        if len(found) != len(shape) or any(n not in (-1, m) for n, m in zip(shape, found, strict=True)):
+            return False
+    return True
+
+
 def relative(found: Any, expected: Any, size: Any = None) -> float:
     """Return the largest |found − expected| / size; by default relative to what is expected. NaN stays NaN."""
     found, expected = np.asarray(found, dtype=np.longdouble), np.asarray(expected, dtype=np.longdouble)
@@ -120,6 +129,8 @@ def _bernoulli(model: Any, rows: Rows, count: Array) -> float:
     sums = _sums_by_class(rows, len(count), lambda values: values > threshold)
     observed = count[:, None] - _sums_by_class(rows, len(count), np.isnan)
     p = (sums + _alpha(model)) / (observed + 2 * _alpha(model))
+    if not has_shapes(model, feature_log_prob_=observed.shape):
+        return np.inf
     found = np.exp(np.where((observed + 2 * _alpha(model)) > 0, model.feature_log_prob_, np.nan))
     p = np.where(np.isnan(p), 0, p)
     return max(
@@ -131,6 +142,12 @@ def _bernoulli(model: Any, rows: Rows, count: Array) -> float:
 
 def _categorical(model: Any, rows: Rows, count: Array) -> float:
     K, d = len(count), rows.n_columns
+    if (
+        not has_shapes(model, n_categories_=(d,))
+        or len(model.category_count_) != d
+        or len(model.feature_log_prob_) != d
+    ):
+        return np.inf
     sizes = np.asarray(model.n_categories_)
     least = np.broadcast_to(1 if model.min_categories is None else model.min_categories, (d,))
     tables = [np.zeros((K, size)) for size in sizes.tolist()]

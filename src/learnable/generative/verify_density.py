@@ -40,7 +40,10 @@ def generative_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> Rec
     worst = max(relative(model.class_count_, count), relative(model.class_prior_, prior))
     for k, record in enumerate(records):
         goal = total[k] / count[k]
-        found = expectation(**{key: np.asarray(v, dtype=np.longdouble) for key, v in record["parameters"].items()})
+        try:
+            found = expectation(**{key: np.asarray(v, dtype=np.longdouble) for key, v in record["parameters"].items()})
+        except ValueError:  # parameters of different lengths
+            return Recheck(np.inf, 0.0, fingerprint)
         size = abs(goal).max(axis=-1, keepdims=True) + 1e-300
         worst = max(worst, relative(found, goal, size))
     return Recheck(float(worst), ROUNDING, fingerprint)

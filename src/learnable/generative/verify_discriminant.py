@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from ..core.verification import Recheck
 from ..linear.verify_rows import Rows
-from .verify import ROUNDING, SHARE, read_rows, relative
+from .verify import ROUNDING, SHARE, has_shapes, read_rows, relative
 
 Array = NDArray[Any]
 
@@ -32,7 +32,9 @@ def linear_discriminant(model: Any, X: Any, y: Any, sample_weight: Any) -> Reche
         cov = each.sum(axis=0) / count.sum()
         stored = np.einsum("k,kij->ij", priors, each / count[:, None, None])
     else:
-        cov = np.einsum("k,kij->ij", priors, np.stack([_covariance(model, rows, k, mean, count) for k in range(K)]))
+        cov = np.einsum(
+            "k,kij->ij", priors, np.stack([_covariance(model, rows, k, mean[k], count[k]) for k in range(K)])
+        )
         stored = cov
     centre = priors @ mean
     std = np.sqrt(np.diag(cov))
@@ -43,7 +45,9 @@ def linear_discriminant(model: Any, X: Any, y: Any, sample_weight: Any) -> Reche
     V = axes[:, np.sqrt(np.maximum(values, 0)) > floor]
     away = (mean - centre) / std
     coef, intercept = np.atleast_2d(model.coef_).astype(np.longdouble), np.asarray(model.intercept_, np.longdouble)
-    if coef.shape != (1 if K == 2 else K, d):
+    n_rules = 1 if K == 2 else K
+    sound = coef.shape == (n_rules, d) and has_shapes(model, intercept_=(n_rules,))
+    if not sound or (model.solver != "lsqr" and not has_shapes(model, scalings_=(d, -1))):
         return Recheck(np.inf, 0.0, fingerprint)
     goal, beta = away @ V @ V.T, coef * std
     exact = np.linalg.lstsq((V.T @ R @ V).astype(float), (V.T @ away.T).astype(float))[0].T @ V.T
@@ -71,12 +75,20 @@ def linear_discriminant(model: Any, X: Any, y: Any, sample_weight: Any) -> Reche
         S = np.asarray(model.scalings_, dtype=np.longdouble) * std[:, None]
         size = abs(S).T @ abs(R) @ abs(S)
         worst = max(worst, relative(S.T @ R @ S, np.eye(S.shape[1]), size))
-        if model.solver == "svd":  # the means spread along the axes, most along the first
-            shares = (np.sqrt(priors)[:, None] * (mean - centre)) @ np.asarray(model.scalings_, np.longdouble)
-            product = shares.T @ shares
-            worst = max(worst, relative(product, np.diag(np.diag(product)), np.diag(product).max() * digits))
-            if (np.diff(np.diag(product)) > 1e-9 * product.max()).any():
-                worst = np.inf
+        if model.solver == "svd":
+            shares = np.sqrt(priors)[:, None] * (mean - centre)
+            between = shares.T @ shares
+        else:
+            whole = count @ mean / count.sum()
+            between = _covariance(model, rows, None, whole, count.sum()) - cov
+        # The means spread along the axes, most along the first.
+        product = S.T @ (between / np.outer(std, std)) @ S
+        along = np.diag(product)
+        worst = max(worst, relative(product, np.diag(along), abs(along).max() * digits))
+        shares_of = (along / along.sum())[: model.n_components_]
+        worst = max(worst, relative(model.explained_variance_ratio_, shares_of, digits))
+        if (np.diff(along) > 1e-9 * along.max()).any():
+            worst = np.inf
     return Recheck(float(worst), ROUNDING, fingerprint)
 
 
@@ -87,10 +99,13 @@ def quadratic_discriminant(model: Any, X: Any, y: Any, sample_weight: Any) -> Re
     K, d = len(model.classes_), rows.n_columns
     count, mean = _means(rows, K)
     worst = relative(model.priors_, _priors(model, count))
+    axes = [np.shape(one) for one in (*model.rotations_, *model.scalings_)]
+    if axes != [(d, d)] * K + [(d,)] * K or not has_shapes(model, means_=(K, d)):
+        return Recheck(np.inf, 0.0, fingerprint)
     if np.shape(model.whiten_) != (K, d, d) or len(model.scalings_) != K or len(model.rotations_) != K:
         return Recheck(np.inf, 0.0, fingerprint)
     for k in range(K):
-        cov = _covariance(model, rows, k, mean, count)
+        cov = _covariance(model, rows, k, mean[k], count[k])
         if model.solver == "svd":
             cov = (1 - model.reg_param) * cov + model.reg_param * np.eye(d)
         std = np.sqrt(np.diag(cov))
@@ -135,13 +150,19 @@ def _scatter(rows: Rows, k: int | None, mean: Array) -> Array:
     return total
 
 
-def _covariance(model: Any, rows: Rows, k: int, mean: Array, count: Array) -> Array:
-    """Return the covariance of one class by the method of the model."""
+def _covariance(model: Any, rows: Rows, k: int | None, mean: Array, count: Any) -> Array:
+    """Return the covariance of one class, or of all rows, by the method of the model."""
     d = rows.n_columns
+
+    def mine(codes: Array) -> Array:
+        return np.ones(len(codes), dtype=bool) if k is None else codes == k
+
     if model.covariance_estimator is not None:
-        X = np.concatenate([np.asarray(Z[c == k], dtype=float) for Z, c, _ in rows.chunks()])
-        return np.atleast_2d(clone(model.covariance_estimator).fit(X).covariance_).astype(np.longdouble)
-    cov = _scatter(rows, k, mean[k]) / count[k]
+        X = np.concatenate([np.asarray(Z[mine(c)], dtype=float) for Z, c, _ in rows.chunks()])
+        fitted = clone(model.covariance_estimator, safe=False)
+        fitted.fit(X)
+        return np.atleast_2d(fitted.covariance_).astype(np.longdouble)
+    cov = _scatter(rows, k, mean) / count
     if model.shrinkage is None:
         return cov
     if model.shrinkage != "auto":
@@ -149,9 +170,9 @@ def _covariance(model: Any, rows: Rows, k: int, mean: Array, count: Array) -> Ar
     std = np.sqrt(np.diag(cov))
     std = np.where(std > 0, std, 1)
     R = cov / np.outer(std, std)
-    n, fourth = count[k], np.longdouble(0)
+    n, fourth = count, np.longdouble(0)
     for Z, c, s in rows.chunks():
-        fourth += s[c == k] @ ((((Z[c == k] - mean[k]) / std) ** 2).sum(axis=1) ** 2)
+        fourth += s[mine(c)] @ ((((Z[mine(c)] - mean) / std) ** 2).sum(axis=1) ** 2)
     level = np.trace(R) / d
     delta = ((R - level * np.eye(d)) ** 2).sum() / d
     beta = min((fourth / n - (R**2).sum()) / (n * d), delta)

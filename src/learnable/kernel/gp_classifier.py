@@ -36,11 +36,12 @@ from ..core.parameters import (
 from ..core.run import Run
 from ..core.threads import interruptible
 from ..data.blocks import map_reduce
-from ..data.door import Table, door, read_features
+from ..data.door import Table, read_features
 from ..data.sources import NamedScore, rowwise
 from ..risk.kernels.base import Kernel
 from ..risk.kernels.rkhs import RKHSFunction
 from .gp_classes import (
+    Kernels,
     check_arrays,
     fit_pairs,
     fit_softmax,
@@ -53,10 +54,13 @@ from .gp_classes import (
     votes_of_pairs,
 )
 from .gp_laplace import Labels, LaplaceObjective, Mode, averaged_sigmoid, find_mode
-from .gp_likelihood import refuse_huge, small_blas
+from .gp_likelihood import small_blas
+from .gp_pace import share_of
 from .gp_posterior import inverse_factor, lower_times, noise_free
 from .gp_regressor import KERNEL
+from .gp_search import warn_at_bounds
 from .gp_softmax import SoftmaxObjective
+from .gp_structures import own_points, process_door
 
 Array = NDArray[np.float64]
 
@@ -104,7 +108,7 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, Estimator):
     ----------
     classes_, n_classes_ : array, int
         The labels, and how many there are.
-    kernel_ : Kernel, or list of them
+    kernel_, kernels_ : Kernel, list of them
         k with the hyperparameters found; of several processes that are fitted apart, of each.
     X_train_ : array of shape (n, n_features)
         The rows.
@@ -146,7 +150,7 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, Estimator):
         "max_iter": MAX_ITER,
         "max_seconds": MAX_SECONDS,
     }
-    _door = staticmethod(door(target="classes", sparse=False))
+    _door = staticmethod(process_door(target="classes"))
     _remedy = "raise max_iter or max_iter_predict, add restarts, or scale the columns of X"
 
     def __init__(
@@ -199,8 +203,7 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, Estimator):
         owner = type(self).__name__
         if not table.in_memory:
             raise DataError(f"{owner}: needs all rows in memory; pass an array, or a sample of the rows.")
-        X = np.array(table.X, dtype=np.float64, copy=self.copy_X_train or None)
-        refuse_huge(owner, X=X)
+        X = own_points(self, table.X)
         self.X_train_, self.classes_, self.n_classes_ = X, table.classes, len(table.classes)
         codes, several = np.asarray(table.y), self.n_classes_ > 2
         if several and self.multi_class == "one_vs_one":
@@ -213,15 +216,20 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, Estimator):
         for number, code in enumerate(positive):
             data = Labels(X, (codes == code).astype(np.float64))
             with small_blas(len(X)):
-                kernel, value, steps = learn(self, LaplaceObjective, starts[number], data, run)
-                mode = find_mode(kernel(X), data.y, None, self.max_iter_predict)
+                seconds = share_of(self, run, len(positive) - number)
+                found = learn(self, LaplaceObjective, starts[number], data, run, seconds)
+                mode = found.mode
+                if mode is None:
+                    mode = find_mode(found.kernel(X), data.y, None, self.max_iter_predict, run.should_stop)
             if mode is None:
-                raise not_mercer(self, kernel)
-            kernels.append(kernel)
+                raise not_mercer(self, found.kernel)
+            kernels.append(found.kernel)
             modes.append(mode)
-            values.append(max(value, mode.residual))
-            n_iter += steps
-        self.kernel_ = kernels if several else kernels[0]
+            values.append(max(found.measure, mode.residual))
+            n_iter += found.n_iter
+        self.kernels_ = kernels
+        for kernel in kernels if self.optimizer is not None else []:
+            warn_at_bounds(kernel)
         self._store(modes)
         self.n_iter_ = max(1, n_iter)
         return Certificate("stationarity", max(values), self.tol, n_iter=self.n_iter_)
@@ -235,11 +243,11 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, Estimator):
         """Return mean and variance of f at the rows of X, of shape (n,), or (n, n_classes) for several classes."""
         check_is_fitted(self)
         self._refuse_pairs("a process for each class")
-        points = np.asarray(read_features(self, X, sparse=False), dtype=np.float64)
+        points = self._read(X)
         if self._is_joint():
             mean, covariance = latent_softmax(self, points)
             return mean, np.maximum(np.diagonal(covariance, axis1=1, axis2=2), 0.0)
-        found = [self._latent_of(number, kernel, points) for number, kernel in enumerate(self._kernels())]
+        found = [self._latent_of(number, kernel, points) for number, kernel in enumerate(self.kernels_)]
         mean, variance = (np.column_stack(columns) for columns in zip(*found, strict=True))
         return (mean[:, 0], variance[:, 0]) if self.n_classes_ == 2 else (mean, variance)
 
@@ -277,8 +285,7 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, Estimator):
         check_is_fitted(self)
         self._refuse_pairs("probabilities")
         if self._is_joint():
-            points = np.asarray(read_features(self, X, sparse=False), dtype=np.float64)
-            return probabilities_softmax(self, points)
+            return probabilities_softmax(self, self._read(X))
         mean, variance = self.latent(X)
         if self.n_classes_ == 2:
             one = averaged_sigmoid(mean, variance)
@@ -294,49 +301,79 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, Estimator):
         return self.classes_[np.argmax(scores, axis=1)]
 
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True) -> Any:
-        """Return its approximation at hyperparameters θ of `kernel_`, and its gradient if asked for; one kernel only.
+        """Return its approximation at hyperparameters θ of `kernel_`, and its gradient if asked for.
 
         Parameters
         ----------
         theta : array of shape (p,) or None
-            Logarithms of the hyperparameters; None are those found.
+            Logarithms of the hyperparameters; None are those found. Of several processes, one θ for all, or one after
+            the other.
         eval_gradient : bool
             Whether to return the pair (value, gradient); needs θ.
         clone_kernel : bool
-            Without meaning here; `kernel_` never changes.
+            If False, `kernel_` is left at θ, as in scikit-learn; predictions are then none of the fit.
         """
         check_is_fitted(self)
         if theta is None:
             if eval_gradient:
                 raise ValueError("Gradient can only be evaluated for theta!=None")
-            return self.log_marginal_likelihood_value_
-        if isinstance(self.kernel_, list):
-            raise ParameterError(f"{type(self).__name__}: several processes have kernels each; leave theta None.")
-        bounds = np.full((len(theta), 2), [-np.inf, np.inf])
+            return np.float64(self.log_marginal_likelihood_value_)
+        theta, p = np.asarray(theta, dtype=np.float64), len(self.kernels_[0].theta)
+        if len(self.kernels_) == 1:
+            return self._likelihood_of(0, theta, eval_gradient, clone_kernel)
+        if eval_gradient:
+            raise NotImplementedError("Gradient of log-marginal-likelihood not implemented for multi-class GPC.")
+        if len(theta) not in (p, p * len(self.kernels_)):
+            raise ValueError(
+                f"Shape of theta must be either {p} or {p * len(self.kernels_)}. Obtained theta with shape "
+                f"{len(theta)}."
+            )
+        parts = np.split(theta, len(self.kernels_)) if len(theta) > p or not p else [theta] * len(self.kernels_)
+        return np.mean([self._likelihood_of(k, part, False, clone_kernel) for k, part in enumerate(parts)])
+
+    def _likelihood_of(self, number: int, theta: Array, eval_gradient: bool, clone_kernel: bool) -> Any:
+        if self._is_pairs():
+            return self.estimators_[number].log_marginal_likelihood(theta, eval_gradient, clone_kernel)
+        kernel, bounds = self.kernels_[number].with_theta(theta), np.full((len(theta), 2), [-np.inf, np.inf])
+        if not clone_kernel:
+            self.kernels_[number] = kernel
         if self._is_joint():
             codes = np.argmax(self.g_, axis=0).astype(np.float64)  # y − π is positive for the label alone
-            objective: Any = SoftmaxObjective(self.kernel_, Labels(self.X_train_, codes), bounds, self.n_classes_)
+            objective: Any = SoftmaxObjective(kernel, Labels(self.X_train_, codes), bounds, self.n_classes_)
         else:
-            t = (self.g_[0] > 0.0).astype(np.float64)  # t − σ(f) has the sign of the label
-            objective = LaplaceObjective(self.kernel_, Labels(self.X_train_, t), bounds)
+            t = (self.g_[number] > 0.0).astype(np.float64)  # t − σ(f) has the sign of the label
+            objective = LaplaceObjective(kernel, Labels(self.X_train_, t), bounds)
         if not eval_gradient:
-            return -objective.value(np.asarray(theta, dtype=np.float64))
-        found = objective.evaluate(np.asarray(theta, dtype=np.float64))
-        return -found.value, -found.gradient
+            return np.float64(-objective.value(theta))
+        found = objective.evaluate(theta)
+        return np.float64(-found.value), -found.gradient
 
     @property
     def function_(self) -> RKHSFunction:
         """The mean of f, Σ gᵢ k(·, xᵢ), as an element of the kernel's space; two classes only."""
         check_is_fitted(self)
-        kernel = noise_free(self._kernels()[0])
+        kernel = noise_free(self.kernels_[0])
         if self.n_classes_ > 2 or kernel is None:
             raise AttributeError(
                 f"{type(self).__name__}: the mean of f is a function for two classes, and not noise alone."
             )
         return RKHSFunction(kernel, self.X_train_, self.g_[0])
 
-    def _kernels(self) -> list[Kernel]:
-        return self.kernel_ if isinstance(self.kernel_, list) else [self.kernel_]
+    @property
+    def kernel_(self) -> Any:
+        """The kernel with the hyperparameters found; of several processes that are fitted apart, all of them."""
+        if not hasattr(self, "kernels_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'kernel_'; call fit first")
+        return self.kernels_[0] if self.n_classes_ == 2 or self._is_joint() else Kernels(self.kernels_)
+
+    @kernel_.setter
+    def kernel_(self, kernel: Any) -> None:
+        self.kernels_ = list(kernel) if isinstance(kernel, list) else [kernel]
+
+    def _read(self, X: Any) -> Any:
+        if self.X_train_.dtype.kind != "f":
+            return self.kernels_[0]._read(X)
+        return np.asarray(read_features(self, X, sparse=False), dtype=np.float64)
 
     def _is_pairs(self) -> bool:
         return hasattr(self, "estimators_")

@@ -25,6 +25,7 @@ from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.special import expit, ndtr
 
+from ..core.run import never
 from ..core.threads import interruptible
 from ..risk.kernels.base import Kernel
 from ..risk.kernels.tape import record
@@ -71,14 +72,20 @@ class Mode(NamedTuple):
     L: Array  #: (n, n) lower factor of B; above the diagonal zeros
     residual: float  #: max |f − Kg| / (1 + max |f|)
     n_iter: int
+    still: bool  #: whether the last step moved nothing
 
 
-def find_mode(K: Array, t: Array, start: Array | None = None, max_iter: int = 100) -> Mode | None:
-    """Return the mode by Newton's method; None where B is not positive definite to working precision."""
-    return interruptible(_find_mode, K, t, start, max_iter)
+def find_mode(
+    K: Array, t: Array, start: Array | None = None, max_iter: int = 100, stop: Callable[[], bool] = never
+) -> Mode | None:
+    """Return the mode by Newton's method; None where B is not positive definite to working precision.
+
+    Once `stop` says True no step but the first is begun: the residual tells how far from the mode that is.
+    """
+    return interruptible(_find_mode, K, t, start, max_iter, stop)
 
 
-def _find_mode(K: Array, t: Array, start: Array | None, max_iter: int) -> Mode | None:
+def _find_mode(K: Array, t: Array, start: Array | None, max_iter: int, stop: Callable[[], bool]) -> Mode | None:
     sign = 2.0 * t - 1.0
     a, f = np.zeros(len(t)), np.zeros(len(t))
     height = _height(sign, a, f)
@@ -88,7 +95,7 @@ def _find_mode(K: Array, t: Array, start: Array | None, max_iter: int) -> Mode |
         if _height(sign, trial, moved) > height:
             a, f, height = trial, moved, _height(sign, trial, moved)
     n_iter, still = 0, False
-    while n_iter < max_iter and not still:
+    while n_iter < max_iter and not still and not (n_iter and stop()):
         g, root, L = _around(K, t, f)
         if L is None:
             return None
@@ -101,7 +108,7 @@ def _find_mode(K: Array, t: Array, start: Array | None, max_iter: int) -> Mode |
         return None
     value = -0.5 * float(a @ f) - float(np.logaddexp(0.0, -sign * f).sum()) - float(np.log(np.diagonal(L)).sum())
     residual = float(np.abs(f - K @ g).max()) / (1.0 + float(np.abs(f).max()))
-    return Mode(value, f, g, root, L, residual, n_iter) if np.isfinite(value) else None
+    return Mode(value, f, g, root, L, residual, n_iter, still) if np.isfinite(value) else None
 
 
 def climb(
@@ -149,17 +156,25 @@ class LaplaceObjective:
     The measure is the largest derivative that no bound holds back, relative to n.
     """
 
-    def __init__(self, kernel: Kernel, data: Labels, bounds: Array, max_iter: int = 100) -> None:
+    def __init__(
+        self, kernel: Kernel, data: Labels, bounds: Array, max_iter: int = 100, stop: Callable[[], bool] = never
+    ) -> None:
         self.kernel, self.data, self.bounds, self.max_iter = kernel, data, bounds, max_iter
+        self._stop = stop
         self._last: Array | None = None
+        self.unfinished: Mode | None = None  #: what the first evaluation had when the time was up
 
     def evaluate(self, theta: Array) -> Evaluation:
         """Return value, gradient and measure; infinite where B is not positive definite."""
         K, back, _ = record(self.kernel.with_theta(theta), self.data.X)
-        mode = find_mode(K, self.data.y, self._last, self.max_iter) if np.isfinite(K).all() else None
+        first, sound = self._last is None, np.isfinite(K).all()
+        mode = find_mode(K, self.data.y, self._last, self.max_iter, self._stop) if sound else None
         if mode is None:
             return Evaluation(np.inf, np.zeros_like(theta), np.inf)
         self._last = mode.f
+        if not mode.still and self._stop():  # of no use but as a start, which the first one has to be
+            self.unfinished = mode if first else None
+            return Evaluation(-mode.value if first else np.inf, np.zeros_like(theta), np.inf)
         gradient = back(interruptible(_weights, K, mode))
         if not np.isfinite(gradient).all():
             return Evaluation(np.inf, np.zeros_like(theta), np.inf)
@@ -168,13 +183,13 @@ class LaplaceObjective:
     def value(self, theta: Array) -> float:
         """Return −log q alone."""
         K = self.kernel.with_theta(theta)(self.data.X)
-        mode = find_mode(K, self.data.y, self._last, self.max_iter) if np.isfinite(K).all() else None
-        return np.inf if mode is None else -mode.value
+        mode = find_mode(K, self.data.y, self._last, self.max_iter, self._stop) if np.isfinite(K).all() else None
+        return np.inf if mode is None or (not mode.still and self._stop()) else -mode.value
 
     def curvature(self, theta: Array) -> Array:
         """Return ½ tr R ∂ⱼK R ∂ₖK, the information of normal observations with the precisions W. For few rows."""
         kernel = self.kernel.with_theta(theta)
-        mode = find_mode(kernel(self.data.X), self.data.y, None, self.max_iter)
+        mode = find_mode(kernel(self.data.X), self.data.y, None, self.max_iter, self._stop)
         if mode is None:
             return np.eye(len(theta))
         slopes = kernel._gradients(self.data.X)

@@ -30,6 +30,7 @@ from ..risk.kernels.base import Kernel
 from ..risk.kernels.tape import record
 from ..solvers.problem import Evaluation
 from ._gp_kernels import mirror
+from .gp_tiles import inverse_from_factor, lower_factor
 
 Array = NDArray[np.float64]
 
@@ -67,7 +68,7 @@ class Evidence(NamedTuple):
     gradient: Array  #: (p,) its derivatives by θ; empty if not asked for
     alpha: Array  #: (n, t) K⁻¹(y − Hβ)
     beta: Array  #: (q, t)
-    L: Array  #: (n, n) lower triangular, column by column in memory; overwritten if the gradient was asked for
+    L: Array  #: (n, n) lower triangular; overwritten if the gradient was asked for
     W: Array  #: (n, q) L⁻¹H
     size: float  #: nt + Σ (y − Hβ)ᵀα, what a gradient is measured against
 
@@ -90,14 +91,14 @@ def _evidence(K: Array, data: Observations, *, gradient: bool = False) -> tuple[
     L = _factor(K, data.noise)
     if L is None:
         return None, None
-    if not gradient:
+    if not gradient and n <= _SMALL:
         L = np.asfortranarray(np.tril(L))
-    right = dtrsm(1.0, L, np.asfortranarray(np.hstack([data.H, data.y])), lower=1)
+    right = _solved(L, np.hstack([data.H, data.y]))
     W, v = right[:, :q], right[:, q:]
-    R = np.linalg.cholesky(W.T @ W) if q else np.zeros((0, 0))
+    R: Array = np.asarray(np.linalg.cholesky(W.T @ W), dtype=np.float64) if q else np.zeros((0, 0))
     beta: Array = np.asarray(np.linalg.solve(R.T, np.linalg.solve(R, W.T @ v))) if q else np.zeros((0, t))
     v = v - W @ beta
-    alpha = dtrsm(1.0, L, np.asfortranarray(v), lower=1, trans_a=1)
+    alpha = _solved(L, v, transposed=True)
     fit = float(np.einsum("ij,ij->", v, v))
     log_det = float(np.log(np.diagonal(L)).sum()) + float(np.log(np.diagonal(R)).sum()) + data.log_units
     value = -0.5 * fit - t * (log_det + 0.5 * (n - q) * _LOG_2PI)
@@ -107,9 +108,19 @@ def _evidence(K: Array, data: Observations, *, gradient: bool = False) -> tuple[
     return found, _weights(L, alpha, W, R, t) if gradient else None
 
 
+def _solved(L: Array, B: Array, transposed: bool = False) -> Array:
+    """Return L⁻¹B or L⁻ᵀB for a factor in either order of memory."""
+    right = np.asfortranarray(B)
+    if L.flags.f_contiguous:
+        return np.asarray(dtrsm(1.0, L, right, lower=1, trans_a=int(transposed)))
+    return np.asarray(dtrsm(1.0, L.T, right, lower=0, trans_a=int(not transposed)))
+
+
 def _factor(K: Array, noise: Array) -> Array | None:
-    """Return L of K + Λ in K's own memory; above its diagonal stands anything."""
+    """Return L of K + Λ in K's own memory; of few rows, column by column, and above its diagonal stands anything."""
     K.flat[:: len(K) + 1] += noise
+    if len(K) > _SMALL:
+        return lower_factor(K)
     L, info = dpotrf(K.T, lower=1, clean=0, overwrite_a=1)  # K is symmetric: its transpose lies column by column
     return L if info == 0 else None
 
@@ -118,9 +129,12 @@ def _weights(L: Array, alpha: Array, W: Array, R: Array, t: int) -> Array:
     """Return S, in the memory of L."""
     U = alpha
     if W.shape[1]:
-        Q = dtrsm(1.0, L, np.asfortranarray(W), lower=1, trans_a=1)
+        Q = _solved(L, W, transposed=True)
         U = np.hstack([alpha, np.sqrt(t) * np.linalg.solve(R, Q.T).T])
-    inverse, _ = dpotri(L, lower=1, overwrite_c=1)
+    if len(L) > _SMALL:
+        inverse = inverse_from_factor(L).T
+    else:
+        inverse, _ = dpotri(L, lower=1, overwrite_c=1)
     S = dsyrk(1.0, np.asfortranarray(U), beta=-float(t), c=inverse, lower=1, overwrite_c=1).T
     mirror(S)
     return np.asarray(S)
@@ -193,7 +207,8 @@ def per_row(owner: str, alpha: Any, n: int) -> Array:
     values = np.asarray(alpha, dtype=np.float64).ravel()
     if values.size not in (1, n):
         raise ParameterError(
-            f"{owner}: alpha must be a number or have an entry for each of {n} rows; got {values.size}."
+            f"{owner}: alpha must be a scalar or an array with same number of entries as y, an entry for each of {n} "
+            f"rows; got {values.size}."
         )
     return np.broadcast_to(values, (n,)).copy()
 

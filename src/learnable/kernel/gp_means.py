@@ -67,6 +67,8 @@ class Trend:
     def basis(self, X: Any) -> Array:
         """Return H = h(xᵢ), of shape (n, q)."""
         one = np.ones((X.shape[0], int(self.intercept)))
+        if not len(self.columns):
+            return one
         return np.hstack([one, (X[:, self.columns] - self.centre) / self.scale])
 
     def _check_loaded(self) -> None:
@@ -83,11 +85,13 @@ class Trend:
 
 def trend_of(owner: str, mean: Any, X: Any) -> Trend:
     """Return the functions of a mean for points X (n, d)."""
-    linear, d = isinstance(mean, str) and mean == "linear", X.shape[1]
+    linear = isinstance(mean, str) and mean == "linear"
+    if linear and X.ndim == 1:
+        raise DataError(f"{owner}: mean='linear' needs columns of numbers, which these points do not have.")
     columns = _independent(X) if linear else np.zeros(0, dtype=np.int64)
-    part = X[:, columns]
-    found = Trend(d, mean in ("constant", "linear") if isinstance(mean, str) else False, columns,
-                  part.mean(axis=0), part.std(axis=0))  # fmt: skip
+    part = X[:, columns] if linear else np.zeros((X.shape[0], 0))
+    has_level = mean in ("constant", "linear") if isinstance(mean, str) else False
+    found = Trend(X.shape[1] if X.ndim > 1 else 0, has_level, columns, part.mean(axis=0), part.std(axis=0))
     if found.size >= X.shape[0]:
         raise DataError(
             f"{owner}: mean={mean!r} has {found.size} coefficients, which {X.shape[0]} rows cannot tell from the "

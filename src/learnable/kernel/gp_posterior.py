@@ -17,22 +17,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from scipy.linalg.lapack import dpotri, dtrtri
+from scipy.linalg.lapack import dtrtri
 
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.threads import interruptible
+from ..core.threads import interruptible, one_thread_blas
 from ..data.blocks import map_reduce
 from ..data.door import read_features
 from ..data.sources import is_external, rowwise
 from ..probability.normal import Normal
 from ..risk.kernels.adopted import as_kernel
-from ..risk.kernels.base import Kernel, read_points
+from ..risk.kernels.base import Kernel
 from ..risk.kernels.composed import Product, Restricted, Scaled, Sum
 from ..risk.kernels.dot import Constant, White
 from ..risk.kernels.rkhs import RKHSFunction
 from ..risk.kernels.stationary import Gaussian
 from ._kernels import gauss_tile64
 from .gp_means import Trend
+from .gp_tiles import inverse_of_lower
 
 Array = NDArray[np.float64]
 
@@ -166,10 +167,13 @@ class Posterior:
     def _points(self) -> Array:
         return self.inducing_points_ if hasattr(self, "inducing_points_") else self.X_train_
 
-    def _read(self, X: Any) -> Array:
-        if self._fitted():
-            return np.asarray(read_features(self, X, sparse=False), dtype=np.float64)
-        return np.asarray(read_points(X), dtype=np.float64)
+    def _read(self, X: Any) -> Any:
+        """Return points: rows of numbers, or whatever else the kernel compares."""
+        if not self._fitted():
+            return self._kernel()._read(X)
+        if self._points().dtype.kind != "f":
+            return self.kernel_._read(X)
+        return np.asarray(read_features(self, X, sparse=False), dtype=np.float64)
 
     def _at(self, X: Any, kernel: Kernel | None) -> tuple[Array, Array]:
         """Return means and standard deviations at the rows of X; without a kernel, no deviations."""
@@ -212,7 +216,7 @@ class Posterior:
     def _factors(self, n_rows: int) -> list[Array]:
         """Return L⁻¹, and with inducing points B⁻¹."""
         found = [self.L_, self.B_] if hasattr(self, "B_") else [self.L_]
-        return [interruptible(inverse_factor, factor) for factor in found] if n_rows else []
+        return [inverse_of_lower(np.ascontiguousarray(factor)) for factor in found] if n_rows else []
 
     def _reduction(self, K: Array, points: Array, factors: list[Array]) -> Array:
         V = lower_times(factors[0], K)
@@ -235,19 +239,22 @@ class Posterior:
             mean = np.zeros((len(points), t))
             return (mean[:, 0], cov) if t == 1 else (mean, np.repeat(cov[..., None], t, axis=2))
         mean, _ = self._sums(points, variance=False)
-        K = self.kernel_._between(points, self._points())
-        factors = self._factors(len(points))
-        V = lower_times(factors[0], K)
-        cov -= V @ V.T
-        for inverse in factors[1:]:
-            left = lower_times(inverse, V)
-            cov += left @ left.T
-        if self.trend_.size:
-            r = self.trend_.basis(points) - V @ self.W_
-            cov += r @ np.linalg.solve(self.W_.T @ self.W_, r.T)
+        with one_thread_blas():
+            self._subtract_known(cov, points)
         one = self.alpha_.ndim == 1
         scale = np.square(self.y_std_)
         return self._in_units(mean), cov * scale if one else cov[..., None] * scale
+
+    def _subtract_known(self, cov: Array, points: Any) -> None:
+        """Subtract from the prior covariance what the training rows tell, some rows on each thread."""
+        factors = self._factors(len(points))
+        V = self.kernel_._between(points, self._points())
+        for number, inverse in enumerate(factors):
+            V = _by_rows(V, inverse)
+            _add_products(cov, V, -1.0 if number == 0 else 1.0)
+            if number == 0 and self.trend_.size:
+                r = self.trend_.basis(points) - V @ self.W_
+                cov += r @ np.linalg.solve(self.W_.T @ self.W_, r.T)
 
     def _in_units(self, mean: Array) -> Array:
         return np.asarray(
@@ -305,8 +312,8 @@ def noise_free(kernel: Kernel | None) -> Kernel | None:
 
 def precision_diagonal(L: Array) -> Array:
     """Return the diagonal of K⁻¹ from the factor L of K."""
-    inverse, _ = interruptible(dpotri, np.array(L, order="F"), lower=1, overwrite_c=1)
-    return np.diagonal(inverse).copy()
+    inverse = inverse_of_lower(np.ascontiguousarray(L))
+    return np.einsum("ij,ij->j", inverse, inverse)
 
 
 def inverse_factor(L: Array) -> Array:
@@ -344,6 +351,26 @@ def lower_times(A: Array, K: Array) -> Array:
         stop = min(start + _PANEL, len(A))
         np.matmul(K[:, :stop], A[start:stop, :stop].T, out=out[:, start:stop])
     return out
+
+
+def _by_rows(K: Array, inverse: Array) -> Array:
+    """Return K Aᵀ for a lower triangular A, some rows on each thread."""
+    out = np.empty_like(K)
+
+    def fill(start: int) -> None:
+        out[start : start + _PANEL] = lower_times(inverse, K[start : start + _PANEL])
+
+    map_reduce(list(range(0, len(K), _PANEL)), fill, lambda a, b: None)
+    return out
+
+
+def _add_products(cov: Array, V: Array, sign: float) -> None:
+    """Add ±VVᵀ, some rows on each thread."""
+
+    def fill(start: int) -> None:
+        cov[start : start + _PANEL] += sign * (V[start : start + _PANEL] @ V.T)
+
+    map_reduce(list(range(0, len(V), _PANEL)), fill, lambda a, b: None)
 
 
 def _root(cov: Array) -> Array:

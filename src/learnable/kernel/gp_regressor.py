@@ -39,7 +39,8 @@ from ..core.parameters import (
     optional,
 )
 from ..core.run import Run
-from ..data.door import Table, door
+from ..core.threads import one_thread_blas
+from ..data.door import Table
 from ..data.sources import NamedScore
 from ..probability.normal import Normal
 from ..risk.kernels.base import Kernel
@@ -53,13 +54,14 @@ from .gp_likelihood import (
     needed_jitter,
     per_row,
     refuse_huge,
-    small_blas,
     units_of,
 )
 from .gp_means import MEAN, Trend, fitted_mean, trend_of
+from .gp_pace import Pace, share_of
 from .gp_posterior import Posterior, chosen_kernel, precision_diagonal
-from .gp_search import log_bounds, maximise
+from .gp_search import log_bounds, maximise, warn_at_bounds
 from .gp_sparse import fit_sparse
+from .gp_structures import own_points, process_door
 
 Array = NDArray[np.float64]
 
@@ -166,7 +168,7 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
         "max_seconds": MAX_SECONDS,
         "n_jobs": N_JOBS,
     }
-    _door = staticmethod(door(target="numeric", sparse=False, multi_output=True))
+    _door = staticmethod(process_door(target="numeric", multi_output=True))
     _remedy = "raise max_iter, add restarts, or give the kernel a White part"
 
     def __init__(
@@ -223,7 +225,7 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
         kernel = chosen_kernel(self.kernel)
         if self.inducing is not None:
             return fit_sparse(self, table, kernel, run)
-        with small_blas(table.n_rows if table.in_memory else 0):
+        with one_thread_blas():  # large matrices are cut into tiles, the same ones for any number of threads
             return self._fit_exact(table, kernel, run)
 
     def _fit_exact(self, table: Table, kernel: Kernel, run: Run) -> Certificate:
@@ -232,8 +234,8 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
                 f"{type(self).__name__}: an exact process needs all rows in memory; pass inducing=, how many points "
                 "are to stand for them."
             )
-        X, y = np.array(table.X, dtype=np.float64, copy=self.copy_X_train or None), self._take_units(table.y)
-        refuse_huge(type(self).__name__, X=X, y=y)
+        X, y = own_points(self, table.X), self._take_units(table.y)
+        refuse_huge(type(self).__name__, y=y)
         noise = per_row(type(self).__name__, self.alpha, len(y))
         self.trend_: Trend = trend_of(type(self).__name__, self.mean, X)
         self.mean_ = fitted_mean(self.mean, X, y)
@@ -241,14 +243,15 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
         data = Observations(X, residual, noise, self.trend_.basis(X), self.trend_.log_units)
         self.jitter_ = needed_jitter(type(self).__name__, kernel, data)
         data = data.with_jitter(self.jitter_)
-        bounds, n_iter, value = log_bounds(self.kernel, kernel), 1, np.inf
+        bounds, n_iter, value = log_bounds(kernel), 1, np.inf
         learns = self.optimizer is not None and len(kernel.theta) > 0
         if learns:
             kernel, n_iter, value = self._learn(kernel, data, bounds, run)
+            warn_at_bounds(kernel)
         found = evidence(kernel, data, gradient=False)
         if found is None:  # only rounding can tell the search and this apart
             raise DataError(f"{type(self).__name__}: K is not positive definite at the kernel found; raise alpha.")
-        self._store(kernel, data, y, found, table.y.ndim == 1)
+        self._store(kernel, data, y, found)
         self.n_iter_ = n_iter
         if not learns:
             return Certificate("closed-form", self._residual(kernel, data, found), CLOSED_FORM_TOLERANCE)
@@ -257,9 +260,11 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
     def _learn(self, kernel: Kernel, data: Observations, bounds: Array, run: Run) -> tuple[Kernel, int, float]:
         """Return the kernel of greatest marginal likelihood, the steps that led there, and the relative gradient."""
         if not callable(self.optimizer):
+            pace = Pace(run, len(data.y), share_of(self, run, 1))
             found = maximise(
                 kernel, data, bounds, restarts=self.n_restarts_optimizer, random_state=_generator(self.random_state),
-                tol=self.tol, max_iter=self.max_iter, progress=run.progress, stop=run.should_stop,
+                tol=self.tol, max_iter=self.max_iter, progress=run.progress, stop=pace, timed=pace.timed,
+                owner=type(self).__name__,
             )  # fmt: skip
             return kernel.with_theta(found.theta), max(1, found.n_iter), found.measure
         objective = Objective(kernel, data, bounds)
@@ -279,16 +284,18 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
         columns = y.reshape(len(y), -1)
         if self.n_targets is not None and columns.shape[1] != self.n_targets:
             raise DataError(
-                f"{type(self).__name__}: y has {columns.shape[1]} targets, but n_targets={self.n_targets}; leave None."
+                f"{type(self).__name__}: The number of targets seen in `y` is another one: it has {columns.shape[1]} "
+                f"targets, but n_targets={self.n_targets}; leave None."
             )
         mean, std = np.zeros(columns.shape[1]), np.ones(columns.shape[1])
         if self.normalize_y:
             mean, std = units_of(columns)
-        one = y.ndim == 1
+        one = columns.shape[1] == 1  # a single column is one target, as in scikit-learn
         self.y_mean_, self.y_std_ = (mean.reshape(()), std.reshape(())) if one else (mean, std)
         return np.asarray((columns - mean) / std)
 
-    def _store(self, kernel: Kernel, data: Observations, y: Array, found: Evidence, one: bool) -> None:
+    def _store(self, kernel: Kernel, data: Observations, y: Array, found: Evidence) -> None:
+        one = y.shape[1] == 1
         # Files hold arrays in C order: a loaded model has then the same bits.
         self.kernel_, self.X_train_ = kernel, np.ascontiguousarray(data.X)
         self.y_train_ = np.ascontiguousarray(y[:, 0] if one else y)
@@ -321,17 +328,20 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
         eval_gradient : bool
             Whether to return the pair (value, gradient); needs θ.
         clone_kernel : bool
-            Without meaning here; `kernel_` never changes.
+            If False, `kernel_` is left at θ, as in scikit-learn; predictions are then none of the fit.
         """
         if theta is None:
             if eval_gradient:
                 raise ValueError("Gradient can only be evaluated for theta!=None")
-            return self.log_marginal_likelihood_value_
+            return np.float64(self.log_marginal_likelihood_value_)
         kernel = self.kernel_.with_theta(theta)
+        if not clone_kernel:
+            self.kernel_ = kernel
         found = evidence(kernel, self._observations(), gradient=eval_gradient)
         if found is None:
             return (-np.inf, np.zeros(len(kernel.theta))) if eval_gradient else -np.inf
-        return (found.value, found.gradient) if eval_gradient else found.value
+        value = np.float64(found.value)
+        return (value, found.gradient) if eval_gradient else value
 
     def leave_one_out(self) -> Normal:
         """Return the distribution of each row given all others, with the kernel as it is: exact, from one factor.

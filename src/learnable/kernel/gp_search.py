@@ -11,12 +11,15 @@ of the likelihood in which a search gets caught: it is tried at its bounds too.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
+from ..core.errors import ParameterError
 from ..core.run import Progress, never, no_progress
 from ..risk.kernels.base import Kernel
 from ..solvers.bounded import bounded_bfgs
@@ -25,8 +28,7 @@ from .gp_likelihood import Objective, Observations, small_blas
 
 Array = NDArray[np.float64]
 
-#: scikit-learn's bounds of every hyperparameter, unless its kernel says otherwise.
-DEFAULT_BOUNDS = (1e-5, 1e5)
+_FARTHEST = float(np.log(1e100))  # a hyperparameter beyond leaves no room for sums and squares
 _FEW_ROWS = 600  # no search on fewer rows comes before one on these
 _UNDETERMINED = 4.0  # information at which a logarithm of a hyperparameter is known to one half
 _ROUGH = 1e-3  # relative gradient at which a search on some rows has done its work
@@ -121,6 +123,10 @@ def _at_bounds(
     return best if value < found.value else None
 
 
+def _as_it_is(objective: Any) -> Any:
+    return objective
+
+
 def maximise(
     kernel: Kernel,
     data: Observations,
@@ -128,14 +134,15 @@ def maximise(
     *,
     restarts: int = 0,
     random_state: Any = None,
+    owner: str = "maximise",
     tol: float = 1e-6,
     max_iter: int = 100,
     progress: Progress = no_progress,
     stop: Callable[[], bool] = never,
+    timed: Callable[[Any], Any] = _as_it_is,
 ) -> Found:
     """Return the best of several searches: from the kernel's own hyperparameters, and from random ones in the box."""
-    rng = np.random.default_rng(random_state)
-    starts: list[Array] = [kernel.theta, *(np.asarray(rng.uniform(*bounds.T)) for _ in range(restarts))]
+    starts = [kernel.theta, *random_starts(owner, kernel, bounds, restarts, random_state)]
     best, n_iter, stopped = None, 0, False
 
     def report(iteration: int, value: float) -> bool:
@@ -145,7 +152,7 @@ def maximise(
 
     for start in starts:
         found = climb(
-            lambda some: Objective(kernel, some, bounds),
+            lambda some: timed(Objective(kernel, some, bounds)),
             data,
             start,
             bounds,
@@ -162,33 +169,34 @@ def maximise(
     return Found(best.x, best.measure, n_iter)  # type: ignore[union-attr]
 
 
-def log_bounds(given: Any, kernel: Kernel, default: tuple[float, float] = DEFAULT_BOUNDS) -> Array:
-    """Return bounds of θ, of shape (p, 2): those of a scikit-learn kernel, else the default; the start is inside.
-
-    Parameters
-    ----------
-    given : kernel
-        As the user gave it.
-    kernel : Kernel
-        The same as one of ours.
-    """
-    p = len(kernel.theta)
-    found = _foreign_bounds(given) if hasattr(given, "hyperparameters") else []
-    bounds = np.log(np.array(found if len(found) == p else [default] * p, dtype=np.float64).reshape(p, 2))
-    return np.column_stack([np.minimum(bounds[:, 0], kernel.theta), np.maximum(bounds[:, 1], kernel.theta)])
+def log_bounds(kernel: Kernel) -> Array:
+    """Return bounds of θ, of shape (p, 2): those that the kernel states, within what numbers can hold."""
+    return np.clip(kernel.bounds, -_FARTHEST, _FARTHEST)
 
 
-def _foreign_bounds(kernel: Any) -> list[Any]:
-    """Return the bounds that scikit-learn's kernel states, in the order of our hyperparameters."""
-    if hasattr(kernel, "k1"):
-        return _foreign_bounds(kernel.k1) + _foreign_bounds(kernel.k2)
-    if hasattr(kernel, "exponent"):
-        return _foreign_bounds(kernel.kernel) * int(kernel.exponent)
-    names = ("constant_value", "noise_level", "length_scale", "alpha", "periodicity", "sigma_0")
-    found: list[Any] = []
-    for name in names:
-        stated = {h.name: h for h in kernel.hyperparameters}.get(name)
-        if stated is not None and not stated.fixed:
-            bounds = np.broadcast_to(np.atleast_2d(stated.bounds), (stated.n_elements, 2))
-            found += list(bounds**2 if name == "sigma_0" else bounds)
-    return found
+def random_starts(owner: str, kernel: Kernel, bounds: Array, count: int, random_state: Any) -> list[Array]:
+    """Return points of the box at random; raise where the kernel states no finite one."""
+    if count and not np.isfinite(kernel.bounds).all():
+        raise ParameterError(
+            f"{owner}: Multiple optimizer restarts (n_restarts_optimizer>0) requires that all bounds are finite; state "
+            "finite ones, or use n_restarts_optimizer=0."
+        )
+    rng = np.random.default_rng(random_state)
+    return [np.asarray(rng.uniform(*bounds.T)) for _ in range(count)]
+
+
+def warn_at_bounds(kernel: Kernel) -> None:
+    """Warn, as scikit-learn does, of hyperparameters that a search left at a bound that somebody stated."""
+    for one in kernel._parameters():
+        if isinstance(one.bounds, str) or not one.stated:
+            continue
+        for dimension, (value, (low, high)) in enumerate(zip(np.atleast_1d(one.value), one.bounds, strict=True)):
+            for bound, side, remedy in ((low, "lower", "Decreasing"), (high, "upper", "Increasing")):
+                if np.isfinite(bound) and bound > 0.0 and np.isclose(np.log(value), np.log(bound)):
+                    warnings.warn(
+                        f"The optimal value found for dimension {dimension} of parameter {one.name} is close to the "
+                        f"specified {side} bound {bound}. {remedy} the bound and calling fit again may find a better "
+                        "value.",
+                        ConvergenceWarning,
+                        stacklevel=6,
+                    )

@@ -16,6 +16,7 @@ Reference: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.special import log_softmax, softmax
 from scipy.stats import norm, qmc
 
+from ..core.run import never
 from ..core.threads import interruptible
 from ..risk.kernels.base import Kernel
 from ..risk.kernels.tape import record
@@ -50,6 +52,7 @@ class JointMode(NamedTuple):
     M: Array  #: (n, n) lower factor of Σ Eᶜ
     residual: float  #: max |fᶜ − Kgᶜ| / (1 + max |f|)
     n_iter: int
+    still: bool  #: whether the last step moved nothing
 
 
 class _Around(NamedTuple):
@@ -60,7 +63,9 @@ class _Around(NamedTuple):
     M: Array
 
 
-def find_joint_mode(K: Array, y: Array, start: Array | None = None, max_iter: int = 100) -> JointMode | None:
+def find_joint_mode(
+    K: Array, y: Array, start: Array | None = None, max_iter: int = 100, stop: Callable[[], bool] = never
+) -> JointMode | None:
     """Return the mode by Newton's method; None where a matrix is not positive definite to working precision.
 
     Parameters
@@ -73,11 +78,15 @@ def find_joint_mode(K: Array, y: Array, start: Array | None = None, max_iter: in
         A guess of f.
     max_iter : int
         Newton steps.
+    stop : function
+        Once it says True no step but the first is begun.
     """
-    return interruptible(_find_joint_mode, K, y, start, max_iter)
+    return interruptible(_find_joint_mode, K, y, start, max_iter, stop)
 
 
-def _find_joint_mode(K: Array, y: Array, start: Array | None, max_iter: int) -> JointMode | None:
+def _find_joint_mode(
+    K: Array, y: Array, start: Array | None, max_iter: int, stop: Callable[[], bool]
+) -> JointMode | None:
     a, f = np.zeros_like(y), np.zeros_like(y)
     height = _height(y, a, f)
     if start is not None and start.shape == y.shape:  # as a = g(start), so that f is in the span of K
@@ -86,7 +95,7 @@ def _find_joint_mode(K: Array, y: Array, start: Array | None, max_iter: int) -> 
         if _height(y, trial, moved) > height:
             a, f, height = trial, moved, _height(y, trial, moved)
     n_iter, still, at = 0, False, None
-    while n_iter < max_iter and not still:
+    while n_iter < max_iter and not still and not (n_iter and stop()):
         at = None  # its matrices are the most of all memory
         at = _around(K, y, f)
         if at is None:
@@ -103,7 +112,7 @@ def _find_joint_mode(K: Array, y: Array, start: Array | None, max_iter: int) -> 
         return None
     value = _height(y, a, f) - float(np.log(np.diagonal(at.L, axis1=1, axis2=2)).sum() + np.log(np.diag(at.M)).sum())
     residual = float(np.abs(f - at.g @ K).max()) / (1.0 + float(np.abs(f).max()))
-    found = JointMode(value, f, at.g, at.root, at.L, np.ascontiguousarray(at.M), residual, n_iter)
+    found = JointMode(value, f, at.g, at.root, at.L, np.ascontiguousarray(at.M), residual, n_iter, still)
     return found if np.isfinite(value) else None
 
 
@@ -158,18 +167,32 @@ class SoftmaxObjective:
     The labels are numbers 0, …, C − 1. The measure is the largest derivative that no bound holds back, relative to n.
     """
 
-    def __init__(self, kernel: Kernel, data: Labels, bounds: Array, n_classes: int, max_iter: int = 100) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        data: Labels,
+        bounds: Array,
+        n_classes: int,
+        max_iter: int = 100,
+        stop: Callable[[], bool] = never,
+    ) -> None:
         self.kernel, self.data, self.bounds, self.max_iter = kernel, data, bounds, max_iter
+        self._stop = stop
         self.y = one_hot(data.y, n_classes)
         self._last: Array | None = None
+        self.unfinished: JointMode | None = None  #: what the first evaluation had when the time was up
 
     def evaluate(self, theta: Array) -> Evaluation:
         """Return value, gradient and measure; infinite where a matrix is not positive definite."""
         K, back, _ = record(self.kernel.with_theta(theta), self.data.X)
-        mode = find_joint_mode(K, self.y, self._last, self.max_iter) if np.isfinite(K).all() else None
+        first, sound = self._last is None, np.isfinite(K).all()
+        mode = find_joint_mode(K, self.y, self._last, self.max_iter, self._stop) if sound else None
         if mode is None:
             return Evaluation(np.inf, np.zeros_like(theta), np.inf)
         self._last = mode.f
+        if not mode.still and self._stop():  # of no use but as a start, which the first one has to be
+            self.unfinished = mode if first else None
+            return Evaluation(-mode.value if first else np.inf, np.zeros_like(theta), np.inf)
         gradient = back(interruptible(_weights, K, mode))
         if not np.isfinite(gradient).all():
             return Evaluation(np.inf, np.zeros_like(theta), np.inf)
@@ -178,14 +201,14 @@ class SoftmaxObjective:
     def value(self, theta: Array) -> float:
         """Return −log q alone."""
         K = self.kernel.with_theta(theta)(self.data.X)
-        mode = find_joint_mode(K, self.y, self._last, self.max_iter) if np.isfinite(K).all() else None
-        return np.inf if mode is None else -mode.value
+        mode = find_joint_mode(K, self.y, self._last, self.max_iter, self._stop) if np.isfinite(K).all() else None
+        return np.inf if mode is None or (not mode.still and self._stop()) else -mode.value
 
     def curvature(self, theta: Array) -> Array:
         """Return ½ Σ tr Eᶜ∂ⱼK Eᶜ∂ₖK, the information of normal observations with the precisions πᶜ. For few rows."""
         kernel = self.kernel.with_theta(theta)
         K = kernel(self.data.X)
-        mode = find_joint_mode(K, self.y, None, self.max_iter)
+        mode = find_joint_mode(K, self.y, None, self.max_iter, self._stop)
         at = None if mode is None else _around(K, self.y, mode.f)
         if at is None:
             return np.eye(len(theta))

@@ -24,7 +24,8 @@ from ..solvers.residuals import CLOSED_FORM_TOLERANCE
 from .gp_bound import START, Bound, Rows, Solved, SparseData, solve
 from .gp_likelihood import WORST, Objective, Observations, per_row, refuse_huge, small_blas
 from .gp_means import fitted_mean, trend_of
-from .gp_search import climb, log_bounds
+from .gp_pace import Pace, share_of
+from .gp_search import climb, log_bounds, warn_at_bounds
 
 Array = NDArray[np.float64]
 
@@ -42,7 +43,7 @@ def fit_sparse(model: Any, table: Any, kernel: Kernel, run: Run) -> Certificate:
             "regressor, such as LinearRegression(), or normalize_y=True."
         )
     data, level = _prepared(model, table, kernel)
-    bounds, n_iter = log_bounds(model.kernel, kernel), 1
+    bounds, n_iter = log_bounds(kernel), 1
     learns = model.optimizer is not None and len(kernel.theta) > 0
     if callable(model.optimizer):
         raise ParameterError(f"{owner}: optimizer must be 'fmin_l_bfgs_b' or None with inducing points.")
@@ -56,14 +57,16 @@ def fit_sparse(model: Any, table: Any, kernel: Kernel, run: Run) -> Certificate:
     Z = _chosen_points(owner, model.inducing, data.sample.X, kernel)
     data = replace(data, Z=Z, jitter=_JITTER)
     if learns:
+        pace = Pace(run, len(data.y), share_of(model, run, 1), power=1)
         found = climb(
-            lambda some: Bound(kernel, some, bounds), data, kernel.theta, bounds,
-            tol=model.tol, max_iter=model.max_iter, progress=run.progress, stop=run.should_stop,
+            lambda some: pace.timed(Bound(kernel, some, bounds)), data, kernel.theta, bounds,
+            tol=model.tol, max_iter=model.max_iter, progress=run.progress, stop=pace,
         )  # fmt: skip
         value, tolerance = found.measure, model.tol
         if value > tolerance and found.n_iter < model.max_iter and not run.should_stop():  # only rounding ends it so
             tolerance = max(tolerance, min(Bound(kernel, data, bounds).rounding(found.x), WORST))
         kernel, n_iter = kernel.with_theta(np.clip(found.x, *bounds.T)), max(1, found.n_iter)
+        warn_at_bounds(kernel)
     try:
         with small_blas(len(Z)):
             L, sums = data.sums(kernel)
@@ -94,7 +97,7 @@ def _prepared(model: Any, table: Any, kernel: Kernel) -> tuple[SparseData, bool]
     if alpha.size > 1:
         alpha = per_row(owner, model.alpha, n)
     X, y = np.asarray(part.X, dtype=np.float64), np.asarray(part.y, dtype=np.float64).reshape(len(part.X), -1)
-    one = np.ndim(part.y) == 1
+    one = y.shape[1] == 1
     level, unit = np.zeros(y.shape[1]), np.ones(y.shape[1])
     if model.normalize_y:
         size = map_reduce(blocks, _largest, np.maximum, n_jobs=model.n_jobs)

@@ -8,6 +8,7 @@ C = UᵀKU the likelihood is that of r ~ N(0, C), up to a constant, which needs 
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..core.verification import Recheck
 from ..data.sources import named_columns
 from ..linear.verify_rows import Rows, codes_of, fingerprint_of, numbers_of, plain_rows
 from ..risk import kernels as known
+from ..risk.kernels.foreign import as_structures
 from .gp_posterior import chosen_kernel
 from .gp_search import log_bounds
 from .verify_kernels import values
@@ -25,21 +27,25 @@ Array = NDArray[Any]
 
 _LOG_2PI = np.log(2 * np.pi)
 _SAME = 1e-8  # relative difference at which a stored factor is another one
-_STEP = 1e-2  # of differences in θ
+_STEP = 3e-3  # of differences in θ: their error is its fourth power, and rounding divided by it
 _CHUNK = 2**20
+_JITTER = 1e-10  # share of the prior's variance that the matrix of inducing points has on its diagonal
 
 
 @np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
 def gaussian_process_regressor(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a GaussianProcessRegressor."""
-    X, y, sample_weight = named_columns("verify", X, y, sample_weight)
-    rows = plain_rows(model, X, numbers_of(y), sample_weight)
-    fingerprint = fingerprint_of(rows)
+    if _compares_things(model):
+        rows, fingerprint = _things(X, numbers_of(y), np.asarray(y), None)
+    else:
+        X, y, sample_weight = named_columns("verify", X, y, sample_weight)
+        rows = plain_rows(model, X, numbers_of(y), sample_weight)
+        fingerprint = fingerprint_of(rows)
     if not _is_stated(model, model.kernel_) or not _units_agree(model, rows.y):
         return Recheck(np.inf, 0.0, fingerprint)
     try:
         found = _sparse(model, rows) if hasattr(model, "inducing_points_") else _exact(model, rows)
-    except np.linalg.LinAlgError:
+    except (np.linalg.LinAlgError, ValueError, IndexError):  # matrices without inverse, arrays that do not fit together
         found = np.inf, 0.0
     return Recheck(*found, fingerprint)
 
@@ -47,43 +53,51 @@ def gaussian_process_regressor(model: Any, X: Any, y: Any, sample_weight: Any) -
 @np.errstate(all="ignore")
 def gaussian_process_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a GaussianProcessClassifier."""
-    X, y, sample_weight = named_columns("verify", X, y, sample_weight)
-    rows = plain_rows(model, X, np.asarray(y).ravel(), sample_weight)
-    rows = rows._replace(y=codes_of(model.classes_, rows.y))
-    fingerprint = fingerprint_of(rows, model.classes_)
-    points = np.vstack([_dense(piece) for piece in rows.pieces()])
-    if not np.array_equal(points, model.X_train_) or not all(
-        _is_stated(model, kernel) for kernel in np.atleast_1d(np.array(model.kernel_, dtype=object))
-    ):
+    if _compares_things(model):
+        codes = codes_of(model.classes_, np.asarray(y).ravel())
+        rows, fingerprint = _things(X, codes, codes, model.classes_)
+    else:
+        X, y, sample_weight = named_columns("verify", X, y, sample_weight)
+        rows = plain_rows(model, X, np.asarray(y).ravel(), sample_weight)
+        rows = rows._replace(y=codes_of(model.classes_, rows.y))
+        fingerprint = fingerprint_of(rows, model.classes_)
+    points = _points(rows)
+    if not np.array_equal(points, model.X_train_) or not all(_is_stated(model, kernel) for kernel in model.kernels_):
         return Recheck(np.inf, 0.0, fingerprint)
     try:
-        values = list(_processes(model, points, rows.y))
-    except np.linalg.LinAlgError:
-        values = [np.inf]
+        values, logs = zip(*_processes(model, points, rows.y), strict=True)
+    except (np.linalg.LinAlgError, ValueError, IndexError):
+        values, logs = (np.inf,), (np.nan,)
+    log_q = float(np.mean(logs))
+    if not abs(model.log_marginal_likelihood_value_ - log_q) <= 1e-7 * (len(points) + abs(log_q)):
+        values = (np.inf,)
     return Recheck(np.inf if np.isnan(values).any() else float(max(values)), 1e-8, fingerprint)
 
 
 def _processes(model: Any, X: Array, codes: Array) -> Any:
-    """Yield the larger of residual and relative gradient of each process that was fitted apart."""
+    """Yield of each process that was fitted apart the larger of residual and relative gradient, and log q."""
     C = len(model.classes_)
     if hasattr(model, "M_"):
         yield _joint_mode(model, X, (codes == np.arange(C)[:, None]).astype(float))
     elif hasattr(model, "estimators_"):
         pairs = [(first, second) for first in range(C) for second in range(first + 1, C)]
-        for (first, second), one, kernel in zip(pairs, model.estimators_, model.kernel_, strict=True):
+        for (first, second), one, kernel in zip(pairs, model.estimators_, model.kernels_, strict=True):
             some = (codes == first) | (codes == second)
-            same = np.array_equal(one.X_train_, X[some]) and np.array_equal(one.kernel_.theta, kernel.theta)
+            same = np.array_equal(one.X_train_, X[some]) and np.array_equal(one.kernels_[0].theta, kernel.theta)
             t = (codes[some] == second).astype(float)
-            yield _mode(one, one.kernel_, X[some], t, 0) if same and _is_stated(one, one.kernel_) else np.inf
+            sound = same and _is_stated(one, one.kernels_[0]) and np.array_equal(one.classes_, [0, 1])
+            found = _mode(one, one.kernels_[0], X[some], t, 0) if sound else (np.inf, np.nan)
+            agrees = abs(one.log_marginal_likelihood_value_ - found[1]) <= 1e-7 * (len(t) + abs(found[1]))
+            yield found if agrees else (np.inf, np.nan)
     else:
-        kernels = model.kernel_ if isinstance(model.kernel_, list) else [model.kernel_]
+        kernels = model.kernels_
         for number, kernel in enumerate(kernels):
             t = (codes == (number if len(kernels) > 1 else 1)).astype(float)
             yield _mode(model, kernel, X, t, number)
 
 
 def _exact(model: Any, rows: Rows) -> tuple[float, float]:
-    X, kernel = np.vstack([_dense(piece) for piece in rows.pieces()]), model.kernel_
+    X, kernel = _points(rows), model.kernel_
     if not np.array_equal(X, model.X_train_):
         return np.inf, 0.0
     y = (rows.y - model.y_mean_) / model.y_std_
@@ -94,9 +108,11 @@ def _exact(model: Any, rows: Rows) -> tuple[float, float]:
     largest = K.diagonal().max() + noise.max()
     K = K + np.diag(noise)
     alpha, beta = model.alpha_.reshape(n, t), model.beta_.reshape(-1, t)
-    H = np.hstack([np.ones((n, int(model.trend_.intercept))), X[:, model.trend_.columns]])
+    H = np.ones((n, int(model.trend_.intercept)))
+    if len(model.trend_.columns):
+        H = np.hstack([H, X[:, model.trend_.columns]])
     U = np.linalg.qr(H, mode="complete")[0][:, H.shape[1] :] if H.shape[1] else np.eye(n)
-    trend = model.trend_.basis(X) @ beta
+    trend = model.trend_.basis(X) @ beta if H.shape[1] else np.zeros((n, t))
     size = largest * abs(alpha).sum(axis=0) + abs(y).max(axis=0) + abs(trend).max(axis=0, initial=0.0)
     residual = float((abs(y - trend - K @ alpha).max(axis=0) / np.where(size > 0, size, 1)).max())
     C = U.T @ K @ U if H.shape[1] else K
@@ -108,8 +124,11 @@ def _exact(model: Any, rows: Rows) -> tuple[float, float]:
     condition = abs(C).sum(axis=0).max() * abs(inverse).sum(axis=0).max()
     rounding = 1e-11 + 1e-14 * float(condition)
     orthogonal = abs(H.T @ alpha).max(initial=0.0) <= 1e-6 * (abs(H).T @ abs(alpha)).max(initial=1.0)
+    basis = model.trend_.basis(X)
     agrees = [
-        abs(model.L_ @ model.L_.T - K).max() <= _SAME * largest,
+        _is_factor(model.L_, K, _SAME * largest),
+        np.array_equal(np.reshape(model.y_train_, (n, t)), (rows.y - model.y_mean_) / model.y_std_),
+        _solves(model.L_, model.W_, basis),
         abs(model.log_marginal_likelihood_value_ - log_p) <= (1e-7 + 10 * rounding) * (n * t + abs(log_p)),
         residual <= 1e-10,
         orthogonal,
@@ -171,37 +190,39 @@ def _bound(model: Any, rows: Rows, kernel: Any, check: bool = True) -> tuple[flo
     residual = float((abs(stored + A @ stored - b).max(axis=0) / np.where(size > 0, size, 1)).max())
     agrees = [
         abs(model.L_ - L).max() <= 1e-5 * abs(L).max(),
-        abs(model.B_ @ model.B_.T - np.eye(m) - A).max() <= 1e-6 * (1 + abs(A).max()),
+        abs(model.jitter_ - _JITTER * _own_values(kernel, Z, noise=False).mean()) <= 1e-6 * model.jitter_,
+        _is_factor(model.B_, np.eye(m) + A, 1e-6 * (1 + abs(A).max())),
         abs(stored - w).max() <= 1e-5 * abs(w).max(),
     ]
     rounding = 4 * np.finfo(float).eps * (t * (slack + np.trace(A) + abs(logs) + log_det) + s)
     return F, done * t + fit, residual, all(bool(one) for one in agrees), float(rounding)
 
 
-def _mode(model: Any, kernel: Any, X: Array, t: Array, number: int) -> float:
-    """Return the larger of the residual of the mode and the relative gradient."""
+def _mode(model: Any, kernel: Any, X: Array, t: Array, number: int) -> tuple[float, float]:
+    """Return the larger of the residual of the mode and the relative gradient, and log q."""
     f, g, K = model.f_[number], model.g_[number], _matrix(kernel, X)
     pi = 1 / (1 + np.exp(-f))
     residual = abs(f - K @ (t - pi)).max() / (1 + abs(f).max())
     W = pi * (1 - pi)
     B = np.eye(len(f)) + np.sqrt(W)[:, None] * K * np.sqrt(W)
     factor = model.L_[number]
-    if not (abs(g - (t - pi)).max() <= 1e-9 and abs(factor @ factor.T - B).max() <= _SAME * abs(B).max()):
-        return np.inf
+    if not (abs(g - (t - pi)).max() <= 1e-9 and _is_factor(factor, B, _SAME * abs(B).max())):
+        return np.inf, np.nan
+    log_q = -0.5 * g @ f - np.logaddexp(0, (1 - 2 * t) * f).sum() - 0.5 * np.linalg.slogdet(B)[1]
     if model.optimizer is None or len(kernel.theta) == 0:
-        return float(residual)
+        return float(residual), log_q
     R = np.sqrt(W)[:, None] * np.linalg.inv(B) * np.sqrt(W)
     moved = -0.5 * np.diag(K - K @ R @ K) * W * (1 - 2 * pi)
     u = np.linalg.solve(np.eye(len(f)) + W[:, None] * K, moved)
     gradient = np.array([
         0.5 * g @ part @ g - 0.5 * np.sum(R * part) + u @ part @ g for part in kernel._gradients(X)
     ])  # fmt: skip
-    return float(max(residual, _measure(model, kernel, gradient, len(f))))
+    return float(max(residual, _measure(model, kernel, gradient, len(f)))), log_q
 
 
-def _joint_mode(model: Any, X: Array, y: Array) -> float:
-    """Return the larger of the residual of the joint mode and the relative gradient; matrices by plain inversion."""
-    f, g, kernel = model.f_, model.g_, model.kernel_
+def _joint_mode(model: Any, X: Array, y: Array) -> tuple[float, float]:
+    """Return the larger of residual and relative gradient of the joint mode, and log q; matrices by plain inversion."""
+    f, g, kernel = model.f_, model.g_, model.kernels_[0]
     K, one = _matrix(kernel, X), np.eye(len(X))
     pi = np.exp(f - f.max(axis=0))
     pi = pi / pi.sum(axis=0)
@@ -213,14 +234,13 @@ def _joint_mode(model: Any, X: Array, y: Array) -> float:
     log_q = np.sum(y * np.log(np.maximum(pi, 1e-300))) - 0.5 * np.sum(f * (y - pi)) - 0.5 * log_det
     agrees = [
         abs(g - (y - pi)).max() <= 1e-9,
-        all(abs(L @ L.T - B).max() <= _SAME * abs(B).max() for L, B in zip(model.L_, roots, strict=True)),
-        abs(model.M_ @ model.M_.T - shared).max() <= _SAME * abs(shared).max(),
-        abs(model.log_marginal_likelihood_value_ - log_q) <= 1e-7 * (len(X) + abs(log_q)),
+        all(_is_factor(L, B, _SAME * abs(B).max()) for L, B in zip(model.L_, roots, strict=True)),
+        _is_factor(model.M_, shared, _SAME * abs(shared).max()),
     ]
     if not all(bool(each) for each in agrees):
-        return np.inf
+        return np.inf, np.nan
     if model.optimizer is None or len(kernel.theta) == 0:
-        return float(residual)
+        return float(residual), log_q
     EK = E @ K
     inside = np.linalg.solve(shared, EK)
     spread = np.einsum("aji,bji->abi", EK, inside)  # K Eᵃ(Σ E)⁻¹Eᵇ K, on the diagonal
@@ -232,12 +252,24 @@ def _joint_mode(model: Any, X: Array, y: Array) -> float:
     u = s - moved + E @ np.linalg.solve(shared, moved.sum(axis=0))
     R = E - E @ np.linalg.solve(shared, E)
     gradient = [np.sum((0.5 * g + u) @ part * g) - 0.5 * np.sum(R.sum(axis=0) * part) for part in kernel._gradients(X)]
-    return float(max(residual, _measure(model, kernel, np.array(gradient), len(X))))
+    return float(max(residual, _measure(model, kernel, np.array(gradient), len(X)))), log_q
+
+
+def _is_factor(L: Array, B: Array, tolerance: float) -> bool:
+    """Tell whether L is the lower triangular factor of B with a positive diagonal: there is only one."""
+    lower = L.shape == B.shape and np.array_equal(L, np.tril(L)) and bool((np.diag(L) > 0).all())
+    return bool(lower and abs(L @ L.T - B).max() <= tolerance)
+
+
+def _solves(L: Array, W: Array, H: Array) -> bool:
+    """Tell whether LW = H."""
+    size = abs(L) @ abs(W) + abs(H) if W.shape == H.shape else H
+    return W.shape == H.shape and bool((abs(L @ W - H) <= _SAME * size).all())
 
 
 def _measure(model: Any, kernel: Any, gradient: Array, size: float) -> float:
     """Return the largest derivative that no bound holds back, relative to a size."""
-    bounds = log_bounds(model.kernel, chosen_kernel(model.kernel))
+    bounds = log_bounds(chosen_kernel(model.kernel))
     low, high = (abs(kernel.theta - bounds[:, k]) <= 1e-12 * (1 + abs(bounds[:, k])) for k in (0, 1))
     inside = (kernel.theta >= bounds[:, 0] - 1e-9) & (kernel.theta <= bounds[:, 1] + 1e-9)
     held = (low & (gradient < 0)) | (high & (gradient > 0))
@@ -263,13 +295,38 @@ def _units_agree(model: Any, y: Array) -> bool:
         size = np.where(abs(y).max(axis=0) > 0, abs(y).max(axis=0), 1.0)
         mean, std = size * np.mean(y / size, axis=0), size * np.std(y / size, axis=0)
         std = np.where(std > 1e-14 * abs(mean), std, 1.0)
+    shape = () if y.shape[1] == 1 else (y.shape[1],)
     return bool(
-        np.allclose(model.y_mean_, mean, rtol=1e-9, atol=1e-12 * std.max())
+        np.shape(model.y_mean_) == np.shape(model.y_std_) == shape
+        and np.allclose(model.y_mean_, mean, rtol=1e-9, atol=1e-12 * std.max())
         and np.allclose(model.y_std_, std, rtol=1e-9)
     )
 
 
+def _compares_things(model: Any) -> bool:
+    """Tell whether the points of a model are no rows of numbers."""
+    return hasattr(model, "X_train_") and model.X_train_.dtype.kind != "f"
+
+
+def _things(X: Any, y: Array, targets: Array, classes: Any) -> tuple[Rows, str]:
+    """Return points that are no rows of numbers, and the checksum of what they print."""
+    points = as_structures(X)
+    labels = None if classes is None else np.asarray(classes).tolist()
+    text = "\x00".join([repr(one) for one in points] + [repr(targets.tolist()), repr(labels)])
+    return Rows(lambda: iter([points]), 0, y, np.ones(len(y))), hashlib.blake2b(
+        text.encode(), digest_size=8
+    ).hexdigest()
+
+
+def _points(rows: Rows) -> Array:
+    """Return all rows as one array."""
+    pieces = list(rows.pieces())
+    return pieces[0] if pieces[0].ndim == 1 else np.vstack([_dense(piece) for piece in pieces])
+
+
 def _matrix(kernel: Any, X: Array) -> Array:
+    if isinstance(kernel, known.ForeignKernel):
+        return np.array(kernel.kernel(X), dtype=float)
     K = values(kernel, X, X)
     K[np.arange(len(X)), np.arange(len(X))] = _own_values(kernel, X)
     return K
@@ -287,6 +344,8 @@ def _own_values(kernel: Any, X: Array, noise: bool = True) -> Array:
         return _own_values(kernel.inner, X[:, list(kernel.columns)], noise)
     if isinstance(kernel, known.White):
         return np.full(len(X), kernel.noise * noise)
+    if isinstance(kernel, known.ForeignKernel):
+        return np.array(kernel.kernel.diag(X), dtype=float)
     if isinstance(
         kernel, (known.Gaussian, known.Matern, known.DoubleExponential, known.RationalQuadratic, known.Periodic)
     ):

@@ -6,16 +6,19 @@ half, or its prediction minus one half: positive for label 1.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
@@ -42,8 +45,15 @@ class ClassTable(NamedTuple):
     """Training rows in their container, with class codes."""
 
     rows: RowTable
-    codes: Codes
+    codes: Codes  #: (n,), or (n, K) zeros and ones if rows have several labels each
     classes: NDArray[Any]
+    kept: Codes  #: which of the rows given these are
+    n_columns: int | None  #: columns of X, where rows are arrays
+
+    @property
+    def several(self) -> bool:
+        """Whether rows have several labels each."""
+        return self.codes.ndim == 2
 
 
 def models_have(*names: str) -> Callable[[Method], Method]:
@@ -87,15 +97,79 @@ class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         owner = type(self).__name__
         check_parameters(owner, self.get_params(deep=False), self._parameters)
-        table = read_classes(owner, X, y, sample_weight)
+        table = read_classes(owner, X, y, sample_weight, several=self._takes_several, one=True)
+        self._check_table(table)
         keyword = None if table.rows.weight is None else weight_keyword(owner, self.estimator)
+        problems = self._problems(table.codes, len(table.classes))
         jobs = (
-            delayed(_fit_one)(clone(self.estimator), *_rows_of(table.rows, rows), labels, keyword)
-            for rows, labels in self._problems(table.codes, len(table.classes))
+            delayed(_fit_one)(self._new_model(labels), *self._rows_of(table, rows), labels, keyword)
+            for rows, labels in problems
         )
         models = list(Parallel(n_jobs=self.n_jobs)(jobs))
         self.classes_, self.estimators_ = table.classes, models
+        self._keep_shape(table, problems)
         return self
+
+    @models_have("partial_fit")
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Go on with some more rows; there if the estimator has this method.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+        classes : array of shape (n_classes,), optional
+            All labels; needed in the first call.
+
+        Returns
+        -------
+        self
+            The fitted classifier; as it was if a fit fails.
+        """
+        owner = type(self).__name__
+        check_parameters(owner, self.get_params(deep=False), self._parameters)
+        first = not hasattr(self, "estimators_")
+        if first and classes is None:
+            raise ValueError(f"{owner}: classes must be passed on the first call to partial_fit.")
+        known = np.unique(np.asarray(classes)) if first else self.classes_
+        if not first and classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
+            raise ValueError(f"{owner}: `classes={classes!r}` is not the same as on last call to partial_fit.")
+        table = read_classes(owner, X, y, sample_weight, one=True)
+        unknown = ~np.isin(table.classes, known)
+        if unknown.any():
+            words = "classes must" if self._takes_several else "it must"
+            raise ValueError(f"{owner}: Mini-batch contains {table.classes} while {words} be subset of {known}")
+        codes = np.searchsorted(known, table.classes)[table.codes]
+        keyword = None if table.rows.weight is None else weight_keyword(owner, self.estimator)
+        problems = self._problems(codes, len(known))
+        models = [clone(self.estimator) for _ in problems] if first else copy.deepcopy(self.estimators_)
+        for model, (rows, labels) in zip(models, problems, strict=True):
+            if len(labels):
+                part, weight = self._rows_of(table, rows)
+                weights = {} if keyword is None else {keyword: weight}
+                model.partial_fit(part, labels, classes=np.array([0, 1]), **weights)
+        self.classes_, self.estimators_ = known, models
+        self._keep_shape(table, problems)
+        return self
+
+    #: Whether a row may have several labels, and all rows the same one.
+    _takes_several: ClassVar[bool] = False
+
+    def _check_table(self, table: ClassTable) -> None:
+        """Warn of, or refuse, what a reduction cannot do."""
+
+    def _keep_shape(self, table: ClassTable, problems: list[Problem]) -> None:
+        """Keep what predictions have to know of the table."""
+
+    def _new_model(self, labels: Codes) -> Any:
+        """Return the unfitted model of a binary problem."""
+        return clone(self.estimator)
+
+    def _rows_of(self, table: ClassTable, rows: NDArray[np.bool_] | None) -> tuple[Any, Array | None]:
+        if rows is None:
+            return table.rows.X, table.rows.weight
+        X, _, weight = table.rows.take(np.flatnonzero(rows))
+        return X, weight
 
     def _problems(self, codes: Codes, n_classes: int) -> list[Problem]:
         """Return the rows (None: all) of each binary problem, and 0 or 1 for each of them."""
@@ -109,12 +183,16 @@ class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     @property
     def n_features_in_(self) -> int:
         """The number of features that the binary models were fitted on."""
-        return int(self.estimators_[0].n_features_in_)
+        return int(self._any_fitted().n_features_in_)
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
         """The names of these features."""
-        return self.estimators_[0].feature_names_in_
+        return self._any_fitted().feature_names_in_
+
+    def _any_fitted(self) -> Any:
+        """Return a binary model that has seen rows; of a stream, some may not have seen any yet."""
+        return next((one for one in self.estimators_ if hasattr(one, "n_features_in_")), self.estimators_[0])
 
     @property
     def certificate_(self) -> Certificate:
@@ -131,7 +209,7 @@ class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         tags.non_deterministic = inner.non_deterministic
         return tags
 
-    def _check_models(self, count: int) -> None:
+    def _check_models(self, count: int, same_width: bool = True) -> None:
         """Raise ModelFileError unless a loaded model has `count` fitted copies of its estimator, for one table."""
         owner, classes = type(self).__name__, getattr(self, "classes_", None)
         if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
@@ -141,30 +219,67 @@ class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             raise ModelFileError(f"load: {owner}: estimators_ must hold {count} models.")
         if any(type(model) is not type(self.estimator) for model in models):
             raise ModelFileError(f"load: {owner}: estimators_ must be of the class of estimator.")
-        if len({getattr(model, "n_features_in_", None) for model in models}) != 1:
+        if same_width and len({getattr(model, "n_features_in_", None) for model in models}) != 1:
             raise ModelFileError(f"load: {owner}: estimators_ must have the same features.")
         if any(list(getattr(model, "classes_", [])) != [0, 1] for model in models):
             raise ModelFileError(f"load: {owner}: estimators_ must tell the labels 0 and 1 apart.")
 
 
-def read_classes(owner: str, X: Any, y: Any, sample_weight: Any) -> ClassTable:
-    """Return the rows with positive weight, and their classes."""
+def read_classes(
+    owner: str, X: Any, y: Any, sample_weight: Any, *, several: bool = False, one: bool = False
+) -> ClassTable:
+    """Return the rows with positive weight, and their classes.
+
+    Parameters
+    ----------
+    owner : str
+        Who asks, for error messages.
+    X, y, sample_weight
+        The data; y may be an indicator of several labels a row if `several`.
+    several, one : bool
+        Whether rows may have several labels each; whether all may have the same one.
+    """
     X, y, sample_weight = take_named_columns(owner, *read_whole(owner, X, y, sample_weight))
-    codes, found = read_target(owner, y, "classes", False)
-    classes = np.asarray(found)
+    if several and _is_indicator(owner, y):
+        codes = np.asarray(y.toarray() if sp.issparse(y) else y).astype(np.int64)
+        classes = np.arange(codes.shape[1])
+    else:
+        codes, found = read_target(owner, y, "classes", False)
+        classes = np.asarray(found)
     table = read_rows(owner, X, None, sample_weight)
     if len(codes) != table.n_rows:
         raise DataError(
             f"{owner}: X and y have inconsistent numbers of samples: X has {table.n_rows} rows, y has {len(codes)}. "
             "Pass one target a row."
         )
+    kept = np.arange(table.n_rows)
+    shape: tuple[int, ...] = getattr(table.X, "shape", ())
     if table.weight is not None and not table.weight.all():
         kept = np.flatnonzero(table.weight)
         rows, _, weight = table.take(kept)
-        table = RowTable(rows, None, weight, {})
-        codes, classes = drop_absent_classes(codes[kept], classes)
-    check_two_classes(owner, classes)
-    return ClassTable(table, codes, classes)
+        table, codes = RowTable(rows, None, weight, {}), codes[kept]
+        if codes.ndim == 1:
+            codes, classes = drop_absent_classes(codes, classes)
+    if not one:
+        check_two_classes(owner, classes)
+    return ClassTable(table, codes, classes, kept, int(shape[1]) if len(shape) == 2 else None)
+
+
+def _is_indicator(owner: str, y: Any) -> bool:
+    """Tell whether y has a column of zeros and ones for each label; raise for several targets a row."""
+    try:
+        y = y if sp.issparse(y) else np.asarray(y)
+    except ValueError:  # rows of different lengths: the reader of labels says what is wrong
+        return False
+    if y.ndim != 2 or y.shape[1] < 2:
+        return False
+    kind = type_of_target(y)
+    if kind != "multilabel-indicator":
+        raise DataError(
+            f"{owner}: y should be a 1d array, or an indicator of labels. Multioutput target data is not supported "
+            f"with label binarization; got {kind} of shape {np.shape(y)}."
+        )
+    return True
 
 
 def confidence(model: Any, X: Any) -> Array:
@@ -205,13 +320,6 @@ def combined_fingerprint(fingerprints: Sequence[str], classes: NDArray[Any]) -> 
 def _distance(certificate: Certificate) -> float:
     ratio = certificate.value / certificate.tolerance if certificate.tolerance else np.inf * certificate.value
     return float(np.inf if np.isnan(ratio) and not certificate.holds else np.nan_to_num(ratio, posinf=np.inf))
-
-
-def _rows_of(table: RowTable, rows: NDArray[np.bool_] | None) -> tuple[Any, Array | None]:
-    if rows is None:
-        return table.X, table.weight
-    X, _, weight = table.take(np.flatnonzero(rows))
-    return X, weight
 
 
 def _fit_one(model: Any, X: Any, weight: Array | None, labels: Codes, keyword: str | None) -> Any:

@@ -19,12 +19,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.errors import DataError, ModelFileError
 from ..core.parameters import N_JOBS, Options, Rule
 from ..data.sources import rowwise
-from .binary import MODEL, Array, BinaryReduction, Codes, Problem, confidence
-from .rows import read_rows, take_rows
+from .binary import MODEL, Array, BinaryReduction, ClassTable, Codes, Problem, confidence
+from .rows import read_rows, take_columns, take_rows
 
 
 class OneVsOneClassifier(BinaryReduction):
@@ -46,6 +48,9 @@ class OneVsOneClassifier(BinaryReduction):
         The labels.
     estimators_ : list of estimators
         The models of the pairs (0, 1), (0, 2), …, (1, 2), …, fitted to label 1 for the second class of the pair.
+    pairwise_indices_ : list of int arrays, or None
+        With an estimator of kernel matrices (`kernel="precomputed"`), the training rows of each pair, which are the
+        columns that its model was given.
     n_classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
     certificate_ : Certificate
@@ -78,6 +83,43 @@ class OneVsOneClassifier(BinaryReduction):
             problems.append((rows, (codes[rows] == second).astype(np.int64)))
         return problems
 
+    def _check_table(self, table: ClassTable) -> None:
+        if len(table.classes) < 2:
+            raise DataError(
+                f"{type(self).__name__}: needs at least two classes in y; it can not be fit when only one class is "
+                f"present: {table.classes[0]!r}. Add rows of another class."
+            )
+
+    def _rows_of(self, table: ClassTable, rows: NDArray[np.bool_] | None) -> tuple[Any, Array | None]:
+        X, weight = super()._rows_of(table, rows)
+        if rows is not None and self._is_pairwise():
+            X = take_columns(X, table.kept[np.flatnonzero(rows)])
+        return X, weight
+
+    def _keep_shape(self, table: ClassTable, problems: list[Problem]) -> None:
+        self.pairwise_indices_ = None
+        if self._is_pairwise():
+            self.pairwise_indices_ = [table.kept[np.flatnonzero(rows)] for rows, _ in problems if rows is not None]
+            self.n_columns_ = int(table.n_columns or 0)
+
+    def _is_pairwise(self) -> bool:
+        return bool(get_tags(self.estimator).input_tags.pairwise)
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of columns of X, of which models of kernel matrices see some."""
+        return super().n_features_in_ if self._indices() is None else int(self.n_columns_)
+
+    def _indices(self) -> Any:
+        return getattr(self, "pairwise_indices_", None)
+
+    def _confidence(self, number: int, X: Any) -> Array:
+        """Return how sure the model of a pair is of its second class."""
+        indices = self._indices()
+        if indices is not None:
+            X = take_columns(X, indices[number])
+        return confidence(self.estimators_[number], X)
+
     @rowwise
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label with most votes, or the winner of the tournament."""
@@ -102,7 +144,7 @@ class OneVsOneClassifier(BinaryReduction):
         check_is_fitted(self)
         if self.reconcile == "tournament" and len(self.classes_) > 2:
             return self._rounds_survived(read_rows(type(self).__name__, X).X)
-        columns = [confidence(model, X) for model in self.estimators_]
+        columns = [self._confidence(number, X) for number in range(len(self.estimators_))]
         scores = count_votes(np.column_stack(columns), len(self.classes_))
         return scores[:, 1] if len(columns) == 1 else scores
 
@@ -117,7 +159,7 @@ class OneVsOneClassifier(BinaryReduction):
             for one, other in zip(left[0::2], left[1::2], strict=False):  # places keep the order of the classes
                 winner = one.copy()
                 for pair, rows in _meetings(one, other):
-                    second = confidence(self.estimators_[number[pair]], take_rows(X, rows)) > 0
+                    second = self._confidence(number[pair], take_rows(X, rows)) > 0
                     winner[rows] = np.where(second, pair[1], pair[0])
                 winners.append(winner)
             left = winners + left[len(left) - len(left) % 2 :]  # the last one of an odd number waits
@@ -127,7 +169,20 @@ class OneVsOneClassifier(BinaryReduction):
 
     def _check_loaded(self) -> None:
         n_classes = np.size(getattr(self, "classes_", ()))
-        self._check_models(n_classes * (n_classes - 1) // 2)
+        indices = self._indices()
+        self._check_models(n_classes * (n_classes - 1) // 2, same_width=indices is None)
+        if indices is not None:
+            self._check_indices(indices)
+
+    def _check_indices(self, indices: Any) -> None:
+        sound = isinstance(indices, list) and len(indices) == len(self.estimators_)
+        sound = sound and isinstance(getattr(self, "n_columns_", None), int)
+        for model, rows in zip(self.estimators_, indices, strict=True) if sound else []:
+            whole = isinstance(rows, np.ndarray) and rows.ndim == 1 and rows.dtype.kind == "i"
+            within = whole and len(rows) == model.n_features_in_ and rows.min() >= 0 and rows.max() < self.n_columns_
+            sound = sound and bool(within)
+        if not sound:
+            raise ModelFileError(f"load: {type(self).__name__}: pairwise_indices_ must name the columns of each model.")
 
 
 def count_votes(confidences: Array, n_classes: int) -> Array:

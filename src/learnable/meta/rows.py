@@ -115,6 +115,11 @@ def take_rows(X: Any, rows: Rows) -> Any:
     return take_sparse_rows(X if X.format == "csr" else sound_csr("take_rows", X), rows) if sp.issparse(X) else X[rows]
 
 
+def take_columns(X: Any, columns: Rows) -> Any:
+    """Return some columns of a matrix, dense or sparse."""
+    return X[:, columns] if hasattr(X, "shape") else np.asarray(X)[:, columns]
+
+
 def weight_keyword(owner: str, model: Any) -> str:
     """Return the keyword by which a model's fit takes the weights; raise if it takes none."""
     if has_fit_parameter(model, "sample_weight"):

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
-from ..core.errors import DataError, VerificationError
+from ..core.errors import VerificationError
 from ..core.registry import REGISTRY, registered_name, resolve
 from ..core.verification import Recheck
 from ..data.dask_blocks import is_dask
@@ -40,12 +40,15 @@ def table_model(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     try:
         fresh, stored, again, y, sample_weight = encode(model, X, y, sample_weight)
         names, names_again = (e.get_feature_names_out() for e in (model.encoder_, fresh))
-        where = _differing_names(names, names_again)
+        where = _differing_names(names, names_again) or _differing_records(model.encoder_, fresh)
         if where is None:
             where = _differing_numbers(names, *((_pieces(s) if outside else [s]) for s in (stored, again)))
-    except DataError as error:
+    except (ValueError, IndexError) as error:  # a DataError, or an encoder whose parts do not fit together
         raise VerificationError(f"verify: the data are not the table of the fit: {error}") from error
-    found: Recheck = resolve(checker)(model.model_, stored, y, sample_weight)
+    try:
+        found: Recheck = resolve(checker)(model.model_, stored, y, sample_weight)
+    except (ValueError, IndexError) as error:
+        raise VerificationError(f"verify: the model inside is not one of these rows: {error}") from error
     if where is None:
         return found
     return found._replace(fingerprint=f"{found.fingerprint}, but these rows give another encoder: {where}")
@@ -78,6 +81,42 @@ def _differing_names(names: NDArray[Any], names_again: NDArray[Any]) -> str | No
         return None
     odd = sorted(set(names.tolist()) ^ set(names_again.tolist()))
     return f"the feature {odd[0]!r} is in one of them" if odd else "the features are in another order"
+
+
+def _differing_records(stored: Any, fresh: Any) -> str | None:
+    """Say where what two encoders remember of the columns differs; None if nowhere.
+
+    Numbers that these rows do not need, such as the value for a missing one, are read for other rows.
+    """
+    if not np.array_equal(stored.sources_, fresh.sources_):
+        return "the columns that features come from are others"
+    if len(stored.columns_) != len(fresh.columns_):
+        return f"it has {len(stored.columns_)} columns"
+    for one, other in zip(stored.columns_, fresh.columns_, strict=True):
+        if one.keys() != other.keys():
+            return f"the column {other.get('name')!r} is of another kind"
+        for key, value in other.items():
+            if not _agree(one[key], value):
+                return f"{key!r} of the column {other.get('name')!r} differs"
+    return None
+
+
+def _agree(one: Any, other: Any) -> bool:
+    """Tell whether two records are the same, up to rounding of sums."""
+    if isinstance(other, dict):
+        return isinstance(one, dict) and one.keys() == other.keys() and all(_agree(one[k], other[k]) for k in other)
+    if isinstance(other, (list, tuple)):
+        return (
+            isinstance(one, (list, tuple))
+            and len(one) == len(other)
+            and all(_agree(a, b) for a, b in zip(one, other, strict=True))
+        )
+    left, right = np.asarray(one), np.asarray(other)
+    if left.shape != right.shape:
+        return False
+    if left.dtype.kind == right.dtype.kind == "f":
+        return bool(np.allclose(left, right, rtol=_ROUNDING, atol=0.0, equal_nan=True))
+    return bool(np.array_equal(left, right))
 
 
 def _differing_numbers(names: NDArray[Any], stored: Iterable[Any], again: Iterable[Any]) -> str | None:

@@ -16,55 +16,64 @@ from numpy.typing import NDArray
 from ..core.certificate import Certificate
 from ..core.errors import DataError, VerificationError
 from ..core.verification import Recheck, Verdict, verify
-from .binary import combined_fingerprint, read_classes
-from .rows import take_rows
+from .binary import ClassTable, combined_fingerprint, read_classes
+from .rows import take_columns, take_rows
 
 
 def one_vs_rest(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a OneVsRestClassifier."""
-    X, labels, weight = _read(X, y, sample_weight)
+    table = _read(X, y, sample_weight, several=bool(model.multilabel_))
+    everything = np.ones(len(table.codes), dtype=bool)
+    if model.multilabel_:
+        problems = [(f"of label {k}", everything, column > 0) for k, column in enumerate(table.codes.T)]
+        return _check_all(model, table, problems)
+    labels = table.classes[table.codes]
     shown = [model.classes_[1]] if len(model.classes_) == 2 else list(model.classes_)
-    everything = np.ones(len(labels), dtype=bool)
-    problems = [(f"of {label!r}", everything, labels == label) for label in shown]
-    return _check_all(model, X, labels, weight, problems)
+    return _check_all(model, table, [(f"of {label!r}", everything, labels == label) for label in shown])
 
 
 def one_vs_one(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a OneVsOneClassifier."""
-    X, labels, weight = _read(X, y, sample_weight)
-    problems = []
+    table = _read(X, y, sample_weight)
+    labels, problems = table.classes[table.codes], []
     for first, second in combinations(model.classes_, 2):
         rows = (labels == first) | (labels == second)
         problems.append((f"of {first!r} and {second!r}", rows, labels[rows] == second))
-    return _check_all(model, X, labels, weight, problems)
+    return _check_all(model, table, problems, indices=model._indices())
 
 
-def _read(X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[Any], Any]:
+def _read(X: Any, y: Any, sample_weight: Any, several: bool = False) -> ClassTable:
     try:
-        table = read_classes("verify", X, y, sample_weight)
+        return read_classes("verify", X, y, sample_weight, several=several)
     except DataError as error:
         raise VerificationError(f"verify: the data are not the table of the fit: {error}") from error
-    return table.rows.X, table.classes[table.codes], table.rows.weight
 
 
 def _check_all(
     model: Any,
-    X: Any,
-    labels: NDArray[Any],
-    weight: Any,
+    table: ClassTable,
     problems: list[tuple[str, NDArray[np.bool_], NDArray[np.bool_]]],
+    indices: Any = None,
 ) -> Recheck:
+    X, weight = table.rows.X, table.rows.weight
     if len(problems) != len(model.estimators_):
         raise VerificationError(f"verify: {len(problems)} models are needed; this one has {len(model.estimators_)}.")
-    members = []
-    for inner, (which, rows, positive) in zip(model.estimators_, problems, strict=True):
+    members, wrong = [], []
+    for number, (inner, (which, rows, positive)) in enumerate(zip(model.estimators_, problems, strict=True)):
         if not (positive.any() and not positive.all()):
             raise VerificationError(f"verify: the data lack a class of the model {which}.")
         part = np.flatnonzero(rows)
-        table = take_rows(X, part), positive.astype(np.int64), None if weight is None else weight[part]
-        members.append((which, inner, *table))
-    found = sorted(set(labels.tolist())) if labels.size else []
-    wrong = [] if found == sorted(model.classes_.tolist()) else [f"the data have the labels {found[:10]}"]
+        own = take_rows(X, part)
+        if indices is not None:  # a kernel matrix: the columns are training rows too
+            own = take_columns(own, table.kept[part])
+            if number >= len(indices) or not np.array_equal(indices[number], table.kept[part]):
+                wrong.append(f"pairwise_indices_ of the model {which} are other rows")
+        members.append((which, inner, own, positive.astype(np.int64), None if weight is None else weight[part]))
+    found = table.classes.tolist()
+    if found != model.classes_.tolist():
+        wrong.append(f"the data have the labels {found[:10]}")
+    if indices is not None and model.n_columns_ != table.n_columns:
+        wrong.append(f"the data have {table.n_columns} columns")
     return check_members(model.certificate_, members, model.classes_, wrong)
 
 
@@ -75,7 +84,12 @@ def check_members(
     verdicts: list[Verdict] = []
     fingerprints, wrong = [], list(wrong)
     for which, inner, X, y, weight in members:
-        verdict = verify(inner, X, y, weight)
+        try:
+            verdict = verify(inner, X, y, weight)
+        except (ValueError, IndexError) as error:
+            wrong.append(f"the model {which}: {error}")
+            fingerprints.append(inner.certificate_.fingerprint)
+            continue
         verdicts.append(verdict)
         fingerprints.append(inner.certificate_.fingerprint)
         wrong += [f"the model {which}: {reason}" for reason in verdict.reasons]

@@ -10,8 +10,10 @@ from ...core.errors import ParameterError
 from .base import Kernel
 from .composed import FunctionKernel, Precomputed
 from .dot import Constant, Linear, Polynomial, White
+from .foreign import ForeignKernel
 from .stationary import Gaussian, Matern, Periodic, RationalQuadratic
 
+_PEER = "sklearn.gaussian_process.kernels"
 #: Names that scikit-learn's kernel machines know, and ours.
 NAMES: tuple[str, ...] = ("linear", "poly", "polynomial", "rbf", "gaussian", "sigmoid", "laplacian", "cosine", "chi2")
 NAMES += ("additive_chi2", "precomputed")
@@ -87,50 +89,53 @@ class _PairwiseMetric:
 
 def is_foreign(kernel: Any) -> bool:
     """Tell whether it is a kernel of scikit-learn's Gaussian processes."""
-    return any(cls.__module__ == "sklearn.gaussian_process.kernels" for cls in type(kernel).__mro__)
+    return any(cls.__module__ == _PEER for cls in type(kernel).__mro__)
 
 
 def _adopted(kernel: Any) -> Kernel:
     """Return our kernel for one of scikit-learn's Gaussian process kernels."""
     name = type(kernel).__name__
+    if name == "CompoundKernel":
+        raise ParameterError("kernel cannot be a CompoundKernel: it is a list of kernels; pass one of them.")
+    if type(kernel).__module__ != _PEER or not kernel.requires_vector_input:
+        simple = name in ("ConstantKernel", "WhiteKernel") and type(kernel).__module__ == _PEER
+        if not simple:
+            return ForeignKernel(kernel)
     if name in ("Sum", "Product"):
         left, right = _adopted(kernel.k1), _adopted(kernel.k2)
         return left + right if name == "Sum" else left * right
-    if name == "Exponentiation":
-        whole = kernel.exponent >= 1 and float(kernel.exponent).is_integer()
-        return _adopted(kernel.kernel) ** int(kernel.exponent) if whole else _as_it_is(kernel)
     if name == "ConstantKernel":
-        return _held(Constant(kernel.constant_value), value=kernel.constant_value_bounds)
+        return _bounded(Constant(kernel.constant_value), value=kernel.constant_value_bounds)
     if name == "WhiteKernel":
-        return _held(White(kernel.noise_level), noise=kernel.noise_level_bounds)
+        return _bounded(White(kernel.noise_level), noise=kernel.noise_level_bounds)
     if name == "RBF":
-        return _held(Gaussian(_plain(kernel.length_scale)), length_scale=kernel.length_scale_bounds)
+        return _bounded(Gaussian(_plain(kernel.length_scale)), length_scale=kernel.length_scale_bounds)
     if name == "Matern" and kernel.nu in (0.5, 1.5, 2.5, np.inf):
         scale = _plain(kernel.length_scale)
         own = Gaussian(scale) if np.isinf(kernel.nu) else Matern(scale, kernel.nu)
-        return _held(own, length_scale=kernel.length_scale_bounds)
+        return _bounded(own, length_scale=kernel.length_scale_bounds)
     if name == "RationalQuadratic":
         bounds = {"length_scale": kernel.length_scale_bounds, "alpha": kernel.alpha_bounds}
-        return _held(RationalQuadratic(_plain(kernel.length_scale), kernel.alpha), **bounds)
+        return _bounded(RationalQuadratic(_plain(kernel.length_scale), kernel.alpha), **bounds)
     if name == "ExpSineSquared":
         bounds = {"length_scale": kernel.length_scale_bounds, "period": kernel.periodicity_bounds}
-        return _held(Periodic(kernel.length_scale, kernel.periodicity), **bounds)
+        return _bounded(Periodic(kernel.length_scale, kernel.periodicity), **bounds)
     if name == "DotProduct":
         if kernel.sigma_0 == 0:
             return Linear()
-        return Linear() + _held(Constant(kernel.sigma_0**2), value=kernel.sigma_0_bounds)
-    return _as_it_is(kernel)
-
-
-def _as_it_is(kernel: Any) -> Kernel:
-    """Return a kernel that we have no formula for: values without derivatives."""
-    return FunctionKernel(lambda X, Z: kernel(np.asarray(X), np.asarray(Z)))
+        stated = kernel.sigma_0_bounds
+        square = stated if isinstance(stated, str) else np.square(np.asarray(stated, dtype=np.float64))
+        return Linear() + _bounded(Constant(kernel.sigma_0**2), value=square)
+    return ForeignKernel(kernel)
 
 
 def _plain(value: Any) -> Any:
     return float(value) if np.ndim(value) == 0 else np.asarray(value, dtype=np.float64)
 
 
-def _held(kernel: Kernel, **bounds: Any) -> Kernel:
-    names = [name for name, bound in bounds.items() if isinstance(bound, str) and bound == "fixed"]
-    return kernel.hold(*names) if names else kernel
+def _bounded(kernel: Kernel, **bounds: Any) -> Kernel:
+    """Return a kernel with scikit-learn's bounds, of which "fixed" holds a hyperparameter."""
+    held = [name for name, bound in bounds.items() if isinstance(bound, str)]
+    free = {name: bound for name, bound in bounds.items() if name not in held}
+    kernel = kernel.within(**free) if free else kernel
+    return kernel.hold(*held) if held else kernel

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import DataError, ParameterError
 from ...data.blocks import map_reduce
+from .interface import Limit, PeerInterface
 from .tiles import TILE, symmetric_matrix, symmetric_products
 
 Array: TypeAlias = NDArray[np.float64]
@@ -33,16 +34,17 @@ _BLOCK = 2**21  # entries of the kernel matrix that exist at a time, for each th
 
 
 @dataclasses.dataclass(frozen=True)
-class Kernel(ABC):
+class Kernel(PeerInterface, ABC):
     """A Mercer kernel.
 
     Subclasses are frozen dataclasses. `_positive` names the fields that are hyperparameters; `fixed` those of them
-    that are not to be learned.
+    that are not to be learned; `limits` the bounds between which others are, see `within`.
     """
 
     _positive: ClassVar[tuple[str, ...]] = ()
 
     fixed: tuple[str, ...] = dataclasses.field(default=(), kw_only=True, repr=False)
+    limits: tuple[Limit, ...] = dataclasses.field(default=(), kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
         for name in self._positive:
@@ -59,17 +61,26 @@ class Kernel(ABC):
         unknown = set(self.fixed) - set(self._positive)
         if unknown:
             raise ParameterError(f"{type(self).__name__}: there is no hyperparameter {', '.join(sorted(unknown))}.")
+        self._check_limits()
 
     # -- values -------------------------------------------------------------------------------------------------------
 
-    def __call__(self, X: Any, Z: Any = None) -> Array:
+    def __call__(self, X: Any, Z: Any = None, eval_gradient: bool = False) -> Any:
         """Return the matrix of k(xᵢ, zⱼ), of shape (n, m); without Z, that of X with itself.
 
-        With itself a point is the same point, which matters to `White`; with Z, even an equal one is another.
+        With itself a point is the same point, which matters to `White`; with Z, even an equal one is another. With
+        `eval_gradient`, return also ∂K/∂θⱼ, of shape (n, n, p) as in scikit-learn; there is no Z then.
         """
-        X = read_points(X)
+        if not eval_gradient:
+            return self._matrix(X, Z)
         if Z is not None:
-            return self._between(X, read_points(Z, X.shape[1]))
+            raise ValueError("Gradient can only be evaluated when Y is None.")
+        return self._matrix(X), np.moveaxis(self.gradient(X), 0, -1)
+
+    def _matrix(self, X: Any, Z: Any = None) -> Array:
+        X = self._read(X)
+        if Z is not None:
+            return self._between(X, self._read(Z, X))
         if X.shape[0] > TILE and self._is_pointwise():
             return symmetric_matrix(self._between, X, self._diagonal(X))
         K = self._between(X, X)
@@ -78,7 +89,7 @@ class Kernel(ABC):
 
     def diagonal(self, X: Any) -> Array:
         """Return k(xᵢ, xᵢ), of shape (n,)."""
-        return self._diagonal(read_points(X))
+        return self._diagonal(self._read(X))
 
     def products(self, X: Any, V: Any, Z: Any = None, *, single: bool = False, n_jobs: int | None = None) -> Array:
         """Return K(X, Z) V without the matrix: block by block, on threads; without Z each pair of points is seen once.
@@ -95,8 +106,8 @@ class Kernel(ABC):
         n_jobs : int or None
             Threads; the result is the same for any number.
         """
-        X, V = read_points(X), np.asarray(V, dtype=np.float64)
-        other = X if Z is None else read_points(Z, X.shape[1])
+        X, V = self._read(X), np.asarray(V, dtype=np.float64)
+        other = X if Z is None else self._read(Z, X)
         if V.ndim not in (1, 2) or len(V) != other.shape[0]:
             raise DataError(f"{type(self).__name__}: V must have {other.shape[0]} rows; got shape {V.shape}.")
         own = self._diagonal(X) if Z is None else None
@@ -118,6 +129,10 @@ class Kernel(ABC):
 
         map_reduce(list(range(0, X.shape[0], step)), fill, lambda a, b: None, n_jobs=n_jobs)
         return out
+
+    def _read(self, X: Any, other: Any = None) -> Any:
+        """Return points as a matrix, with the columns of others if there are any."""
+        return read_points(X, None if other is None else other.shape[1])
 
     @abstractmethod
     def _between(self, X: Any, Z: Any) -> Array:
@@ -178,13 +193,13 @@ class Kernel(ABC):
 
     def gradient(self, X: Any) -> Array:
         """Return ∂K/∂θⱼ at X, of shape (len(theta), n, n)."""
-        X = read_points(X)
+        X = self._read(X)
         parts = self._gradients(X)
         return np.stack(parts) if parts else np.zeros((0, X.shape[0], X.shape[0]))
 
     def weighted_gradient(self, X: Any, S: Array) -> Array:
         """Return Σᵢₖ Sᵢₖ ∂Kᵢₖ/∂θⱼ for a symmetric S (n, n), of shape (len(theta),)."""
-        return np.array([float((S * part).sum()) for part in self._gradients(read_points(X))])
+        return np.array([float((S * part).sum()) for part in self._gradients(self._read(X))])
 
     def _gradients(self, X: Any) -> list[Array]:
         """Return the matrices of `gradient`, one after the other."""

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from ...core.errors import DataError, ParameterError
 from .base import Array, Kernel, read_points, shown
+from .dot import Constant
 from .stationary import dense
 
 _DIAGONAL_ROWS = 32  # points whose whole block is asked for its diagonal: a call costs more than the block
@@ -18,6 +19,8 @@ _DIAGONAL_ROWS = 32  # points whose whole block is asked for its diagonal: a cal
 
 @dataclass(frozen=True, eq=False)
 class _Pair(Kernel):
+    _peer_parts: ClassVar[dict[str, str]] = {"k1": "left", "k2": "right"}
+
     left: Kernel = None  # type: ignore[assignment]
     right: Kernel = None  # type: ignore[assignment]
 
@@ -131,7 +134,23 @@ class Product(_Pair):
 
 
 @dataclass(frozen=True, eq=False)
-class Scaled(Kernel):
+class _Wrapped(Kernel):
+    """A kernel around another one, with its symmetries."""
+
+    inner: Kernel = None  # type: ignore[assignment]
+
+    def _is_pointwise(self) -> bool:
+        return self.inner._is_pointwise()
+
+    def _is_mercer(self) -> bool:
+        return self.inner._is_mercer()
+
+    def _is_invariant(self) -> bool:
+        return self.inner._is_invariant()
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled(_Wrapped):
     """k(x, z) = s k₁(x, z): the variance of a process.
 
     Examples
@@ -142,8 +161,9 @@ class Scaled(Kernel):
     """
 
     _positive: ClassVar[tuple[str, ...]] = ("scale",)
+    _peer_names: ClassVar[dict[str, str]] = {"scale": "k1__constant_value"}
+    _peer_parts: ClassVar[dict[str, str]] = {"k2": "inner"}
 
-    inner: Kernel = None  # type: ignore[assignment]
     scale: float = 1.0
 
     def __post_init__(self) -> None:
@@ -155,6 +175,12 @@ class Scaled(Kernel):
     def __repr__(self) -> str:
         return f"{self.scale!r} * {_factor(self.inner)}"
 
+    @property
+    def k1(self) -> Kernel:
+        """The scale as a constant kernel, which it is in scikit-learn's products."""
+        constant = Constant(self.scale, limits=tuple(("value", low, high) for _, low, high in self.limits))
+        return constant.hold() if self.fixed else constant
+
     def _between(self, X: Any, Z: Any) -> Array:
         K = self.inner._between(X, Z)
         K *= self.scale
@@ -162,15 +188,6 @@ class Scaled(Kernel):
 
     def _diagonal(self, X: Any) -> Array:
         return self.scale * self.inner._diagonal(X)
-
-    def _is_pointwise(self) -> bool:
-        return self.inner._is_pointwise()
-
-    def _is_mercer(self) -> bool:
-        return self.inner._is_mercer()
-
-    def _is_invariant(self) -> bool:
-        return self.inner._is_invariant()
 
     @property
     def theta(self) -> Array:
@@ -209,7 +226,7 @@ class Scaled(Kernel):
 
 
 @dataclass(frozen=True, eq=False)
-class Restricted(Kernel):
+class Restricted(_Wrapped):
     """A kernel that sees only some columns.
 
     Examples
@@ -219,7 +236,8 @@ class Restricted(Kernel):
     array([[4.]])
     """
 
-    inner: Kernel = None  # type: ignore[assignment]
+    _peer_parts: ClassVar[dict[str, str]] = {"kernel": "inner"}
+
     columns: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
@@ -239,15 +257,6 @@ class Restricted(Kernel):
 
     def _diagonal(self, X: Any) -> Array:
         return self.inner._diagonal(self._some(X))
-
-    def _is_pointwise(self) -> bool:
-        return self.inner._is_pointwise()
-
-    def _is_mercer(self) -> bool:
-        return self.inner._is_mercer()
-
-    def _is_invariant(self) -> bool:
-        return self.inner._is_invariant()
 
     @property
     def theta(self) -> Array:
@@ -367,7 +376,7 @@ class Precomputed(Kernel):
            [1., 2.]])
     """
 
-    def __call__(self, X: Any, Z: Any = None) -> Array:
+    def _matrix(self, X: Any, Z: Any = None) -> Array:
         """Return X."""
         return np.array(dense(read_points(X)))
 
@@ -390,6 +399,5 @@ class Precomputed(Kernel):
 
 
 def _check_inner(kernel: Scaled | Restricted) -> None:
-    """Refuse what is no kernel inside another one."""
     if not isinstance(kernel.inner, Kernel):
         raise ParameterError(f"{type(kernel).__name__}: inner must be a kernel; got {kernel.inner!r}.")

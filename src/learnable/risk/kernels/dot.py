@@ -111,6 +111,7 @@ class Constant(Kernel):
     """
 
     _positive: ClassVar[tuple[str, ...]] = ("value",)
+    _peer_names: ClassVar[dict[str, str]] = {"value": "constant_value"}
 
     value: float = 1.0
 
@@ -144,6 +145,7 @@ class White(Kernel):
     """
 
     _positive: ClassVar[tuple[str, ...]] = ("noise",)
+    _peer_names: ClassVar[dict[str, str]] = {"noise": "noise_level"}
 
     noise: float = 1.0
 

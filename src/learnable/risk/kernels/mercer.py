@@ -85,7 +85,7 @@ class MercerExpansion:
 
     def functions(self, X: Any) -> Array:
         """Return φⱼ(x), of shape (len(X), m)."""
-        return self.kernel(X, self.points) @ self.vectors
+        return np.asarray(self.kernel(X, self.points) @ self.vectors)
 
     def features(self, X: Any) -> Array:
         """Return √μⱼ φⱼ(x): points whose inner products are, nearly, the kernel."""

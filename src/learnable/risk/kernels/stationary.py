@@ -100,6 +100,7 @@ class Stationary(Kernel):
     def _column_sums(self, X: Any, S: Array, square: Array) -> Array:
         """Return Σᵢₖ Mᵢₖ (xᵢⱼ − xₖⱼ)²/ℓⱼ² = 2 Σᵢ mᵢxᵢⱼ² − 2 xⱼᵀMxⱼ of all columns, where M = −2 S∘φ′ and m = M1."""
         M = -2.0 * S * self.slope(square)
+        M.flat[:: len(M) + 1] = 0.0  # a point is at no distance of itself: of sums of squares, rounding would be left
         x = self._scaled(X)
         x = x - x.mean(axis=0)
         return np.asarray(2.0 * (M.sum(axis=1) @ (x * x) - np.einsum("ij,ij->j", x, M @ x)))
@@ -300,6 +301,7 @@ class Periodic(Kernel):
     """
 
     _positive: ClassVar[tuple[str, ...]] = ("length_scale", "period")
+    _peer_names: ClassVar[dict[str, str]] = {"period": "periodicity"}
 
     length_scale: float = 1.0
     period: float = 1.0

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .base import Array, Kernel, read_points
+from .base import Array, Kernel
 from .composed import Product, Restricted, Scaled, Sum
 from .dot import Constant, Linear, Polynomial, White, inner
 from .stationary import Gaussian, Periodic, RationalQuadratic, Stationary, dense
@@ -53,8 +53,8 @@ def record(kernel: Kernel, X: Any, Z: Any = None) -> Tape:
     >>> tape.back(np.ones((2, 1))).round(4)
     array([3.2131, 1.2131])
     """
-    X = read_points(X)
-    return _record(kernel, X, X if Z is None else read_points(Z, X.shape[1]), Z is None)
+    X = kernel._read(X)
+    return _record(kernel, X, X if Z is None else kernel._read(Z, X), Z is None)
 
 
 @singledispatch
@@ -178,9 +178,11 @@ def _(kernel: Stationary, X: Any, Z: Any, same: bool) -> Tape:
 
 
 def _of_length_scale(kernel: Stationary, X: Any, Z: Any, M: Array, same: bool) -> Array:
-    """Return Σᵢₖ Mᵢₖ (xᵢⱼ − zₖⱼ)²/ℓⱼ² of every column, or their sum."""
+    """Return Σᵢₖ Mᵢₖ (xᵢⱼ − zₖⱼ)²/ℓⱼ² of every column, or their sum; M is overwritten."""
     if "length_scale" in kernel.fixed:
         return np.zeros(0)
+    if same:
+        M.flat[:: len(M) + 1] = 0.0  # a point is at no distance of itself: of sums of squares, rounding would be left
     x, z = dense(kernel._scaled(X)), dense(kernel._scaled(Z))
     centre = x.mean(axis=0) if len(x) else 0.0
     x, z = x - centre, z - centre
@@ -211,7 +213,7 @@ def record_diagonal(kernel: Kernel, X: Any, *, noise: bool = True) -> DiagonalTa
     >>> k, back(np.ones(2))
     (array([3.5, 3.5]), array([6., 0., 1.]))
     """
-    return _diagonal(kernel, read_points(X), noise)
+    return _diagonal(kernel, kernel._read(X), noise)
 
 
 def _diagonal(kernel: Kernel, X: Any, noise: bool) -> DiagonalTape:
