@@ -22,8 +22,9 @@ from ..core.parameters import N_JOBS, Matches, Nothing, Number, Options, Rule
 from ..core.run import Run
 from ..data.blocks import Block
 from ..data.door import Table, read_features
-from ._kernels import CHEBYSHEV, HAMMING
+from ._kernels import HAMMING
 from .metrics import MeasuredSearch, Metric, build_search, resolve_metric
+from .ranges import scaled_norms
 
 Array = NDArray[Any]
 
@@ -152,8 +153,7 @@ class NeighborsModel(Estimator):
         index = self._searching()
         Q, own = (self.rows_, np.arange(self.n_samples_fit_)) if X is None else (read_features(self, X), None)
         Q = index.prepare(Q)
-        keys, rows = index.search.nearest(Q, k, own, self.n_jobs)
-        return index.measure(keys, index.search.units(Q)[:, None]), rows
+        return index.nearest(Q, k, own, self.n_jobs)
 
     def _check_count(self, k: Any, excludes_itself: bool = False) -> int:
         owner = type(self).__name__
@@ -187,8 +187,7 @@ class NeighborsModel(Estimator):
         probes = np.unique(np.linspace(0, self.n_samples_fit_ - 1, _CHECKED_ROWS).astype(np.int64))
         index, worst = self._searching(), 0.0
         Q = index.prepare(self.rows_[probes])
-        keys, rows = index.search.nearest(Q, k, None, run.n_jobs)
-        found = index.measure(keys, index.search.units(Q)[:, None])
+        found, rows = index.nearest(Q, k, None, run.n_jobs)
         for i, probe in enumerate(probes):
             true = self._all_distances(probe)
             nearest = np.partition(true, k - 1)[:k]
@@ -216,12 +215,11 @@ class NeighborsModel(Estimator):
 
             wide = X[[probe]].astype(np.float64), X.astype(np.float64)
             return np.asarray(pairwise_distances(*wide, metric=metric.name, **metric.parameters)[0])
-        largest = float(np.ldexp(1.0, min(1023, np.frexp(float(abs(X).max()))[1])))  # a power of two rounds nothing
-        order = np.inf if metric.power == CHEBYSHEV else metric.power
-        q, chunks = _as_dense(X[[probe]]) / largest, range(0, X.shape[0], 4096)
-        gaps = (_as_dense(X[start : start + 4096]) / largest - q for start in chunks)
-        found = np.concatenate([np.linalg.norm(gap, order, axis=1) for gap in gaps])
-        return (found * largest) ** 2 if metric.name == "sqeuclidean" else found * largest
+        q, chunks = _as_dense(X[[probe]]), range(0, X.shape[0], 4096)
+        with np.errstate(over="ignore"):
+            gaps = (_as_dense(X[start : start + 4096]) - q for start in chunks)
+            found = np.concatenate([scaled_norms(gap, metric.power) for gap in gaps])
+            return found**2 if metric.name == "sqeuclidean" else found
 
     def _check_loaded(self) -> None:
         if not hasattr(self, "rows_"):

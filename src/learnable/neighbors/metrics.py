@@ -73,7 +73,28 @@ class MeasuredSearch(NamedTuple):
     rows: Any  #: the training rows that it was built on
     prepare: Callable[[Any], Any]
     measure: Callable[[Array, Array], Array]  #: (keys, units) -> distances
-    limit: Callable[[float, Array], Array]  #: (radius, units) -> keys, rounded up
+    limit: Callable[[Array, Array], Array]  #: (radius, units) -> keys, rounded up
+    squared: bool = False  #: whether the metric is the square of the distance that the search knows
+
+    def nearest(self, Q: Any, k: int, own: Array | None, n_jobs: int | None) -> tuple[Array, Array]:
+        """Return distances and rows of the k nearest rows of prepared queries."""
+        found = self.search.nearest(Q, k, own, n_jobs)
+        with np.errstate(over="ignore"):
+            distances = self.measure(found.keys, self.search.units(Q)[:, None])
+            for query, exact in found.apart.items():
+                distances[query] = exact**2 if self.squared else exact
+        return distances, found.rows
+
+    def within(self, Q: Any, radius: Array, own: Array | None, n_jobs: int | None) -> tuple[Array, Array, Array]:
+        """Return distances and rows within the radius (m,) of each query, by row number, and how many there are."""
+        units = self.search.units(Q)
+        with np.errstate(over="ignore"):
+            ball = self.search.within(Q, self.limit(radius, units), own, n_jobs)
+            queries = np.repeat(np.arange(len(units)), ball.counts)
+            distances = self.measure(ball.keys, units[queries])
+            distances[ball.apart] = ball.distances**2 if self.squared else ball.distances
+        kept = distances <= radius[queries]  # the limit on keys was rounded up
+        return distances[kept], ball.rows[kept], np.bincount(queries[kept], minlength=len(units))
 
 
 def build_search(owner: str, X: Any, metric: Metric, k: int, algorithm: str, leaf_size: int) -> MeasuredSearch:
@@ -103,7 +124,7 @@ def build_search(owner: str, X: Any, metric: Metric, k: int, algorithm: str, lea
         search = FunctionSearch(X.shape[0], _pairwise(owner, X, metric), height)
         return MeasuredSearch(search, X, _as_it_is, _key_is_distance, _limit_is_radius)
     prepare = _like_csr if sp.issparse(X) else _dense
-    return MeasuredSearch(search, X, prepare, *_key_functions(name, power, X.shape[1]))
+    return MeasuredSearch(search, X, prepare, *_key_functions(name, power, X.shape[1]), squared=name == "sqeuclidean")
 
 
 _UP = 1.0 + 1e-9  # a limit on keys lets a little more through; the distance itself decides
@@ -206,5 +227,5 @@ def _key_is_distance(keys: Array, units: Array) -> Array:
     return keys
 
 
-def _limit_is_radius(radius: float, units: Array) -> Array:
+def _limit_is_radius(radius: Array, units: Array) -> Array:
     return radius * units

@@ -165,10 +165,4 @@ class NearestNeighbors(NeighborsModel):
         index = self._searching()
         Q, own = (self.rows_, np.arange(self.n_samples_fit_)) if X is None else (read_features(self, X), None)
         Q = index.prepare(Q)
-        units = index.search.units(Q)
-        with np.errstate(over="ignore"):
-            ball = index.search.within(Q, index.limit(float(radius), units), own, self.n_jobs)
-        queries = np.repeat(np.arange(len(units)), ball.counts)
-        distances = index.measure(ball.keys, units[queries])
-        kept = distances <= radius  # the limit on keys was rounded up
-        return distances[kept], ball.rows[kept], np.bincount(queries[kept], minlength=len(units))
+        return index.within(Q, np.full(Q.shape[0], float(radius)), own, self.n_jobs)

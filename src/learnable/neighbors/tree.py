@@ -38,7 +38,7 @@ class TreeSearch(PlainSearch):
         self.low, self.high = np.empty((n_nodes, d)), np.empty((n_nodes, d))
         interruptible(build_tree, X, order, self.starts, self.ends, self.low, self.high)
         super().__init__(X, power, order)
-        self.X, self.leaf_order, self.block_queries = X, order, 256
+        self.leaf_order, self.block_queries = order, 256
         #: The key of a box is rounded d times, and may exceed a row's by as much.
         self.margin = 1.0 - 8 * (d + 8) * 2.0**-53 * max(1.0, power)
 
