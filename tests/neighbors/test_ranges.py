@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from learnable import NearestNeighbors, verify
 from learnable.neighbors.ranges import pair_distances, scaled_norms, typical_size
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from ..core.parameters import Matches, Options
 from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, read_features
 from ..data.sources import rowwise
-from .lloyd import distances_to, nearest_centres
+from .lloyd import distances_to, nearest_centres, rounding_of_inertia
 from .spaces import Space
 from .starts import plus_plus, random_rows, sample_rows
 
@@ -113,15 +114,16 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
             return self._random_restarts if at_random else 1
         return 1 if not (callable(self.init) or isinstance(self.init, str)) else int(self.n_init)
 
-    def _start(self, space: Space, rng: np.random.Generator, rows: Any = None) -> Array:
+    def _start(self, space: Space, rng: np.random.Generator, stop: Callable[[], bool], rows: Any = None) -> Array:
         """Return K centres to start from, in the coordinates of `space`; drawn from `rows` (X, weight) if given."""
         owner, K = type(self).__name__, self.n_clusters
         if isinstance(self.init, str):
             X, weight = sample_rows(space.blocks, int(space.blocks.n_rows)) if rows is None else rows
             if X.shape[0] < K:
                 raise DataError(f"{owner}: n_clusters={K} exceeds the {X.shape[0]} rows that starts are drawn from.")
-            draw = random_rows if self.init == "random" else plus_plus
-            return draw(X, K, rng, weight)[0]
+            if self.init == "random":
+                return random_rows(X, K, rng, weight)[0]
+            return plus_plus(X, K, rng, weight, stop=stop)[0]
         d = space.blocks.n_columns
         given = self.init
         if callable(given):
@@ -136,9 +138,10 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
             )
         return centres if callable(self.init) else np.ascontiguousarray(self._to_space(centres) * space.unit)
 
-    def _label_blocks(self, blocks: Any, centres: Array) -> tuple[Array, float]:
-        found, inertia = map_reduce(blocks, _Labels(centres), _chain, n_jobs=self.n_jobs)
-        return np.concatenate(found), inertia
+    def _label_blocks(self, blocks: Any, centres: Array) -> tuple[Array, float, float]:
+        """Return labels, inertia, and what rounding may leave of it."""
+        found, inertia, rounding = map_reduce(blocks, _Labels(centres), _chain, n_jobs=self.n_jobs)
+        return np.concatenate(found), inertia, rounding
 
     def _set_labels(self, labels: Array, table: Table) -> None:
         n_distinct = len(np.unique(labels))
@@ -168,19 +171,20 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
 
 
 class _Labels:
-    """Labels of a block's rows, and their inertia."""
+    """Labels of a block's rows, their inertia, and what rounding may leave of it."""
 
     def __init__(self, centres: Array) -> None:
         self.centres = centres
 
-    def __call__(self, block: Any) -> tuple[list[Array], float]:
+    def __call__(self, block: Any) -> tuple[list[Array], float, float]:
         labels, squares = nearest_centres(block.X, self.centres)
-        return [labels], float(squares.sum() if block.weight is None else squares @ block.weight)
+        weight = np.ones(len(labels)) if block.weight is None else block.weight
+        return [labels], float(squares @ weight), rounding_of_inertia(block.X, labels, weight, self.centres)
 
 
-def _chain(a: tuple[list[Array], float], b: tuple[list[Array], float]) -> tuple[list[Array], float]:
+def _chain(a: tuple[list[Array], float, float], b: tuple[list[Array], float, float]) -> Any:
     a[0].extend(b[0])
-    return a[0], a[1] + b[1]
+    return a[0], a[1] + b[1], a[2] + b[2]
 
 
 def _nothing(a: None, b: None) -> None:
