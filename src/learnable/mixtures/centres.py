@@ -78,8 +78,8 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
     def transform(self, X: Any) -> Array:
         """Return the distances to all centres, (n_samples, n_clusters); with "cosine" 1 − cos."""
         check_is_fitted(self)
-        Z, centres = self._to_space(read_features(self, X)), self._to_space(self.cluster_centers_)
-        out = np.empty((Z.shape[0], len(centres)))
+        Z, centres = self._to_space(read_features(self, X)), self._centres()
+        out = np.empty((Z.shape[0], len(centres)), dtype=Z.dtype)
 
         def measure(block: Any) -> None:
             out[block.start : block.start + block.X.shape[0]] = distances_to(block.X, centres)
@@ -94,7 +94,7 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
 
     def _nearest(self, X: Any) -> tuple[Array, Array]:
         check_is_fitted(self)
-        Z, centres = self._to_space(read_features(self, X)), self._to_space(self.cluster_centers_)
+        Z, centres = self._to_space(read_features(self, X)), self._centres()
         labels, squares = np.empty(Z.shape[0], np.int32), np.empty(Z.shape[0])
 
         def work(block: Any) -> None:
@@ -104,6 +104,9 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
         map_reduce(Blocks([Part(Z)]), work, _nothing, n_jobs=self.n_jobs)
         return labels, squares
 
+    def _centres(self) -> Array:
+        return np.asarray(self._to_space(np.asarray(self.cluster_centers_, dtype=np.float64)))
+
     def _to_space(self, X: Any) -> Any:
         """Return rows or centres in the coordinates in which the distance is Euclidean."""
         return X
@@ -112,7 +115,16 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
         if self.n_init == "auto":
             at_random = callable(self.init) or (isinstance(self.init, str) and self.init == "random")
             return self._random_restarts if at_random else 1
-        return 1 if not (callable(self.init) or isinstance(self.init, str)) else int(self.n_init)
+        if callable(self.init) or isinstance(self.init, str):
+            return int(self.n_init)
+        if self.n_init != 1:
+            warnings.warn(
+                f"{type(self).__name__}: Explicit initial center position passed: performing only one init instead of "
+                f"n_init={self.n_init}.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        return 1
 
     def _start(self, space: Space, rng: np.random.Generator, stop: Callable[[], bool], rows: Any = None) -> Array:
         """Return K centres to start from, in the coordinates of `space`; drawn from `rows` (X, weight) if given."""
@@ -132,10 +144,14 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
             centres = np.array(given, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ParameterError(f"{owner}: init must be an array of numbers; {error}.") from error
-        if centres.shape != (K, d) or not np.isfinite(centres).all():
+        if centres.ndim != 2 or centres.shape != (K, d):
+            what = f"features of the data {d}" if centres.ndim == 2 and centres.shape[0] == K else f"clusters {K}"
             raise ParameterError(
-                f"{owner}: init must be finite and of shape ({K}, {d}), one centre a cluster; got {centres.shape}."
+                f"{owner}: The shape of the initial centers {centres.shape} does not match the number of {what}; init "
+                f"must be finite and of shape ({K}, {d}), one centre a cluster."
             )
+        if not np.isfinite(centres).all():
+            raise ParameterError(f"{owner}: init must be finite and of shape ({K}, {d}); got NaN or infinity.")
         return centres if callable(self.init) else np.ascontiguousarray(self._to_space(centres) * space.unit)
 
     def _label_blocks(self, blocks: Any, centres: Array) -> tuple[Array, float, float]:
@@ -160,14 +176,15 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def _check_loaded(self) -> None:
         centres = getattr(self, "cluster_centers_", None)
         if not isinstance(centres, np.ndarray) or centres.shape != (self.n_clusters, self.n_features_in_):
             raise ModelFileError(f"{type(self).__name__}: cluster_centers_ must have a row for each cluster.")
-        if centres.dtype != np.float64 or not np.isfinite(centres).all():
-            raise ModelFileError(f"{type(self).__name__}: cluster_centers_ must be finite float64 numbers.")
+        if centres.dtype not in (np.float64, np.float32) or not np.isfinite(centres).all():
+            raise ModelFileError(f"{type(self).__name__}: cluster_centers_ must be finite floating-point numbers.")
 
 
 class _Labels:

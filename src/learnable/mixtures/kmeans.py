@@ -14,6 +14,7 @@ Reference: S. Lloyd, Least squares quantization in PCM, IEEE Trans. Inf. Theory 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple
 
@@ -92,9 +93,9 @@ class KMeans(CentreModel):
     inertia_ : float
         J; with "mahalanobis" of squared Mahalanobis distances, with "cosine" of 2(1 − cos).
     n_iter_ : int
-        Iterations of the best restart.
-    inertia_history_ : array of shape (n_iter_ + 1,)
-        J at the start and after each iteration; never rises.
+        Iterations of the best restart, with the one that confirms convergence.
+    inertia_history_ : array
+        J at the start and after each iteration but the last, which only confirms; never rises.
     whitening_ : array of shape (n_features, n_features)
         With metric="mahalanobis": x @ whitening_ has the identity as covariance.
     certificate_ : Certificate
@@ -161,16 +162,25 @@ class KMeans(CentreModel):
     def _fit(self, table: Table, run: Any) -> Certificate:
         owner, K = type(self).__name__, self.n_clusters
         check_enough_rows(owner, table.n_rows, K)
+        if self.algorithm == "elkan" and K == 1:
+            warnings.warn(
+                f"{owner}: algorithm='elkan' doesn't make sense for a single cluster.", RuntimeWarning, stacklevel=2
+            )
         space = self._space(table)
         rng = as_generator(self.random_state)
         starts = (self._start(space, rng, run.should_stop) for _ in range(self._restarts()))
-        found, labels, inertia, rounding = _Climber(space, self, run).climb(starts)
+        climber = _Climber(space, self, run)
+        found, labels, inertia, rounding = climber.climb(starts)
+        if _is_single(table.X) and self.metric == "euclidean":  # float32 rows get float32 centres, whose inertia counts
+            found, labels, inertia, rounding = climber.in_single(found)
         centres = self._from_space(found.parameters / space.unit)
-        self.cluster_centers_ = centres
+        self.cluster_centers_ = centres.astype(np.float32) if _is_single(table.X) else centres
         with np.errstate(over="ignore"):  # squares of numbers near the end of the floats
             self.inertia_ = float(np.float64(inertia) / space.unit / space.unit)
             self.inertia_history_ = np.maximum(-found.history, 0.0) / space.unit / space.unit
-        self.n_iter_ = max(1, found.n_iter)
+        reached = found.history >= found.history[-1] - _NOISE * space.scatter
+        steps = int(reached.argmax()) if found.converged else found.n_iter
+        self.n_iter_ = min(steps + 1, self.max_iter)  # the step that confirms counts too
         self._n_features_out = K
         self._set_labels(labels, table)
         value = found.rise / max(inertia, rounding, 1e-300) if found.rise > _NOISE * inertia else 0.0
@@ -206,6 +216,10 @@ class KMeans(CentreModel):
             whitening = getattr(self, "whitening_", None)
             if not isinstance(whitening, np.ndarray) or whitening.shape != (self.n_features_in_,) * 2:
                 raise ModelFileError(f"{type(self).__name__}: whitening_ must be a square matrix.")
+
+
+def _is_single(X: Any) -> bool:
+    return X is not None and X.dtype == np.float32
 
 
 class _Summit(NamedTuple):
@@ -252,6 +266,15 @@ class _Climber:
         history = np.concatenate([best.history[:-1], polished.history])
         n_iter = best.n_iter + polished.n_iter
         return self._measured(polished._replace(history=np.maximum.accumulate(history), n_iter=n_iter))
+
+    def in_single(self, found: EMResult[Array]) -> _Summit:
+        """Return the result with its centres rounded to float32, measured there."""
+        unit = self.space.unit
+        rounded = (found.parameters / unit).astype(np.float32).astype(np.float64) * unit
+        there = self._plain(rounded, 0)
+        history = np.concatenate([found.history[:-1], there.history])
+        there = there._replace(history=np.maximum.accumulate(history), n_iter=found.n_iter, converged=found.converged)
+        return self._measured(there)
 
     def _best(self, starts: Iterator[Array], ascend: Callable[[Array], EMResult[Array]]) -> EMResult[Array]:
         """Return the best of the climbs; no further one begins after the time is up."""

@@ -14,6 +14,7 @@ Reference: D. Sculley, Web-scale k-means clustering, WWW 2010, algorithm 1.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
@@ -183,7 +184,9 @@ class MiniBatchKMeans(CentreModel):
         self.n_steps_ = walk.n_steps
         self.n_iter_ = max(1, -(-walk.n_steps * self._batch(table.n_rows) // table.n_rows))
         self.counts_ = walk.counts
-        self.cluster_centers_ = np.ascontiguousarray(walk.centres / space.unit)
+        if table.X is not None and table.X.dtype == np.float32:  # float32 rows get float32 centres
+            walk.centres = (walk.centres / space.unit).astype(np.float32).astype(np.float64) * space.unit
+        self.cluster_centers_ = np.ascontiguousarray(walk.centres / space.unit, dtype=_dtype_of(table.X))
         self._n_features_out = K
         inertia = walk.inertia * float(table.weight_sum)
         certificate = Certificate("none", np.nan, NOISE, n_iter=self.n_iter_)
@@ -240,9 +243,10 @@ class MiniBatchKMeans(CentreModel):
                 space = space_of(table.X, table.blocks, table.weight, self.n_jobs, owner)
                 walk = Walk(self._best_start(space, table.X, table.weight, rng), np.zeros(self.n_clusters))
             else:
-                walk = Walk(self.cluster_centers_, self.counts_, self.n_steps_)
+                walk = Walk(self.cluster_centers_.astype(np.float64), self.counts_, self.n_steps_)
             labels = walk.step(table.X, table.weight, self.reassignment_ratio, rng)
-        draft.cluster_centers_, draft.counts_, draft.n_steps_ = walk.centres, walk.counts, walk.n_steps
+        draft.cluster_centers_ = walk.centres.astype(_dtype_of(table.X))
+        draft.counts_, draft.n_steps_ = walk.counts, walk.n_steps
         draft.inertia_ = walk.inertia * float(table.weight_sum)
         draft.labels_ = labels
         if table.kept is not None:
@@ -263,7 +267,16 @@ class MiniBatchKMeans(CentreModel):
         """Return the start with the least inertia on some rows drawn for that."""
         n = X.shape[0]
         size = self.init_size or 3 * self._batch(n)
-        size = min(n, size if size >= self.n_clusters else 3 * self.n_clusters)
+        if size < self.n_clusters:
+            if self.init_size is not None:
+                warnings.warn(
+                    f"{type(self).__name__}: init_size={size} should be larger than n_clusters={self.n_clusters}. "
+                    f"Setting it to min(3*n_clusters, n_samples).",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+            size = 3 * self.n_clusters
+        size = min(n, size)
         trial = _take(X, weight, rng.choice(n, size, replace=False) if size < n else np.arange(n))
         starts = [self._start(space, rng, stop, (trial[0], _ones(trial)))]
         for _ in range(self._restarts() - 1):
@@ -372,6 +385,10 @@ def _fall(census: _Census) -> float:
     counts = np.where(census.counts > 0, census.counts, 1.0)
     gaps = census.sums / counts[:, None]
     return float(census.counts @ (gaps * gaps).sum(axis=1))
+
+
+def _dtype_of(X: Any) -> Any:
+    return np.float32 if X is not None and X.dtype == np.float32 else np.float64
 
 
 def _take(X: Any, weight: Array | None, rows: Array) -> tuple[Any, Array | None]:
