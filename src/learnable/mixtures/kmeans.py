@@ -272,9 +272,7 @@ class _Climber:
         unit = self.space.unit
         rounded = (found.parameters / unit).astype(np.float32).astype(np.float64) * unit
         there = self._plain(rounded, 0)
-        history = np.concatenate([found.history[:-1], there.history])
-        there = there._replace(history=np.maximum.accumulate(history), n_iter=found.n_iter, converged=found.converged)
-        return self._measured(there)
+        return self._measured(found._replace(parameters=rounded, bound=there.bound, rise=there.rise))
 
     def _best(self, starts: Iterator[Array], ascend: Callable[[Array], EMResult[Array]]) -> EMResult[Array]:
         """Return the best of the climbs; no further one begins after the time is up."""

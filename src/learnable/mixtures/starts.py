@@ -101,7 +101,8 @@ def check_enough_rows(owner: str, n_rows: int, K: int, name: str = "n_clusters")
     """Raise DataError unless there are as many rows as clusters."""
     if n_rows < K:
         raise DataError(
-            f"{owner}: n_samples={n_rows} should be >= {name}={K}. Pass more rows, or ask for at most {n_rows}."
+            f"{owner}: Expected n_samples >= {name}: n_samples={n_rows} should be >= {name}={K}. Pass more rows, or "
+            f"ask for at most {n_rows}."
         )
 
 

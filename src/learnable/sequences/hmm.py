@@ -40,7 +40,7 @@ from ..core.parameters import (
 )
 from ..core.run import Run
 from ..core.threads import resolve_n_jobs
-from ..solvers.em import em
+from ..solvers.em import em_in_time
 from .baum_welch import BaumWelch, Parameters
 from .inference import Frames, LazyRows, best_path, draw_paths, filtered, pairwise, smooth
 from .markov import MarkovChain
@@ -188,12 +188,13 @@ class HiddenMarkovModel(Estimator):
         threads = resolve_n_jobs(run.n_jobs)
         blocks = cut_sequences(*self._encode(table.X), table.offsets)
         rng = check_random_state(self.random_state)
-        starts = [self._start(table.X, run.previous, rng) for _ in range(self.n_init)]
+        starts = (self._start(table.X, run.previous, rng) for _ in range(self.n_init))
         problem = BaumWelch(self, threads if len(blocks) < threads else 1)
-        result = em(
+        result = em_in_time(
             problem,
             blocks,
             starts,
+            run.should_stop if self.max_seconds is not None else None,
             tol=self.tol,
             max_iter=self.n_iter,
             n_jobs=run.n_jobs,

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -166,6 +166,32 @@ def em(
         if progress(iteration, best) or all(climb.done for climb in climbs):
             break
     return _best_of(climbs)
+
+
+def em_in_time(
+    problem: EMProblem[P], blocks: Any, starts: Iterable[P], should_stop: Callable[[], bool] | None, **options: Any
+) -> EMResult[P]:
+    """Climb from every start as `em` does; with `should_stop`, one after the other until it says True.
+
+    Parameters
+    ----------
+    problem, blocks, options
+        As in `em`.
+    starts : iterable of parameters
+        Drawn when they are needed.
+    should_stop : function or None
+        Asked after each climb; None climbs from all starts side by side, so that one pass serves them all.
+    """
+    if should_stop is None:
+        return em(problem, blocks, list(starts), **options)
+    found: list[EMResult[P]] = []
+    for start in starts:
+        found.append(em(problem, blocks, [start], **options))
+        if should_stop():
+            break
+    bounds = np.array([each.bound for each in found])
+    number = int(bounds.argmax())
+    return found[number]._replace(start=number, bounds=bounds)
 
 
 def _expect(problem: Any, parameters: list[Any], block: Any) -> list[tuple[Statistics, float]]:
