@@ -92,8 +92,42 @@ def test_precomputed_distances():
         NearestNeighbors(metric="precomputed").fit(E)
     with pytest.raises(DataError, match="Negative values"):
         NearestNeighbors(metric="precomputed").fit(-D)
-    with pytest.raises(DataError, match="dense"):
-        NearestNeighbors(metric="precomputed").fit(sp.csr_array(D))
+    with pytest.raises(DataError, match="Negative values"):
+        NearestNeighbors(metric="precomputed").fit(sp.csr_array(-D))
+
+
+def test_a_sparse_graph_of_distances():
+    X, Q = rows(50), rows(10, 1)
+    full = NearestNeighbors(n_neighbors=9).fit(X)
+    graph, queries = full.kneighbors_graph(X, mode="distance"), full.kneighbors_graph(Q, mode="distance")
+    model = NearestNeighbors(n_neighbors=5, metric="precomputed").fit(graph)
+    assert model.certificate_.holds and verify(model, graph).ok
+    assert (model.kneighbors(queries)[1] == full.kneighbors(Q, 5)[1]).all()
+    np.testing.assert_array_equal(model.kneighbors()[1], full.kneighbors(n_neighbors=5)[1])
+    near = model.radius_neighbors(queries, 0.5)[1]
+    expected = full.radius_neighbors(Q, 0.5)[1]
+    assert all(set(a) <= set(b) for a, b in zip(near, expected, strict=True))
+    with pytest.raises(DataError, match="10 neighbors per samples are required, but some samples have only 9"):
+        model.kneighbors(queries, 10)
+
+
+def test_a_power_below_one_is_no_metric_but_orders_rows():
+    X, Q = rows(40), rows(5, 1)
+    with pytest.warns(UserWarning, match="not distance metrics"):
+        model = NearestNeighbors(p=0.5).fit(X)
+    D = (np.abs(Q[:, None] - X) ** 0.5).sum(axis=2) ** 2
+    assert (model.kneighbors(Q)[1] == first_k(D, 5)).all() and verify(model, X).ok
+    with pytest.raises(ParameterError, match="does not support 0 < p < 1"):
+        NearestNeighbors(p=0.5, algorithm="kd_tree").fit(X)
+
+
+@pytest.mark.parametrize("name", ["euclidean", "manhattan", "canberra"])
+def test_metric_objects_and_fitted_trees(name):
+    X, Q = rows(40), rows(5, 1)
+    model = NearestNeighbors(metric=DistanceMetric.get_metric(name)).fit(X)
+    assert (model.kneighbors(Q)[1] == NearestNeighbors(metric=name).fit(X).kneighbors(Q)[1]).all()
+    for index in (KDTree(X), BallTree(X), Reference().fit(X), model):
+        assert (NearestNeighbors(metric=name).fit(index).kneighbors(Q)[1] == model.kneighbors(Q)[1]).all()
 
 
 @pytest.mark.parametrize(
@@ -111,7 +145,7 @@ def test_what_cannot_be_measured_is_said():
     for arguments, words in [
         ({"metric": "euclid"}, "must be one of"),
         ({"metric": "nan_euclidean"}, "impute"),
-        ({"p": 0.5}, "p must be >= 1"),
+        ({"p": 0}, "p must be"),
         ({"metric": "cosine", "algorithm": "kd_tree"}, "kd_tree"),
         ({"metric": 3}, "metric must be"),
         ({"metric_params": 3}, "metric_params must be"),

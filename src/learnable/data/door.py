@@ -97,7 +97,12 @@ class Table:
 
 
 def door(
-    *, target: Target = "numeric", sparse: bool = True, multi_output: bool = False, missing: bool = False
+    *,
+    target: Target = "numeric",
+    sparse: bool = True,
+    multi_output: bool = False,
+    missing: bool = False,
+    one_class: bool = False,
 ) -> Callable[..., Table]:
     """Return the door of one kind of estimator: a function of (estimator, X, y, sample_weight, run).
 
@@ -111,6 +116,8 @@ def door(
         Whether `y` may have several columns; of several columns of labels, `classes` is a list of their labels.
     missing : bool
         Whether X may hold NaN; infinity is refused in any case.
+    one_class : bool
+        Whether all rows in memory may have the same label.
     """
 
     def read(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, run: Any = None) -> Table:
@@ -137,7 +144,8 @@ def door(
             if classes is not None:
                 y, classes = drop_absent_labels(y, classes)
         for labels in classes if isinstance(classes, list) else [classes] if classes is not None else []:
-            check_two_classes(owner, labels)
+            if not one_class:
+                check_two_classes(owner, labels)
         blocks = Blocks([Part(X, y, weight)])
         if kept is None and getattr(given, "format", "") == "csc" and given.nnz == X.nnz:  # without duplicates
             blocks.by_columns = sp.csc_array(given)

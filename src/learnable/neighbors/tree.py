@@ -61,6 +61,8 @@ def choose_search(X: Array, power: float, k: int, algorithm: str, leaf_size: int
     if algorithm in ("kd_tree", "ball_tree"):
         return TreeSearch(X, power, leaf_size)
     screened = power == 2.0 and d <= 2**20
+    if 0.0 < power < 1.0:  # no triangle inequality: every row is measured
+        return PlainSearch(X, power)
     if algorithm == "auto" and d <= _MOST_COLUMNS and n >= _FEWEST_ROWS:
         if n > 2 * _SAMPLE:
             sample = np.random.default_rng(0).choice(n, _SAMPLE, replace=False)
