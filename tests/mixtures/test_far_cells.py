@@ -110,3 +110,10 @@ def test_rows_of_any_size_have_the_same_nearest_centres(scale):
     assert labels.tolist() == distances.argmin(axis=1).tolist()
     assert nearest_centres(sp.csr_array(X * scale), C * scale)[0].tolist() == labels.tolist()
     np.testing.assert_allclose(distances_to(X * scale, C * scale), distances * scale, rtol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-320, 1e-310])
+def test_numbers_without_digits_are_refused(scale):
+    X = np.random.default_rng(0).normal(size=(50, 3)) * scale
+    with pytest.raises(DataError, match="KMeans: X has no number of size 1e-305 or more"):
+        KMeans(3, random_state=0).fit(X)

@@ -30,8 +30,8 @@ MODELS = {
     "PoissonHMM": (ln.PoissonHMM(2, random_state=0, n_iter=200, tol=1e-8), COUNTS, None),
     "GMMHMM": (ln.GMMHMM(2, 2, random_state=0, n_iter=300, tol=1e-6), X, None),
 }
-#: Arrays that only describe the climb; no method reads them.
-HISTORIES = {"inertia_history_", "bound_history_"}
+#: Arrays that only describe the climb: no method reads them. How often a mini-batch centre won depends on the batches.
+HISTORIES = {"inertia_history_", "bound_history_", "counts_"}
 
 
 def a_little(a):

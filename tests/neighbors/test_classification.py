@@ -5,8 +5,8 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier as Reference
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import learnable as ln
 from learnable import KNeighborsClassifier
-from learnable.core.errors import DataError
 
 
 @parametrize_with_checks([KNeighborsClassifier(weights="distance", algorithm="kd_tree", p=1)])

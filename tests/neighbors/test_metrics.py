@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.metrics import pairwise_distances
+from sklearn.metrics import DistanceMetric, pairwise_distances
+from sklearn.neighbors import BallTree, KDTree
 from sklearn.neighbors import NearestNeighbors as Reference
 from tests.oracles.neighbors import first_k
 
-from learnable import NearestNeighbors
+from learnable import NearestNeighbors, verify
 from learnable.core.errors import DataError, ParameterError
 from learnable.neighbors.metrics import resolve_metric
 

@@ -197,6 +197,7 @@ class MixtureOfExperts(Estimator):
             blocks,
             self._starts(problem, blocks, run),
             run.should_stop if self.max_seconds is not None else None,
+            owner=type(self).__name__,
             tol=self.tol * weight,
             max_iter=self.max_iter,
             n_jobs=self.n_jobs,

@@ -187,6 +187,8 @@ class GaussianMixture(InformationCriteria, MixtureBase):
         check_enough_rows(owner, table.n_rows, max(2, K), "n_components" if K > 1 else "2 rows; n_components")
         if table.X is not None and not float(np.nanmax(np.abs(table.X), initial=0.0)) < 1e150:
             raise DataError(f"{owner}: X has numbers whose squares overflow. Divide the columns by their spread.")
+        if table.X is not None and self.reg_covar == 0 and 0 < float(np.nanmax(np.abs(table.X), initial=0.0)) < 1e-150:
+            raise DataError(f"{owner}: squares of X underflow. Divide the columns by their spread, or raise reg_covar.")
         blocks, known = self._blocks(table)
         problem = self._problem(table, blocks)
         rng = as_generator(self.random_state)
@@ -203,6 +205,8 @@ class GaussianMixture(InformationCriteria, MixtureBase):
             blocks,
             starts,
             run.should_stop if self.max_seconds is not None else None,
+            owner=type(self).__name__,
+            rounding=1e-8 * problem.weight,  # columns that repeat each other cost digits
             tol=self.tol * problem.weight,
             max_iter=self.max_iter,
             n_jobs=self.n_jobs,

@@ -312,4 +312,5 @@ class _Climber:
             "n_jobs": self.model.n_jobs,
             "flag": self.run.flag,
             "progress": self.run.progress,
+            "owner": type(self.model).__name__,
         }

@@ -376,8 +376,8 @@ class _Count:
 
 def _merge(a: _Census, b: _Census) -> _Census:
     a.labels.extend(b.labels)
-    numbers = (x + y for x, y in zip(a[1:], b[1:], strict=True))
-    return _Census(a.labels, *numbers)
+    inertia, rounding = a.inertia + b.inertia, a.rounding + b.rounding
+    return _Census(a.labels, a.counts + b.counts, a.sums + b.sums, inertia, rounding)
 
 
 def _fall(census: _Census) -> float:

@@ -18,6 +18,7 @@ from ..data.blocks import Blocks, Part, map_reduce
 
 Array = NDArray[Any]
 
+_SMALLEST = 1e-305  # below about 2e-308, numbers lose their digits
 _LARGEST = 1e141  # above it, sums of squares may overflow
 _SAMPLE = 1024  # rows that tell the typical deviation
 
@@ -40,6 +41,11 @@ def space_of(X: Any, blocks: Any, weight: Array | None, n_jobs: int | None = Non
     unit, typical = 1.0, np.inf
     if X is not None:
         largest = map_reduce(blocks, _largest, max, n_jobs=n_jobs)
+        if 0 < largest < _SMALLEST:
+            raise DataError(
+                f"{owner}: X has no number of size {_SMALLEST:g} or more, and smaller ones have few digits in float64. "
+                "Multiply X by a constant."
+            )
         typical = _typical_deviation(X)
         if largest > 1e75 or 0 < min(largest, typical) < 1e-75:
             unit = _unit(owner, X, largest, typical)
@@ -60,7 +66,7 @@ def space_of(X: Any, blocks: Any, weight: Array | None, n_jobs: int | None = Non
 def _unit(owner: str, X: Any, largest: float, typical: float) -> float:
     """Return the power of two that keeps the squares of all rows in range, of far ones and of the others."""
     if typical >= 1e-75 * largest:
-        return float(2.0 ** -np.frexp(largest)[1])
+        return float(np.ldexp(1.0, min(int(-np.frexp(largest)[1]), 1023)))
     with np.errstate(over="ignore"):
         unit = float(np.ldexp(1.0, min(int(464 - np.frexp(largest)[1]), 1023)))  # 2⁴⁶⁴ is about 1e140
     if typical * unit < 1e-140:

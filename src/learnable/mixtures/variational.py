@@ -218,6 +218,8 @@ class VariationalGaussianMixture(MixtureBase):
             blocks,
             starts,
             run.should_stop if self.max_seconds is not None else None,
+            owner=type(self).__name__,
+            rounding=1e-8 * weight,  # columns that repeat each other cost digits
             tol=self.tol * weight,
             max_iter=self.max_iter,
             n_jobs=self.n_jobs,

@@ -48,7 +48,7 @@ def kmeans(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         return Recheck(_WRONG, 0.0, table.fingerprint)
     rounding = _rounding(rows, labels, centres) + (0.0 if model.metric == "euclidean" else 1e-14 * scatter)
     floor = max(inertia, rounding)
-    if not abs(inertia - np.longdouble(model.inertia_)) <= 1e-9 * floor:
+    if not _is_close(inertia, model.inertia_, 1e-9 * floor):
         return Recheck(_WRONG, 0.0, table.fingerprint)
     stepped = np.where(counts[:, None] > 0, sums / np.where(counts > 0, counts, 1)[:, None], centres)
     if model.metric == "cosine":
@@ -70,11 +70,17 @@ def mini_batch_kmeans(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck
     inertia, labels, squares, counts, sums = _assign(rows, centres)
     floor = max(inertia, _rounding(rows, labels, centres), np.finfo(np.longdouble).tiny)
     agree = _labels_agree(model, table, labels, squares, rows, centres, 0.0)
-    if not agree or not abs(inertia - np.longdouble(model.inertia_)) <= 1e-9 * floor:
+    if not agree or not _is_close(inertia, model.inertia_, 1e-9 * floor):
         return Recheck(_WRONG, 0.0, table.fingerprint)
     means = np.where(counts[:, None] > 0, sums / np.where(counts > 0, counts, 1)[:, None], centres)
     fall = counts @ ((centres - means) ** 2).sum(axis=1)
     return Recheck(float(fall / floor), 1e-9, table.fingerprint)
+
+
+def _is_close(inertia: Any, recorded: float, tolerance: Any) -> bool:
+    """Tell whether the recorded number is the inertia, which float64 may hold only as zero or infinity."""
+    there = abs(inertia - np.longdouble(recorded)) <= tolerance + np.finfo(float).tiny
+    return bool(there or (np.isinf(recorded) and np.isinf(float(inertia))))
 
 
 def _rounding(rows: list[Any], labels: list[Array], centres: Array) -> Any:

@@ -147,7 +147,7 @@ class KNeighborsClassifier(NamedScore, ClassifierMixin, VotingModel):
         several = isinstance(classes, list)
         if getattr(self, "outputs_2d_", None) is not several:
             raise ModelFileError("load: outputs_2d_ must say whether classes_ is a list.")
-        outputs = classes if several else [classes]
+        outputs: list[Any] = classes if isinstance(classes, list) else [classes]
         shape = (self.n_samples_fit_, len(outputs)) if several else (self.n_samples_fit_,)
         if not isinstance(codes, np.ndarray) or codes.dtype != np.int64 or codes.shape != shape:
             raise ModelFileError("load: targets_ must be int64 class numbers, one a row.")

@@ -195,6 +195,7 @@ class HiddenMarkovModel(Estimator):
             blocks,
             starts,
             run.should_stop if self.max_seconds is not None else None,
+            owner=owner,
             tol=self.tol,
             max_iter=self.n_iter,
             n_jobs=run.n_jobs,

@@ -101,6 +101,7 @@ def em(
     rounding: float = 0.0,
     pack: Callable[[P], NDArray[np.float64]] | None = None,
     unpack: Callable[[NDArray[np.float64]], P | None] | None = None,
+    owner: str = "em",
 ) -> EMResult[P]:
     """Climb from every start, side by side, and return the best.
 
@@ -127,6 +128,8 @@ def em(
         Between parameters and a vector without constraints (`unpack` may return None where there are no parameters).
         With them, every two steps are extrapolated (SQUAREM), and the point is kept only if the objective is no lower
         there.
+    owner : str
+        Whose name errors begin with.
 
     Raises
     ------
@@ -161,7 +164,7 @@ def em(
         expectation = partial(_expect, problem, [climb.parameters for climb in active])
         expected = map_reduce(blocks, expectation, _merge, n_jobs=n_jobs, flag=flag)
         for climb, (statistics, likelihood) in zip(active, expected, strict=True):
-            _advance(problem, climb, statistics, likelihood, ends, max_iter, rounding, pack, unpack)
+            _advance(problem, climb, statistics, likelihood, ends, max_iter, rounding, pack, unpack, owner)
         best = max(climb.history[-1] for climb in climbs)
         if progress(iteration, best) or all(climb.done for climb in climbs):
             break
@@ -215,6 +218,7 @@ def _advance(
     rounding: float,
     pack: Any,
     unpack: Any,
+    owner: str,
 ) -> None:
     """Take the M-step of one climb, knowing what the E-step found at its parameters."""
     point, objective = climb.parameters, float(likelihood) + problem.log_prior(climb.parameters)
@@ -223,7 +227,7 @@ def _advance(
         climb.parameters = fallback
         return
     climb.is_step = fallback is None and bool(climb.history)
-    _require_ascent(climb.history, objective, rounding)
+    _require_ascent(owner, climb.history, objective, rounding)
     climb.history.append(objective)
     climb.points = [*climb.points[-1:], point]
     n_steps = len(climb.history) - 1
@@ -254,12 +258,15 @@ def _extrapolate(p0: Any, p1: Any, p2: Any, unpack: Any) -> Any:
     return unpack(p0 + 2 * stride * r + stride * stride * v)
 
 
-def _require_ascent(history: list[float], objective: float, rounding: float) -> None:
+def _require_ascent(owner: str, history: list[float], objective: float, rounding: float) -> None:
     if math.isnan(objective):
-        raise AscentError(f"em: the objective is not a number after step {len(history)}; the data may overflow.")
+        raise AscentError(
+            f"{owner}: the objective is not a number after step {len(history)}: squares of X over- or underflow. "
+            "Divide the columns of X by their spread."
+        )
     if history and objective < history[-1] - _ROUNDING * (abs(history[-1]) + abs(objective)) - rounding:
         raise AscentError(
-            f"em: step {len(history)} lowered the objective from {history[-1]:.12g} to {objective:.12g}; "
+            f"{owner}: step {len(history)} lowered the objective from {history[-1]:.12g} to {objective:.12g}; "
             "an E- or M-step that maximises what it should cannot do that."
         )
 
