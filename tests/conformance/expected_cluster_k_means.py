@@ -1,4 +1,4 @@
-"""Tests of scikit-learn's `cluster/tests/test_k_means.py` that our classes are not meant to pass, each with its reason."""
+"""Tests of scikit-learn's `cluster/tests/test_k_means.py` that our classes are not meant to pass, with reasons."""
 
 EXPECTED: dict[str, str] = {
     "test_kmeans_init_auto_with_initial_centroids": "private: asks for _n_init",

@@ -1,4 +1,4 @@
-"""Tests of hmmlearn's `tests/test_categorical_hmm.py` that our classes are not meant to pass, each with its reason."""
+"""Tests of hmmlearn's `tests/test_categorical_hmm.py` that our classes are not meant to pass, with reasons."""
 
 EXPECTED: dict[str, str] = {
     "test_attributes": "private: calls _check",

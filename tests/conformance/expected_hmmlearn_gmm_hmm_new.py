@@ -1,4 +1,4 @@
-"""Tests of hmmlearn's `tests/test_gmm_hmm_new.py` that our classes are not meant to pass, each with its reason."""
+"""Tests of hmmlearn's `tests/test_gmm_hmm_new.py` that our classes are not meant to pass, with reasons."""
 
 EXPECTED: dict[str, str] = {
     "test_check_bad_covariance_type": "private: calls _check",

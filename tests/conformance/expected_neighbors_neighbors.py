@@ -1,4 +1,4 @@
-"""Tests of scikit-learn's `neighbors/tests/test_neighbors.py` that our classes are not meant to pass, each with its reason."""
+"""Tests of scikit-learn's `neighbors/tests/test_neighbors.py` that our classes are not meant to pass, with reasons."""
 
 EXPECTED: dict[str, str] = {
     "test_neigh_predictions_algorithm_agnosticity": (
