@@ -1,4 +1,4 @@
-"""Tests of scikit-learn's `mixture/tests/test_gaussian_mixture.py` that our classes are not meant to pass, with reasons."""
+"""Tests of scikit-learn's `mixture/tests/test_gaussian_mixture.py` that our classes need not pass, with reasons."""
 
 EXPECTED: dict[str, str] = {
     "test_gaussian_mixture_precisions_init": "private: calls _set_parameters",

@@ -18,8 +18,8 @@ from ..core.parameters import Matches, Options
 from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, read_features
 from ..data.sources import rowwise
-from .lloyd import distances_to, nearest_centres, rounding_of_inertia
-from .spaces import Space
+from .lloyd import distances_to, nearest_centres
+from .spaces import Space, rounding_of_inertia
 from .starts import plus_plus, random_rows, sample_rows
 
 Array = NDArray[Any]

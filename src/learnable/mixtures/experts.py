@@ -317,8 +317,7 @@ class MixtureOfExperts(Estimator):
         )
         features = np.ascontiguousarray(features)
         for _ in range(self.n_init):
-            left = seconds_left(self.max_seconds, run)
-            r = responsibilities(self.init_params, features, weight, K, rng, left).T
+            r = responsibilities(self.init_params, features, weight, K, rng, seconds_left(self.max_seconds, run)).T
             yield problem.maximisation(problem.sums(Z, y, weight, r, flat), flat)
 
     def _set_experts(self, experts: Experts) -> None:

@@ -32,6 +32,7 @@ from scipy.spatial.distance import cdist
 from ..data.blocks import grid_rows, map_reduce
 from ..neighbors.ranges import scaled_norms
 from ._kernels import Motion, RowState, Tile, assign_rows, screen_rows, squares_to_own, sum_rows
+from .spaces import sums_of_clusters
 
 Array = NDArray[Any]
 
@@ -243,27 +244,6 @@ class BoundedLloyd(Lloyd):
         doubtful, beaten = np.searchsorted(apart, [moves[0]])[0], np.searchsorted(apart, moves[counts])
         costs = beaten * (K + _OVERHEAD) + (doubtful - beaten) * (counts + _OVERHEAD)
         return int(counts[costs.argmin()])
-
-
-def sums_of_clusters(X: Any, labels: Array, weight: Array, origins: Array) -> tuple[Array, Array]:
-    """Return weight and sum of each cluster's rows, less its origin."""
-    K, n = len(origins), len(labels)
-    of_cluster = sp.csr_array((weight, (labels, np.arange(n))), shape=(K, n))
-    counts = np.bincount(labels, weight, K)
-    if sp.issparse(X):
-        return counts, (of_cluster @ X).toarray() - counts[:, None] * origins
-    return counts, of_cluster @ (X - origins[labels])
-
-
-def rounding_of_inertia(X: Any, labels: Array, weight: Array, centres: Array) -> float:
-    """Return the inertia that rounding of the centres may leave: (8·2⁻⁵³)² Σ w x², over entries off their centre."""
-    if sp.issparse(X):
-        counts = np.diff(X.indptr)
-        owns = centres[np.repeat(labels, counts), X.indices]
-        total = np.repeat(weight, counts) @ np.where(X.data == owns, 0.0, np.square(X.data, dtype=np.float64))
-    else:
-        total = (weight @ np.where(centres[labels] == X, 0.0, np.square(X, dtype=np.float64))).sum()
-    return float((8 * _FLOAT64) ** 2 * total)
 
 
 def means_of_clusters(counts: Array, sums: Array, far: Farthest | None, origin: Array, centres: Array) -> Array:

@@ -44,8 +44,8 @@ from ..data.blocks import map_reduce
 from ..data.door import Table, door
 from ..meta.splits import as_generator
 from .centres import INIT, CentreModel
-from .lloyd import nearest_centres, rounding_of_inertia, sums_of_clusters
-from .spaces import Space, space_of
+from .lloyd import nearest_centres
+from .spaces import Space, float_type, rounding_of_inertia, space_of, sums_of_clusters
 from .starts import check_enough_rows, rows_of, sample_rows
 
 Array = NDArray[Any]
@@ -186,7 +186,7 @@ class MiniBatchKMeans(CentreModel):
         self.counts_ = walk.counts
         if table.X is not None and table.X.dtype == np.float32:  # float32 rows get float32 centres
             walk.centres = (walk.centres / space.unit).astype(np.float32).astype(np.float64) * space.unit
-        self.cluster_centers_ = np.ascontiguousarray(walk.centres / space.unit, dtype=_dtype_of(table.X))
+        self.cluster_centers_ = np.ascontiguousarray(walk.centres / space.unit, dtype=float_type(table.X))
         self._n_features_out = K
         inertia = walk.inertia * float(table.weight_sum)
         certificate = Certificate("none", np.nan, NOISE, n_iter=self.n_iter_)
@@ -245,7 +245,7 @@ class MiniBatchKMeans(CentreModel):
             else:
                 walk = Walk(self.cluster_centers_.astype(np.float64), self.counts_, self.n_steps_)
             labels = walk.step(table.X, table.weight, self.reassignment_ratio, rng)
-        draft.cluster_centers_ = walk.centres.astype(_dtype_of(table.X))
+        draft.cluster_centers_ = walk.centres.astype(float_type(table.X))
         draft.counts_, draft.n_steps_ = walk.counts, walk.n_steps
         draft.inertia_ = walk.inertia * float(table.weight_sum)
         draft.labels_ = labels
@@ -376,8 +376,8 @@ class _Count:
 
 def _merge(a: _Census, b: _Census) -> _Census:
     a.labels.extend(b.labels)
-    inertia, rounding = a.inertia + b.inertia, a.rounding + b.rounding
-    return _Census(a.labels, a.counts + b.counts, a.sums + b.sums, inertia, rounding)
+    counts, sums = a.counts + b.counts, a.sums + b.sums
+    return _Census(a.labels, counts, sums, a.inertia + b.inertia, a.rounding + b.rounding)
 
 
 def _fall(census: _Census) -> float:
@@ -385,10 +385,6 @@ def _fall(census: _Census) -> float:
     counts = np.where(census.counts > 0, census.counts, 1.0)
     gaps = census.sums / counts[:, None]
     return float(census.counts @ (gaps * gaps).sum(axis=1))
-
-
-def _dtype_of(X: Any) -> Any:
-    return np.float32 if X is not None and X.dtype == np.float32 else np.float64
 
 
 def _take(X: Any, weight: Array | None, rows: Array) -> tuple[Any, Array | None]:

@@ -125,6 +125,32 @@ def directions_of_rows(owner: str, X: Any) -> Any:
     return sp.csr_array(sp.diags_array(1 / lengths) @ X) if sp.issparse(X) else X / lengths[:, None]
 
 
+def sums_of_clusters(X: Any, labels: Array, weight: Array, origins: Array) -> tuple[Array, Array]:
+    """Return weight and sum of each cluster's rows, less its origin."""
+    K, n = len(origins), len(labels)
+    of_cluster = sp.csr_array((weight, (labels, np.arange(n))), shape=(K, n))
+    counts = np.bincount(labels, weight, K)
+    if sp.issparse(X):
+        return counts, (of_cluster @ X).toarray() - counts[:, None] * origins
+    return counts, of_cluster @ (X - origins[labels])
+
+
+def rounding_of_inertia(X: Any, labels: Array, weight: Array, centres: Array) -> float:
+    """Return the inertia that rounding of the centres may leave: (8·2⁻⁵³)² Σ w x², over entries off their centre."""
+    if sp.issparse(X):
+        counts = np.diff(X.indptr)
+        owns = centres[np.repeat(labels, counts), X.indices]
+        total = np.repeat(weight, counts) @ np.where(X.data == owns, 0.0, np.square(X.data, dtype=np.float64))
+    else:
+        total = (weight @ np.where(centres[labels] == X, 0.0, np.square(X, dtype=np.float64))).sum()
+    return float((8 * 2.0**-53) ** 2 * total)
+
+
+def float_type(X: Any) -> Any:
+    """Return the type of what is fitted to these rows: float32 only for float32 rows in memory."""
+    return np.float32 if X is not None and X.dtype == np.float32 else np.float64
+
+
 class _Scatter:
     """Sums of squared deviations from a given mean, by column."""
 

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ._kernels import CHEBYSHEV
+from ._kernels import CHEBYSHEV, HAMMING
 
 Array = NDArray[Any]
 
@@ -81,3 +81,20 @@ def _norms_by_share(gaps: Array, power: float) -> Array:
 
 def _plain(X: Any) -> Array:
     return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+
+
+def units_for(largest: Array, power: float) -> Array:
+    """Return powers of two that keep the `power`-th powers of numbers up to `largest` in range; mostly one."""
+    if power == HAMMING:
+        return np.ones(len(largest))
+    largest = largest.astype(np.float64)
+    fits = (largest == 0) | ((largest > 1e-100) & (largest < 1e100)) if power <= 2 else largest == 0
+    exponents = np.frexp(largest)[1]
+    return np.where(fits, 1.0, np.ldexp(1.0, np.minimum(-exponents, 1023)))
+
+
+def square_rows(X: Any, unit: float) -> Array:
+    """Return the squared lengths of sparse rows in a unit."""
+    with np.errstate(over="ignore"):
+        squares = np.square(X.data.astype(np.float64) * unit)
+    return np.asarray(sp.csr_array((squares, X.indices, X.indptr), shape=X.shape).sum(axis=1)).ravel()

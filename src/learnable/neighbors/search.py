@@ -38,7 +38,7 @@ from ._kernels import (
     sparse_squares_of_pairs,
     squares_of_pairs,
 )
-from .ranges import SMALLEST_KEY, out_of_range, pair_distances, typical_size
+from .ranges import SMALLEST_KEY, out_of_range, pair_distances, square_rows, typical_size, units_for
 
 Array = NDArray[Any]
 
@@ -135,8 +135,6 @@ class Search:
         """Find the neighbours by their distances for queries with keys out of range, but for equal rows."""
         k = keys.shape[1]
         odd = np.flatnonzero((keys[part, 0] < SMALLEST_KEY) | np.isinf(keys[part, -1])) + part.start
-        if not len(odd):
-            return
         queries, places = np.nonzero(out_of_range(keys[odd]))
         queries = odd[queries]
         moved = self._distances_of_pairs(Q, queries, rows[queries, places]) > 0
@@ -182,7 +180,7 @@ class ScreenedSearch(Search):
         self.X, self.n_rows = X, n
         self.block_queries = int(np.clip(2**34 // (n * (d + 2)), 16, _BLOCK_QUERIES))  # short enough for Ctrl-C
         self.size = typical_size(X)
-        unit = _units(np.array([self.size]), 2.0)[0]
+        unit = units_for(np.array([self.size]), 2.0)[0]
         middle = np.sort(X[:: -(-n // _SAMPLE)], axis=0)
         self.centre = middle[len(middle) // 2].astype(np.float64) * unit
         self.order = np.random.default_rng(0).permutation(n)
@@ -215,7 +213,7 @@ class ScreenedSearch(Search):
 
     def units(self, Q: Array) -> Array:
         """Return the unit of each query's key."""
-        return _units(np.maximum(np.abs(Q).max(axis=1), self.size), 2.0)
+        return units_for(np.maximum(np.abs(Q).max(axis=1), self.size), 2.0)
 
     def _prepare(self, Q: Array) -> tuple[Array, Array, Array, Array, Array]:
         """Return the queries in units of their keys, the units, the extended rows; factor, floor: keys → bounds."""
@@ -264,16 +262,16 @@ class SparseSearch(Search):
     def __init__(self, X: Any) -> None:
         self.X, self.n_rows = X, X.shape[0]
         self.size = typical_size(X)
-        self.unit = _units(np.array([self.size]), 2.0)[0]
+        self.unit = units_for(np.array([self.size]), 2.0)[0]
         # A sparse product adds at most as many terms as the fuller row has entries.
         self.gamma = (int(np.diff(X.indptr).max(initial=0)) + 8) * _FLOAT64
-        self.half_squares = (0.5 - 2 * self.gamma) * _square_rows(X, self.unit)
+        self.half_squares = (0.5 - 2 * self.gamma) * square_rows(X, self.unit)
 
     def units(self, Q: Any) -> Array:
         """Return the unit of each query's key."""
         largest = np.zeros(Q.shape[0])
         np.maximum.at(largest, np.repeat(np.arange(Q.shape[0]), np.diff(Q.indptr)), np.abs(Q.data))
-        return _units(np.maximum(largest, self.size), 2.0)
+        return units_for(np.maximum(largest, self.size), 2.0)
 
     def _prepare(self, Q: Any) -> tuple[Any, Array, Array, Array, Array, Array]:
         units = self.units(Q)
@@ -281,7 +279,7 @@ class SparseSearch(Search):
         scaled.sort_indices()
         with np.errstate(over="ignore", invalid="ignore"):
             gamma = max(self.gamma, (int(np.diff(Q.indptr).max(initial=0)) + 8) * _FLOAT64)
-            square = _square_rows(Q, self.unit)
+            square = square_rows(Q, self.unit)
             near = square < 1e290
             dense = np.where(near, Q.astype(np.float64).toarray().T * self.unit, 0.0)
             offset = np.where(near, (0.5 - 2 * gamma) * square, -np.inf)  # −inf: every row is measured
@@ -341,7 +339,7 @@ class PlainSearch(Search):
 
     def units(self, Q: Array) -> Array:
         """Return the unit of each query's key."""
-        return _units(np.maximum(np.abs(Q).max(axis=1), self.size), self.power)
+        return units_for(np.maximum(np.abs(Q).max(axis=1), self.size), self.power)
 
     def _scan(self, Q: Array, own: Array, keys: Array, rows: Array) -> None:
         units = self.units(Q)
@@ -399,19 +397,3 @@ def over_queries(n: int, height: int, work: Callable[[slice], None], n_jobs: int
 
 def _slices(n: int, height: int) -> list[slice]:
     return [slice(start, min(n, start + height)) for start in range(0, n, height)]
-
-
-def _units(largest: Array, power: float) -> Array:
-    """Return powers of two that keep the `power`-th powers of numbers up to `largest` in range; mostly one."""
-    if power == HAMMING:
-        return np.ones(len(largest))
-    largest = largest.astype(np.float64)
-    fits = (largest == 0) | ((largest > 1e-100) & (largest < 1e100)) if power <= 2 else largest == 0
-    exponents = np.frexp(largest)[1]
-    return np.where(fits, 1.0, np.ldexp(1.0, np.minimum(-exponents, 1023)))
-
-
-def _square_rows(X: Any, unit: float) -> Array:
-    with np.errstate(over="ignore"):
-        squares = np.square(X.data.astype(np.float64) * unit)
-    return np.asarray(sp.csr_array((squares, X.indices, X.indptr), shape=X.shape).sum(axis=1)).ravel()

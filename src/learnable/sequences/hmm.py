@@ -157,8 +157,6 @@ class HiddenMarkovModel(Estimator):
         """Return the mean observation under probabilities of the states (…, K)."""
         raise TypeError(f"{type(self).__name__} does not define _expected")
 
-    # Fitting
-
     def fit(self, X: Any, lengths: Any = None) -> Self:  # type: ignore[override]
         """Fit the model to one or several sequences.
 
@@ -227,9 +225,9 @@ class HiddenMarkovModel(Estimator):
             for letter, name in letters.items()
             if letter not in self.init_params and hasattr(previous, name)
         }
-        for letter, name in letters.items():
-            if letter in self.init_params and name in vars(previous) and not hasattr(previous, "certificate_"):
-                _LOG.warning("%s: %s is set, but will be overwritten: init_params has %r.", owner, name, letter)
+        for name in [name for letter, name in letters.items() if letter in self.init_params and name in vars(previous)]:
+            if not hasattr(previous, "certificate_"):
+                _LOG.warning("%s: %s is set, but will be overwritten, as init_params says.", owner, name)
         drawn = {"startprob_": first, "transmat_": P / P.sum(axis=1, keepdims=True)}
         if not attributes.keys() >= set(self._letters.values()):
             drawn |= self._draw_start(X, rng)
@@ -237,8 +235,6 @@ class HiddenMarkovModel(Estimator):
         start = _check_law(owner, "startprob_", attributes["startprob_"], (K,))
         A = _check_law(owner, "transmat_", attributes["transmat_"], (K, K))
         return Parameters(start, A, self._emission_of(attributes))
-
-    # Questions about hidden states
 
     def score(self, X: Any, lengths: Any = None) -> float:
         """Return the log-likelihood of the sequences, Σ log p(x)."""
@@ -355,8 +351,6 @@ class HiddenMarkovModel(Estimator):
         from .online import OnlineFilter
 
         return OnlineFilter(self)
-
-    # Helpers
 
     def _ask(self, X: Any, lengths: Any) -> tuple[Frames, Parameters]:
         check_is_fitted(self, "startprob_")
