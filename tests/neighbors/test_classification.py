@@ -5,8 +5,8 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier as Reference
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import learnable as ln
 from learnable import KNeighborsClassifier
-from learnable.core.errors import DataError
 
 
 @parametrize_with_checks([KNeighborsClassifier(weights="distance", algorithm="kd_tree", p=1)])
@@ -70,8 +70,24 @@ def test_the_error_of_one_neighbour_is_cover_and_harts():
     assert bayes < error < 2 * bayes * (1 - bayes) + 4 * np.sqrt(2 * 0.25 / 50_000)
 
 
-def test_one_class_and_several_columns_are_refused():
-    with pytest.raises(DataError, match="two classes"):
-        KNeighborsClassifier().fit([[0.0], [1.0]], [1, 1])
-    with pytest.raises(DataError, match="1d array"):
-        KNeighborsClassifier().fit([[0.0], [1.0]], [[1, 0], [0, 1]])
+def test_one_class_is_always_predicted():
+    model = KNeighborsClassifier(1).fit([[0.0], [1.0]], ["a", "a"])
+    assert model.predict([[5.0]]).tolist() == ["a"] and model.predict_proba([[5.0]]).tolist() == [[1.0]]
+
+
+def test_several_columns_are_several_models(tmp_path):
+    rng = np.random.default_rng(0)
+    X, Q = rng.normal(size=(2, 60, 3))
+    Y = np.column_stack([rng.integers(0, 3, 60), rng.integers(5, 7, 60)])
+    model = KNeighborsClassifier(4, weights="distance").fit(X, Y)
+    for j in range(2):
+        alone = KNeighborsClassifier(4, weights="distance").fit(X, Y[:, j])
+        assert (model.predict(Q)[:, j] == alone.predict(Q)).all()
+        np.testing.assert_array_equal(model.predict_proba(Q)[j], alone.predict_proba(Q))
+        assert model.classes_[j].tolist() == alone.classes_.tolist()
+    assert ln.verify(model, X, Y).ok
+    ln.save(model, tmp_path / "model.safetensors")
+    loaded = ln.load(tmp_path / "model.safetensors")
+    assert (loaded.predict(Q) == model.predict(Q)).all() and ln.verify(loaded, X, Y).ok
+    model.targets_[0, 1] = 1 - model.targets_[0, 1]
+    assert not ln.verify(model, X, Y).ok

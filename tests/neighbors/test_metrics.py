@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.metrics import pairwise_distances
+from sklearn.metrics import DistanceMetric, pairwise_distances
+from sklearn.neighbors import BallTree, KDTree
 from sklearn.neighbors import NearestNeighbors as Reference
 from tests.oracles.neighbors import first_k
 
-from learnable import NearestNeighbors
+from learnable import NearestNeighbors, verify
 from learnable.core.errors import DataError, ParameterError
 from learnable.neighbors.metrics import resolve_metric
 
@@ -92,8 +93,27 @@ def test_precomputed_distances():
         NearestNeighbors(metric="precomputed").fit(E)
     with pytest.raises(DataError, match="Negative values"):
         NearestNeighbors(metric="precomputed").fit(-D)
-    with pytest.raises(DataError, match="dense"):
-        NearestNeighbors(metric="precomputed").fit(sp.csr_array(D))
+    with pytest.raises(DataError, match="Negative values"):
+        NearestNeighbors(metric="precomputed").fit(sp.csr_array(-D))
+
+
+def test_a_power_below_one_is_no_metric_but_orders_rows():
+    X, Q = rows(40), rows(5, 1)
+    with pytest.warns(UserWarning, match="not distance metrics"):
+        model = NearestNeighbors(p=0.5).fit(X)
+    D = (np.abs(Q[:, None] - X) ** 0.5).sum(axis=2) ** 2
+    assert (model.kneighbors(Q)[1] == first_k(D, 5)).all() and verify(model, X).ok
+    with pytest.raises(ParameterError, match="does not support 0 < p < 1"):
+        NearestNeighbors(p=0.5, algorithm="kd_tree").fit(X)
+
+
+@pytest.mark.parametrize("name", ["euclidean", "manhattan", "canberra"])
+def test_metric_objects_and_fitted_trees(name):
+    X, Q = rows(40), rows(5, 1)
+    model = NearestNeighbors(metric=DistanceMetric.get_metric(name)).fit(X)
+    assert (model.kneighbors(Q)[1] == NearestNeighbors(metric=name).fit(X).kneighbors(Q)[1]).all()
+    for index in (KDTree(X), BallTree(X), Reference().fit(X), model):
+        assert (NearestNeighbors(metric=name).fit(index).kneighbors(Q)[1] == model.kneighbors(Q)[1]).all()
 
 
 @pytest.mark.parametrize(
@@ -111,7 +131,7 @@ def test_what_cannot_be_measured_is_said():
     for arguments, words in [
         ({"metric": "euclid"}, "must be one of"),
         ({"metric": "nan_euclidean"}, "impute"),
-        ({"p": 0.5}, "p must be >= 1"),
+        ({"p": 0}, "p must be"),
         ({"metric": "cosine", "algorithm": "kd_tree"}, "kd_tree"),
         ({"metric": 3}, "metric must be"),
         ({"metric_params": 3}, "metric_params must be"),

@@ -32,7 +32,7 @@ def test_neighbours_of_whole_numbers_are_exact_with_ties_by_row_number(name, dat
     X, Q = data.draw(arrays(float, (n, d), elements=numbers)), data.draw(arrays(float, (3, d), elements=numbers))
     k = data.draw(st.integers(1, n))
     search = SEARCHES[name](X)
-    keys, rows = search.nearest(queries_for(search, Q), k)
+    keys, rows, _ = search.nearest(queries_for(search, Q), k)
     for i in range(3):
         order, squares = exact_neighbours(X, Q[i], k)
         assert rows[i].tolist() == order
@@ -51,7 +51,7 @@ def test_no_row_is_nearer_than_the_neighbours_found(name, data):
     X, Q = ((rng.normal(size=(m, d)) + offset) * scale for m in (n, 3))
     X[: n // 3] *= 10.0 ** rng.integers(-6, 7, (n // 3, 1))
     search = SEARCHES[name](X)
-    _, rows = search.nearest(queries_for(search, Q), k)
+    _, rows, _ = search.nearest(queries_for(search, Q), k)
     for i in range(3):
         squares = exact_squares(X, Q[i])
         best = sorted(squares)[:k]
@@ -65,7 +65,7 @@ def test_distances_at_the_ends_of_the_range(name, scale):
     X, Q = np.random.default_rng(0).uniform(-1, 1, (2, 50, 4))
     search = SEARCHES[name](X * scale)
     scaled = queries_for(search, Q * scale)
-    keys, rows = search.nearest(scaled, 5)
+    keys, rows, _ = search.nearest(scaled, 5)
     true = plain_distances(X * scale, Q * scale)
     assert (rows == first_k(true, 5)).all()
     found = np.sqrt(keys) / search.units(scaled)[:, None]
@@ -78,7 +78,7 @@ def test_a_query_far_away_and_rows_of_very_different_lengths(name):
     Q = np.array([[1e200, 0.0], [1e12, 1.0], [1e-9, 0.0]])
     search = SEARCHES[name](X)
     queries = queries_for(search, Q)
-    keys, rows = search.nearest(queries, 2)
+    keys, rows, _ = search.nearest(queries, 2)
     assert rows[1].tolist() == [2, 1] and rows[2].tolist() == [4, 3]
     assert rows[0].tolist() == [0, 1]  # at 1e200 all rows are equally far in float64
     np.testing.assert_allclose(np.sqrt(keys[0]) / search.units(queries)[0], 1e200, rtol=1e-15)
@@ -86,7 +86,7 @@ def test_a_query_far_away_and_rows_of_very_different_lengths(name):
 
 def test_identical_rows_are_numbered():
     X = np.full((3000, 7), 1 / 3)
-    keys, rows = ScreenedSearch(X).nearest(X[:5], 4)
+    keys, rows, _ = ScreenedSearch(X).nearest(X[:5], 4)
     assert rows.tolist() == [[0, 1, 2, 3]] * 5 and not keys.any()
 
 
@@ -108,7 +108,7 @@ def test_own_rows_are_left_out_and_balls_are_complete(name):
     search, own = SEARCHES[name](X), np.arange(90)
     queries = queries_for(search, X)
     squares = np.round(plain_distances(X, X) ** 2).astype(float)
-    _, rows = search.nearest(queries, 5, own)
+    _, rows, _ = search.nearest(queries, 5, own)
     np.fill_diagonal(squares, np.inf)
     assert (rows == first_k(squares, 5)).all()
     ball = search.within(queries, np.full(90, 2.0), own)
@@ -119,7 +119,7 @@ def test_own_rows_are_left_out_and_balls_are_complete(name):
 def test_a_function_of_the_queries_is_searched_like_a_table():
     D = np.random.default_rng(1).integers(0, 4, (20, 30)).astype(float)
     search = FunctionSearch(30, lambda Q: D[Q[:, 0].astype(int)], 7)
-    keys, rows = search.nearest(np.arange(20.0)[:, None], 4)
+    keys, rows, _ = search.nearest(np.arange(20.0)[:, None], 4)
     assert (rows == first_k(D, 4)).all() and (keys == np.sort(D, axis=1)[:, :4]).all()
 
 

@@ -42,5 +42,5 @@ class NotExponentialFamilyError(LearnableError, AttributeError):
     """What only exponential families have, asked of a distribution that is none."""
 
 
-class AscentError(LearnableError, ArithmeticError):
+class AscentError(LearnableError, ArithmeticError, ValueError):
     """A step of an alternate maximisation that lowered the objective; the step, or the model's formulas, are wrong."""

@@ -14,6 +14,7 @@ Reference: L. Xu and M. Jordan, On convergence properties of the EM algorithm fo
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -60,7 +61,7 @@ class NegativeLikelihood:
 
 
 def ascend(
-    objective: NegativeLikelihood, starts: list[Any], *, method: str, tol: float, max_iter: int, run: Any
+    objective: NegativeLikelihood, starts: Iterable[Any], *, method: str, tol: float, max_iter: int, run: Any
 ) -> Any:
     """Climb from every start in turn, and return the best, as `em` does.
 
@@ -68,7 +69,7 @@ def ascend(
     ----------
     objective : NegativeLikelihood
         What is minimised.
-    starts : list of mixtures
+    starts : iterable of mixtures
         Where to begin.
     method : {"gd", "lbfgs"}
         Steepest ascent with a line search, or L-BFGS.
@@ -79,7 +80,11 @@ def ascend(
     run : Run
         The clock and the callbacks.
     """
-    climbs = [_climb(objective, start, method, tol, max_iter, run) for start in starts]
+    climbs = []
+    for start in starts:
+        climbs.append(_climb(objective, start, method, tol, max_iter, run))
+        if run.should_stop():
+            break
     bounds = np.array([climb.bound for climb in climbs])
     best = int(bounds.argmax())
     return climbs[best]._replace(start=best, bounds=bounds)

@@ -27,6 +27,12 @@ class MixtureBase(DensityMixin, Estimator):
     n_components: int
     random_state: Any
     weights_: Array
+    bound_history_: Array
+
+    @property
+    def lower_bounds_(self) -> list[float]:
+        """The objective at the start and after each step, as scikit-learn names it."""
+        return [float(bound) for bound in self.bound_history_]
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> Self:
         """Fit the mixture.
@@ -90,7 +96,9 @@ class MixtureBase(DensityMixin, Estimator):
         """
         check_is_fitted(self)
         if not Number(low=1, integer=True).allows(n_samples):
-            raise ParameterError(f"{type(self).__name__}: n_samples must be an integer >= 1; got {n_samples!r}.")
+            raise ParameterError(
+                f"{type(self).__name__}: Invalid value for 'n_samples': it must be an integer >= 1; got {n_samples!r}."
+            )
         rng = as_generator(self.random_state if random_state is None else random_state)
         counts = rng.multinomial(n_samples, self.weights_)
         return self._draw(counts, rng), np.repeat(np.arange(self.n_components), counts)

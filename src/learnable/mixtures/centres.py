@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, read_features
 from ..data.sources import rowwise
 from .lloyd import distances_to, nearest_centres
-from .spaces import Space
+from .spaces import Space, rounding_of_inertia
 from .starts import plus_plus, random_rows, sample_rows
 
 Array = NDArray[Any]
@@ -77,8 +78,8 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
     def transform(self, X: Any) -> Array:
         """Return the distances to all centres, (n_samples, n_clusters); with "cosine" 1 − cos."""
         check_is_fitted(self)
-        Z, centres = self._to_space(read_features(self, X)), self._to_space(self.cluster_centers_)
-        out = np.empty((Z.shape[0], len(centres)))
+        Z, centres = self._to_space(read_features(self, X)), self._centres()
+        out = np.empty((Z.shape[0], len(centres)), dtype=Z.dtype)
 
         def measure(block: Any) -> None:
             out[block.start : block.start + block.X.shape[0]] = distances_to(block.X, centres)
@@ -93,7 +94,7 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
 
     def _nearest(self, X: Any) -> tuple[Array, Array]:
         check_is_fitted(self)
-        Z, centres = self._to_space(read_features(self, X)), self._to_space(self.cluster_centers_)
+        Z, centres = self._to_space(read_features(self, X)), self._centres()
         labels, squares = np.empty(Z.shape[0], np.int32), np.empty(Z.shape[0])
 
         def work(block: Any) -> None:
@@ -103,6 +104,9 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
         map_reduce(Blocks([Part(Z)]), work, _nothing, n_jobs=self.n_jobs)
         return labels, squares
 
+    def _centres(self) -> Array:
+        return np.asarray(self._to_space(np.asarray(self.cluster_centers_, dtype=np.float64)))
+
     def _to_space(self, X: Any) -> Any:
         """Return rows or centres in the coordinates in which the distance is Euclidean."""
         return X
@@ -111,17 +115,27 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
         if self.n_init == "auto":
             at_random = callable(self.init) or (isinstance(self.init, str) and self.init == "random")
             return self._random_restarts if at_random else 1
-        return 1 if not (callable(self.init) or isinstance(self.init, str)) else int(self.n_init)
+        if callable(self.init) or isinstance(self.init, str):
+            return int(self.n_init)
+        if self.n_init != 1:
+            warnings.warn(
+                f"{type(self).__name__}: Explicit initial center position passed: performing only one init instead of "
+                f"n_init={self.n_init}.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        return 1
 
-    def _start(self, space: Space, rng: np.random.Generator, rows: Any = None) -> Array:
+    def _start(self, space: Space, rng: np.random.Generator, stop: Callable[[], bool], rows: Any = None) -> Array:
         """Return K centres to start from, in the coordinates of `space`; drawn from `rows` (X, weight) if given."""
         owner, K = type(self).__name__, self.n_clusters
         if isinstance(self.init, str):
             X, weight = sample_rows(space.blocks, int(space.blocks.n_rows)) if rows is None else rows
             if X.shape[0] < K:
                 raise DataError(f"{owner}: n_clusters={K} exceeds the {X.shape[0]} rows that starts are drawn from.")
-            draw = random_rows if self.init == "random" else plus_plus
-            return draw(X, K, rng, weight)[0]
+            if self.init == "random":
+                return random_rows(X, K, rng, weight)[0]
+            return plus_plus(X, K, rng, weight, stop=stop)[0]
         d = space.blocks.n_columns
         given = self.init
         if callable(given):
@@ -130,15 +144,20 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
             centres = np.array(given, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ParameterError(f"{owner}: init must be an array of numbers; {error}.") from error
-        if centres.shape != (K, d) or not np.isfinite(centres).all():
+        if centres.ndim != 2 or centres.shape != (K, d):
+            what = f"features of the data {d}" if centres.ndim == 2 and centres.shape[0] == K else f"clusters {K}"
             raise ParameterError(
-                f"{owner}: init must be finite and of shape ({K}, {d}), one centre a cluster; got {centres.shape}."
+                f"{owner}: The shape of the initial centers {centres.shape} does not match the number of {what}; init "
+                f"must be finite and of shape ({K}, {d}), one centre a cluster."
             )
+        if not np.isfinite(centres).all():
+            raise ParameterError(f"{owner}: init must be finite and of shape ({K}, {d}); got NaN or infinity.")
         return centres if callable(self.init) else np.ascontiguousarray(self._to_space(centres) * space.unit)
 
-    def _label_blocks(self, blocks: Any, centres: Array) -> tuple[Array, float]:
-        found, inertia = map_reduce(blocks, _Labels(centres), _chain, n_jobs=self.n_jobs)
-        return np.concatenate(found), inertia
+    def _label_blocks(self, blocks: Any, centres: Array) -> tuple[Array, float, float]:
+        """Return labels, inertia, and what rounding may leave of it."""
+        found, inertia, rounding = map_reduce(blocks, _Labels(centres), _chain, n_jobs=self.n_jobs)
+        return np.concatenate(found), inertia, rounding
 
     def _set_labels(self, labels: Array, table: Table) -> None:
         n_distinct = len(np.unique(labels))
@@ -157,30 +176,32 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def _check_loaded(self) -> None:
         centres = getattr(self, "cluster_centers_", None)
         if not isinstance(centres, np.ndarray) or centres.shape != (self.n_clusters, self.n_features_in_):
             raise ModelFileError(f"{type(self).__name__}: cluster_centers_ must have a row for each cluster.")
-        if centres.dtype != np.float64 or not np.isfinite(centres).all():
-            raise ModelFileError(f"{type(self).__name__}: cluster_centers_ must be finite float64 numbers.")
+        if centres.dtype not in (np.float64, np.float32) or not np.isfinite(centres).all():
+            raise ModelFileError(f"{type(self).__name__}: cluster_centers_ must be finite floating-point numbers.")
 
 
 class _Labels:
-    """Labels of a block's rows, and their inertia."""
+    """Labels of a block's rows, their inertia, and what rounding may leave of it."""
 
     def __init__(self, centres: Array) -> None:
         self.centres = centres
 
-    def __call__(self, block: Any) -> tuple[list[Array], float]:
+    def __call__(self, block: Any) -> tuple[list[Array], float, float]:
         labels, squares = nearest_centres(block.X, self.centres)
-        return [labels], float(squares.sum() if block.weight is None else squares @ block.weight)
+        weight = np.ones(len(labels)) if block.weight is None else block.weight
+        return [labels], float(squares @ weight), rounding_of_inertia(block.X, labels, weight, self.centres)
 
 
-def _chain(a: tuple[list[Array], float], b: tuple[list[Array], float]) -> tuple[list[Array], float]:
+def _chain(a: tuple[list[Array], float, float], b: tuple[list[Array], float, float]) -> Any:
     a[0].extend(b[0])
-    return a[0], a[1] + b[1]
+    return a[0], a[1] + b[1], a[2] + b[2]
 
 
 def _nothing(a: None, b: None) -> None:

@@ -13,6 +13,7 @@ Reference: M. Jordan and R. Jacobs, Hierarchical mixtures of experts and the EM 
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,9 +34,9 @@ from ..data.sample import MOST_ROWS, stride_for
 from ..data.sources import rowwise
 from ..data.targets import read_target
 from ..meta.splits import as_generator
-from ..solvers.em import em
+from ..solvers.em import em_in_time
 from .experts_steps import Experts, ExpertSteps
-from .gaussian_starts import responsibilities, table_moments
+from .gaussian_starts import responsibilities, seconds_left, table_moments
 from .predictive import MixedNormal
 from .starts import check_enough_rows
 
@@ -191,10 +192,12 @@ class MixtureOfExperts(Estimator):
         self.shift_, self.scale_, self.largest_ = shift, scale, np.r_[1.0, moments[0] / scale]
         self.y_variance_ = 0.0 if _classifies(self) else float(spread_y)
         problem = self._steps(weight)
-        found = em(
+        found = em_in_time(
             problem,
             blocks,
-            self._starts(problem, blocks),
+            self._starts(problem, blocks, run),
+            run.should_stop if self.max_seconds is not None else None,
+            owner=type(self).__name__,
             tol=self.tol * weight,
             max_iter=self.max_iter,
             n_jobs=self.n_jobs,
@@ -300,7 +303,7 @@ class MixtureOfExperts(Estimator):
         rho = self.reg_variance * self.y_variance_ * weight / self.n_experts
         return ExpertSteps(self.n_experts, C, self.shift_, self.scale_, self.largest_, self.alpha, self.gate_alpha, rho)
 
-    def _starts(self, problem: ExpertSteps, blocks: Any) -> list[Experts]:
+    def _starts(self, problem: ExpertSteps, blocks: Any, run: Any) -> Iterator[Experts]:
         rng, K, p = as_generator(self.random_state), self.n_experts, problem.p
         X, y, weight = blocks.every(stride_for(int(blocks.n_rows), MOST_ROWS))
         weight = np.ones(len(y)) if weight is None else weight
@@ -312,11 +315,10 @@ class MixtureOfExperts(Estimator):
         flat = Experts(
             np.zeros((K, p)), np.zeros((K, *([problem.C] if problem.C else []), p)), np.full(K, self.y_variance_)
         )
-        starts = []
+        features = np.ascontiguousarray(features)
         for _ in range(self.n_init):
-            r = responsibilities(self.init_params, np.ascontiguousarray(features), weight, K, rng).T
-            starts.append(problem.maximisation(problem.sums(Z, y, weight, r, flat), flat))
-        return starts
+            r = responsibilities(self.init_params, features, weight, K, rng, seconds_left(self.max_seconds, run)).T
+            yield problem.maximisation(problem.sums(Z, y, weight, r, flat), flat)
 
     def _set_experts(self, experts: Experts) -> None:
         """Keep the parameters in the units of the columns."""

@@ -21,7 +21,6 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.certificate import Certificate
 from ..core.errors import DataError, ModelFileError
 from ..core.parameters import (
-    MAX_ITER,
     MAX_SECONDS,
     N_JOBS,
     RANDOM_STATE,
@@ -38,9 +37,9 @@ from ..core.parameters import (
 from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, door, read_features
 from ..meta.splits import as_generator
-from ..solvers.em import em
+from ..solvers.em import em_in_time
 from .base import InformationCriteria, MixtureBase, precisions_of
-from .gaussian_starts import covariances_of, default_prior, given_prior, start_mixture
+from .gaussian_starts import covariances_of, default_prior, given_prior, seconds_left, start_mixture
 from .missing import log_joint_incomplete
 from .normals import Density, Mixture, NormalMixture
 from .starts import check_enough_rows, sample_rows
@@ -126,7 +125,7 @@ class GaussianMixture(InformationCriteria, MixtureBase):
         "covariance_type": Options(*KINDS),
         "tol": TOLERANCE,
         "reg_covar": Number(low=0.0),
-        "max_iter": MAX_ITER,
+        "max_iter": Number(low=0, integer=True),
         "n_init": Number(low=1, integer=True),
         "init_params": Options("kmeans", "k-means++", "random", "random_from_data"),
         "weights_init": optional(ArrayLike(Number(low=0.0))),
@@ -139,7 +138,10 @@ class GaussianMixture(InformationCriteria, MixtureBase):
         "n_jobs": N_JOBS,
     }
     _door = staticmethod(door(target="none", sparse=False, missing=True))
-    _remedy = "raise max_iter or tol"
+    _remedy = (
+        "Best performing initialization did not converge. Try different init parameters, or increase max_iter, tol, or "
+        "check for degenerate data"
+    )
 
     def __init__(
         self,
@@ -185,18 +187,26 @@ class GaussianMixture(InformationCriteria, MixtureBase):
         check_enough_rows(owner, table.n_rows, max(2, K), "n_components" if K > 1 else "2 rows; n_components")
         if table.X is not None and not float(np.nanmax(np.abs(table.X), initial=0.0)) < 1e150:
             raise DataError(f"{owner}: X has numbers whose squares overflow. Divide the columns by their spread.")
+        if table.X is not None and self.reg_covar == 0 and 0 < float(np.nanmax(np.abs(table.X), initial=0.0)) < 1e-150:
+            raise DataError(f"{owner}: squares of X underflow. Divide the columns by their spread, or raise reg_covar.")
         blocks, known = self._blocks(table)
         problem = self._problem(table, blocks)
         rng = as_generator(self.random_state)
         if self.warm_start and hasattr(run.previous, "means_"):
-            starts = [run.previous._mixture()]
+            starts = iter([run.previous._mixture()])
         else:
             X, weight = sample_rows(blocks, int(blocks.n_rows))
-            starts = [start_mixture(self, problem, X, weight, known, rng) for _ in range(self.n_init)]
-        found = em(
+            starts = (
+                start_mixture(self, problem, X, weight, known, rng, seconds_left(self.max_seconds, run))
+                for _ in range(self.n_init)
+            )
+        found = em_in_time(
             problem,
             blocks,
             starts,
+            run.should_stop if self.max_seconds is not None else None,
+            owner=type(self).__name__,
+            rounding=1e-8 * problem.weight,  # columns that repeat each other cost digits
             tol=self.tol * problem.weight,
             max_iter=self.max_iter,
             n_jobs=self.n_jobs,

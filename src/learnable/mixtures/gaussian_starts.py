@@ -30,7 +30,13 @@ def covariances_of(kind: str, K: int, d: int) -> tuple[int, ...]:
 
 
 def start_mixture(
-    model: Any, problem: NormalMixture, X: Array, weight: Array, known: Array | None, rng: np.random.Generator
+    model: Any,
+    problem: NormalMixture,
+    X: Array,
+    weight: Array,
+    known: Array | None,
+    rng: np.random.Generator,
+    seconds: float | None = None,
 ) -> Mixture:
     """Return the parameters that one M-step makes of a model's starting responsibilities, or that were given."""
     K, d = model.n_components, X.shape[1]
@@ -38,7 +44,7 @@ def start_mixture(
         return _with_given(model, Mixture(np.empty(0), np.empty(0), np.empty(0)), K, d)
     X = np.asarray(X, dtype=np.float64)
     filled = _fill(X)
-    r = responsibilities(model.init_params, filled, weight, K, rng)
+    r = responsibilities(model.init_params, filled, weight, K, rng, seconds)
     if known is not None and len(known) == len(X):
         rows = np.flatnonzero(known >= 0)
         r[rows] = np.eye(K)[known[rows]]
@@ -88,15 +94,23 @@ def given_prior(owner: str, prior: dict[str, Any], d: int) -> Prior:
     return Prior(alpha, float(prior["dof"]) if "dof" in prior else None, scale, mean, kappa)
 
 
-def responsibilities(how: str, X: Array, weight: Array, K: int, rng: np.random.Generator) -> Array:
-    """Return what each component starts with of each row, (n, K)."""
+def seconds_left(max_seconds: float | None, run: Any) -> float | None:
+    """Return what a start may take of the time of a fit."""
+    return None if max_seconds is None else max(1e-3, max_seconds - run.seconds)
+
+
+def responsibilities(
+    how: str, X: Array, weight: Array, K: int, rng: np.random.Generator, seconds: float | None = None
+) -> Array:
+    """Return what each component starts with of each row, (n, K), after `seconds` at most."""
     if how == "random":
         r = rng.random((len(X), K))
         return r / r.sum(axis=1, keepdims=True)
     if how == "kmeans":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            labels = KMeans(K, random_state=rng, max_iter=50).fit(X, sample_weight=weight).labels_
+            kmeans = KMeans(K, random_state=rng, max_iter=50, max_seconds=seconds)
+            labels = kmeans.fit(X, sample_weight=weight).labels_
         return np.eye(K)[labels]
     rows = (plus_plus if how == "k-means++" else random_rows)(X, K, rng, weight)[1]
     r = np.zeros((len(X), K))
@@ -130,10 +144,22 @@ def _with_given(model: Any, mixture: Mixture, K: int, d: int) -> Mixture:
         array = np.array(values, dtype=np.float64)
         if array.shape != shapes[name]:
             label = "precisions" if name == "covariances" else name
-            raise ParameterError(f"{owner}: {label}_init must have shape {shapes[name]}; got {array.shape}.")
+            what = f"{kind} precision" if name == "covariances" else name
+            raise ParameterError(
+                f"{owner}: {label}_init must have shape {shapes[name]}. The parameter '{what}' should have the shape "
+                f"of {shapes[name]}, but got {array.shape}."
+            )
         if name == "weights":
+            if (array < 0).any() or (array > 1).any():
+                raise ParameterError(
+                    f"{owner}: The parameter 'weights' should be in the range [0, 1], but got max value "
+                    f"{array.min():.5f}, min value {array.max():.5f}"
+                )
             if not np.isclose(array.sum(), 1.0):
-                raise ParameterError(f"{owner}: weights_init must sum to one; the sum is {array.sum():.6g}.")
+                raise ParameterError(
+                    f"{owner}: weights_init must sum to one. The parameter 'weights' should be normalized, but got "
+                    f"sum(weights) = {array.sum():.5f}"
+                )
             array = array / array.sum()
         if name == "covariances":
             array = _inverse(owner, array, kind)
@@ -144,9 +170,13 @@ def _with_given(model: Any, mixture: Mixture, K: int, d: int) -> Mixture:
 def _inverse(owner: str, precisions: Array, kind: str) -> Array:
     if kind in ("diag", "spherical"):
         if not (precisions > 0).all():
-            raise ParameterError(f"{owner}: precisions_init must be positive.")
+            raise ParameterError(f"{owner}: The parameter '{kind} precision' should be positive")
         return 1 / precisions
     d = precisions.shape[-1]
+    matrices = precisions.reshape(-1, d, d)
+    symmetric = np.allclose(matrices, np.swapaxes(matrices, 1, 2))
+    if not symmetric or not (np.linalg.eigvalsh(matrices) > 0).all():
+        raise ParameterError(f"{owner}: The parameter '{kind} precision' should be symmetric, positive-definite")
     roots = whitening_factors(owner, precisions.reshape(-1, d, d))
     return (np.swapaxes(roots, 1, 2) @ roots).reshape(precisions.shape)
 

@@ -14,14 +14,16 @@ Reference: S. Lloyd, Least squares quantization in PCM, IEEE Trans. Inf. Theory 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core.certificate import Certificate
-from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.errors import DataError, ModelFileError
 from ..core.parameters import (
     MAX_ITER,
     MAX_SECONDS,
@@ -43,6 +45,8 @@ from .spaces import Space, directions_of_rows, space_of, whitening_of
 from .starts import check_enough_rows
 
 Array = NDArray[Any]
+
+_NOISE = 1e-12  # share of the inertia that its own rounding may be
 
 
 class KMeans(CentreModel):
@@ -89,9 +93,9 @@ class KMeans(CentreModel):
     inertia_ : float
         J; with "mahalanobis" of squared Mahalanobis distances, with "cosine" of 2(1 − cos).
     n_iter_ : int
-        Iterations of the best restart.
-    inertia_history_ : array of shape (n_iter_ + 1,)
-        J at the start and after each iteration; never rises.
+        Iterations of the best restart, with the one that confirms convergence.
+    inertia_history_ : array
+        J at the start and after each iteration but the last, which only confirms; never rises.
     whitening_ : array of shape (n_features, n_features)
         With metric="mahalanobis": x @ whitening_ has the identity as covariance.
     certificate_ : Certificate
@@ -158,21 +162,28 @@ class KMeans(CentreModel):
     def _fit(self, table: Table, run: Any) -> Certificate:
         owner, K = type(self).__name__, self.n_clusters
         check_enough_rows(owner, table.n_rows, K)
+        if self.algorithm == "elkan" and K == 1:
+            warnings.warn(
+                f"{owner}: algorithm='elkan' doesn't make sense for a single cluster.", RuntimeWarning, stacklevel=2
+            )
         space = self._space(table)
         rng = as_generator(self.random_state)
-        starts = [self._start(space, rng) for _ in range(self._restarts())]
-        found, labels, inertia = _climb(space, starts, self, run)
+        starts = (self._start(space, rng, run.should_stop) for _ in range(self._restarts()))
+        climber = _Climber(space, self, run)
+        found, labels, inertia, rounding = climber.climb(starts)
+        if _is_single(table.X) and self.metric == "euclidean":  # float32 rows get float32 centres, whose inertia counts
+            found, labels, inertia, rounding = climber.in_single(found)
         centres = self._from_space(found.parameters / space.unit)
-        if space.X is None or sp.issparse(space.X):
-            labels, inertia = self._label_blocks(space.blocks, found.parameters)
-        self.cluster_centers_ = centres
+        self.cluster_centers_ = centres.astype(np.float32) if _is_single(table.X) else centres
         with np.errstate(over="ignore"):  # squares of numbers near the end of the floats
             self.inertia_ = float(np.float64(inertia) / space.unit / space.unit)
             self.inertia_history_ = np.maximum(-found.history, 0.0) / space.unit / space.unit
-        self.n_iter_ = max(1, found.n_iter)
+        reached = found.history >= found.history[-1] - _NOISE * space.scatter
+        steps = int(reached.argmax()) if found.converged else found.n_iter
+        self.n_iter_ = min(steps + 1, self.max_iter)  # the step that confirms counts too
         self._n_features_out = K
         self._set_labels(labels, table)
-        value = max(found.rise, 0.0) / max(inertia, 1e-8 * space.scatter) if found.rise > 0 else 0.0
+        value = found.rise / max(inertia, rounding, 1e-300) if found.rise > _NOISE * inertia else 0.0
         return Certificate("ascent", value=value, tolerance=self.tol, n_iter=self.n_iter_)
 
     def _space(self, table: Table) -> Space:
@@ -207,35 +218,99 @@ class KMeans(CentreModel):
                 raise ModelFileError(f"{type(self).__name__}: whitening_ must be a square matrix.")
 
 
-def _climb(space: Space, starts: list[Array], model: KMeans, run: Any) -> tuple[EMResult[Array], Any, float]:
-    """Run Lloyd from every start; return the best result, with labels and inertia where rows are dense in memory."""
+def _is_single(X: Any) -> bool:
+    return X is not None and X.dtype == np.float32
 
-    def settled(before: Array, after: Array, rise: float, objective: float) -> bool:
-        shift = float(((after - before) ** 2).sum())
-        return shift <= model.tol * space.variance and rise <= model.tol * max(-objective, 1e-8 * space.scatter)
 
-    options: dict[str, Any] = {
-        "max_iter": model.max_iter,
-        "settled": settled,
-        "rounding": 1e-11 * space.scatter,
-        "n_jobs": model.n_jobs,
-        "flag": run.flag,
-        "progress": run.progress,
-    }
-    spherical = model.metric == "cosine"
-    if space.X is None or sp.issparse(space.X):
-        return em(Lloyd(space.mean, spherical), space.blocks, starts, **options), None, 0.0
-    bounded = BoundedLloyd(space.X, space.weight, space.mean, len(starts[0]), model.n_jobs, spherical)
-    best: EMResult[Array] | None = None
-    for start in starts:
-        bounded.restart(start)
-        found = em(bounded, bounded.parts, [start], **options)
-        best = found if best is None or found.bound > best.bound else best
-        if run.should_stop():
-            break
-    if best is None:
-        raise ParameterError("KMeans: n_init must be >= 1.")
-    if len(starts) > 1:
-        bounded.restart(best.parameters)
-    labels, inertia = bounded.finish(best.parameters)
-    return best, labels.copy(), inertia
+class _Summit(NamedTuple):
+    """The best of the restarts."""
+
+    result: EMResult[Array]
+    labels: Array
+    inertia: float  #: measured at the centres
+    rounding: float  #: what rounding of the centres may leave of it
+
+
+class _Climber:
+    """Lloyd from every start, one after the other.
+
+    `BoundedLloyd` is quick, but its inertia is a difference of sums over all rows. Where these are far larger than the
+    inertia (a few far rows, or clusters that are points), plain Lloyd, which measures it, has the last word.
+    """
+
+    def __init__(self, space: Space, model: KMeans, run: Any) -> None:
+        self.space, self.model, self.run = space, model, run
+        self.spherical = model.metric == "cosine"
+
+    def climb(self, starts: Iterator[Array]) -> _Summit:
+        """Return the best result that the time allows."""
+        space = self.space
+        dense = space.X is not None and not sp.issparse(space.X)
+        if not dense or space.is_wide:
+            return self._measured(self._best(starts, self._plain))
+        bounded = BoundedLloyd(
+            space.X, space.weight, space.mean, self.model.n_clusters, self.model.n_jobs, self.spherical
+        )
+
+        def ascend(start: Array) -> EMResult[Array]:
+            bounded.restart(start)
+            return em(bounded, bounded.parts, [start], **self._options(1e-8 * space.scatter))
+
+        best = self._best(starts, ascend)
+        if bounded.passed is not best.parameters:
+            bounded.restart(best.parameters)
+        labels, inertia = bounded.finish(best.parameters)
+        if inertia > 1e-5 * space.scatter or self.run.should_stop():
+            return _Summit(best, labels.copy(), inertia, 0.0)
+        polished = self._plain(best.parameters, max(2, self.model.max_iter - best.n_iter))
+        history = np.concatenate([best.history[:-1], polished.history])
+        n_iter = best.n_iter + polished.n_iter
+        return self._measured(polished._replace(history=np.maximum.accumulate(history), n_iter=n_iter))
+
+    def in_single(self, found: EMResult[Array]) -> _Summit:
+        """Return the result with its centres rounded to float32, measured there."""
+        unit = self.space.unit
+        rounded = (found.parameters / unit).astype(np.float32).astype(np.float64) * unit
+        there = self._plain(rounded, 0)
+        return self._measured(found._replace(parameters=rounded, bound=there.bound, rise=there.rise))
+
+    def _best(self, starts: Iterator[Array], ascend: Callable[[Array], EMResult[Array]]) -> EMResult[Array]:
+        """Return the best of the climbs; no further one begins after the time is up."""
+        if self.space.X is None and self.model.max_seconds is None:  # one pass over the files serves all
+            return em(Lloyd(None, self.spherical), self.space.blocks, list(starts), **self._options(0.0))
+        best = ascend(next(starts))
+        while not self.run.should_stop():
+            start = next(starts, None)
+            if start is None:
+                break
+            found = ascend(start)
+            best = found if found.bound > best.bound else best
+        return best
+
+    def _plain(self, start: Array, max_iter: int | None = None) -> EMResult[Array]:
+        options = self._options(0.0) | ({} if max_iter is None else {"max_iter": max_iter})
+        return em(Lloyd(None, self.spherical), self.space.blocks, [start], **options)
+
+    def _measured(self, found: EMResult[Array]) -> _Summit:
+        return _Summit(found, *self.model._label_blocks(self.space.blocks, found.parameters))
+
+    def _options(self, blur: float) -> dict[str, Any]:
+        """Return what `em` is told; an inertia below `blur` is not known."""
+        tol, space = self.model.tol, self.space
+
+        def settled(before: Array, after: Array, rise: float, objective: float) -> bool:
+            shift = float(((after - before) ** 2).sum())
+            size = max(-objective, blur)
+            if (np.abs(after - before) <= 4 * np.spacing(np.abs(after))).all():  # no more progress: rounding limit
+                return abs(rise) <= _NOISE * size + blur
+            return shift <= tol * space.variance and -1e-10 * size - blur <= rise <= tol * size
+
+        return {
+            "max_iter": self.model.max_iter,
+            "settled": settled,
+            "rounding": 1e-11 * space.scatter,
+            "n_jobs": self.model.n_jobs,
+            "flag": self.run.flag,
+            "progress": self.run.progress,
+            "owner": type(self.model).__name__,
+        }

@@ -30,7 +30,9 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from ..data.blocks import grid_rows, map_reduce
+from ..neighbors.ranges import scaled_norms
 from ._kernels import Motion, RowState, Tile, assign_rows, screen_rows, squares_to_own, sum_rows
+from .spaces import sums_of_clusters
 
 Array = NDArray[Any]
 
@@ -39,6 +41,8 @@ _TILE = 2**16  # scores that are compared while they are in the cache
 _TILE_ROWS = 2**12
 _SAMPLED_ROWS = 2**12  # rows that decide which centres are measured apart
 _OVERHEAD = 40  # what a row costs besides its scores, in scores
+_LARGEST = 1e140  # above it, sums of squares may overflow
+_SMALLEST_SQUARE = 1e-280  # below it, a square may have lost digits
 _FAR_ROWS = 32  # rows that a source beyond memory offers as new centres
 
 
@@ -57,9 +61,13 @@ class Farthest(NamedTuple):
 
 
 class Lloyd:
-    """The two steps over any source of blocks, dense or sparse; remembers nothing between passes."""
+    """The two steps over any source of blocks, dense or sparse; remembers nothing between passes.
 
-    def __init__(self, origin: Array, spherical: bool = False) -> None:
+    Sums are those of the rows less an origin. With None it is the centre that a row belongs to: a mean then keeps its
+    digits whatever other rows are, and a centre that is the mean already stays where it is.
+    """
+
+    def __init__(self, origin: Array | None = None, spherical: bool = False) -> None:
         self.origin = origin
         self.spherical = spherical  # centres have length one
 
@@ -67,12 +75,10 @@ class Lloyd:
         """Return weights and sums of the clusters and the farthest rows; and −J."""
         labels, squares = nearest_centres(block.X, centres)
         weight = np.ones(len(labels)) if block.weight is None else block.weight
-        counts, sums = np.zeros(len(centres)), np.zeros(centres.shape)
-        if sp.issparse(block.X):
-            of_cluster = sp.csr_array((weight, (labels, np.arange(len(labels)))), shape=(len(centres), len(labels)))
-            counts[:] = np.bincount(labels, weight, len(centres))
-            sums[:] = (of_cluster @ block.X).toarray() - counts[:, None] * self.origin
+        if sp.issparse(block.X) or self.origin is None:
+            counts, sums = sums_of_clusters(block.X, labels, weight, self._origins(centres))
         else:
+            counts, sums = np.zeros(len(centres)), np.zeros(centres.shape)
             sum_rows(block.X, labels, weight, self.origin, counts, sums)
         far = np.argsort(-squares, kind="stable")[:_FAR_ROWS]
         rows = block.X[far].toarray() if sp.issparse(block.X) else block.X[far]
@@ -81,8 +87,12 @@ class Lloyd:
     def maximisation(self, statistics: tuple[Any, ...], centres: Array) -> Array:
         """Return the means of the clusters; a cluster without rows gets the row farthest from its centre."""
         counts, sums, far = statistics
-        means = means_of_clusters(counts, sums, far, self.origin, centres)
+        means = means_of_clusters(counts, sums, far, self._origins(centres), centres)
         return directions_of(means, centres) if self.spherical else means
+
+    def _origins(self, centres: Array) -> Array:
+        """Return the origin of each cluster's sums."""
+        return centres if self.origin is None else np.broadcast_to(self.origin, centres.shape)
 
     def log_prior(self, centres: Array) -> float:
         """Return zero: there is no prior."""
@@ -105,6 +115,7 @@ class BoundedLloyd(Lloyd):
         spherical: bool = False,
     ) -> None:
         super().__init__(origin, spherical)
+        self.origin: Array = origin
         self.X, self.n_jobs = np.ascontiguousarray(X), n_jobs
         self.weight = np.empty(0) if weight is None else weight
         n, d = X.shape
@@ -238,6 +249,7 @@ class BoundedLloyd(Lloyd):
 def means_of_clusters(counts: Array, sums: Array, far: Farthest | None, origin: Array, centres: Array) -> Array:
     """Return the mean of each cluster; one without rows gets the row farthest from its centre, which leaves its own."""
     counts, sums = counts.copy(), sums.copy()
+    origins = np.broadcast_to(origin, centres.shape)
     moved: dict[int, Array] = {}
     empty = np.flatnonzero(counts <= 0)
     for number, k in enumerate(empty.tolist() if far is not None else []):
@@ -248,8 +260,8 @@ def means_of_clusters(counts: Array, sums: Array, far: Farthest | None, origin: 
             continue
         moved[int(k)] = far.rows[number]
         counts[a] -= w
-        sums[a] -= w * (far.rows[number] - origin)
-    means = np.where((counts > 0)[:, None], origin + sums / np.where(counts > 0, counts, 1.0)[:, None], centres)
+        sums[a] -= w * (far.rows[number] - origins[a])
+    means = np.where((counts > 0)[:, None], origins + sums / np.where(counts > 0, counts, 1.0)[:, None], centres)
     for at, row in moved.items():
         means[at] = row
     return np.ascontiguousarray(means)
@@ -263,12 +275,39 @@ def directions_of(means: Array, centres: Array) -> Array:
 
 def nearest_centres(X: Any, centres: Array) -> tuple[Array, Array]:
     """Return each row's nearest centre, the lowest number among equals, and the squared distance to it."""
+    largest = max(largest_entry(X), largest_entry(centres))
+    if largest > _LARGEST:
+        return measured_centres(X, centres)
+    labels, squares = (_nearest_of_sparse if sp.issparse(X) else _nearest_of_dense)(X, centres)
+    odd = np.flatnonzero(squares < _SMALLEST_SQUARE)  # equal to the centre, or so close that squares underflow
+    if len(odd) and largest > 0:
+        labels[odd], squares[odd] = measured_centres(X[odd], centres)
+    return labels, squares
+
+
+def measured_centres(X: Any, centres: Array) -> tuple[Array, Array]:
+    """Return the same from distances that neither overflow nor underflow; all of them are measured."""
+    distances = _measured_distances(X, centres)
+    labels = distances.argmin(axis=1).astype(np.int32)
+    with np.errstate(over="ignore"):
+        return labels, distances[np.arange(len(labels)), labels] ** 2
+
+
+def _nearest_of_sparse(X: Any, centres: Array) -> tuple[Array, Array]:
+    squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    lengths = (centres * centres).sum(axis=1)
+    gaps = lengths - 2 * (X @ centres.T)
+    labels = gaps.argmin(axis=1).astype(np.int32)
+    found = squares + gaps[np.arange(X.shape[0]), labels]
+    # Where almost all of it cancels, rows are measured from their coordinates.
+    doubtful = np.flatnonzero(found < 1e-6 * (squares + lengths[labels]))
+    if len(doubtful):
+        labels[doubtful], found[doubtful] = measured_centres(X[doubtful], centres)
+    return labels, np.maximum(found, 0.0)
+
+
+def _nearest_of_dense(X: Array, centres: Array) -> tuple[Array, Array]:
     n, (K, d) = X.shape[0], centres.shape
-    if sp.issparse(X):
-        squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
-        gaps = (centres * centres).sum(axis=1) - 2 * (X @ centres.T)
-        labels = gaps.argmin(axis=1).astype(np.int32)
-        return labels, np.maximum(squares + gaps[np.arange(n), labels], 0.0)
     X = np.ascontiguousarray(X)
     labels, bounds = np.full(n, -1, np.int32), np.empty((2, n))
     origin = centres.mean(axis=0)
@@ -293,7 +332,31 @@ def nearest_centres(X: Any, centres: Array) -> tuple[Array, Array]:
 
 def distances_to(X: Any, centres: Array) -> Array:
     """Return all distances, measured from the coordinates."""
-    return np.asarray(cdist(X.toarray() if sp.issparse(X) else X, centres))
+    rows = X.toarray() if sp.issparse(X) else X
+    distances = np.asarray(cdist(rows, centres))
+    odd = np.flatnonzero(((distances < _SMALLEST_SQUARE**0.5) | np.isinf(distances)).any(axis=1))
+    if len(odd):
+        distances[odd] = _measured_distances(rows[odd], centres)
+    return distances
+
+
+def _measured_distances(X: Any, centres: Array) -> Array:
+    """Return all distances in the whole range of float64."""
+    distances = np.empty((X.shape[0], len(centres)))
+    step = max(1, _TILE // X.shape[1])
+    for start in range(0, X.shape[0], step):
+        rows = X[start : start + step]
+        rows = rows.toarray() if sp.issparse(rows) else rows
+        for k, centre in enumerate(centres):
+            with np.errstate(over="ignore"):
+                distances[start : start + step, k] = scaled_norms(rows - centre, 2.0)
+    return distances
+
+
+def largest_entry(X: Any) -> float:
+    """Return the largest |entry|."""
+    values = X.data if sp.issparse(X) else X
+    return float(max(values.max(), -values.min())) if values.size else 0.0
 
 
 def extend_centres(centres: Array, origin: Array, unit: float) -> tuple[Array, Array]:

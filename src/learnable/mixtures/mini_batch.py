@@ -14,6 +14,8 @@ Reference: D. Sculley, Web-scale k-means clustering, WWW 2010, algorithm 1.
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -36,13 +38,14 @@ from ..core.parameters import (
     check_parameters,
     optional,
 )
+from ..core.run import never
 from ..core.threads import one_thread_blas
 from ..data.blocks import map_reduce
 from ..data.door import Table, door
 from ..meta.splits import as_generator
 from .centres import INIT, CentreModel
 from .lloyd import nearest_centres
-from .spaces import Space, space_of
+from .spaces import Space, float_type, rounding_of_inertia, space_of, sums_of_clusters
 from .starts import check_enough_rows, rows_of, sample_rows
 
 Array = NDArray[Any]
@@ -172,24 +175,26 @@ class MiniBatchKMeans(CentreModel):
     def _fit(self, table: Table, run: Any) -> Certificate:
         owner, K = type(self).__name__, self.n_clusters
         check_enough_rows(owner, table.n_rows, K)
-        space = space_of(table.X, table.blocks, table.weight, self.n_jobs)
+        space = space_of(table.X, table.blocks, table.weight, self.n_jobs, owner)
         X, weight = (space.X, space.weight) if space.X is not None else sample_rows(space.blocks, table.n_rows)
         rng = as_generator(self.random_state)
         with one_thread_blas():
-            walk = Walk(self._best_start(space, X, weight, rng), np.zeros(K))
+            walk = Walk(self._best_start(space, X, weight, rng, run.should_stop), np.zeros(K))
             self._walk(walk, X, weight, space.variance, rng, run)
         self.n_steps_ = walk.n_steps
         self.n_iter_ = max(1, -(-walk.n_steps * self._batch(table.n_rows) // table.n_rows))
         self.counts_ = walk.counts
-        self.cluster_centers_ = np.ascontiguousarray(walk.centres / space.unit)
+        if table.X is not None and table.X.dtype == np.float32:  # float32 rows get float32 centres
+            walk.centres = (walk.centres / space.unit).astype(np.float32).astype(np.float64) * space.unit
+        self.cluster_centers_ = np.ascontiguousarray(walk.centres / space.unit, dtype=float_type(table.X))
         self._n_features_out = K
         inertia = walk.inertia * float(table.weight_sum)
         certificate = Certificate("none", np.nan, NOISE, n_iter=self.n_iter_)
         if self.compute_labels:
-            census = map_reduce(space.blocks, _Count(walk.centres, space.mean), _merge, n_jobs=self.n_jobs)
+            census = map_reduce(space.blocks, _Count(walk.centres), _merge, n_jobs=self.n_jobs)
             self._set_labels(np.concatenate(census.labels), table)
             inertia = census.inertia
-            value = _fall(census, walk.centres - space.mean) / max(inertia, 1e-8 * space.scatter, 1e-300)
+            value = _fall(census) / max(inertia, census.rounding, 1e-300)
             certificate = Certificate("stationarity", value, NOISE, n_iter=self.n_iter_)
         with np.errstate(over="ignore"):  # squares of numbers near the end of the floats
             self.inertia_ = float(np.float64(inertia) / space.unit / space.unit)
@@ -235,12 +240,13 @@ class MiniBatchKMeans(CentreModel):
         with one_thread_blas():
             if first:
                 check_enough_rows(owner, table.n_rows, self.n_clusters)
-                space = space_of(table.X, table.blocks, table.weight, self.n_jobs)
+                space = space_of(table.X, table.blocks, table.weight, self.n_jobs, owner)
                 walk = Walk(self._best_start(space, table.X, table.weight, rng), np.zeros(self.n_clusters))
             else:
-                walk = Walk(self.cluster_centers_, self.counts_, self.n_steps_)
+                walk = Walk(self.cluster_centers_.astype(np.float64), self.counts_, self.n_steps_)
             labels = walk.step(table.X, table.weight, self.reassignment_ratio, rng)
-        draft.cluster_centers_, draft.counts_, draft.n_steps_ = walk.centres, walk.counts, walk.n_steps
+        draft.cluster_centers_ = walk.centres.astype(float_type(table.X))
+        draft.counts_, draft.n_steps_ = walk.counts, walk.n_steps
         draft.inertia_ = walk.inertia * float(table.weight_sum)
         draft.labels_ = labels
         if table.kept is not None:
@@ -255,13 +261,28 @@ class MiniBatchKMeans(CentreModel):
     def _batch(self, n_rows: int) -> int:
         return min(int(self.batch_size), n_rows)
 
-    def _best_start(self, space: Space, X: Any, weight: Array | None, rng: np.random.Generator) -> Array:
+    def _best_start(
+        self, space: Space, X: Any, weight: Array | None, rng: np.random.Generator, stop: Callable[[], bool] = never
+    ) -> Array:
         """Return the start with the least inertia on some rows drawn for that."""
         n = X.shape[0]
         size = self.init_size or 3 * self._batch(n)
-        size = min(n, size if size >= self.n_clusters else 3 * self.n_clusters)
+        if size < self.n_clusters:
+            if self.init_size is not None:
+                warnings.warn(
+                    f"{type(self).__name__}: init_size={size} should be larger than n_clusters={self.n_clusters}. "
+                    f"Setting it to min(3*n_clusters, n_samples).",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+            size = 3 * self.n_clusters
+        size = min(n, size)
         trial = _take(X, weight, rng.choice(n, size, replace=False) if size < n else np.arange(n))
-        starts = [self._start(space, rng, (trial[0], _ones(trial))) for _ in range(self._restarts())]
+        starts = [self._start(space, rng, stop, (trial[0], _ones(trial)))]
+        for _ in range(self._restarts() - 1):
+            if stop():
+                break
+            starts.append(self._start(space, rng, stop, (trial[0], _ones(trial))))
         if len(starts) == 1:
             return starts[0]
         return min(starts, key=lambda centres: float(_ones(trial) @ nearest_centres(trial[0], centres)[1]))
@@ -308,7 +329,7 @@ class Walk:
         """Move the centres by one batch; return the labels of its rows."""
         K, w = len(self.centres), _ones((X, weight))
         labels, squares = nearest_centres(X, self.centres)
-        won, sums = _sums(X, labels, w, self.centres)  # sums less the own centre
+        won, sums = sums_of_clusters(X, labels, w, self.centres)  # sums less the own centre
         counts = self.counts + won
         rate = 1 / np.where(counts > 0, counts, 1.0)
         self.centres = self.centres + rate[:, None] * sums
@@ -334,42 +355,35 @@ class Walk:
 class _Census(NamedTuple):
     labels: list[Array]
     counts: Array  #: (K,)
-    sums: Array  #: (K, d) less the origin
+    sums: Array  #: (K, d) less the centre
     inertia: float
+    rounding: float  #: what rounding of the centres may add to it
 
 
 class _Count:
     """Labels of a block's rows, and weights and sums of the clusters."""
 
-    def __init__(self, centres: Array, origin: Array) -> None:
-        self.centres, self.origin = centres, origin
+    def __init__(self, centres: Array) -> None:
+        self.centres = centres
 
     def __call__(self, block: Any) -> _Census:
         labels, squares = nearest_centres(block.X, self.centres)
         w = _ones((block.X, block.weight))
-        counts, sums = _sums(block.X, labels, w, np.broadcast_to(self.origin, self.centres.shape))
-        return _Census([labels], counts, sums, float(w @ squares))
+        counts, sums = sums_of_clusters(block.X, labels, w, self.centres)
+        rounding = rounding_of_inertia(block.X, labels, w, self.centres)
+        return _Census([labels], counts, sums, float(w @ squares), rounding)
 
 
 def _merge(a: _Census, b: _Census) -> _Census:
     a.labels.extend(b.labels)
-    return _Census(a.labels, a.counts + b.counts, a.sums + b.sums, a.inertia + b.inertia)
+    counts, sums = a.counts + b.counts, a.sums + b.sums
+    return _Census(a.labels, counts, sums, a.inertia + b.inertia, a.rounding + b.rounding)
 
 
-def _sums(X: Any, labels: Array, w: Array, origins: Array) -> tuple[Array, Array]:
-    """Return weight and sum of each cluster's rows, less its origin."""
-    K, n = len(origins), len(labels)
-    of_cluster = sp.csr_array((w, (labels, np.arange(n))), shape=(K, n))
-    counts = np.bincount(labels, w, K)
-    if sp.issparse(X):
-        return counts, (of_cluster @ X).toarray() - counts[:, None] * origins
-    return counts, of_cluster @ (X - origins[labels])
-
-
-def _fall(census: _Census, shifted: Array) -> float:
-    """Return Σ Nₖ‖cₖ − x̄ₖ‖²; centres less the origin."""
+def _fall(census: _Census) -> float:
+    """Return Σ Nₖ‖cₖ − x̄ₖ‖²."""
     counts = np.where(census.counts > 0, census.counts, 1.0)
-    gaps = np.where(census.counts[:, None] > 0, shifted - census.sums / counts[:, None], 0.0)
+    gaps = census.sums / counts[:, None]
     return float(census.counts @ (gaps * gaps).sum(axis=1))
 
 

@@ -11,6 +11,7 @@ Reference: A. Dempster, N. Laird and D. Rubin, Maximum likelihood from incomplet
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -36,12 +37,12 @@ from ..core.parameters import (
 from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, door, read_features
 from ..meta.splits import as_generator
-from ..solvers.em import em
+from ..solvers.em import em_in_time
 from .ascent import NegativeLikelihood, ascend
 from .base import InformationCriteria, MixtureBase
 from .families import FamilyMixture, Members, chunks, log_joint
 from .family_table import family_problem, is_family
-from .gaussian_starts import responsibilities
+from .gaussian_starts import responsibilities, seconds_left
 from .starts import check_enough_rows, sample_rows
 
 Array = NDArray[Any]
@@ -194,9 +195,9 @@ class MixtureModel(InformationCriteria, MixtureBase):
         with np.errstate(over="ignore", invalid="ignore"):
             problem = family_problem(owner, family, K, blocks, self.known or {}, rows, alpha, self.n_jobs)
         if self.warm_start and hasattr(run.previous, "parameters_") and run.previous.family_ == family.__name__:
-            starts = [run.previous._members()]
+            starts = iter([run.previous._members()])
         else:
-            starts = self._starts(problem, blocks, known)
+            starts = self._starts(problem, blocks, known, run)
         try:
             found = self._climb(problem, blocks, starts, weight, run)
         except (DataError, ParameterError) as error:
@@ -213,15 +214,17 @@ class MixtureModel(InformationCriteria, MixtureBase):
         rise = max(found.rise, 0.0) / weight
         return Certificate("ascent", value=rise, tolerance=self.tol, n_iter=self.n_iter_)
 
-    def _climb(self, problem: FamilyMixture, blocks: Any, starts: list[Members], weight: float, run: Any) -> Any:
+    def _climb(self, problem: FamilyMixture, blocks: Any, starts: Iterator[Members], weight: float, run: Any) -> Any:
         if self.solver != "em":
             objective = NegativeLikelihood(problem, blocks, weight, self.n_jobs, run.flag)
             return ascend(objective, starts, method=self.solver, tol=self.tol, max_iter=self.max_iter, run=run)
         extrapolation = {"pack": problem.pack, "unpack": problem.unpack} if self.accelerate else {}
-        return em(
+        return em_in_time(
             problem,
             blocks,
             starts,
+            run.should_stop if self.max_seconds is not None else None,
+            owner=type(self).__name__,
             tol=self.tol * weight,
             max_iter=self.max_iter,
             n_jobs=self.n_jobs,
@@ -231,20 +234,18 @@ class MixtureModel(InformationCriteria, MixtureBase):
             **extrapolation,  # type: ignore[arg-type]
         )
 
-    def _starts(self, problem: FamilyMixture, blocks: Any, known: Array | None) -> list[Members]:
+    def _starts(self, problem: FamilyMixture, blocks: Any, known: Array | None, run: Any) -> Iterator[Members]:
         rng, K = as_generator(self.random_state), self.n_components
         X, weight = sample_rows(blocks, int(blocks.n_rows))
         X = np.asarray(X, dtype=np.float64)
         codes = problem.family.__name__ == "Categorical"  # distances of codes mean nothing, those of indicators do
         features = problem.statistic(X).reshape(len(X), -1) if codes else X
-        starts = []
         for _ in range(self.n_init):
-            r = responsibilities(self.init_params, features, weight, K, rng)
+            r = responsibilities(self.init_params, features, weight, K, rng, seconds_left(self.max_seconds, run))
             if known is not None and len(known) == len(X):
                 given = np.flatnonzero(known >= 0)
                 r[given] = np.eye(K)[known[given]]
-            starts.append(problem.start(X, r * weight[:, None]))
-        return starts
+            yield problem.start(X, r * weight[:, None])
 
     def densities(self) -> list[Any]:
         """Return the components as distributions: of all columns, independent, or of the row."""

@@ -232,7 +232,9 @@ def refuse_collapse(owner: str, k: int) -> NoReturn:
     """Raise the error for a component on too few different rows."""
     raise DataError(
         f"{owner}: the covariance of component {k} is singular: too few different rows belong to it. "
-        "Ask for fewer components, raise reg_covar, or set prior='default'."
+        "Fitting the mixture model failed because some components have ill-defined empirical covariance (for instance "
+        "caused by singleton or collapsed samples). Try to decrease the number of components, increase reg_covar, or "
+        "scale the input data. Or set prior='default'."
     )
 
 

@@ -11,6 +11,7 @@ Reference: D. Arthur and S. Vassilvitskii, k-means++: the advantages of careful 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core.errors import DataError
+from ..core.run import never
 from ..data.blocks import grid_rows, map_reduce
 from ..data.sample import MOST_ROWS, stride_for
 from ._kernels import lower_squares
@@ -32,7 +34,13 @@ def sample_rows(blocks: Any, n_rows: int) -> tuple[Array, Array]:
 
 
 def plus_plus(
-    X: Any, K: int, rng: np.random.Generator, weight: Array | None = None, n_jobs: int | None = None, trials: int = 0
+    X: Any,
+    K: int,
+    rng: np.random.Generator,
+    weight: Array | None = None,
+    n_jobs: int | None = None,
+    trials: int = 0,
+    stop: Callable[[], bool] = never,
 ) -> tuple[Array, Array]:
     """Draw K centres by k-means++; return them (dense) and their row numbers.
 
@@ -50,6 +58,8 @@ def plus_plus(
         Threads; the result does not depend on it.
     trials : int
         Draws for each centre; 0 means 2 + ⌊log K⌋.
+    stop : function
+        Asked before each centre; once it says True, the rest are drawn without regard to distances.
     """
     n = X.shape[0]
     trials = trials or 2 + int(np.log(K))
@@ -60,6 +70,9 @@ def plus_plus(
     chosen[0] = _draw(weight, rng, 1)[0]
     closest, _ = lower(X, chosen[:1], np.full(n, np.inf), weight, n_jobs)
     for k in range(1, K):
+        if stop():
+            chosen[k:] = rng.choice(np.setdiff1d(np.arange(n), chosen[:k]), K - k, replace=False)
+            break
         mass = closest[0] * weight
         if not mass.sum() > 0:  # every row is a centre already: the others are as good as each other
             mass = weight
@@ -88,7 +101,8 @@ def check_enough_rows(owner: str, n_rows: int, K: int, name: str = "n_clusters")
     """Raise DataError unless there are as many rows as clusters."""
     if n_rows < K:
         raise DataError(
-            f"{owner}: n_samples={n_rows} should be >= {name}={K}. Pass more rows, or ask for at most {n_rows}."
+            f"{owner}: Expected n_samples >= {name}: n_samples={n_rows} should be >= {name}={K}. Pass more rows, or "
+            f"ask for at most {n_rows}."
         )
 
 

@@ -11,6 +11,7 @@ Reference: C. Bishop, Pattern Recognition and Machine Learning (2006), section 1
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,9 +39,9 @@ from ..data.sources import rowwise
 from ..meta.splits import as_generator
 from ..probability.multivariate_t import MultivariateStudentT
 from ..probability.student_t import StudentT
-from ..solvers.em import em
+from ..solvers.em import em_in_time
 from .base import MixtureBase, log_sums, precisions_of
-from .gaussian_starts import covariances_of, from_responsibilities, responsibilities, table_moments
+from .gaussian_starts import covariances_of, from_responsibilities, responsibilities, seconds_left, table_moments
 from .normals import Density
 from .starts import check_enough_rows, sample_rows
 from .variational_steps import Hyperparameters, Posterior, VariationalMixture
@@ -209,13 +210,16 @@ class VariationalGaussianMixture(MixtureBase):
             self.covariance_type, K, table.n_columns, self._hyperparameters(blocks, table.n_columns, weight)
         )
         if self.warm_start and hasattr(run.previous, "counts_"):
-            starts = [run.previous._posterior()]
+            starts = iter([run.previous._posterior()])
         else:
-            starts = self._starts(problem, blocks, known, weight)
-        found = em(
+            starts = self._starts(problem, blocks, known, weight, run)
+        found = em_in_time(
             problem,
             blocks,
             starts,
+            run.should_stop if self.max_seconds is not None else None,
+            owner=type(self).__name__,
+            rounding=1e-8 * weight,  # columns that repeat each other cost digits
             tol=self.tol * weight,
             max_iter=self.max_iter,
             n_jobs=self.n_jobs,
@@ -279,18 +283,18 @@ class VariationalGaussianMixture(MixtureBase):
         map_reduce(Blocks([Part(X)]), work, lambda a, b: None, n_jobs=self.n_jobs)
         return out
 
-    def _starts(self, problem: VariationalMixture, blocks: Any, known: Array | None, weight: float) -> list[Posterior]:
+    def _starts(
+        self, problem: VariationalMixture, blocks: Any, known: Array | None, weight: float, run: Any
+    ) -> Iterator[Posterior]:
         rng, K = as_generator(self.random_state), self.n_components
         X, w = sample_rows(blocks, int(blocks.n_rows))
         X = np.asarray(X, dtype=np.float64)
-        starts = []
         for _ in range(self.n_init):
-            r = responsibilities(self.init_params, X, w, K, rng)
+            r = responsibilities(self.init_params, X, w, K, rng, seconds_left(self.max_seconds, run))
             if known is not None and len(known) == len(X):
                 given = np.flatnonzero(known >= 0)
                 r[given] = np.eye(K)[known[given]]
-            starts.append(from_responsibilities(problem, X, r * w[:, None] * (weight / w.sum())))
-        return starts
+            yield from_responsibilities(problem, X, r * w[:, None] * (weight / w.sum()))
 
     def _hyperparameters(self, blocks: Any, d: int, weight: float) -> Hyperparameters:
         """Return the prior, with defaults from the rows; and keep it in attributes."""

@@ -40,21 +40,23 @@ def kmeans(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         rows = [(Z @ whitening, w) for Z, w in _chunks(table)]
     if model.metric == "cosine":
         rows = [(Z / np.sqrt((Z * Z).sum(axis=1, keepdims=True)), w) for Z, w in rows]
-    total = sum(w.sum() for _, w in rows)
     scatter = _moments(rows)[1]
     inertia, labels, squares, counts, sums = _assign(rows, centres)
-    if not _labels_agree(model, table, labels, squares, rows, centres, scatter / total):
+    # The change of coordinates rounds; distances of rows as they are do not.
+    changed = 0.0 if model.metric == "euclidean" else 1e-12 * scatter / sum(w.sum() for _, w in rows)
+    if not _labels_agree(model, table, labels, squares, rows, centres, changed):
         return Recheck(_WRONG, 0.0, table.fingerprint)
-    floor = max(float(inertia), 1e-8 * float(scatter))
-    if not abs(float(inertia) - model.inertia_) <= 1e-9 * floor + 1e-300:
+    rounding = _rounding(rows, labels, centres) + (0.0 if model.metric == "euclidean" else 1e-14 * scatter)
+    floor = max(inertia, rounding)
+    if not _is_close(inertia, model.inertia_, 1e-9 * floor):
         return Recheck(_WRONG, 0.0, table.fingerprint)
     stepped = np.where(counts[:, None] > 0, sums / np.where(counts > 0, counts, 1)[:, None], centres)
     if model.metric == "cosine":
         lengths = np.sqrt((stepped * stepped).sum(axis=1, keepdims=True))
         stepped = np.where(lengths > 1e-12, stepped / lengths, centres)
-    fall = float(inertia - _assign(rows, stepped)[0])
-    blur = 1e-12 * float(scatter) / floor if floor > 0 else 0.0
-    return Recheck(max(fall, 0.0) / floor if floor > 0 else 0.0, blur, table.fingerprint)
+    fall = inertia - _assign(rows, stepped)[0]
+    blur = 1e-12 * min(float(scatter / floor), 1e5) if floor > 0 else 0.0
+    return Recheck(float(max(fall, 0.0) / floor) if floor > 0 else 0.0, blur, table.fingerprint)
 
 
 @np.errstate(all="ignore")
@@ -65,15 +67,28 @@ def mini_batch_kmeans(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck
     centres = np.asarray(model.cluster_centers_, dtype=np.longdouble)
     if centres.shape != (model.n_clusters, model.n_features_in_):
         return Recheck(_WRONG, 0.0, table.fingerprint)
-    scatter = _moments(rows)[1]
     inertia, labels, squares, counts, sums = _assign(rows, centres)
-    floor = max(float(inertia), 1e-8 * float(scatter), 1e-300)
-    agree = _labels_agree(model, table, labels, squares, rows, centres, scatter / sum(w.sum() for _, w in rows))
-    if not agree or not abs(float(inertia) - model.inertia_) <= 1e-9 * floor:
+    floor = max(inertia, _rounding(rows, labels, centres), np.finfo(np.longdouble).tiny)
+    agree = _labels_agree(model, table, labels, squares, rows, centres, 0.0)
+    if not agree or not _is_close(inertia, model.inertia_, 1e-9 * floor):
         return Recheck(_WRONG, 0.0, table.fingerprint)
     means = np.where(counts[:, None] > 0, sums / np.where(counts > 0, counts, 1)[:, None], centres)
-    fall = float(counts @ ((centres - means) ** 2).sum(axis=1))
-    return Recheck(fall / floor, 1e-12 * float(scatter) / floor, table.fingerprint)
+    fall = counts @ ((centres - means) ** 2).sum(axis=1)
+    return Recheck(float(fall / floor), 1e-9, table.fingerprint)
+
+
+def _is_close(inertia: Any, recorded: float, tolerance: Any) -> bool:
+    """Tell whether the recorded number is the inertia, which float64 may hold only as zero or infinity."""
+    there = abs(inertia - np.longdouble(recorded)) <= tolerance + np.finfo(float).tiny
+    return bool(there or (np.isinf(recorded) and np.isinf(float(inertia))))
+
+
+def _rounding(rows: list[Any], labels: list[Array], centres: Array) -> Any:
+    """Return the inertia that centres rounded to float64 may leave: (8·2⁻⁵³)² Σ w x², over entries off their centre."""
+    total = np.longdouble(0)
+    for (Z, w), k in zip(rows, labels, strict=True):
+        total += (w @ np.where(centres[k] == Z, 0.0, Z * Z)).sum()
+    return (8 * np.longdouble(2.0) ** -53) ** 2 * total
 
 
 def _moments(rows: list[Any]) -> tuple[Array, Any]:
@@ -155,16 +170,16 @@ def _assign(rows: list[Any], centres: Array) -> tuple[Any, list[Array], list[Arr
 
 
 def _labels_agree(
-    model: Any, table: Any, labels: list[Array], nearest: list[Array], rows: list[Any], centres: Array, size: Any
+    model: Any, table: Any, labels: list[Array], nearest: list[Array], rows: list[Any], centres: Array, blur: Any
 ) -> bool:
-    """Tell whether the model's labels name nearest centres, up to ties."""
+    """Tell whether the model's labels name nearest centres, up to ties and a blur of the squares."""
     recorded = np.asarray(model.labels_)
     recorded = recorded if table.kept is None else recorded[table.kept]
     found, best = np.concatenate(labels), np.concatenate(nearest)
     if recorded.shape != found.shape or recorded.min() < 0 or recorded.max() >= len(centres):
         return False
     own = np.concatenate([((Z - centres[k]) ** 2).sum(axis=1) for (Z, _), k in _with_labels(rows, recorded)])
-    return bool((own <= best * (1 + 1e-9) + 1e-12 * size).all())
+    return bool((own <= best * (1 + 1e-9) + blur).all())
 
 
 def _with_labels(rows: list[Any], labels: Array) -> Iterator[tuple[Any, Array]]:

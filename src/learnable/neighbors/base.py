@@ -6,8 +6,9 @@ distances found with those to all rows, sorted; a stranger with the data can do 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,8 +23,18 @@ from ..core.parameters import N_JOBS, Matches, Nothing, Number, Options, Rule
 from ..core.run import Run
 from ..data.blocks import Block
 from ..data.door import Table, read_features
-from ._kernels import CHEBYSHEV, HAMMING
-from .metrics import MeasuredSearch, Metric, build_search, resolve_metric
+from ._kernels import HAMMING
+from .metrics import (
+    MeasuredSearch,
+    Metric,
+    build_search,
+    check_semimetric,
+    graph_row,
+    is_distance_metric,
+    resolve_metric,
+    rows_of_index,
+)
+from .ranges import scaled_norms
 
 Array = NDArray[Any]
 
@@ -36,7 +47,10 @@ COMMON_PARAMETERS: dict[str, Rule] = {
     "algorithm": Options("auto", "ball_tree", "kd_tree", "brute"),
     "leaf_size": Number(low=1, integer=True),
     "p": Number(low=0.0, low_open=True, finite=False) | Nothing(),
-    "metric": Matches(lambda v: isinstance(v, str) or callable(v), "the name of a metric, or a function of two rows"),
+    "metric": Matches(
+        lambda v: isinstance(v, str) or callable(v) or is_distance_metric(v),
+        "the name of a metric, a DistanceMetric, or a function of two rows",
+    ),
     "metric_params": Matches(
         lambda v: v is None or isinstance(v, Mapping), "a dict of the metric's parameters, or None"
     ),
@@ -66,6 +80,21 @@ class NeighborsModel(Estimator):
     n_features_in_: int
     effective_metric_: Any
     effective_metric_params_: dict[str, Any]
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Store the rows and their targets, and prepare the search.
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe, path or Dask collection of shape (n_samples, n_features)
+            Rows; with metric="precomputed" distances between all of them, or a sparse graph of some; or the rows of a
+            fitted NearestNeighbors, KDTree or BallTree.
+        y : array of shape (n_samples,) or (n_samples, n_outputs), or str
+            Targets.
+        sample_weight : array of shape (n_samples,) or str, optional
+            A row of weight w counts as w rows.
+        """
+        return super().fit(rows_of_index(X), y, sample_weight)
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
         """Return the nearest training rows of each row of X, the nearest first; ties by row number.
@@ -110,7 +139,7 @@ class NeighborsModel(Estimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         precomputed = self.metric == "precomputed"
-        tags.input_tags.sparse = not precomputed
+        tags.input_tags.sparse = True
         tags.input_tags.pairwise = precomputed
         tags.input_tags.positive_only = precomputed
         return tags
@@ -129,6 +158,15 @@ class NeighborsModel(Estimator):
         self.rows_ = X.copy() if sp.issparse(X) else np.array(X, order="C")  # the caller may change X later
         self.n_samples_fit_ = X.shape[0]
         self.effective_metric_, self.effective_metric_params_ = metric
+        if self.metric_params is not None and "p" in self.metric_params:
+            warnings.warn(
+                f"{owner}: Parameter p is found in metric_params. The corresponding parameter from __init__ is "
+                "ignored.",
+                SyntaxWarning,
+                stacklevel=3,
+            )
+        if metric.name == "minkowski" and metric.parameters["p"] < 1:
+            check_semimetric(owner, self.algorithm)
         if y is not None:
             self.targets_ = np.array(y)
         if weight is not None:
@@ -152,8 +190,7 @@ class NeighborsModel(Estimator):
         index = self._searching()
         Q, own = (self.rows_, np.arange(self.n_samples_fit_)) if X is None else (read_features(self, X), None)
         Q = index.prepare(Q)
-        keys, rows = index.search.nearest(Q, k, own, self.n_jobs)
-        return index.measure(keys, index.search.units(Q)[:, None]), rows
+        return index.nearest(Q, k, own, self.n_jobs)
 
     def _check_count(self, k: Any, excludes_itself: bool = False) -> int:
         owner = type(self).__name__
@@ -173,7 +210,8 @@ class NeighborsModel(Estimator):
     def _check_mode(self, mode: Any) -> None:
         if mode not in ("connectivity", "distance"):
             raise ParameterError(
-                f"{type(self).__name__}: Unsupported mode, must be one of 'connectivity' or 'distance'; got {mode!r}."
+                f'{type(self).__name__}: Unsupported mode, must be one of "connectivity", or "distance" but got '
+                f'"{mode}" instead.'
             )
 
     def _graph(self, values: Array, rows: Array, counts: Array) -> Any:
@@ -184,11 +222,14 @@ class NeighborsModel(Estimator):
     def _largest_error(self, run: Run) -> float:
         """Return how far the distances found for a few rows are from the smallest of all distances, relatively."""
         k = min(self.n_neighbors, self.n_samples_fit_)
+        if self.effective_metric_ == "precomputed" and sp.issparse(self.rows_):  # a graph may have fewer edges
+            k = min(k, int(np.diff(self.rows_.indptr).min()))
+            if k == 0:
+                return 0.0
         probes = np.unique(np.linspace(0, self.n_samples_fit_ - 1, _CHECKED_ROWS).astype(np.int64))
         index, worst = self._searching(), 0.0
         Q = index.prepare(self.rows_[probes])
-        keys, rows = index.search.nearest(Q, k, None, run.n_jobs)
-        found = index.measure(keys, index.search.units(Q)[:, None])
+        found, rows = index.nearest(Q, k, None, run.n_jobs)
         for i, probe in enumerate(probes):
             true = self._all_distances(probe)
             nearest = np.partition(true, k - 1)[:k]
@@ -206,7 +247,7 @@ class NeighborsModel(Estimator):
         """Return the distances of one training row to all, by NumPy in float64."""
         metric, X = Metric(self.effective_metric_, self.effective_metric_params_), self.rows_
         if metric.name == "precomputed":
-            return np.asarray(X[probe], dtype=np.float64)
+            return graph_row(X, probe)
         if metric.name == "cosine":
             directions = (_directions(_as_dense(X[start : start + 4096])) for start in range(0, X.shape[0], 4096))
             q = _directions(_as_dense(X[[probe]]))[0]
@@ -216,12 +257,11 @@ class NeighborsModel(Estimator):
 
             wide = X[[probe]].astype(np.float64), X.astype(np.float64)
             return np.asarray(pairwise_distances(*wide, metric=metric.name, **metric.parameters)[0])
-        largest = float(np.ldexp(1.0, min(1023, np.frexp(float(abs(X).max()))[1])))  # a power of two rounds nothing
-        order = np.inf if metric.power == CHEBYSHEV else metric.power
-        q, chunks = _as_dense(X[[probe]]) / largest, range(0, X.shape[0], 4096)
-        gaps = (_as_dense(X[start : start + 4096]) / largest - q for start in chunks)
-        found = np.concatenate([np.linalg.norm(gap, order, axis=1) for gap in gaps])
-        return (found * largest) ** 2 if metric.name == "sqeuclidean" else found * largest
+        q, chunks = _as_dense(X[[probe]]), range(0, X.shape[0], 4096)
+        with np.errstate(over="ignore"):
+            gaps = (_as_dense(X[start : start + 4096]) - q for start in chunks)
+            found = np.concatenate([scaled_norms(gap, metric.power) for gap in gaps])
+            return found**2 if metric.name == "sqeuclidean" else found
 
     def _check_loaded(self) -> None:
         if not hasattr(self, "rows_"):
@@ -245,7 +285,7 @@ class NeighborsModel(Estimator):
             raise ModelFileError("load: effective_metric_ is not the metric that the parameters name.")
         if not all(np.array_equal(parameters[key], value) for key, value in expected.parameters.items()):
             raise ModelFileError("load: effective_metric_params_ are not those of the metric.")
-        if metric == "precomputed" and (X.shape[0] != X.shape[1] or sp.issparse(X)):
+        if metric == "precomputed" and X.shape[0] != X.shape[1]:
             raise ModelFileError("load: precomputed distances must be a square table.")
 
 

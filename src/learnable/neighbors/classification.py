@@ -56,8 +56,8 @@ class KNeighborsClassifier(NamedScore, ClassifierMixin, VotingModel):
 
     Attributes
     ----------
-    classes_ : array of shape (n_classes,)
-        Labels.
+    classes_ : array of shape (n_classes,), or a list of such arrays
+        Labels; for y with several columns, those of each.
     effective_metric_ : str or callable
         The metric; Minkowski's with p = 1, 2, ∞ by its own name.
     effective_metric_params_ : dict
@@ -66,12 +66,12 @@ class KNeighborsClassifier(NamedScore, ClassifierMixin, VotingModel):
         Number of training rows.
     rows_ : array or CSR array of shape (n_samples_fit_, n_features)
         The training rows.
-    targets_ : array of shape (n_samples_fit_,)
+    targets_ : array of shape (n_samples_fit_,) or (n_samples_fit_, n_outputs)
         Their classes, as positions in `classes_`.
     row_weights_ : array of shape (n_samples_fit_,)
         Their weights, if weights were given: a row of weight w counts as w rows.
     outputs_2d_ : bool
-        False; y with several columns is refused: fit one model a column.
+        Whether y had several columns.
     certificate_ : Certificate
         Largest relative error of the distances of a few rows' neighbours.
 
@@ -87,9 +87,9 @@ class KNeighborsClassifier(NamedScore, ClassifierMixin, VotingModel):
     """
 
     _parameters: ClassVar[dict[str, Rule]] = COMMON_PARAMETERS | {"weights": WEIGHTS}
-    _door = staticmethod(door(target="classes"))
+    _door = staticmethod(door(target="classes", multi_output=True, one_class=True))
 
-    classes_: Array
+    classes_: Any
 
     def __init__(
         self,
@@ -113,35 +113,52 @@ class KNeighborsClassifier(NamedScore, ClassifierMixin, VotingModel):
         self.n_jobs = n_jobs
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        self.classes_, self.outputs_2d_ = np.asarray(table.classes), False
+        self.outputs_2d_ = isinstance(table.classes, list)
+        self.classes_ = list(table.classes) if self.outputs_2d_ else np.asarray(table.classes)
         return super()._fit(table, run)
 
     @rowwise
     def predict(self, X: Any) -> Array:
         """Return the class of most votes; None predicts each training row from the others."""
-        best = np.argmax(self._tally(X), axis=1)
-        return self.classes_[best]
+        tallies = self._tallies(X)
+        if not self.outputs_2d_:
+            return np.asarray(self.classes_[tallies[0].argmax(axis=1)])
+        best = [labels[tally.argmax(axis=1)] for labels, tally in zip(self.classes_, tallies, strict=True)]
+        return np.stack(best, axis=1)
 
     @rowwise
-    def predict_proba(self, X: Any) -> Array:
-        """Return the share of the votes of each class, in the order of `classes_`."""
-        tally = self._tally(X)
-        return tally / tally.sum(axis=1, keepdims=True)
+    def predict_proba(self, X: Any) -> Any:
+        """Return the share of the votes of each class, in the order of `classes_`; for several outputs, a list."""
+        shares = [tally / tally.sum(axis=1, keepdims=True) for tally in self._tallies(X)]
+        return shares if self.outputs_2d_ else shares[0]
 
-    def _tally(self, X: Any) -> Array:
-        """Return the votes for each class."""
+    def _tallies(self, X: Any) -> list[Array]:
+        """Return, for each output, the votes for each class."""
         check_is_fitted(self)
         rows, votes = self._votes(X)
-        K = len(self.classes_)
-        places = np.arange(len(rows))[:, None] * K + self.targets_[rows]
-        return np.bincount(places.ravel(), votes.ravel(), len(rows) * K).reshape(-1, K)
+        if not self.outputs_2d_:
+            return [_tally(self.targets_[rows], votes, len(self.classes_))]
+        outputs = zip(self.targets_.T, self.classes_, strict=True)
+        return [_tally(targets[rows], votes, len(labels)) for targets, labels in outputs]
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
         classes, codes = getattr(self, "classes_", None), getattr(self, "targets_", None)
-        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
-            raise ModelFileError("load: classes_ must be an array of at least two labels.")
-        if not isinstance(codes, np.ndarray) or codes.dtype != np.int64 or codes.shape != (self.n_samples_fit_,):
+        several = isinstance(classes, list)
+        if getattr(self, "outputs_2d_", None) is not several:
+            raise ModelFileError("load: outputs_2d_ must say whether classes_ is a list.")
+        outputs: list[Any] = classes if isinstance(classes, list) else [classes]
+        shape = (self.n_samples_fit_, len(outputs)) if several else (self.n_samples_fit_,)
+        if not isinstance(codes, np.ndarray) or codes.dtype != np.int64 or codes.shape != shape:
             raise ModelFileError("load: targets_ must be int64 class numbers, one a row.")
-        if codes.min() < 0 or codes.max() >= len(classes):
-            raise ModelFileError("load: targets_ names a class that classes_ does not have.")
+        for labels, numbers in zip(outputs, codes.reshape(len(codes), -1).T, strict=True):
+            if not isinstance(labels, np.ndarray) or labels.ndim != 1 or len(labels) < 1:
+                raise ModelFileError("load: classes_ must be an array of labels.")
+            if numbers.min() < 0 or numbers.max() >= len(labels):
+                raise ModelFileError("load: targets_ names a class that classes_ does not have.")
+
+
+def _tally(targets: Array, votes: Array, K: int) -> Array:
+    """Return the votes (m, K) for classes that neighbours (m, k) have."""
+    places = np.arange(len(targets))[:, None] * K + targets
+    return np.bincount(places.ravel(), votes.ravel(), len(targets) * K).reshape(-1, K)

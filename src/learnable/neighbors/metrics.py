@@ -7,6 +7,7 @@ q/‖q‖ and x/‖x‖. Every other metric that scikit-learn knows, and any fun
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import DataError, ParameterError
 from ._kernels import CHEBYSHEV, HAMMING
+from .graph import GraphSearch
 from .search import FunctionSearch, PlainSearch, Search, SparseSearch
 from .tree import choose_search
 
@@ -46,6 +48,8 @@ def resolve_metric(owner: str, metric: Any, p: float, parameters: Mapping[str, A
     from sklearn.neighbors import VALID_METRICS
 
     given = dict(parameters or {})
+    if is_distance_metric(metric):
+        return _of_object(metric)
     if callable(metric):
         return Metric(metric, given)
     name = {"p": "minkowski", "infinity": "chebyshev"}.get(metric, metric)
@@ -58,12 +62,69 @@ def resolve_metric(owner: str, metric: Any, p: float, parameters: Mapping[str, A
     if name != "minkowski":
         return Metric(name, given)
     p = float(given.pop("p", p))
-    if not p >= 1:
-        raise ParameterError(f"{owner}: p must be >= 1, where Minkowski's formula is a metric; got {p:g}.")
+    if not p > 0:
+        raise ParameterError(f"{owner}: p must be > 0; got {p:g}.")
     if given.get("w") is not None:
         return Metric("minkowski", {"p": p, "w": np.asarray(given["w"], dtype=float)})
     named = {1.0: "manhattan", 2.0: "euclidean", np.inf: "chebyshev"}.get(p)
     return Metric(named, {}) if named else Metric("minkowski", {"p": p, "w": None})
+
+
+def is_distance_metric(metric: Any) -> bool:
+    """Tell whether this is one of scikit-learn's `DistanceMetric` objects."""
+    return any(parent.__name__.startswith("DistanceMetric") for parent in type(metric).__mro__)
+
+
+def _of_object(metric: Any) -> Metric:
+    """Return the metric that a DistanceMetric computes: by name where it has a kernel, else its `pairwise`."""
+    name = type(metric).__name__.removesuffix("64").removesuffix("32")
+    known = {"EuclideanDistance": "euclidean", "ManhattanDistance": "manhattan", "ChebyshevDistance": "chebyshev"}
+    return Metric(known[name], {}) if name in known else Metric(_PairMetric(metric), {})
+
+
+class _PairMetric:
+    """A DistanceMetric as a function of two rows."""
+
+    def __init__(self, metric: Any) -> None:
+        self.metric = metric
+
+    def __call__(self, a: Array, b: Array) -> float:
+        return float(self.metric.pairwise(np.atleast_2d(a), np.atleast_2d(b))[0, 0])
+
+
+def check_semimetric(owner: str, algorithm: str) -> None:
+    """Warn that Minkowski's formula with p < 1 breaks the triangle inequality; trees need it."""
+    if algorithm in ("kd_tree", "ball_tree"):
+        raise ParameterError(
+            f'{owner}: algorithm="{algorithm}" does not support 0 < p < 1 for the Minkowski metric. To resolve this '
+            'problem either set p >= 1 or algorithm="brute".'
+        )
+    warnings.warn(
+        f"{owner}: Mind that for 0 < p < 1, Minkowski metrics are not distance metrics. Continuing the execution with "
+        "`algorithm='brute'`.",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
+def rows_of_index(X: Any) -> Any:
+    """Return the rows of a fitted search or of scikit-learn's trees; anything else as it is."""
+    if hasattr(X, "get_arrays") and type(X).__name__.startswith(("KDTree", "BallTree")):
+        return np.asarray(X.get_arrays()[0])
+    if hasattr(X, "kneighbors"):
+        rows = getattr(X, "rows_", getattr(X, "_fit_X", None))
+        return X if rows is None else rows
+    return X
+
+
+def graph_row(D: Any, row: int) -> Array:
+    """Return the distances of one row of a table or graph of distances; infinite where a graph has no edge."""
+    if not sp.issparse(D):
+        return np.asarray(D[row], dtype=np.float64)
+    distances = np.full(D.shape[1], np.inf)
+    edges = slice(D.indptr[row], D.indptr[row + 1])
+    distances[D.indices[edges]] = D.data[edges]
+    return distances
 
 
 class MeasuredSearch(NamedTuple):
@@ -73,7 +134,28 @@ class MeasuredSearch(NamedTuple):
     rows: Any  #: the training rows that it was built on
     prepare: Callable[[Any], Any]
     measure: Callable[[Array, Array], Array]  #: (keys, units) -> distances
-    limit: Callable[[float, Array], Array]  #: (radius, units) -> keys, rounded up
+    limit: Callable[[Array, Array], Array]  #: (radius, units) -> keys, rounded up
+    squared: bool = False  #: whether the metric is the square of the distance that the search knows
+
+    def nearest(self, Q: Any, k: int, own: Array | None, n_jobs: int | None) -> tuple[Array, Array]:
+        """Return distances and rows of the k nearest rows of prepared queries."""
+        found = self.search.nearest(Q, k, own, n_jobs)
+        with np.errstate(over="ignore"):
+            distances = self.measure(found.keys, self.search.units(Q)[:, None])
+            for query, exact in found.apart.items():
+                distances[query] = exact**2 if self.squared else exact
+        return distances, found.rows
+
+    def within(self, Q: Any, radius: Array, own: Array | None, n_jobs: int | None) -> tuple[Array, Array, Array]:
+        """Return distances and rows within the radius (m,) of each query, by row number, and how many there are."""
+        units = self.search.units(Q)
+        with np.errstate(over="ignore"):
+            ball = self.search.within(Q, self.limit(radius, units), own, n_jobs)
+            queries = np.repeat(np.arange(len(units)), ball.counts)
+            distances = self.measure(ball.keys, units[queries])
+            distances[ball.apart] = ball.distances**2 if self.squared else ball.distances
+        kept = distances <= radius[queries]  # the limit on keys was rounded up
+        return distances[kept], ball.rows[kept], np.bincount(queries[kept], minlength=len(units))
 
 
 def build_search(owner: str, X: Any, metric: Metric, k: int, algorithm: str, leaf_size: int) -> MeasuredSearch:
@@ -85,8 +167,16 @@ def build_search(owner: str, X: Any, metric: Metric, k: int, algorithm: str, lea
         )
     if name == "precomputed":
         _check_distances(owner, X, X.shape[0])
-        search: Search = FunctionSearch(X.shape[0], lambda Q: _check_distances(owner, Q, X.shape[0]), 256)
+        search: Search = GraphSearch(owner, X.shape[0], lambda Q: _check_distances(owner, Q, X.shape[0]))
         return MeasuredSearch(search, X, _as_it_is, _key_is_distance, _limit_is_radius)
+    if sp.issparse(X) and isinstance(name, str) and power is None:
+        from sklearn.neighbors import VALID_METRICS_SPARSE
+
+        if name not in VALID_METRICS_SPARSE["brute"]:
+            raise DataError(
+                f"{owner}: Metric '{name}' not valid for sparse input. Use one of "
+                f"{', '.join(sorted(VALID_METRICS_SPARSE['brute']))}, or a dense table."
+            )
     if name == "cosine":
         direction = _Directions(X)
         unit_rows = direction(X, row=True)
@@ -103,7 +193,7 @@ def build_search(owner: str, X: Any, metric: Metric, k: int, algorithm: str, lea
         search = FunctionSearch(X.shape[0], _pairwise(owner, X, metric), height)
         return MeasuredSearch(search, X, _as_it_is, _key_is_distance, _limit_is_radius)
     prepare = _like_csr if sp.issparse(X) else _dense
-    return MeasuredSearch(search, X, prepare, *_key_functions(name, power, X.shape[1]))
+    return MeasuredSearch(search, X, prepare, *_key_functions(name, power, X.shape[1]), squared=name == "sqeuclidean")
 
 
 _UP = 1.0 + 1e-9  # a limit on keys lets a little more through; the distance itself decides
@@ -175,19 +265,18 @@ def _inverse(length: Array) -> Array:
     return np.where((length > 0) & np.isfinite(inverse), inverse, np.where(length > 0, 2.0**1023, 0.0))
 
 
-def _check_distances(owner: str, D: Any, n_rows: int) -> Array:
-    if sp.issparse(D):
-        raise DataError(f"{owner}: metric 'precomputed' needs a dense table of distances; got a sparse one.")
+def _check_distances(owner: str, D: Any, n_rows: int) -> Any:
     if D.shape[1] != n_rows:
         raise DataError(
             f"{owner}: Precomputed matrix must have a column for each of {n_rows} training rows; got shape {D.shape}."
         )
-    if (D < 0).any():
+    values = D.data if sp.issparse(D) else D
+    if (values < 0).any():
         raise DataError(
-            f"{owner}: Negative values in data passed to precomputed distance matrix, first {D[D < 0][0]:g}; "
-            "distances are >= 0."
+            f"{owner}: Negative values in data passed to precomputed distance matrix. The first is "
+            f"{values[values < 0][0]:g}; distances are >= 0."
         )
-    return np.ascontiguousarray(D, dtype=np.float64)
+    return sp.csr_array(D, dtype=np.float64) if sp.issparse(D) else np.ascontiguousarray(D, dtype=np.float64)
 
 
 def _like_csr(Q: Any) -> Any:
@@ -206,5 +295,5 @@ def _key_is_distance(keys: Array, units: Array) -> Array:
     return keys
 
 
-def _limit_is_radius(radius: float, units: Array) -> Array:
+def _limit_is_radius(radius: Array, units: Array) -> Array:
     return radius * units

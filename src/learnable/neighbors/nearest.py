@@ -114,7 +114,7 @@ class NearestNeighbors(NeighborsModel):
         ----------
         X : array, sparse array or dataframe of shape (n_queries, n_features), or None
             Queries; None: the training rows, each of which is then not its own neighbour.
-        radius : float, optional
+        radius : float or array of shape (n_queries,), optional
             By default the model's `radius`. A row at exactly this distance is within it.
         return_distance : bool
             Whether distances are returned too.
@@ -128,7 +128,7 @@ class NearestNeighbors(NeighborsModel):
         rows : array of shape (n_queries,) of arrays
             Numbers of training rows.
         """
-        if sort_results and not return_distance:
+        if sort_results and not return_distance and self.metric != "precomputed":
             raise ParameterError("NearestNeighbors: return_distance must be True if sort_results is True.")
         distances, rows, counts = self._within(X, radius)
         ends = np.cumsum(counts)
@@ -160,15 +160,13 @@ class NearestNeighbors(NeighborsModel):
     def _within(self, X: Any, radius: Any) -> tuple[Array, Array, Array]:
         check_is_fitted(self)
         radius = self.radius if radius is None else radius
-        if not Number(low=0.0, finite=False).allows(radius):
-            raise ParameterError(f"NearestNeighbors: radius must be a number >= 0; got {radius!r}.")
+        numbers = np.asarray(radius)
+        if numbers.ndim > 1 or numbers.dtype.kind not in "iuf" or not (numbers >= 0).all():
+            raise ParameterError(f"NearestNeighbors: radius must be a number >= 0, or one per query; got {radius!r}.")
         index = self._searching()
         Q, own = (self.rows_, np.arange(self.n_samples_fit_)) if X is None else (read_features(self, X), None)
         Q = index.prepare(Q)
-        units = index.search.units(Q)
-        with np.errstate(over="ignore"):
-            ball = index.search.within(Q, index.limit(float(radius), units), own, self.n_jobs)
-        queries = np.repeat(np.arange(len(units)), ball.counts)
-        distances = index.measure(ball.keys, units[queries])
-        kept = distances <= radius  # the limit on keys was rounded up
-        return distances[kept], ball.rows[kept], np.bincount(queries[kept], minlength=len(units))
+        if numbers.ndim == 1 and len(numbers) != Q.shape[0]:
+            raise ParameterError(f"NearestNeighbors: radius must have one number per query, {Q.shape[0]} of them.")
+        limits = np.ascontiguousarray(np.broadcast_to(numbers, Q.shape[0]), dtype=np.float64)
+        return index.within(Q, limits, own, self.n_jobs)

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from ..data.blocks import map_reduce
 from ._kernels import (
+    CHEBYSHEV,
     HAMMING,
     NO_ROW,
     keys_of_run,
@@ -37,6 +38,7 @@ from ._kernels import (
     sparse_squares_of_pairs,
     squares_of_pairs,
 )
+from .ranges import SMALLEST_KEY, out_of_range, pair_distances, square_rows, typical_size, units_for
 
 Array = NDArray[Any]
 
@@ -44,6 +46,7 @@ _TILE_ROWS = 1024  # bounds of a block of queries for a tile of rows stay in the
 _BLOCK_QUERIES = 256
 _FLOAT32, _FLOAT64 = 2.0**-24, 2.0**-53
 _FAR = 2.0**50  # a query this many times farther off than the longest row is not screened
+_SAMPLE = 1024  # rows whose median is the centre
 _PAIRS = 2**18  # entries of a tile of bounds or distances that NumPy handles at once
 
 
@@ -52,6 +55,7 @@ class Neighbours(NamedTuple):
 
     keys: Array  #: (m, k) float64, ascending: increasing functions of the distances
     rows: Array  #: (m, k) int64
+    apart: dict[int, Array]  #: distances (k,) of the queries whose keys are out of range
 
 
 class Ball(NamedTuple):
@@ -60,15 +64,21 @@ class Ball(NamedTuple):
     keys: Array
     rows: Array
     counts: Array  #: (m,) length of each run
+    apart: Array  #: positions of keys that are out of range
+    distances: Array  #: and the distances there
 
 
 class Search:
     """A search over fixed rows; what the subclasses share.
 
-    `units` keeps powers in the range of float64: a query's key is that of q·unit and x·unit, unit a power of two.
+    `units` keeps powers in the range of float64: a query's key is that of q·unit and x·unit, unit a power of two. It
+    suits the query and most rows, whatever a few far rows may be. Where a key is out of range all the same, distances
+    decide (`ranges.py`).
     """
 
+    X: Any  #: the rows
     n_rows: int
+    has_range: bool = True  #: whether keys may leave the range of float64 where distances do not
     power: float = 2.0
     block_queries: int = _BLOCK_QUERIES
 
@@ -89,18 +99,22 @@ class Search:
         m = Q.shape[0]
         own = np.full(m, -1) if own is None else own
         keys, rows = np.full((m, k), np.inf), np.full((m, k), NO_ROW)
+        apart: dict[int, Array] = {}
 
         def work(part: slice) -> None:
             self._scan(Q[part], own[part], keys[part], rows[part])
             sort_heaps(keys[part], rows[part])
+            if self.has_range:
+                self._mend(Q, part, own, keys, rows, apart)
 
         over_queries(m, self.block_queries, work, n_jobs)
-        return Neighbours(keys, rows)
+        return Neighbours(keys, rows, apart)
 
     def within(self, Q: Any, limit: Array, own: Array | None = None, n_jobs: int | None = None) -> Ball:
         """Return the rows whose key is at most `limit` (m,), by row number."""
         m = Q.shape[0]
         own = np.full(m, -1) if own is None else own
+        limit = np.maximum(limit, SMALLEST_KEY) if self.has_range else limit
         found: dict[int, tuple[Array, Array, Array]] = {}
 
         def work(part: slice) -> None:
@@ -113,7 +127,37 @@ class Search:
         over_queries(m, self.block_queries, work, n_jobs)
         columns = zip(*(found[at] for at in sorted(found)), strict=True)
         queries, rows, keys = (np.concatenate(column) for column in columns)
-        return Ball(keys, rows, np.bincount(queries, minlength=m))
+        apart = np.flatnonzero(out_of_range(keys)) if self.has_range else np.empty(0, np.int64)
+        distances = self._distances_of_pairs(Q, queries[apart], rows[apart])
+        return Ball(keys, rows, np.bincount(queries, minlength=m), apart, distances)
+
+    def _mend(self, Q: Any, part: slice, own: Array, keys: Array, rows: Array, apart: dict[int, Array]) -> None:
+        """Find the neighbours by their distances for queries with keys out of range, but for equal rows."""
+        k = keys.shape[1]
+        odd = np.flatnonzero((keys[part, 0] < SMALLEST_KEY) | np.isinf(keys[part, -1])) + part.start
+        queries, places = np.nonzero(out_of_range(keys[odd]))
+        queries = odd[queries]
+        moved = self._distances_of_pairs(Q, queries, rows[queries, places]) > 0
+        for i in np.unique(queries[moved]).tolist():
+            limit = np.maximum(keys[i : i + 1, -1] * (1 + 1e-9), SMALLEST_KEY)
+            _, found, found_keys = self._pairs(Q[i : i + 1], limit)
+            kept = found != own[i]
+            found, found_keys = found[kept], found_keys[kept]
+            distances = self._distances_of_keys(found_keys, self.units(Q[i : i + 1]))
+            out = np.flatnonzero(out_of_range(found_keys))
+            distances[out] = self._distances_of_pairs(Q, np.full(len(out), i), found[out])
+            best = np.lexsort((found, distances))[:k]
+            rows[i], apart[i] = found[best], distances[best]
+
+    def _distances_of_keys(self, keys: Array, units: Array) -> Array:
+        if self.power in (1.0, CHEBYSHEV):
+            return keys / units
+        return np.sqrt(keys) / units if self.power == 2.0 else keys ** (1 / self.power) / units
+
+    def _distances_of_pairs(self, Q: Any, queries: Array, rows: Array) -> Array:
+        if not len(rows):
+            return np.empty(0)
+        return pair_distances(Q, self.X, queries, rows, self.power)
 
     def units(self, Q: Any) -> Array:
         """Return the unit of each query's key."""
@@ -135,27 +179,41 @@ class ScreenedSearch(Search):
         n, d = X.shape
         self.X, self.n_rows = X, n
         self.block_queries = int(np.clip(2**34 // (n * (d + 2)), 16, _BLOCK_QUERIES))  # short enough for Ctrl-C
-        self.largest = _largest(X)
-        unit = _units(np.array([self.largest]), 2.0)[0]
-        self.centre = X.mean(axis=0, dtype=np.float64) if unit == 1.0 else (X * unit).mean(axis=0)
+        self.size = typical_size(X)
+        unit = units_for(np.array([self.size]), 2.0)[0]
+        middle = np.sort(X[:: -(-n // _SAMPLE)], axis=0)
+        self.centre = middle[len(middle) // 2].astype(np.float64) * unit
         self.order = np.random.default_rng(0).permutation(n)
         self.gamma = (d + 8) * _FLOAT32
-        longest = 0.0
-        for part in _slices(n, max(1, _PAIRS // d)):
-            rows = X[part] * unit - self.centre
-            longest = max(longest, float(np.einsum("ij,ij->i", rows, rows).max()))
         self.unit = unit
+        squares = np.empty(n)
+        with np.errstate(over="ignore"):
+            for part in _slices(n, max(1, _PAIRS // d)):
+                rows = X[part] * unit - self.centre
+                np.einsum("ij,ij->i", rows, rows, out=squares[part])
+        apart = squares[:: -(-n // _SAMPLE)]
+        apart = np.sort(apart[apart > 0])
+        near = squares <= (_FAR * apart[len(apart) // 2] if len(apart) else np.inf)
+        longest = float(squares[near & np.isfinite(squares)].max(initial=0.0))
         self.scale = float(2.0 ** -np.frexp(np.sqrt(longest))[1]) if longest > 0 else 1.0
         self.panel = np.empty((n, d + 2), np.float32)
+        self._fill_panel(near)
+
+    def _fill_panel(self, near: Array) -> None:
+        """Store the rows in float32; those very far off as zeros: a bound of zero lets them be measured."""
+        n, d = self.X.shape
         for part in _slices(n, max(1, _PAIRS // d)):
-            rows = (X[self.order[part]] * unit - self.centre) * self.scale
+            order = self.order[part]
+            with np.errstate(over="ignore", invalid="ignore"):
+                rows = (self.X[order] * self.unit - self.centre) * self.scale
+            rows[~near[order]] = 0.0
             self.panel[part, :d] = rows
             self.panel[part, d] = (0.5 - 2 * self.gamma) * np.einsum("ij,ij->i", rows, rows)
-        self.panel[:, d + 1] = 1.0
+            self.panel[part, d + 1] = near[order]
 
     def units(self, Q: Array) -> Array:
         """Return the unit of each query's key."""
-        return _units(np.maximum(np.abs(Q).max(axis=1), self.largest), 2.0)
+        return units_for(np.maximum(np.abs(Q).max(axis=1), self.size), 2.0)
 
     def _prepare(self, Q: Array) -> tuple[Array, Array, Array, Array, Array]:
         """Return the queries in units of their keys, the units, the extended rows; factor, floor: keys → bounds."""
@@ -184,7 +242,8 @@ class ScreenedSearch(Search):
 
     def _pairs(self, Q: Array, limit: Array) -> tuple[Array, Array, Array]:
         scaled, units, extended, factor, floor = self._prepare(Q)
-        level = (limit * factor + floor).astype(np.float32)
+        with np.errstate(over="ignore"):
+            level = (limit * factor + floor).astype(np.float32)
         pairs = []
         for part in _slices(self.n_rows, _TILE_ROWS):
             queries, at = np.nonzero(extended @ self.panel[part].T <= level[:, None])
@@ -202,17 +261,17 @@ class SparseSearch(Search):
 
     def __init__(self, X: Any) -> None:
         self.X, self.n_rows = X, X.shape[0]
-        self.largest = _largest(X.data)
-        self.unit = _units(np.array([self.largest]), 2.0)[0]
+        self.size = typical_size(X)
+        self.unit = units_for(np.array([self.size]), 2.0)[0]
         # A sparse product adds at most as many terms as the fuller row has entries.
         self.gamma = (int(np.diff(X.indptr).max(initial=0)) + 8) * _FLOAT64
-        self.half_squares = (0.5 - 2 * self.gamma) * _square_rows(X, self.unit)
+        self.half_squares = (0.5 - 2 * self.gamma) * square_rows(X, self.unit)
 
     def units(self, Q: Any) -> Array:
         """Return the unit of each query's key."""
         largest = np.zeros(Q.shape[0])
         np.maximum.at(largest, np.repeat(np.arange(Q.shape[0]), np.diff(Q.indptr)), np.abs(Q.data))
-        return _units(np.maximum(largest, self.largest), 2.0)
+        return units_for(np.maximum(largest, self.size), 2.0)
 
     def _prepare(self, Q: Any) -> tuple[Any, Array, Array, Array, Array, Array]:
         units = self.units(Q)
@@ -220,7 +279,7 @@ class SparseSearch(Search):
         scaled.sort_indices()
         with np.errstate(over="ignore", invalid="ignore"):
             gamma = max(self.gamma, (int(np.diff(Q.indptr).max(initial=0)) + 8) * _FLOAT64)
-            square = _square_rows(Q, self.unit)
+            square = square_rows(Q, self.unit)
             near = square < 1e290
             dense = np.where(near, Q.astype(np.float64).toarray().T * self.unit, 0.0)
             offset = np.where(near, (0.5 - 2 * gamma) * square, -np.inf)  # −inf: every row is measured
@@ -228,8 +287,9 @@ class SparseSearch(Search):
         return scaled, units, np.ascontiguousarray(dense), offset, factor, np.full(len(units), 1e-280)
 
     def _bounds(self, part: slice, dense: Array, offset: Array) -> Array:
-        product = self.X[part].astype(np.float64) @ dense * self.unit
-        return np.asarray(self.half_squares[part, None] + offset - product)
+        with np.errstate(over="ignore", invalid="ignore"):  # NaN excludes nothing
+            product = self.X[part].astype(np.float64) @ dense * self.unit
+            return np.asarray(self.half_squares[part, None] + offset - product)
 
     def _scan(self, Q: Any, own: Array, keys: Array, rows: Array) -> None:
         scaled, units, dense, offset, factor, floor = self._prepare(Q)
@@ -257,7 +317,7 @@ class SparseSearch(Search):
         scaled, units, dense, offset, factor, floor = self._prepare(Q)
         X, pairs = self.X, []
         for part in _slices(self.n_rows, max(1, _PAIRS // len(units))):
-            at, queries = np.nonzero(self._bounds(part, dense, offset) <= limit * factor + floor)
+            at, queries = np.nonzero(~(self._bounds(part, dense, offset) > limit * factor + floor))
             pairs.append((queries, at + part.start))
         queries, rows = (np.concatenate(column) for column in zip(*pairs, strict=True))
         keys = np.empty(len(rows))
@@ -270,15 +330,16 @@ class PlainSearch(Search):
     """Every row measured, by a kernel: any Minkowski distance, and Hamming's. Memory: the rows again, by columns."""
 
     def __init__(self, X: Array, power: float, order: Array | None = None) -> None:
-        self.power, self.n_rows = power, X.shape[0]
+        self.X, self.power, self.n_rows = X, power, X.shape[0]
+        self.has_range = power != HAMMING
         self.order = order  # of the columns' entries; None is 0…n−1
         self.columns = np.ascontiguousarray(X.T if order is None else X[order].T)
-        self.largest = _largest(X)
+        self.size = typical_size(X)
         self.block_queries = int(np.clip(2**26 // X.size, 1, 64))  # short enough for Ctrl-C
 
     def units(self, Q: Array) -> Array:
         """Return the unit of each query's key."""
-        return _units(np.maximum(np.abs(Q).max(axis=1), self.largest), self.power)
+        return units_for(np.maximum(np.abs(Q).max(axis=1), self.size), self.power)
 
     def _scan(self, Q: Array, own: Array, keys: Array, rows: Array) -> None:
         units = self.units(Q)
@@ -297,6 +358,8 @@ class PlainSearch(Search):
 
 class FunctionSearch(Search):
     """Search by a function that gives the (m, n) distances of m queries: any metric; the keys are the distances."""
+
+    has_range = False
 
     def __init__(self, n_rows: int, distances: Callable[[Any], Array], block_queries: int) -> None:
         self.n_rows, self.distances, self.block_queries = n_rows, distances, block_queries
@@ -334,22 +397,3 @@ def over_queries(n: int, height: int, work: Callable[[slice], None], n_jobs: int
 
 def _slices(n: int, height: int) -> list[slice]:
     return [slice(start, min(n, start + height)) for start in range(0, n, height)]
-
-
-def _largest(values: Array) -> float:
-    return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
-
-
-def _units(largest: Array, power: float) -> Array:
-    """Return powers of two that keep the `power`-th powers of numbers up to `largest` in range; mostly one."""
-    if power == HAMMING:
-        return np.ones(len(largest))
-    largest = largest.astype(np.float64)
-    fits = (largest == 0) | ((largest > 1e-100) & (largest < 1e100)) if power <= 2 else largest == 0
-    exponents = np.frexp(largest)[1]
-    return np.where(fits, 1.0, np.ldexp(1.0, np.minimum(-exponents, 1023)))
-
-
-def _square_rows(X: Any, unit: float) -> Array:
-    squares = np.square(X.data.astype(np.float64) * unit)
-    return np.asarray(sp.csr_array((squares, X.indices, X.indptr), shape=X.shape).sum(axis=1)).ravel()

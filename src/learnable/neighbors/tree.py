@@ -38,7 +38,7 @@ class TreeSearch(PlainSearch):
         self.low, self.high = np.empty((n_nodes, d)), np.empty((n_nodes, d))
         interruptible(build_tree, X, order, self.starts, self.ends, self.low, self.high)
         super().__init__(X, power, order)
-        self.X, self.leaf_order, self.block_queries = X, order, 256
+        self.leaf_order, self.block_queries = order, 256
         #: The key of a box is rounded d times, and may exceed a row's by as much.
         self.margin = 1.0 - 8 * (d + 8) * 2.0**-53 * max(1.0, power)
 
@@ -61,6 +61,8 @@ def choose_search(X: Array, power: float, k: int, algorithm: str, leaf_size: int
     if algorithm in ("kd_tree", "ball_tree"):
         return TreeSearch(X, power, leaf_size)
     screened = power == 2.0 and d <= 2**20
+    if 0.0 < power < 1.0:  # no triangle inequality: every row is measured
+        return PlainSearch(X, power)
     if algorithm == "auto" and d <= _MOST_COLUMNS and n >= _FEWEST_ROWS:
         if n > 2 * _SAMPLE:
             sample = np.random.default_rng(0).choice(n, _SAMPLE, replace=False)

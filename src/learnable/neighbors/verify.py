@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from ..core.errors import DataError, VerificationError
 from ..core.verification import Recheck
-from ..data.blocks import Blocks, Part
+from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table
 from ..data.fingerprint import scan
 
@@ -35,20 +35,23 @@ def neighbors(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         table: Table = type(model)._door(clone(model), X, y, sample_weight)
     except DataError as error:
         raise VerificationError(f"verify: the data are not the table of a fit: {error}") from error
-    if not table.in_memory:
-        raise VerificationError("verify: pass the rows of a neighbour model in memory.")
-    if table.X.shape[1] != model.n_features_in_:
-        raise VerificationError(f"verify: the model has {model.n_features_in_} features, the data {table.X.shape[1]}.")
-    if _checksum_of_model(model) != table.fingerprint:
+    if table.n_columns != model.n_features_in_:
+        raise VerificationError(f"verify: the model has {model.n_features_in_} features, the data {table.n_columns}.")
+    X = table.X if table.in_memory else _all_rows(table)
+    if _checksum_of_model(model) != table.fingerprint or not _is_whole(model, X):
         return Recheck(np.inf, 0.0, table.fingerprint)
-    n = table.n_rows
+    n = X.shape[0]
     k = min(model.n_neighbors, n)
+    if model.effective_metric_ == "precomputed" and sp.issparse(X):
+        k = min(k, int(np.diff(X.indptr).min()))
+        if k == 0:
+            return Recheck(0.0, _ROUNDING, table.fingerprint)
     probes = np.unique(np.linspace(0, n - 1, _PROBES).astype(np.int64))
-    found, rows = model.kneighbors(table.X[probes], n_neighbors=k)
+    found, rows = model.kneighbors(X[probes], n_neighbors=k)
     worst = 0.0
     for i, probe in enumerate(probes):
-        of_data = _distances(model, table.X, table.X[[probe]])
-        of_model = _distances(model, model.rows_, table.X[[probe]])
+        of_data = _distances(model, X, X[[probe]])
+        of_model = _distances(model, model.rows_, X[[probe]])
         if len(set(rows[i].tolist())) < k:
             return Recheck(np.inf, 0.0, table.fingerprint)
         floor = 1e-6 if model.effective_metric_ == "cosine" else np.finfo(float).tiny
@@ -56,6 +59,29 @@ def neighbors(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
             gap = abs(found[i] - true)
             worst = max(worst, float(np.max(np.where(gap > 0, gap / (true + floor), 0.0))))
     return Recheck(worst if np.isfinite(worst) else np.inf, _ROUNDING, table.fingerprint)
+
+
+def _all_rows(table: Table) -> Any:
+    """Return the rows of a table beyond memory; a neighbour model holds them all, too."""
+    blocks = map_reduce(table.blocks, _copy_of_rows, lambda first, second: first + second)
+    return sp.csr_array(sp.vstack(blocks)) if sp.issparse(blocks[0]) else np.concatenate(blocks)
+
+
+def _copy_of_rows(block: Any) -> list[Any]:
+    return [block.X.copy()]
+
+
+def _is_whole(model: Any, X: Any) -> bool:
+    """Tell whether the model has as many rows, targets and weights as the data; without targets, in their order."""
+    n = X.shape[0]
+    if model.n_samples_fit_ != n or model.rows_.shape != X.shape:
+        return False
+    if any(len(getattr(model, name)) != n for name in ("targets_", "row_weights_") if hasattr(model, name)):
+        return False
+    if hasattr(model, "targets_"):
+        return True
+    same = model.rows_ != X  # the numbers of neighbours are those of the rows
+    return bool(same.nnz == 0 if sp.issparse(same) else not same.any())
 
 
 def _checksum_of_model(model: Any) -> str:
@@ -68,7 +94,11 @@ def _distances(model: Any, X: Any, q: Any) -> Array:
     """Return the distances from q to every row of X, by the definition."""
     name, parameters = model.effective_metric_, model.effective_metric_params_
     if name == "precomputed":
-        return np.asarray(q, dtype=np.longdouble)[0]
+        distances = np.full(X.shape[0], np.inf, dtype=np.longdouble)  # a graph has no edge there
+        if not sp.issparse(q):
+            return np.asarray(q, dtype=np.longdouble)[0]
+        distances[q.indices] = q.data
+        return distances
     step = max(1, _CHUNK // X.shape[1])
     parts = (X[start : start + step] for start in range(0, X.shape[0], step))
     return np.concatenate([_distances_of_some(name, parameters, _plain(part), _plain(q)[0]) for part in parts])

@@ -69,6 +69,7 @@ class VotingModel(NeighborsModel):
         votes = nearness * counts
         if not votes.any(axis=1).all():
             raise DataError(
-                f"{owner}: All neighbors of some sample is getting zero weights; change the function weights."
+                f"{owner}: All neighbors of some sample is getting zero weights. Please modify 'weights' to avoid this "
+                "case if you are using a user-defined function."
             )
         return votes

@@ -94,6 +94,17 @@ class CategoricalHMM(HiddenMarkovModel):
 
     emissionprob_: Array
 
+    @property
+    def n_features(self) -> Any:
+        """How many symbols there are: what was given, or else what a fit saw."""
+        if self.__dict__.get("_given_features") is not None or not hasattr(self, "emissionprob_"):
+            return self.__dict__.get("_given_features")
+        return np.shape(self.emissionprob_)[-1]
+
+    @n_features.setter
+    def n_features(self, value: Any) -> None:
+        self._given_features = value
+
     def __init__(
         self,
         n_components=1,

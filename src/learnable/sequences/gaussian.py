@@ -180,7 +180,10 @@ class GaussianHMM(HiddenMarkovModel):
         d = getattr(self, "n_features_in_", means.shape[-1] if means.ndim else 1)
         shape = {"spherical": (K,), "diag": (K, d), "full": (K, d, d), "tied": (d, d)}[self.covariance_type]
         means = check_numbers("GaussianHMM", "means_", means, (K, d))
-        covars = check_numbers("GaussianHMM", "covars_", attributes["covars_"], shape)
+        given = attributes["covars_"]
+        if self.covariance_type == "spherical" and np.size(given) == K:  # hmmlearn's forms: (K, 1), (K, 1, 1)
+            given = np.reshape(given, K)
+        covars = check_numbers("GaussianHMM", "covars_", given, shape)
         full = expand(covars, self.covariance_type, K, d)
         if not np.allclose(full, full.transpose(0, 2, 1), rtol=1e-8, atol=0) or (np.linalg.eigvalsh(full) <= 0).any():
             raise ParameterError(
@@ -199,10 +202,11 @@ class GaussianHMM(HiddenMarkovModel):
         )
 
     def _draw_observations(self, states: Array, rng: Any) -> Array:
-        K, d = self.means_.shape
-        factors = np.linalg.cholesky(expand(self.covars_, self.covariance_type, K, d))
+        means, covars = self._fitted().emission
+        K, d = means.shape
+        factors = np.linalg.cholesky(expand(covars, self.covariance_type, K, d))
         noise = rng.standard_normal((len(states), d))
-        return self.means_[states] + np.einsum("nij,nj->ni", factors[states], noise)
+        return means[states] + np.einsum("nij,nj->ni", factors[states], noise)
 
     def _expected(self, proba: Array) -> Array:
         return proba @ self.means_

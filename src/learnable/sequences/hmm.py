@@ -14,6 +14,7 @@ of probabilistic functions of Markov chains, Annals of Mathematical Statistics 4
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -26,7 +27,6 @@ from ..core.certificate import Certificate
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator
 from ..core.parameters import (
-    MAX_ITER,
     MAX_SECONDS,
     N_JOBS,
     RANDOM_STATE,
@@ -40,14 +40,17 @@ from ..core.parameters import (
 )
 from ..core.run import Run
 from ..core.threads import resolve_n_jobs
-from ..solvers.em import em
+from ..solvers.em import em_in_time
 from .baum_welch import BaumWelch, Parameters
 from .inference import Frames, LazyRows, best_path, draw_paths, filtered, pairwise, smooth
 from .markov import MarkovChain
+from .monitor import ConvergenceMonitor, replay
 from .rows import SequenceTable, cut_sequences, read_sequences
 from .transitions import allowed_moves, check_probabilities
 
 Array = NDArray[Any]
+
+_LOG = logging.getLogger(__name__)
 
 _AT_LEAST_ONE = Number(low=1.0)
 PRIOR = _AT_LEAST_ONE | ArrayLike(_AT_LEAST_ONE)
@@ -59,7 +62,7 @@ COMMON_PARAMETERS: dict[str, Rule] = {
     | Matches(lambda v: v is None or np.ndim(v) == 2, "a square table of what is allowed, or None"),
     "algorithm": Options("viterbi", "map"),
     "random_state": RANDOM_STATE,
-    "n_iter": MAX_ITER,
+    "n_iter": Number(low=0, integer=True),
     "tol": TOLERANCE,
     "n_init": Number(low=1, integer=True),
     "verbose": Boolean(),
@@ -81,6 +84,31 @@ class HiddenMarkovModel(Estimator):
 
     startprob_: Array
     transmat_: Array
+    bound_history_: Array
+    _monitor: Any = None
+
+    # What hmmlearn's users read besides
+
+    @property
+    def monitor_(self) -> Any:
+        """The objective of each step, as hmmlearn's ConvergenceMonitor; one that is set is told after a fit."""
+        if self._monitor is not None:
+            return self._monitor
+        steps = getattr(self, "_steps", getattr(self, "bound_history_", []))
+        return replay(ConvergenceMonitor(self.tol, self.n_iter, self.verbose), steps)
+
+    @monitor_.setter
+    def monitor_(self, monitor: Any) -> None:
+        self._monitor = monitor
+
+    @property
+    def n_features(self) -> Any:
+        """How many columns an observation has; None before it is known."""
+        return getattr(self, "n_features_in_", self.__dict__.get("_given_features"))
+
+    @n_features.setter
+    def n_features(self, value: Any) -> None:
+        self._given_features = value
 
     # What a subclass states of its emissions; `lines` are observations (m, d), NaN where one is missing.
 
@@ -129,8 +157,6 @@ class HiddenMarkovModel(Estimator):
         """Return the mean observation under probabilities of the states (…, K)."""
         raise TypeError(f"{type(self).__name__} does not define _expected")
 
-    # Fitting
-
     def fit(self, X: Any, lengths: Any = None) -> Self:  # type: ignore[override]
         """Fit the model to one or several sequences.
 
@@ -160,12 +186,14 @@ class HiddenMarkovModel(Estimator):
         threads = resolve_n_jobs(run.n_jobs)
         blocks = cut_sequences(*self._encode(table.X), table.offsets)
         rng = check_random_state(self.random_state)
-        starts = [self._start(table.X, run.previous, rng) for _ in range(self.n_init)]
+        starts = (self._start(table.X, run.previous, rng) for _ in range(self.n_init))
         problem = BaumWelch(self, threads if len(blocks) < threads else 1)
-        result = em(
+        result = em_in_time(
             problem,
             blocks,
             starts,
+            run.should_stop if self.max_seconds is not None else None,
+            owner=owner,
             tol=self.tol,
             max_iter=self.n_iter,
             n_jobs=run.n_jobs,
@@ -177,6 +205,9 @@ class HiddenMarkovModel(Estimator):
         self._set_emission(emission)
         self.n_iter_, self.converged_ = result.n_iter, bool(result.converged)
         self.bound_history_ = result.history
+        self._steps = [*result.history.tolist(), *([result.bound + result.rise] if np.isfinite(result.rise) else [])]
+        if self._monitor is not None:
+            replay(self._monitor, self._steps)
         size = max(abs(result.bound), 1.0)
         return Certificate("ascent", max(result.rise, 0.0) / size, self.tol / size, n_iter=max(result.n_iter, 1))
 
@@ -194,6 +225,9 @@ class HiddenMarkovModel(Estimator):
             for letter, name in letters.items()
             if letter not in self.init_params and hasattr(previous, name)
         }
+        for name in [name for letter, name in letters.items() if letter in self.init_params and name in vars(previous)]:
+            if not hasattr(previous, "certificate_"):
+                _LOG.warning("%s: %s is set, but will be overwritten, as init_params says.", owner, name)
         drawn = {"startprob_": first, "transmat_": P / P.sum(axis=1, keepdims=True)}
         if not attributes.keys() >= set(self._letters.values()):
             drawn |= self._draw_start(X, rng)
@@ -201,8 +235,6 @@ class HiddenMarkovModel(Estimator):
         start = _check_law(owner, "startprob_", attributes["startprob_"], (K,))
         A = _check_law(owner, "transmat_", attributes["transmat_"], (K, K))
         return Parameters(start, A, self._emission_of(attributes))
-
-    # Questions about hidden states
 
     def score(self, X: Any, lengths: Any = None) -> float:
         """Return the log-likelihood of the sequences, Σ log p(x)."""
@@ -319,8 +351,6 @@ class HiddenMarkovModel(Estimator):
         from .online import OnlineFilter
 
         return OnlineFilter(self)
-
-    # Helpers
 
     def _ask(self, X: Any, lengths: Any) -> tuple[Frames, Parameters]:
         check_is_fitted(self, "startprob_")

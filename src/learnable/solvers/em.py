@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -101,6 +101,7 @@ def em(
     rounding: float = 0.0,
     pack: Callable[[P], NDArray[np.float64]] | None = None,
     unpack: Callable[[NDArray[np.float64]], P | None] | None = None,
+    owner: str = "em",
 ) -> EMResult[P]:
     """Climb from every start, side by side, and return the best.
 
@@ -127,6 +128,8 @@ def em(
         Between parameters and a vector without constraints (`unpack` may return None where there are no parameters).
         With them, every two steps are extrapolated (SQUAREM), and the point is kept only if the objective is no lower
         there.
+    owner : str
+        Whose name errors begin with.
 
     Raises
     ------
@@ -161,11 +164,37 @@ def em(
         expectation = partial(_expect, problem, [climb.parameters for climb in active])
         expected = map_reduce(blocks, expectation, _merge, n_jobs=n_jobs, flag=flag)
         for climb, (statistics, likelihood) in zip(active, expected, strict=True):
-            _advance(problem, climb, statistics, likelihood, ends, max_iter, rounding, pack, unpack)
+            _advance(problem, climb, statistics, likelihood, ends, max_iter, rounding, pack, unpack, owner)
         best = max(climb.history[-1] for climb in climbs)
         if progress(iteration, best) or all(climb.done for climb in climbs):
             break
     return _best_of(climbs)
+
+
+def em_in_time(
+    problem: EMProblem[P], blocks: Any, starts: Iterable[P], should_stop: Callable[[], bool] | None, **options: Any
+) -> EMResult[P]:
+    """Climb from every start as `em` does; with `should_stop`, one after the other until it says True.
+
+    Parameters
+    ----------
+    problem, blocks, options
+        As in `em`.
+    starts : iterable of parameters
+        Drawn when they are needed.
+    should_stop : function or None
+        Asked after each climb; None climbs from all starts side by side, so that one pass serves them all.
+    """
+    if should_stop is None:
+        return em(problem, blocks, list(starts), **options)
+    found: list[EMResult[P]] = []
+    for start in starts:
+        found.append(em(problem, blocks, [start], **options))
+        if should_stop():
+            break
+    bounds = np.array([each.bound for each in found])
+    number = int(bounds.argmax())
+    return found[number]._replace(start=number, bounds=bounds)
 
 
 def _expect(problem: Any, parameters: list[Any], block: Any) -> list[tuple[Statistics, float]]:
@@ -189,6 +218,7 @@ def _advance(
     rounding: float,
     pack: Any,
     unpack: Any,
+    owner: str,
 ) -> None:
     """Take the M-step of one climb, knowing what the E-step found at its parameters."""
     point, objective = climb.parameters, float(likelihood) + problem.log_prior(climb.parameters)
@@ -197,7 +227,7 @@ def _advance(
         climb.parameters = fallback
         return
     climb.is_step = fallback is None and bool(climb.history)
-    _require_ascent(climb.history, objective, rounding)
+    _require_ascent(owner, climb.history, objective, rounding)
     climb.history.append(objective)
     climb.points = [*climb.points[-1:], point]
     n_steps = len(climb.history) - 1
@@ -228,12 +258,15 @@ def _extrapolate(p0: Any, p1: Any, p2: Any, unpack: Any) -> Any:
     return unpack(p0 + 2 * stride * r + stride * stride * v)
 
 
-def _require_ascent(history: list[float], objective: float, rounding: float) -> None:
+def _require_ascent(owner: str, history: list[float], objective: float, rounding: float) -> None:
     if math.isnan(objective):
-        raise AscentError(f"em: the objective is not a number after step {len(history)}; the data may overflow.")
+        raise AscentError(
+            f"{owner}: the objective is not a number after step {len(history)}: squares of X over- or underflow. "
+            "Divide the columns of X by their spread."
+        )
     if history and objective < history[-1] - _ROUNDING * (abs(history[-1]) + abs(objective)) - rounding:
         raise AscentError(
-            f"em: step {len(history)} lowered the objective from {history[-1]:.12g} to {objective:.12g}; "
+            f"{owner}: step {len(history)} lowered the objective from {history[-1]:.12g} to {objective:.12g}; "
             "an E- or M-step that maximises what it should cannot do that."
         )
 
