@@ -34,6 +34,7 @@ from ..solvers.conjugate_gradient import conjugate_gradient
 from ..solvers.least_squares import dense_rows
 from ..solvers.problem import Solution
 from .likelihood import LogisticProblem
+from .minimum_norm import gram_matrix
 from .scores import add_sums
 
 Array = NDArray[np.float64]
@@ -217,7 +218,7 @@ def _contrasts(n_scores: int) -> Array:
 
 def _spanning_basis(problem: LogisticProblem) -> Array:
     """Return B (width, r) such that the columns of (1, X − centre)B are orthonormal and span the rows."""
-    G = map_reduce(problem.blocks, partial(_gram, problem), np.add, n_jobs=problem.n_jobs)
+    G = gram_matrix(problem)
     free = slice(None) if problem.intercept else slice(1, None)
     diagonal = np.diag(G)[free]
     scale = np.divide(1.0, np.sqrt(diagonal), out=np.zeros_like(diagonal), where=diagonal > 0)
@@ -226,11 +227,6 @@ def _spanning_basis(problem: LogisticProblem) -> Array:
     basis = np.zeros((problem.width, int(kept.sum())))
     basis[free] = scale[:, None] * U[:, kept] / np.sqrt(values[kept])
     return basis
-
-
-def _gram(problem: LogisticProblem, block: Block) -> Array:
-    weight = np.ones(block.X.shape[0]) if block.weight is None else block.weight
-    return problem._second_moment(block, weight)
 
 
 def _weak_sums(problem: LogisticProblem, block: Block, theta: Array, directions: Array) -> list[Array]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..core.errors import VerificationError
 from ..core.verification import Recheck
 from ..data.sources import named_columns
-from .verify_rows import Rows, class_weights_of, codes_of, fingerprint_of, numbers_of, plain_rows
+from .verify_rows import Rows, class_weights_of, codes_of, coefficients_of, fingerprint_of, numbers_of, plain_rows
 
 Array = NDArray[Any]
 
@@ -76,7 +76,7 @@ def linear_svr(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 def perceptron(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Count the share of rows that a Perceptron has on the wrong side of a score; certified fits have none."""
     rows, codes, fingerprint, _ = _labelled_rows(model, X, y, sample_weight)
-    W = np.asarray(model.coef_, dtype=np.longdouble)
+    W = coefficients_of(model)
     b = np.broadcast_to(np.asarray(model.intercept_, dtype=np.longdouble), (len(W),))
     wrong = np.zeros(len(codes), dtype=bool)
     for k, w in enumerate(W):
@@ -102,7 +102,7 @@ def _kept(sample_weight: Any) -> Array | None:
 
 def _weights(model: Any) -> tuple[Array, Any]:
     """Return the weights with the intercept's in front, and the constant that it belongs to."""
-    W = np.atleast_2d(np.asarray(model.coef_, dtype=np.longdouble))
+    W = np.atleast_2d(coefficients_of(model))
     b = np.broadcast_to(np.asarray(model.intercept_, dtype=np.longdouble), (len(W),))
     if not model.fit_intercept:
         return np.column_stack([np.where(b == 0, b, np.inf), W]), np.longdouble(0)  # an intercept out of nowhere
