@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .certificate import Certificate
-from .errors import VerificationError
+from .errors import LearnableError, VerificationError
 from .registry import REGISTRY, registered_name, resolve
 
 #: A recomputed value may differ from the record by this share, besides the rounding of its own computation.
@@ -103,7 +103,14 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Verd
         raise VerificationError(f"verify: this {name} has no certificate; call fit first.")
     if recorded.kind == "none":
         raise VerificationError(f"verify: this {name} proves nothing, so there is nothing to check.")
-    found: Recheck = resolve(checker)(model, X, y, sample_weight)
+    try:
+        found: Recheck = resolve(checker)(model, X, y, sample_weight)
+    except LearnableError:
+        raise  # about the data, or about what this model can prove
+    except (ValueError, IndexError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
+        # Arrays that were cut, or are of another type: whatever was fitted, it was not this model.
+        reason = f"the model's arrays do not fit together or to the data ({type(error).__name__}: {error})"
+        return Verdict(False, float("nan"), recorded, (reason,))
     reasons = []
     if found.fingerprint != recorded.fingerprint:
         reasons.append(

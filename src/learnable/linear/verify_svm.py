@@ -78,11 +78,27 @@ def perceptron(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     rows, codes, fingerprint, _ = _labelled_rows(model, X, y, sample_weight)
     W = coefficients_of(model)
     b = np.broadcast_to(np.asarray(model.intercept_, dtype=np.longdouble), (len(W),))
-    wrong = np.zeros(len(codes), dtype=bool)
+    wrong, margins = np.zeros(len(codes), dtype=bool), []
     for k, w in enumerate(W):
         label = np.where(codes == (1 if len(model.classes_) == 2 else k), 1, -1)
-        wrong |= ~(label * (_scores(rows, np.r_[b[k], w], 1.0)) > 0)
+        margin = label * (_scores(rows, np.r_[b[k], w], 1.0))
+        wrong |= ~(margin > 0)
+        margins.append(margin.min() / np.sqrt(w @ w + b[k] ** 2))
+    if not wrong.any() and not _margins_agree(model, rows, np.array(margins)):
+        return Recheck(np.inf, 0.0, fingerprint)
     return Recheck(float((rows.weight * wrong).sum() / rows.weight.sum()), 0.0, fingerprint)
+
+
+def _margins_agree(model: Any, rows: Rows, margins: Array) -> bool:
+    """Tell whether `margin_` and `mistake_bound_` = R²/margin² (times the ratio of the weights) are what they say."""
+    radius = max(np.asarray((Z * Z).sum(axis=1)).max() for Z, _, _ in rows.chunks()) + bool(model.fit_intercept)
+    positive = rows.weight[rows.weight > 0]
+    bound = radius / margins**2 * (positive.max() / positive.min())
+    pairs = ((model.margin_, margins), (model.mistake_bound_, bound))
+    return all(
+        np.shape(stored) == fresh.shape and bool((abs(stored - fresh) <= 1e-6 * abs(fresh)).all())
+        for stored, fresh in pairs
+    )
 
 
 def _labelled_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Array, str, Array | None]:
