@@ -35,7 +35,7 @@ TOO_LARGE = (
 class LinearModel(Estimator):
     """A model that predicts from the score b + Xβ."""
 
-    coef_: Array
+    coef_: Any  #: an array; sparse after `sparsify`
     intercept_: Any
     n_features_in_: int
 

@@ -43,7 +43,8 @@ class Stepper:
         l1_share = {"l1": 1.0, "l2": 0.0}.get(model.penalty, float(model.l1_ratio))
         strength = float(model.eta0 * model.alpha)
         form = (bool(model.fit_intercept), strength * l1_share, strength * (1.0 - l1_share))
-        return penalised_pass(*self.rows, order, self.label, self.step, form, self.w, self.state, self.shrunk)
+        penalised: Callable[..., tuple[int, float]] = penalised_pass
+        return penalised(*self.rows, order, self.label, self.step, form, self.w, self.state, self.shrunk)
 
     def weights(self, *, average: bool) -> Array:
         """Return (b, w)."""

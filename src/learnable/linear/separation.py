@@ -167,10 +167,10 @@ def _spectral_look(
 
 def _iterative_look(problem: LogisticProblem, x: Array, gradient: Array, noise: Array) -> _Look | None:
     """Solve by conjugate gradients, which stay in the span of the data; None if the gradient is mostly noise."""
-    g = gradient.reshape(problem.shape)
+    G = gradient.reshape(problem.shape)
     if problem.n_scores > 1:
-        g = g - g.mean(axis=0)  # the exact gradient has no part along the gauge
-    g = g.ravel()
+        G = G - G.mean(axis=0)  # the exact gradient has no part along the gauge
+    g = G.ravel()
     product = problem.hessian_product(x)
     step = conjugate_gradient(product, g, tol=1e-10).x
     rest = np.linalg.norm(product(step) - g)
