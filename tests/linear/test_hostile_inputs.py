@@ -441,7 +441,7 @@ parameter(LOGISTIC, "l1_ratio", [None], "either")  # with a FutureWarning, as in
 parameter(
     LOGISTIC,
     "class_weight",
-    ["Balanced", {0: -1.0}, {0: 0.0, 1: 0.0}, {0: np.nan}, {0: np.inf}, {0: "a"}, {0: None}, 3, []],
+    ["Balanced", {0: -1.0}, {0: np.nan}, {0: np.inf}, {0: "a"}, {0: None}, 3, []],
     "refuse",
 )
 parameter(LOGISTIC, "class_weight", [{0: 0.0}, {0: 1e300}, {0: 1e-300}, {0: 1e12, 1: 1e-12}], "either")

@@ -209,7 +209,9 @@ def class_weights(table: Table, class_weight: Any, owner: str) -> Array | None:
         )
     values = [class_weight.get(label, 1.0) for label in classes.tolist()]
     if not ArrayLike(Number(low=0.0)).allows(values) or not any(values):
-        raise ParameterError(f"{owner}: class_weight must be numbers >= 0, not all zero; got {class_weight!r}.")
+        raise ParameterError(
+            f"{owner}: class_weight must be positive numbers, or zero for some classes; got {class_weight!r}."
+        )
     return np.array(values, dtype=np.float64)
 
 
