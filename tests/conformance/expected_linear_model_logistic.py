@@ -6,6 +6,8 @@ EXPECTED: dict[str, str] = {
     "test_logistic_cv": "numeric: our optimum against scikit-learn's own LogisticRegressionCV, which stops at tol=1e-4",
     "test_logistic_cv_multinomial_score": "private: passes our get_params() to _log_reg_scoring_path",
     "test_logreg_predict_proba_multinomial": "private: asks for _predict_proba_lr",
+    "test_warm_start_newton_solver[1-True-newton-cholesky]": "numeric: a cut fit ends with its best intercept",
+    "test_warm_start_newton_solver[1-True-newton-cg]": "numeric: a cut fit ends with its best intercept",
     "test_warm_start_newton_solver[inf-True-newton-cholesky]": "departure: C=inf with separable classes is refused",
     "test_warm_start_newton_solver[inf-True-newton-cg]": "departure: C=inf with separable classes is refused",
     "test_warm_start_newton_solver[inf-False-newton-cholesky]": "departure: C=inf with separable classes is refused",

@@ -485,17 +485,6 @@ def test_tiny_columns_have_a_maximum_likelihood_too(size, n_classes):
         np.testing.assert_allclose(model.coef_ * units, exact.coef_, rtol=1e-4, atol=1e-6)
 
 
-def test_a_cut_fit_goes_on_where_it_was():
-    X, codes = draw(200, 4, 3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        whole = LogisticRegression(solver="newton-cholesky", max_iter=3, tol=0.0).fit(X, codes)
-        parts = LogisticRegression(solver="newton-cholesky", max_iter=1, tol=0.0, warm_start=True)
-        for _ in range(3):
-            parts.fit(X, codes)
-    np.testing.assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=1e-9)
-
-
 def test_a_class_of_weight_zero_gets_no_probability():
     X, codes = draw(200, 4, 3)
     weight = {0: 0.0, 1: 1.0, 2: 2.0}

@@ -229,7 +229,7 @@ class LogisticRegression(LinearClassifierModel):
         if np.isinf(stated.C):
             _refuse_separable(problem, solution)
             solution = solution._replace(x=with_minimum_norm(problem, solution.x))
-        elif solution.converged or solution.n_iter < self.max_iter:  # a warm start goes on from where a solver was cut
+        else:
             solution = polish_intercept(problem, solution)
         theta = solution.x.reshape(problem.shape).copy()
         if problem.n_scores > 1:
