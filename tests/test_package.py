@@ -48,6 +48,7 @@ WHOLE_PACKAGE = {
     "test_hostile_inputs.py",
     "test_refusals.py",
     "test_reproducible.py",
+    "test_tampered_models.py",
     "test_uncertain_ends.py",
     "test_families.py",
 }

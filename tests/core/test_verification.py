@@ -87,3 +87,21 @@ def test_a_model_inside_that_fails_its_own_check_fails_the_outer_one(model, monk
     inner = dataclasses.replace(inner, recorded=early)
     monkeypatch.setattr(verification, "resolve", lambda path: lambda *a: plain(*a)._replace(inner=inner))
     assert verify(model, X, y)
+
+
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-8, 1e-12])
+@pytest.mark.parametrize("rounding", [0.0, 1e-9, 1e-4, 1.0, 1e10, np.inf])
+@pytest.mark.parametrize("excess", [0.5, 3.0, 1e3, 1e18])
+def test_a_rounding_allowance_never_exceeds_the_claim(model, monkeypatch, tolerance, rounding, excess):
+    """Whatever a checker allows for rounding, a value beyond the claim is not verified, and the reason says so."""
+    claim = max(tolerance, verification.FINEST_CLAIM)
+    value = excess * claim
+    found = verification.Recheck(value, rounding, model.certificate_.fingerprint)
+    monkeypatch.setattr(verification, "resolve", lambda checker: lambda *data: found)
+    model.certificate_ = dataclasses.replace(model.certificate_, value=tolerance / 2, bound=None, tolerance=tolerance)
+    verdict = verify(model, X, y)
+    if excess > 2:
+        assert not verdict and "above the tolerance" in str(verdict)
+        assert ("more than the claim" in str(verdict)) == (rounding > claim)
+    elif verdict and value > tolerance:
+        assert "of rounding" in str(verdict)

@@ -1,5 +1,7 @@
 """Poisson, Gamma and Tweedie regression: optimal, lawful, and scikit-learn's in everything but speed."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,7 @@ from tests.data.on_disk import streamed
 from tests.oracles.deviance import Deviance
 
 import learnable as ln
+from learnable import verify
 from learnable.core.errors import DataError, ModelFileError, ParameterError
 from learnable.linear.glm import GammaRegressor, PoissonRegressor, TweedieRegressor
 
@@ -325,3 +328,81 @@ def test_scales_and_hostile_columns(kinds, scales, power, alpha, unit, zero_weig
     assert np.isfinite(model.coef_).all() and np.isfinite(model.predict(X)).all()
     assert model.certificate_.holds
     assert ln.verify(model, X, y, weight), str(ln.verify(model, X, y, weight))
+
+
+EXPLICIT = {
+    "poisson": (PoissonRegressor(alpha=0.1), 1.0, 0.0),
+    "gamma": (GammaRegressor(alpha=0.1), 2.0, 1.0),
+    "tweedie": (TweedieRegressor(power=1.5, alpha=0.1), 1.5, 0.0),
+}
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "newton-cholesky", "newton-cg"])
+@pytest.mark.parametrize("name", EXPLICIT)
+def test_an_explicit_tolerance_bounds_the_gradient_as_in_scikit_learn(name, solver):
+    model, power, shift = EXPLICIT[name]
+    for seed, tol in enumerate([1e-4, 1e-7, 1e-8, 1e-10]):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(200, 4)) * [0.1, 1.0, 3.0, 1.0]
+        y = rng.poisson(np.exp(0.3 * X[:, 1])) + shift
+        model.set_params(tol=tol, solver=solver, max_iter=2000).fit(X, y)
+        mu = np.exp(X @ model.coef_ + model.intercept_)
+        r = (mu - y) * mu ** (1 - power)
+        assert np.abs(X.T @ r / len(y) + 0.1 * model.coef_).max() <= tol and abs(r.mean()) <= tol
+
+
+@pytest.mark.parametrize("name", EXPLICIT)
+@pytest.mark.parametrize("intercept", [True, False])
+def test_one_row_is_a_model(name, intercept):
+    """Its null deviance is zero, or nothing but rounding."""
+    model, _, _ = EXPLICIT[name]
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(1, 3)), rng.uniform(0.1, 9.0, 1)
+        model.set_params(tol=1e-8, solver="auto", fit_intercept=intercept).fit(X, y)
+        assert model.certificate_.holds and verify(model, X, y), str(verify(model, X, y))
+    model.set_params(fit_intercept=True)
+
+
+@pytest.mark.parametrize("size", [1e-310, 1e-300, 1e-200, 1e-120, 1e120])
+@pytest.mark.parametrize("power", [0.0, 1.0, 1.5, 2.0])
+def test_targets_of_any_size_are_verified(size, power):
+    """Half the deviance is homogeneous, so units of y only change α."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = (rng.poisson(np.exp(0.5 * X[:, 0])) + 1.0) * size
+    model = TweedieRegressor(power=power, alpha=min(size ** (2 - power), 1e100) if power else 1.0)
+    if power == 0 and size < 1e-300:
+        with pytest.raises(DataError, match="rescale y"):
+            model.fit(X, y)
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y)
+    assert model.certificate_.holds and verify(model, X, y), str(verify(model, X, y))
+
+
+def test_a_rounding_allowance_is_no_excuse():
+    """One cell so large that nothing can be computed: the model is not verified, and the reason says so."""
+    for size in (1e15, 1e20):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(60, 3))
+        y = rng.poisson(np.exp(0.5 * X[:, 0])) + 1.0
+        X[5, 1] = size
+        for model in (PoissonRegressor(), GammaRegressor(), TweedieRegressor(power=1.5)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                model.fit(X, y)
+            verdict = verify(model, X, y)
+            assert bool(verdict) == model.certificate_.holds
+            assert verdict or "more than the claim" in str(verdict)
+
+
+def test_intercepts_are_numpy_numbers_and_float32_stays():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = rng.poisson(np.exp(0.5 * X[:, 0])) + 1.0
+    model = PoissonRegressor().fit(X, y)
+    assert model.intercept_.round(1) == round(float(model.intercept_), 1)
+    single = PoissonRegressor().fit(X.astype(np.float32), y)
+    assert single.coef_.dtype == np.float32 and verify(single, X.astype(np.float32), y)

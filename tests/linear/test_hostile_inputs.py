@@ -435,15 +435,16 @@ parameter(CV, "alpha_per_target", ["yes", 1, None], "refuse")
 parameter(CV, "alpha_per_target", [True], "either")
 parameter(LOGISTIC, "C", [0, 0.0, -1, -1.0, np.nan, -np.inf, "1", None, True, [1.0], 1j], "refuse")
 parameter(LOGISTIC, "C", [1e300, 1e-300, 1e16, 5e-324, np.inf, 10**400], "either")
-parameter(LOGISTIC, "l1_ratio", [1.1, -0.1, np.nan, "0", None], "refuse")
+parameter(LOGISTIC, "l1_ratio", [1.1, -0.1, np.nan, "0"], "refuse")
 parameter(LOGISTIC, "l1_ratio", [0.5, 1], "accept")
+parameter(LOGISTIC, "l1_ratio", [None], "either")  # with a FutureWarning, as in scikit-learn
 parameter(
     LOGISTIC,
     "class_weight",
-    ["Balanced", {0: -1.0}, {0: 0.0}, {0: np.nan}, {0: np.inf}, {0: "a"}, {0: None}, 3, []],
+    ["Balanced", {0: -1.0}, {0: np.nan}, {0: np.inf}, {0: "a"}, {0: None}, 3, []],
     "refuse",
 )
-parameter(LOGISTIC, "class_weight", [{0: 1e300}, {0: 1e-300}, {0: 1e12, 1: 1e-12}], "either")
+parameter(LOGISTIC, "class_weight", [{0: 0.0}, {0: 1e300}, {0: 1e-300}, {0: 1e12, 1: 1e-12}], "either")
 parameter(LOGISTIC, "class_weight", ["balanced", {}], "accept")
 parameter(LOGISTIC, "class_weight", [{99: 2.0}], "refuse")
 parameter(LOGISTIC, "intercept_scaling", [0, -1.0, np.nan, "1"], "refuse")
@@ -458,7 +459,9 @@ parameter(RIDGE, "solver", ["newton-cg"], "refuse")
 parameter(RIDGE, "solver", ["svd", "cholesky", "sparse_cg", "lsqr", "saga"], "either")
 parameter(LINEAR + RIDGE + LOGISTIC, "tol", [-1e-3, np.nan, np.inf, "0.1", None, True, 10**400], "refuse")
 parameter(LINEAR + RIDGE + LOGISTIC, "tol", [0, 0.0, 1e-300, 1.0, 1e300], "either")
-parameter(LINEAR + RIDGE + LOGISTIC, "max_iter", [0, -1, 1.5, np.nan, "5", True], "refuse")
+parameter(LINEAR + RIDGE, "max_iter", [0], "refuse")
+parameter(LOGISTIC, "max_iter", [0], "either")
+parameter(LINEAR + RIDGE + LOGISTIC, "max_iter", [-1, 1.5, np.nan, "5", True], "refuse")
 parameter(LINEAR + RIDGE + LOGISTIC, "max_iter", [1, 10**9, 10**400], "either")
 parameter(LINEAR + RIDGE + LOGISTIC, "max_seconds", [0, -1.0, np.nan, np.inf, "1", True], "refuse")
 parameter(LINEAR + RIDGE + LOGISTIC, "max_seconds", [1e-9, 1e-300, 10**300], "either")

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp, softmax
 from sklearn import linear_model as peer
 from sklearn.exceptions import ConvergenceWarning
 from tests.oracles.logistic import Likelihood
@@ -158,7 +158,9 @@ def test_class_weights_name_the_labels_themselves():
     np.testing.assert_allclose(parameters(model), parameters(other), rtol=1e-7)
 
 
-@pytest.mark.parametrize("class_weight", [{0: -1.0}, {0: 0.0}, {0: np.nan}, {0: "heavy"}, {0: None}, "balance", 3])
+@pytest.mark.parametrize(
+    "class_weight", [{0: -1.0}, {0: 0.0, 1: 0.0}, {0: np.nan}, {0: "heavy"}, {0: None}, "balance", 3]
+)
 def test_class_weights_that_cannot_be_are_a_clear_error(class_weight):
     X, codes = draw()
     with pytest.raises(ParameterError, match="LogisticRegression: class_weight must be"):
@@ -430,3 +432,66 @@ def test_error_of_softmax_regression_on_digits(reference_data):
     assert model.certificate_.holds
     error = np.mean(model.predict(test.iloc[:, :-1].to_numpy() / 255.0) != test.iloc[:, -1].to_numpy())
     assert error == pytest.approx(0.0967, abs=5e-4)
+
+
+TOLERANCES = [1e-4, 1e-6, 1e-8, 1e-10]
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "newton-cholesky", "newton-cg"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_an_explicit_tolerance_is_kept_as_scikit_learn_keeps_it(solver, n_classes):
+    """Its `tol` bounds the gradient of the mean loss; a gap of `tol` alone would leave far more of it."""
+    for seed, tol in enumerate(TOLERANCES):
+        X, codes = draw(300, 5, n_classes, seed=seed)
+        model = LogisticRegression(solver=solver, tol=tol, max_iter=2000, C=0.7).fit(X, codes)
+        W, b = model.coef_, model.intercept_
+        scores = X @ W.T + b
+        p = np.column_stack([1 - expit(scores), expit(scores)]) if n_classes == 2 else softmax(scores, axis=1)
+        r = (p - np.eye(n_classes)[codes])[:, 1:] if n_classes == 2 else p - np.eye(n_classes)[codes]
+        gradient = r.T @ X / len(X) + W / (0.7 * len(X))
+        assert np.abs(gradient).max() <= tol and np.abs(r.mean(axis=0)).max() <= tol
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_coefficients_can_be_kept_sparse(n_classes, sparse):
+    X, codes = draw(80, 6, n_classes)
+    rows = sp.csr_array(X) if sparse else X
+    model = LogisticRegression(C=0.05, l1_ratio=1.0).fit(X, codes)
+    before = model.predict_proba(X)
+    assert sp.issparse(model.sparsify().coef_) and verify(model, X, codes)
+    np.testing.assert_allclose(model.predict_proba(rows), before, atol=1e-15)
+    assert isinstance(model.densify().coef_, np.ndarray)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "newton-cg", "sag", "auto"])
+def test_float32_rows_give_float32_coefficients(solver):
+    X, codes = draw(200, 4)
+    model = LogisticRegression(solver=solver).fit(X.astype(np.float32), codes)
+    assert model.coef_.dtype == model.intercept_.dtype == np.float32
+    assert model.certificate_.holds and verify(model, X.astype(np.float32), codes)
+    assert LogisticRegression(solver=solver).fit(X, codes).coef_.dtype == np.float64
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-250, 1e-200, 1e-160])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_tiny_columns_have_a_maximum_likelihood_too(size, n_classes):
+    """Their squares underflow; a relative gradient that lost them would certify anything."""
+    X, codes = draw(100, 3, n_classes)
+    exact = LogisticRegression(C=np.inf).fit(X, codes)
+    for units in (np.array([1.0, size, 1.0]), np.full(3, size)):
+        model = LogisticRegression(C=np.inf).fit(X * units, codes)
+        assert model.certificate_.holds and verify(model, X * units, codes)
+        np.testing.assert_allclose(model.coef_ * units, exact.coef_, rtol=1e-4, atol=1e-6)
+
+
+def test_a_class_of_weight_zero_gets_no_probability():
+    X, codes = draw(200, 4, 3)
+    weight = {0: 0.0, 1: 1.0, 2: 2.0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = LogisticRegression(class_weight=weight).fit(X, codes)
+    others = codes > 0
+    rest = LogisticRegression(class_weight={1: 1.0, 2: 2.0}).fit(X[others], codes[others])
+    assert model.classes_.tolist() == [0, 1, 2] and model.predict_proba(X)[:, 0].max() < 1e-6
+    assert (model.predict(X) == rest.predict(X)).mean() > 0.95

@@ -92,7 +92,7 @@ def test_a_warm_start_at_the_optimum_does_not_move():
 
 
 def test_liblinear_takes_two_classes():
-    with pytest.raises(ParameterError, match="takes two classes"):
+    with pytest.raises(ParameterError, match="does not support multiclass"):
         LogisticRegression(solver="liblinear").fit(X, THREE)
 
 

@@ -1,11 +1,14 @@
 """Perceptron: the mistake bound, separability, scikit-learn."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.linear_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn import linear_model
 from tests.linear.svm_tables import several_classes, two_classes
 
 import learnable as ln
@@ -106,17 +109,19 @@ def test_warm_start_goes_on():
 
 
 def test_runs_of_rows_visit_every_row_once():
-    from learnable.linear.perceptron import _random_order
+    from learnable.linear.perceptron_walk import random_order
 
     for n in (5, 100, 70_001):
-        order = _random_order(np.random.default_rng(0), n, 50)
+        order = random_order(np.random.default_rng(0), n, 50)
         assert np.array_equal(np.sort(order), np.arange(n))
 
 
 def test_refusals():
     X, y = two_classes()
-    with pytest.raises(ParameterError, match="Perceptron: penalty must be None"):
-        Perceptron(penalty="l2").fit(X, y)
+    with pytest.raises(ParameterError, match="Perceptron: penalty must be"):
+        Perceptron(penalty="l3").fit(X, y)
+    with pytest.raises(ParameterError, match="average=True needs penalty=None"):
+        Perceptron(penalty="l2", average=True).fit(X, y)
     with pytest.raises(DataError, match="Perceptron"):
         Perceptron().fit(X, np.ones(len(X)))
 
@@ -126,3 +131,48 @@ def test_a_file_gives_the_same_predictions(tmp_path):
     model = Perceptron().fit(X, y)
     ln.save(model, tmp_path / "m.safetensors")
     assert np.array_equal(ln.load(tmp_path / "m.safetensors").predict(X), model.predict(X))
+
+
+PENALTIES = [None, "l1", "l2", "elasticnet"]
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_passes_in_the_same_order_are_those_of_scikit_learn(penalty, sparse):
+    X, y = several_classes()
+    settings = {"penalty": penalty, "alpha": 0.01, "shuffle": False, "max_iter": 7, "tol": None}
+    start = {"coef_init": np.ones((len(set(y)), X.shape[1])), "intercept_init": np.arange(float(len(set(y))))}
+    for initial in ({}, start):
+        ours = Perceptron(**settings).fit(sp.csr_array(X) if sparse else X, y, **initial)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            theirs = linear_model.Perceptron(**settings).fit(X, y, **initial)
+        np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-12)
+        np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-12)
+        assert penalty is None or ours.certificate_.kind == "none"
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_partial_fits_are_those_of_scikit_learn(penalty):
+    X, y = several_classes()
+    ours, theirs = (cls(shuffle=False, penalty=penalty) for cls in (Perceptron, linear_model.Perceptron))
+    for part in np.array_split(np.arange(len(X)), 5):
+        for model in (ours, theirs):
+            model.partial_fit(X[part], y[part], classes=np.unique(y))
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-12)
+    assert np.array_equal(ours.predict(X), theirs.predict(X)) and ours.certificate_.kind == "none"
+
+
+def test_a_partial_fit_that_is_refused_changes_nothing():
+    X, y = several_classes()
+    with pytest.raises(ParameterError, match="classes must be passed on the first call"):
+        Perceptron().partial_fit(X, y)
+    model = Perceptron().partial_fit(X, y, classes=np.unique(y))
+    before = model.coef_.copy()
+    with pytest.raises(ParameterError, match="not the same as on the last call"):
+        model.partial_fit(X, y, classes=[*np.unique(y), "another"])
+    with pytest.raises(DataError, match="none of `classes`"):
+        model.partial_fit(X, np.full(len(X), "another"))
+    with pytest.raises(DataError, match="Provided coef_init does not match dataset"):
+        model.fit(X, y, coef_init=np.ones((1, X.shape[1] + 1)))
+    assert np.array_equal(model.coef_, before)

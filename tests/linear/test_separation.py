@@ -1,12 +1,20 @@
 """Maximum likelihood exists exactly where no linear rule separates the classes; elsewhere there is a clear error."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import dask.dataframe as dd
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
+from tests.data.on_disk import streamed
 
 from learnable import LogisticRegression, verify
 from learnable.core import DataError, SeparableDataError
@@ -208,3 +216,90 @@ def test_the_verdict_is_that_of_a_linear_program(seed, n, d, n_classes, intercep
             model.fit(X, codes)
     else:
         assert model.fit(X, codes).certificate_.holds
+
+
+def generated_table(seed):
+    """Return rows, codes, intercept and tolerance: grids with ties or normal rows, little or much noise, collinear."""
+    rng = np.random.default_rng(seed)
+    n, d, n_classes = int(rng.integers(5, 60)), int(rng.integers(1, 4)), int(rng.integers(2, 5))
+    grid = int(rng.choice([1, 2, 3, 6]))
+    X = rng.integers(-grid, grid + 1, size=(n, d)).astype(float) if rng.random() < 0.5 else rng.normal(size=(n, d))
+    noise = rng.choice([0.1, 1.0, 4.0])
+    codes = (X @ rng.normal(size=(d, n_classes)) + noise * rng.gumbel(size=(n, n_classes))).argmax(axis=1)
+    if rng.random() < 0.3:
+        X = np.column_stack([X, X[:, 0]])
+    codes[:n_classes] = np.arange(n_classes)
+    return X, codes, bool(rng.random() < 0.7), float(rng.choice([1e-4, 1e-8, 1e-12, 1e-14]))
+
+
+def called_separable(model, *data):
+    """Tell whether the fit is refused; one that is not must be at a maximum."""
+    try:
+        model.fit(*data)
+    except SeparableDataError:
+        return True
+    assert model.certificate_.holds or model.tol < 1e-13
+    return False
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_verdict_needs_no_linear_program(monkeypatch):
+    """As for rows beyond memory, or too many: Newton steps alone decide every one of these tables rightly."""
+    from learnable.linear import separation
+
+    monkeypatch.setattr(separation, "_some_direction_separates", lambda problem: pytest.fail("undecided"))
+    verdicts = []
+    for seed in range(150):
+        X, codes, intercept, tol = generated_table(seed)
+        model = LogisticRegression(C=np.inf, fit_intercept=intercept, max_iter=500, tol=tol)
+        verdicts.append(called_separable(model, X, codes))
+        assert verdicts[-1] == separates(X, codes, intercept), seed
+    assert 0.1 < np.mean(verdicts) < 0.5
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("where", ["files", "dask"])
+def test_rows_beyond_memory_get_the_verdict_of_memory(where, tmp_path):
+    for seed in range(12):
+        X, codes, intercept, tol = generated_table(seed)
+        table = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]).assign(target=codes)
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        source = streamed(table, folder, 2) if where == "files" else dd.from_pandas(table, npartitions=3)
+        model = LogisticRegression(C=np.inf, fit_intercept=intercept, max_iter=500, tol=tol)
+        assert called_separable(model, source, "target") == separates(X, codes, intercept), seed
+
+
+MACHINE = """
+import warnings
+import numpy as np
+warnings.simplefilter("ignore")
+from tests.linear.test_separation import called_separable, generated_table, separates
+from learnable import LogisticRegression
+from learnable.linear import separation
+separation._LARGEST_PROGRAM = 0
+for seed in range(1000, 1040):
+    X, codes, intercept, tol = generated_table(seed)
+    model = LogisticRegression(C=np.inf, fit_intercept=intercept, max_iter=500, tol=tol)
+    assert called_separable(model, X, codes) == separates(X, codes, intercept), seed
+"""
+
+
+def processor_has(flag):
+    info = Path("/proc/cpuinfo")
+    return info.exists() and f" {flag}" in info.read_text()
+
+
+@pytest.mark.parametrize(
+    "core, needs, threads", [("Haswell", "avx2", "1"), ("Zen", "avx2", "2"), ("SkylakeX", "avx512f", "1")]
+)
+def test_the_verdict_does_not_depend_on_the_machine(core, needs, threads):
+    """Other BLAS kernels round otherwise; at a maximum the gradient is nothing but rounding."""
+    if not processor_has(needs):
+        pytest.skip(f"this processor cannot run the {core} kernels")
+    settings_of_blas = {"OPENBLAS_CORETYPE": core, "OPENBLAS_NUM_THREADS": threads}
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", MACHINE], env=os.environ | settings_of_blas, cwd=root, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr

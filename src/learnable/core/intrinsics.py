@@ -242,7 +242,7 @@ def _address(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     array_type, index_type = signature.args[:2]
     array = context.make_array(array_type)(context, builder, args[0])
     index = context.cast(builder, args[1], index_type, types.intp)
-    return cgutils.get_item_pointer(context, builder, array_type, array, [index])
+    return cgutils.get_item_pointer(context, builder, array_type, array, [index])  # type: ignore[no-untyped-call]
 
 
 def _atomic_add(typing: Any, array: Any, index: Any, value: Any) -> Any:
@@ -270,7 +270,7 @@ def _prefetch(typing: Any, array: Any, index: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer = builder.bitcast(_address(context, builder, signature, args), ir.IntType(8).as_pointer())
         word = ir.IntType(32)
-        function = cgutils.get_or_insert_function(
+        function = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
             builder.module,
             ir.FunctionType(ir.VoidType(), [pointer.type, word, word, word]),
             "llvm.prefetch.p0i8",

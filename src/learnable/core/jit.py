@@ -147,7 +147,7 @@ class Intrinsic:
 
 
 def _declare(function: Callable[P, R], options: Mapping[str, Any]) -> Callable[P, R]:
-    return cast(Callable[P, R], Kernel(function, {"nogil": True, "fastmath": _RELAXED} | options))
+    return cast(Callable[P, R], Kernel(function, {"nogil": True, "fastmath": _RELAXED, **options}))
 
 
 def _make_dispatcher(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
@@ -155,7 +155,7 @@ def _make_dispatcher(function: Callable[..., Any], options: Mapping[str, Any]) -
 
     from .kernel_cache import KernelCache
 
-    dispatcher: Any = numba.njit(**(options | {"fastmath": set(options["fastmath"])}))(function)
+    dispatcher: Any = numba.njit(**{**options, "fastmath": set(options["fastmath"])})(function)
     if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         dispatcher._cache = KernelCache(function, options)
     return dispatcher

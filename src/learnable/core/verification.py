@@ -18,6 +18,8 @@ from .registry import REGISTRY, registered_name, resolve
 AGREEMENT = 0.01
 #: What rounding may add to a bound: sums of single precision go into it.
 BOUND_ROUNDING = 1e-6
+#: A tolerance below this asks for more digits than a check has; rounding up to it does not count against a model.
+FINEST_CLAIM = 1e-9
 
 
 class Recheck(NamedTuple):
@@ -59,10 +61,10 @@ class Verdict:
 
     def __str__(self) -> str:
         if self.ok:
-            return (
-                f"verified: {self.recorded.kind} {self.value:.3g} <= {self.recorded.tolerance:.3g} "
-                f"(recorded {self.recorded.value:.3g})"
-            )
+            claim = f"{self.recorded.tolerance:.3g}"
+            if self.value > self.recorded.tolerance:
+                claim += f" + {self.value - self.recorded.tolerance:.2g} of rounding"
+            return f"verified: {self.recorded.kind} {self.value:.3g} <= {claim} (recorded {self.recorded.value:.3g})"
         return "NOT verified: " + "; ".join(self.reasons)
 
 
@@ -108,11 +110,19 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Verd
         reasons.append(
             f"the data are not those of the fit (fingerprint {found.fingerprint}, not {recorded.fingerprint})"
         )
-    if not found.value <= max(recorded.tolerance, found.rounding):
-        reasons.append(f"the {recorded.kind} is {found.value:.3g}, above the tolerance {recorded.tolerance:.3g}")
-    if not abs(found.value - recorded.value) <= AGREEMENT * abs(recorded.value) + found.rounding:
-        reasons.append(f"the {recorded.kind} is {found.value:.3g}, but {recorded.value:.3g} was recorded")
-    proven, rounding = (found.value, found.rounding) if recorded.kind == "gap" else (found.bound, BOUND_ROUNDING)
+    # Rounding explains a difference only while it is smaller than the claim itself.
+    allowance = min(found.rounding, max(recorded.tolerance, FINEST_CLAIM))
+    if not found.value <= max(recorded.tolerance, allowance):
+        reasons.append(
+            f"the {recorded.kind} is {found.value:.3g}, above the tolerance {recorded.tolerance:.3g}"
+            + _beyond_the_claim(found, allowance)
+        )
+    if not abs(found.value - recorded.value) <= AGREEMENT * abs(recorded.value) + allowance:
+        reasons.append(
+            f"the {recorded.kind} is {found.value:.3g}, but {recorded.value:.3g} was recorded"
+            + _beyond_the_claim(found, allowance)
+        )
+    proven, rounding = (found.value, allowance) if recorded.kind == "gap" else (found.bound, BOUND_ROUNDING)
     claimed = recorded.bound
     if claimed is not None and proven is not None and not proven <= (1 + AGREEMENT) * claimed + rounding:
         reasons.append(f"the bound of the suboptimality is {proven:.3g}, but {claimed:.3g} was recorded")
@@ -135,3 +145,10 @@ def _recheck(checker: str, name: str | None, model: Any, X: Any, y: Any, sample_
         what = f"{type(error).__name__}: {' '.join(str(error).split())}"
         raise VerificationError(f"verify: this {name} is damaged: its arrays do not fit together ({what}).") from error
     return found
+
+
+def _beyond_the_claim(found: Recheck, allowance: float) -> str:
+    """Say where the data leave so few digits that nothing of the claim's size can be checked."""
+    if not found.rounding > allowance:
+        return ""
+    return f" (rounding on these data can reach {found.rounding:.2g}, more than the claim; rescale the columns)"

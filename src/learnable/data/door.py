@@ -134,7 +134,7 @@ def door(
         if y is not None and len(y) != X.shape[0]:
             raise DataError(
                 f"{owner}: X and y have inconsistent numbers of samples: X has {X.shape[0]} rows, "
-                f"y has {len(y)}. Pass one target a row."
+                f"y has {len(y)}. Found input variables with inconsistent numbers of samples; pass one target a row."
             )
         kept = None
         if weight is not None and not weight.all():

@@ -114,7 +114,7 @@ def check_two_classes(owner: str, classes: NDArray[Any]) -> None:
     if len(classes) < 2:
         raise DataError(
             f"{owner}: needs at least two classes in y among the rows with positive weight; got 1 class: "
-            f"{listed(classes)}. Add rows of another class."
+            f"{listed(classes)}. This solver needs samples of at least 2 classes in the data: add rows of another one."
         )
 
 

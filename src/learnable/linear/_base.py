@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
@@ -24,6 +25,7 @@ Array = NDArray[np.float64]
 
 CLASS_WEIGHT = Nothing() | Options("balanced") | Matches(lambda v: isinstance(v, dict), "a dict of weights")
 LARGEST_ENTRY = 1e100  # whose squares can still be summed
+SMALLEST_ENTRY = 1e-100  # whose squares do not vanish
 TOO_LARGE = (
     f"{{owner}}: {{what}} reaches {{size:.3g}}, beyond {LARGEST_ENTRY:g}, so that sums of squares would "
     "overflow; rescale it, for example by StandardScaler."
@@ -33,7 +35,7 @@ TOO_LARGE = (
 class LinearModel(Estimator):
     """A model that predicts from the score b + Xβ."""
 
-    coef_: Array
+    coef_: Any  #: an array; sparse after `sparsify`
     intercept_: Any
     n_features_in_: int
 
@@ -45,12 +47,14 @@ class LinearModel(Estimator):
     def _score_rows(self, X: Any) -> Array:
         check_is_fitted(self)
         X = read_features(self, X)
-        return np.asarray(X @ self.coef_.T + self.intercept_)
+        scores = X @ self.coef_.T
+        return np.asarray((scores.toarray() if sp.issparse(scores) else scores) + self.intercept_)
 
     def _check_loaded(self) -> None:
         if not hasattr(self, "coef_"):
             return
-        coef, intercept = self.coef_, np.asarray(self.intercept_)
+        coef = self.coef_.toarray() if sp.issparse(self.coef_) else self.coef_
+        intercept = np.asarray(self.intercept_)
         columns = getattr(self, "n_features_in_", None)
         if not isinstance(coef, np.ndarray) or coef.dtype.kind != "f" or coef.ndim not in (1, 2):
             raise ModelFileError("load: coef_ is not an array of real numbers.")
@@ -72,6 +76,19 @@ class LinearClassifierModel(NamedScore, ClassifierMixin, LinearModel):
 
     classes_: NDArray[Any]
 
+    def sparsify(self) -> Self:
+        """Keep `coef_` as a sparse array, which saves memory where most coefficients are zero."""
+        check_is_fitted(self)
+        self.coef_ = sp.csr_array(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Keep `coef_` as a plain array again."""
+        check_is_fitted(self)
+        if sp.issparse(self.coef_):
+            self.coef_ = self.coef_.toarray()
+        return self
+
     @rowwise
     def decision_function(self, X: Any) -> Array:
         """Return the scores b + Wx: of shape (n_samples,) for two classes, else (n_samples, n_classes)."""
@@ -92,9 +109,10 @@ class LinearClassifierModel(NamedScore, ClassifierMixin, LinearModel):
         classes = getattr(self, "classes_", None)
         if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
             raise ModelFileError("load: classes_ must hold at least two labels.")
-        if self.coef_.ndim != 2 or len(self.coef_) != (1 if len(classes) == 2 else len(classes)):
+        n_scores = self.coef_.shape[0]
+        if self.coef_.ndim != 2 or n_scores != (1 if len(classes) == 2 else len(classes)):
             raise ModelFileError(f"load: coef_ of shape {self.coef_.shape} does not fit {len(classes)} classes.")
-        if np.shape(self.intercept_) not in ((), (len(self.coef_),)):
+        if np.shape(self.intercept_) not in ((), (n_scores,)):
             raise ModelFileError("load: intercept_ must have one number a row of coef_.")
 
 
@@ -195,8 +213,10 @@ def class_weights(table: Table, class_weight: Any, owner: str) -> Array | None:
             f"for {missing[0]!r}. Write the labels as y has them."
         )
     values = [class_weight.get(label, 1.0) for label in classes.tolist()]
-    if not ArrayLike(Number(low=0.0, low_open=True)).allows(values):
-        raise ParameterError(f"{owner}: class_weight must be positive numbers; got {class_weight!r}.")
+    if not ArrayLike(Number(low=0.0)).allows(values) or not any(values):
+        raise ParameterError(
+            f"{owner}: class_weight must be positive numbers, or zero for some classes; got {class_weight!r}."
+        )
     return np.array(values, dtype=np.float64)
 
 
@@ -218,3 +238,27 @@ def refuse_extreme_sizes(X: Any, weight: Array | None, owner: str) -> None:
     if largest > LARGEST_ENTRY or heaviest > LARGEST_ENTRY:
         what, size = ("X", largest) if largest > LARGEST_ENTRY else ("sample_weight", heaviest)
         raise DataError(TOO_LARGE.format(owner=owner, what=what, size=size))
+
+
+def in_units_of_columns(blocks: Blocks) -> tuple[Blocks, Array]:
+    """Return the rows with tiny columns multiplied by powers of two, so that their squares do not underflow."""
+    X, y, weight = blocks.joined()
+    sparse = hasattr(X, "indptr")
+    if sparse:
+        reach = np.asarray(abs(X).max(axis=0).toarray(), dtype=np.float64).ravel()
+    else:
+        reach = np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0)).astype(np.float64)
+    tiny = (reach > 0) & (reach < SMALLEST_ENTRY)
+    if not tiny.any():
+        return blocks, np.ones(1)
+    units = np.where(tiny, 2.0 ** np.clip(-np.frexp(reach)[1].astype(np.float64), 0, 1000), 1.0)
+    scaled = X.astype(np.float64).multiply(units[None, :]).tocsr() if sparse else X.astype(np.float64) * units
+    return Blocks([Part(scaled, y, weight)]), units
+
+
+def in_range(coef: Array, owner: str) -> Array:
+    """Return coefficients; raise where one is beyond float64."""
+    if not np.isfinite(coef).all():
+        column = int(np.argmax(~np.isfinite(coef).all(axis=0)))
+        raise DataError(f"{owner}: the coefficient of column {column} is beyond the range of float64; rescale it.")
+    return coef

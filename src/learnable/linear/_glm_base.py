@@ -13,6 +13,7 @@ from ..core.certificate import Certificate
 from ..core.errors import DataError
 from ..core.parameters import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Number, Options, Rule
 from ..core.run import Run
+from ..data.blocks import Blocks
 from ..data.door import Table, door
 from ..data.sources import named_columns, rowwise
 from ..solvers.newton import newton
@@ -20,11 +21,14 @@ from ..solvers.problem import Solution
 from ._base import LinearModel
 from .deviance import DevianceProblem, TargetSums, target_sums
 from .logistic_solvers import solve
+from .minimum_norm import with_minimum_norm
+from .scores import DEFAULT_TOLERANCE, GRADIENT_MARGIN, is_explicit
 
 Array = NDArray[np.float64]
 
 _SOLVERS = ("auto", "lbfgs", "newton-cholesky", "newton-cg")
 _LARGEST_SQUARE = 1e200
+_SMALLEST_TARGET = 1e-100  # targets all below it, or all beyond its inverse, are fitted in other units
 
 
 class DevianceRegressor(RegressorMixin, LinearModel):
@@ -51,7 +55,7 @@ class DevianceRegressor(RegressorMixin, LinearModel):
         fit_intercept: bool = True,
         solver: str = "auto",
         max_iter: int = 100,
-        tol: float = 1e-8,
+        tol: float = DEFAULT_TOLERANCE,
         warm_start: bool = False,
         verbose: int = 0,
         n_jobs: int | None = None,
@@ -78,29 +82,75 @@ class DevianceRegressor(RegressorMixin, LinearModel):
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         power, log_link = self._family()
+        blocks, alpha, unit = self._in_units_of_targets(table, power, log_link)
         with np.errstate(over="ignore", invalid="ignore"):
-            sums = target_sums(table.blocks, intercept=self.fit_intercept, n_jobs=self.n_jobs)
+            sums = target_sums(blocks, intercept=self.fit_intercept, n_jobs=self.n_jobs)
         problem = DevianceProblem(
-            table.blocks,
+            blocks,
             sums,
             power=power,
             log_link=log_link,
-            alpha=float(self.alpha),
+            alpha=alpha,
             base=self._null_intercept(sums, power, log_link),
             intercept=self.fit_intercept,
             n_jobs=self.n_jobs,
         )
-        tol = max(self.tol, 1e-6) if table.in_memory and table.X.dtype == np.float32 else self.tol
-        solution = self._solve(problem, self._start(run, problem), tol, run)
-        theta = solution.x
-        self.coef_ = theta[1:].copy()
-        self.intercept_ = 0.0
-        if self.fit_intercept:
-            self.intercept_ = float(problem.base + theta[0] - self.coef_ @ sums.centre)
+        single = table.in_memory and table.X.dtype == np.float32
+        tol = max(float(self.tol), 1e-6) if single else float(self.tol)
+        if is_explicit(self.tol):
+            problem.gradient_unit = GRADIENT_MARGIN
+        solution = self._solve(problem, self._start(run, problem) if unit == 1 else None, tol, run)
+        theta = solution.x if alpha > 0 else with_minimum_norm(problem, solution.x)
+        measure = problem.certified(theta)
+        self._set_scores(theta, problem, unit, log_link)
+        if single and unit == 1:
+            measure = self._stored_in_single(problem, measure, tol)
         self.n_iter_ = int(solution.n_iter)
         if problem.has_gap:
-            return Certificate("gap", solution.measure, tol, solution.measure, solution.n_iter)
-        return Certificate("stationarity", solution.measure, tol, None, solution.n_iter)
+            return Certificate("gap", measure, tol, measure, solution.n_iter)
+        return Certificate("stationarity", measure, tol, None, solution.n_iter)
+
+    def _in_units_of_targets(self, table: Table, power: float, log_link: bool) -> tuple[Any, float, float]:
+        """Return rows, α and unit u of the same problem in y·u, where squares of y itself would leave float64.
+
+        A deviance is homogeneous: d(uy, uμ) = u²⁻ᵖ d(y, μ). A power of two makes the change of units exact.
+        """
+        alpha = float(self.alpha)
+        if not table.in_memory:
+            return table.blocks, alpha, 1.0
+        largest = float(np.abs(table.y).max(initial=0.0))
+        if 0 < largest < 1e-300 and not log_link:
+            raise DataError(
+                f"{type(self).__name__}: y is at most {largest:.3g}, where float64 has few digits left; rescale y."
+            )
+        if largest == 0 or _SMALLEST_TARGET <= largest <= 1 / _SMALLEST_TARGET:
+            return table.blocks, alpha, 1.0
+        unit = 2.0 ** float(np.clip(-np.frexp(largest)[1], -1000, 1000))
+        with np.errstate(all="ignore"):
+            scaled = alpha * np.float64(unit) ** (2 - power if log_link else -power)
+        if alpha > 0 and not 1e-300 < scaled < 1e300:
+            return table.blocks, alpha, 1.0
+        blocks = Blocks([part._replace(y=np.asarray(part.y) * unit) for part in table.blocks.parts])
+        return blocks, float(scaled), unit
+
+    def _set_scores(self, theta: Array, problem: DevianceProblem, unit: float, log_link: bool) -> None:
+        """Store coefficients and intercept in the units of y."""
+        self.coef_ = theta[1:].copy() if log_link else theta[1:] / unit
+        intercept = 0.0
+        if self.fit_intercept:
+            intercept = problem.base + theta[0] - theta[1:] @ problem.centre
+            intercept = intercept - np.log(unit) if log_link else intercept / unit
+        self.intercept_ = np.float64(intercept)
+
+    def _stored_in_single(self, problem: DevianceProblem, measure: float, tol: float) -> float:
+        """Store float32 numbers for float32 data, where they keep the certificate, and return their own measure."""
+        w, b = self.coef_.astype(np.float32), np.float32(self.intercept_)
+        start = np.float64(b) + w.astype(np.float64) @ problem.centre - problem.base if self.fit_intercept else 0.0
+        rounded = problem.certified(np.r_[start, w.astype(np.float64)])
+        if not rounded <= tol:
+            return measure
+        self.coef_, self.intercept_ = w, b
+        return rounded
 
     def _null_intercept(self, sums: TargetSums, power: float, log_link: bool) -> float:
         """Return the link of the mean target, having checked that there is a model for these targets."""
@@ -108,8 +158,8 @@ class DevianceRegressor(RegressorMixin, LinearModel):
         if power > 0 and (sums.lowest < 0 or (power >= 2 and sums.lowest == 0)):
             rule = "> 0" if power >= 2 else ">= 0"
             raise DataError(
-                f"{owner}: Some value(s) of y are out of the valid range: y must be {rule} for power {power:g}; the "
-                f"smallest is {sums.lowest:g}. Drop such rows, or choose a power that allows them."
+                f"{owner}: Some value(s) of y are out of the valid range of the loss: y must be {rule} for power "
+                f"{power:g}; the smallest is {sums.lowest:g}. Drop such rows, or choose a power that allows them."
             )
         if not (np.isfinite(sums.y) and (sums.square < _LARGEST_SQUARE * sums.weight).all()):
             raise DataError(f"{owner}: sums of squares of X, or of y, would overflow; rescale them.")
@@ -137,8 +187,9 @@ class DevianceRegressor(RegressorMixin, LinearModel):
                 problem.evaluate(solution.x)
             moved = solution.x.copy()
             moved[0] += problem.step  # then the slopes are the feasible dual point themselves
+            before = problem.proven
             end = problem.evaluate(moved)
-            if end.measure <= solution.measure:
+            if problem.proven <= before:
                 return solution._replace(x=moved, value=end.value, gradient=end.gradient, measure=end.measure)
         return solution
 

@@ -142,7 +142,9 @@ class DevianceProblem(ScoreProblem):
             measure = self._gap(w, gradient, value, totals, slopes[1:], other)
         else:
             measure = self._relative_gradient(w, gradient, float(totals[3]))
-        return Evaluation(value, gradient, measure if np.isfinite(measure) else np.inf)
+        measure = measure if np.isfinite(measure) else np.inf
+        sizes = self._sizes(w, float(totals[3]))
+        return Evaluation(value, gradient, self._stopping_measure(measure, gradient, sizes, value))
 
     def hessian(self, x: Array) -> Array:
         """Return the Hessian; where it is not positive definite, the Fisher information, whose step goes down."""
@@ -250,13 +252,23 @@ class DevianceProblem(ScoreProblem):
             here = here + self.cost * (np.expm1((2 - p) * delta) * (slopes + a) - np.expm1((1 - p) * delta) * a)
             above = self.cost * max(0.0, A * _growth(1 - p, delta) - M * _growth(2 - p, delta))
         gap = above + float(here @ here) / (2 * self.penalty)
-        return gap / max(value - gap, 1e-8 * self.null_value(), 1e-300)
+        return gap / max(value - gap, 1e-8 * self.null_value(), self.finest_loss(), 1e-300)
+
+    def finest_loss(self) -> float:
+        """Return the loss of scores that are off by 1e-11 of their size: below it, a fit is exact."""
+        b = self.base
+        unit, off = (np.exp((2 - self.power) * b), 1e-11 * (1 + abs(b))) if self.log_link else (1.0, 1e-11 * abs(b))
+        return float(unit * off**2)
 
     def _relative_gradient(self, w: Array, gradient: Array, size: float) -> float:
         """Return max_j |gⱼ| / (√(Σ s(|m| + |a|)²/S · Σ s x̃ⱼ²/S) + α|wⱼ|), at most one."""
+        scale = self._sizes(w, size)
+        return float(np.max(np.divide(np.abs(gradient), scale, out=np.zeros_like(gradient), where=scale > 0)))
+
+    def _sizes(self, w: Array, size: float) -> Array:
         scale = np.sqrt(self.cost * size) * np.sqrt(self.cost * np.r_[self.sums.weight, self.sums.square])
         scale[1:] += self.penalty * np.abs(w)
-        return float(np.max(np.divide(np.abs(gradient), scale, out=np.zeros_like(gradient), where=scale > 0)))
+        return scale
 
     def _null_of_block(self, block: Block) -> float:
         m, nothing = block.X.shape[0], np.zeros(0)

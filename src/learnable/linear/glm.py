@@ -19,6 +19,7 @@ from typing import ClassVar
 
 from ..core.parameters import Number, Options, Rule
 from ._glm_base import DevianceRegressor
+from .scores import DEFAULT_TOLERANCE
 
 
 class PoissonRegressor(DevianceRegressor):
@@ -39,8 +40,8 @@ class PoissonRegressor(DevianceRegressor):
     max_iter : int, default=100
         Most iterations.
     tol : float, default=1e-8
-        Relative duality gap (relative gradient if α = 0) at which to stop; at least 1e-6 for float32 data.
-        scikit-learn's 1e-4 is an absolute gradient.
+        Relative duality gap (relative gradient if α = 0) at which to stop; at least 1e-6 for float32 data. A number
+        given here also bounds the largest entry of the gradient, which is what scikit-learn's `tol` bounds.
     warm_start : bool, default=False
         Start from the last fit's coefficients.
     verbose : int, default=0
@@ -155,7 +156,7 @@ class TweedieRegressor(DevianceRegressor):
         link: str = "auto",
         solver: str = "auto",
         max_iter: int = 100,
-        tol: float = 1e-8,
+        tol: float = DEFAULT_TOLERANCE,
         warm_start: bool = False,
         verbose: int = 0,
         n_jobs: int | None = None,

@@ -111,7 +111,8 @@ class LogisticProblem(ScoreProblem):
             gradient[:, 0] = 0.0
         value = 0.5 * self.penalty * float((w * w).sum()) + self.cost * loss
         measure = self._gap(theta, gradient, value, loss) if self.penalty else self._relative_gradient(gradient)
-        return Evaluation(value, gradient.ravel(), measure)
+        size = self.cost * self._slope_sizes() + self.penalty * np.abs(theta)
+        return Evaluation(value, gradient.ravel(), self._stopping_measure(measure, gradient, size, value))
 
     def intercept_step(self, x: Array) -> Array:
         """Return the change of the intercepts that makes them optimal for the coefficients, by Newton's method.
@@ -264,6 +265,10 @@ class LogisticProblem(ScoreProblem):
 
     def _relative_gradient(self, gradient: Array) -> float:
         """Return max_j |gⱼ| / √(Σ s · Σ s(xⱼ − x̄ⱼ)²): at most one by Cauchy–Schwarz, in any units of xⱼ."""
-        total = self.sums.weight.sum()
-        size = np.sqrt(total * np.r_[total, self.sums.square])
+        size = self._slope_sizes()
         return float(np.max(np.divide(np.abs(gradient), size, out=np.zeros_like(gradient), where=size > 0)))
+
+    def _slope_sizes(self) -> Array:
+        """Return √(Σ s · Σ s(xⱼ − x̄ⱼ)²), the most that each entry of the likelihood's gradient can be."""
+        total = self.sums.weight.sum()
+        return np.asarray(np.sqrt(total * np.r_[total, self.sums.square]))

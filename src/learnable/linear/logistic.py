@@ -24,13 +24,13 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 from ..core.certificate import Certificate
 from ..core.errors import DataError, ParameterError, SeparableDataError
 from ..core.parameters import (
-    MAX_ITER,
     MAX_SECONDS,
     N_JOBS,
     RANDOM_STATE,
     TOLERANCE,
     Boolean,
     Matches,
+    Nothing,
     Number,
     Options,
     Rule,
@@ -46,12 +46,17 @@ from ._base import (
     TOO_LARGE,
     LinearClassifierModel,
     class_weights,
+    in_range,
+    in_units_of_columns,
     refuse_extreme_sizes,
     weighted_blocks,
 )
 from .likelihood import ClassSums, LogisticProblem, class_sums
+from .logistic_penalty import FAILED_TO_CONVERGE, StatedPenalty, stated_penalty
 from .logistic_solvers import SOLVERS, polish_intercept, solve
 from .logistic_sparse import Composite, solve_sparse
+from .minimum_norm import with_minimum_norm
+from .scores import DEFAULT_TOLERANCE, GRADIENT_MARGIN, is_explicit
 from .separation import is_separable
 
 Array = NDArray[np.float64]
@@ -65,6 +70,8 @@ class LogisticRegression(LinearClassifierModel):
 
     Parameters
     ----------
+    penalty : {"l1", "l2", "elasticnet", None}, default="deprecated"
+        Deprecated as in scikit-learn: `l1_ratio` and `C` say it all.
     C : float, default=1.0
         Inverse strength of the penalty; `np.inf` for none.
     l1_ratio : float, default=0.0
@@ -72,7 +79,8 @@ class LogisticRegression(LinearClassifierModel):
     dual : bool, default=False
         Kept for compatibility.
     tol : float, default=1e-8
-        Relative duality gap (relative gradient if C = inf) at which to stop; at least 1e-6 for float32 data.
+        Relative duality gap (relative gradient if C = inf) at which to stop; at least 1e-6 for float32 data. A number
+        given here also bounds the largest entry of the mean loss's gradient, which is what scikit-learn's `tol` bounds.
     fit_intercept : bool, default=True
         Whether b is free or zero.
     intercept_scaling : float, default=1
@@ -123,8 +131,9 @@ class LogisticRegression(LinearClassifierModel):
     """
 
     _parameters: ClassVar[dict[str, Rule]] = {
+        "penalty": Options("deprecated", "l1", "l2", "elasticnet") | Nothing(),
         "C": Number(low=1e-100, high=1e100) | Matches(lambda v: v == np.inf, "infinity"),
-        "l1_ratio": Number(low=0.0, high=1.0),
+        "l1_ratio": Number(low=0.0, high=1.0) | Nothing(),
         "dual": Boolean(),
         "tol": TOLERANCE,
         "fit_intercept": Boolean(),
@@ -132,22 +141,28 @@ class LogisticRegression(LinearClassifierModel):
         "class_weight": CLASS_WEIGHT,
         "random_state": RANDOM_STATE,
         "solver": Options(*SOLVERS, "liblinear"),
-        "max_iter": MAX_ITER,
+        "max_iter": Number(low=0, integer=True),
         "verbose": Boolean() | Number(low=0, integer=True),
         "warm_start": Boolean(),
         "n_jobs": N_JOBS,
         "max_seconds": MAX_SECONDS,
     }
     _door = staticmethod(door(target="classes"))
-    _remedy = "raise max_iter or max_seconds, or standardise the columns of X"
+
+    @property
+    def _remedy(self) -> str:  # type: ignore[override]
+        """What to do when the certificate does not hold, after the words that scikit-learn has for it."""
+        words = FAILED_TO_CONVERGE.get(self.solver, "").format(n_iter=int(np.max(getattr(self, "n_iter_", 0))))
+        return f"{words}{words and ': '}raise max_iter or max_seconds, or standardise the columns of X"
 
     def __init__(
         self,
+        penalty: str | None = "deprecated",
         *,
         C: float = 1.0,
-        l1_ratio: float = 0.0,
+        l1_ratio: float | None = 0.0,
         dual: bool = False,
-        tol: float = 1e-8,
+        tol: float = DEFAULT_TOLERANCE,
         fit_intercept: bool = True,
         intercept_scaling: float = 1,
         class_weight: Any = None,
@@ -159,6 +174,7 @@ class LogisticRegression(LinearClassifierModel):
         n_jobs: int | None = None,
         max_seconds: float | None = None,
     ) -> None:
+        self.penalty = penalty
         self.C = C
         self.l1_ratio = l1_ratio
         self.dual = dual
@@ -176,20 +192,30 @@ class LogisticRegression(LinearClassifierModel):
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         self.classes_ = np.asarray(table.classes)
+        stated = stated_penalty(self)
         blocks = weighted_blocks(table, class_weights(table, self.class_weight, "LogisticRegression"))
         if table.in_memory:
             refuse_extreme_sizes(table.X, blocks.parts[0].weight, "LogisticRegression")
         if self.solver == "liblinear":
             blocks = self._with_constant_column(blocks)
+        units = np.ones(1)
+        if np.isinf(stated.C) and table.in_memory:
+            blocks, units = in_units_of_columns(blocks)
         free = self.fit_intercept and self.solver != "liblinear"
         sums = class_sums(blocks, len(self.classes_), intercept=free, n_jobs=self.n_jobs)
         if not (sums.square < LARGEST_ENTRY**2).all():
             size = float(np.sqrt(sums.square.max()))
             raise DataError(TOO_LARGE.format(owner="LogisticRegression", what="X", size=size))
-        if self.l1_ratio > 0 and np.isfinite(self.C):
-            return self._fit_sparse(blocks, sums, free, run)
-        problem = LogisticProblem(blocks, sums, self.C, intercept=free, n_jobs=self.n_jobs)
-        tol = max(self.tol, 1e-6) if table.in_memory and table.X.dtype == np.float32 else self.tol
+        if np.isinf(stated.C) and ((sums.square == 0) & np.abs(sums.x).any(axis=0)).any():
+            raise DataError("LogisticRegression: squares of a column of X underflow; rescale the column.")
+        if stated.l1_ratio > 0 and np.isfinite(stated.C):
+            return self._fit_sparse(blocks, sums, stated, free, run)
+        problem = LogisticProblem(blocks, sums, stated.C, intercept=free, n_jobs=self.n_jobs)
+        if is_explicit(self.tol):
+            # In scikit-learn's unit: that of the mean loss.
+            problem.gradient_unit = GRADIENT_MARGIN * problem.cost * float(sums.weight.sum())
+        single = table.in_memory and table.X.dtype == np.float32
+        tol = max(float(self.tol), 1e-6) if single else float(self.tol)
         solution = solve(
             problem,
             self._start(run, problem),
@@ -200,8 +226,9 @@ class LogisticRegression(LinearClassifierModel):
             progress=run.progress,
             stop=run.should_stop,
         )
-        if np.isinf(self.C):
+        if np.isinf(stated.C):
             _refuse_separable(problem, solution)
+            solution = solution._replace(x=with_minimum_norm(problem, solution.x))
         else:
             solution = polish_intercept(problem, solution)
         theta = solution.x.reshape(problem.shape).copy()
@@ -211,17 +238,22 @@ class LogisticRegression(LinearClassifierModel):
             theta -= theta.mean(axis=0)
         self._set_scores(theta, sums.centre)
         self.n_iter_ = np.array([solution.n_iter], dtype=np.int32)
-        if np.isinf(self.C):
-            return Certificate("stationarity", solution.measure, tol, None, solution.n_iter)
-        return Certificate("gap", solution.measure, tol, solution.measure, solution.n_iter)
+        measure = problem.certified(solution.x)
+        if (units != 1).any():
+            self.coef_ = in_range(self.coef_ * units, "LogisticRegression")
+        elif single and self.solver != "liblinear":  # whose numbers scikit-learn keeps in float64, too
+            measure = self._stored_in_single(problem, measure, tol)
+        if np.isinf(stated.C):
+            return Certificate("stationarity", measure, tol, None, solution.n_iter)
+        return Certificate("gap", measure, tol, measure, solution.n_iter)
 
-    def _fit_sparse(self, blocks: Any, sums: ClassSums, free: bool, run: Run) -> Certificate:
+    def _fit_sparse(self, blocks: Any, sums: ClassSums, stated: StatedPenalty, free: bool, run: Run) -> Certificate:
         """Solve the problem with an L1 part; its default tolerance is that of proximal methods."""
         if blocks.in_memory and not blocks.sparse:  # every sweep would copy blocks of another memory order
             blocks = Blocks([part._replace(X=np.ascontiguousarray(part.X)) for part in blocks.parts])
         likelihood = LogisticProblem(blocks, sums, np.inf, intercept=free, n_jobs=self.n_jobs)
-        tol = max(self.tol, 1e-6)
-        composite = Composite(likelihood, float(self.C), float(self.l1_ratio), 1.0 - float(self.l1_ratio))
+        tol = float(self.tol) if is_explicit(self.tol) else 1e-6
+        composite = Composite(likelihood, stated.C, stated.l1_ratio, 1.0 - stated.l1_ratio)
         start = self._start(run, likelihood)
         found = solve_sparse(
             composite,
@@ -241,8 +273,8 @@ class LogisticRegression(LinearClassifierModel):
         """Return the rows with liblinear's constant column, whose coefficient stands for the intercept."""
         if len(self.classes_) > 2 or not blocks.in_memory:
             raise ParameterError(
-                "LogisticRegression: solver='liblinear' takes two classes and rows in memory; use another solver, or "
-                "OneVsRestClassifier."
+                "LogisticRegression: The 'liblinear' solver does not support multiclass classification. It takes rows "
+                "in memory, too; use another solver, or OneVsRestClassifier."
             )
         if not self.fit_intercept:
             return blocks
@@ -259,6 +291,23 @@ class LogisticRegression(LinearClassifierModel):
             self.coef_ = np.ascontiguousarray(self.coef_[:, :-1])
         elif self.fit_intercept:
             self.intercept_ = theta[:, 0] - self.coef_ @ centre
+
+    def _stored_in_single(self, problem: LogisticProblem, measure: float, tol: float) -> float:
+        """Store float32 numbers for float32 data, where they keep the certificate, and return their own measure."""
+        coef, intercept = self.coef_.astype(np.float32), self.intercept_.astype(np.float32)
+        W, b = coef.astype(np.float64), intercept.astype(np.float64)
+        level = b + W @ problem.sums.centre if self.fit_intercept else b
+        x = np.column_stack([level, W]).ravel()
+        end = problem.evaluate(x)
+        rounded = problem.proven
+        if problem.penalty and self.fit_intercept:
+            # The dual point is that of the best intercept; the stored one only raises the objective.
+            best = polish_intercept(problem, Solution(x, end.value, end.gradient, end.measure, 0, True))
+            rounded = problem.certified(best.x) + max(0.0, end.value - best.value) / best.value
+        if not rounded <= tol:
+            return measure
+        self.coef_, self.intercept_ = coef, intercept
+        return rounded
 
     def _start(self, run: Run, problem: LogisticProblem) -> Array | None:
         """Return the last fit's θ for `warm_start`, where it has the right shape."""

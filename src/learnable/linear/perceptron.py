@@ -15,28 +15,35 @@ Freund and R. Schapire, Large margin classification using the perceptron algorit
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.certificate import Certificate
-from ..core.errors import DataError
-from ..core.jit import kernel
+from ..core.errors import DataError, ParameterError
 from ..core.parameters import MAX_ITER as MOST_PASSES
-from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Matches, Nothing, Number, Rule
-from ..core.run import Run
-from ..data.blocks import Block, map_reduce, unsigned
+from ..core.parameters import (
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    Boolean,
+    Matches,
+    Nothing,
+    Number,
+    Options,
+    Rule,
+    check_parameters,
+)
+from ..core.run import Progress, Run, no_progress
+from ..data.blocks import Block, map_reduce
 from ..data.door import Table, door
 from ._base import CLASS_WEIGHT, LinearClassifierModel, class_weights, refuse_extreme_sizes
 from .dual_descent import pieces
+from .perceptron_walk import Stepper, classes_of, random_order, read_batch, rows_of
 from .svm import random_order_of
 
 Array = NDArray[np.float64]
-
-_CACHED_ENTRIES = 2**20
-_RUN = 16  # rows
 
 
 class Walk(NamedTuple):
@@ -56,10 +63,11 @@ class Perceptron(LinearClassifierModel):
 
     Parameters
     ----------
-    penalty : None
-        Kept for compatibility; a penalised perceptron is a support vector machine: use `LinearSVC`.
+    penalty : {"l1", "l2", "elasticnet"} or None, default=None
+        A penalty that every row applies before the next, as in scikit-learn; nothing is proven then. What minimises a
+        penalised risk is a support vector machine: `LinearSVC`.
     alpha, l1_ratio : float
-        Kept for compatibility: strength and kind of the penalty that there is not.
+        Strength of the penalty, and the share of L1 in "elasticnet".
     fit_intercept : bool, default=True
         Whether b is fitted or zero.
     max_iter : int, default=1000
@@ -122,7 +130,7 @@ class Perceptron(LinearClassifierModel):
     """
 
     _parameters: ClassVar[dict[str, Rule]] = {
-        "penalty": Nothing(),
+        "penalty": Nothing() | Options("l1", "l2", "elasticnet"),
         "alpha": Number(low=0.0),
         "l1_ratio": Number(low=0.0, high=1.0),
         "fit_intercept": Boolean(),
@@ -146,7 +154,7 @@ class Perceptron(LinearClassifierModel):
     def __init__(
         self,
         *,
-        penalty: None = None,
+        penalty: str | None = None,
         alpha: float = 0.0001,
         l1_ratio: float = 0.15,
         fit_intercept: bool = True,
@@ -184,6 +192,65 @@ class Perceptron(LinearClassifierModel):
         self.average = average
         self.max_seconds = max_seconds
 
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, coef_init: Any = None, intercept_init: Any = None
+    ) -> Self:
+        """Fit the model, from given weights or from zero.
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe or list of shape (n_samples, n_features)
+            Training data.
+        y : array of shape (n_samples,), or str
+            Labels; with a dataframe, the name of a column.
+        sample_weight : array of shape (n_samples,) or str, optional
+            Non-negative weights of the rows.
+        coef_init : array of the shape of `coef_`, optional
+            Weights to start from.
+        intercept_init : array of the shape of `intercept_`, optional
+            Intercepts to start from.
+        """
+        self._initial = (coef_init, intercept_init)
+        try:
+            return cast(Self, super().fit(X, y, sample_weight))
+        finally:
+            del self._initial
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Make one pass over some more rows, from the weights so far; nothing is proven about all rows.
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe or list of shape (n_samples, n_features)
+            Rows, in memory.
+        y : array of shape (n_samples,)
+            Their labels.
+        classes : array of shape (n_classes,), optional
+            All labels that will ever be seen; needed in the first call.
+        sample_weight : array of shape (n_samples,), optional
+            Non-negative weights of the rows.
+        """
+        check_parameters("Perceptron", self.get_params(deep=False), self._parameters)
+        draft = object.__new__(type(self))
+        draft.__dict__.update(vars(self))
+        known = getattr(self, "classes_", None)
+        draft.classes_ = classes_of(known, classes)
+        table = read_batch(draft, X, y, sample_weight, first=known is None)
+        weight = draft._row_weights(table)
+        previous = self if known is not None else None
+        draft.max_iter = 1
+        walks = [draft._walk(rows_of(table.X), table, weight, k, previous, no_progress) for k in draft._positives()]
+        draft.max_iter = self.max_iter
+        draft._store(walks)
+        seen = getattr(self, "t_", 1.0) + table.n_rows
+        draft.t_ = float(seen)
+        draft.certificate_ = Certificate("none", float("inf"), 0.0, None, 1)
+        for name in ("margin_", "mistake_bound_"):
+            draft.__dict__.pop(name, None)  # they were about the rows of a fit
+            self.__dict__.pop(name, None)
+        self.__dict__.update(draft.__dict__)
+        return self
+
     def _fit(self, table: Table, run: Run) -> Certificate:
         if not table.in_memory:
             raise DataError(
@@ -191,66 +258,90 @@ class Perceptron(LinearClassifierModel):
                 "use LinearSVC, or read the table into an array."
             )
         self.classes_ = np.asarray(table.classes)
+        weight = self._row_weights(table)
+        previous = run.previous if self.warm_start else None
+        walks = [self._walk(rows_of(table.X), table, weight, k, previous, run.progress) for k in self._positives()]
+        self._store(walks)
+        self.t_ = 1.0 + float(self.n_iter_ * table.n_rows)
+        wrong = self._measure_margins(table, weight)
+        if wrong > 0 or self.penalty is not None:
+            return Certificate("none", wrong, 0.0, None, self.n_iter_)
+        return Certificate("stationarity", 0.0, 0.0, None, self.n_iter_)
+
+    def _row_weights(self, table: Any) -> Array:
+        """Return the weight of each row, that of its class included."""
+        if self.penalty is not None and self.average:
+            raise ParameterError("Perceptron: average=True needs penalty=None; got a penalty. Leave one of them out.")
         of_class = class_weights(table, self.class_weight, "Perceptron")
         weight = np.ones(table.n_rows) if table.weight is None else table.weight
         weight = weight if of_class is None else weight * of_class[table.y]
         refuse_extreme_sizes(table.X, weight, "Perceptron")
-        rows = _rows_of(table.X)
-        walks = [self._walk(rows, table, weight, k, run) for k in self._positives()]
+        return np.asarray(weight, dtype=np.float64)
+
+    def _store(self, walks: list[Walk]) -> None:
+        """Set what the walks of all scores arrived at."""
         self.coef_ = np.stack([walk.w[1:] for walk in walks])
         self.intercept_ = np.array([walk.w[0] for walk in walks])
         self.n_iter_ = max(walk.n_iter for walk in walks)
         self.n_mistakes_ = np.array([walk.n_mistakes for walk in walks])
         if not np.isfinite(self.coef_).all():
             raise DataError("Perceptron: coefficients are beyond the range of float64; rescale X.")
-        wrong = self._measure_margins(table, weight)
-        if wrong > 0:
-            return Certificate("none", wrong, 0.0, None, self.n_iter_)
-        return Certificate("stationarity", 0.0, 0.0, None, self.n_iter_)
 
     def _positives(self) -> Any:
         return [1] if len(self.classes_) == 2 else range(len(self.classes_))
 
-    def _walk(self, rows: tuple[Any, ...], table: Table, weight: Array, k: int, run: Run) -> Walk:
+    def _walk(
+        self, rows: tuple[Any, ...], table: Any, weight: Array, k: int, previous: Any, progress: Progress
+    ) -> Walk:
         """Make passes over the rows for one score until one makes no mistake, or nothing improves."""
         rng, n = random_order_of(self), table.n_rows
         label = np.where(table.y == k, 1.0, -1.0)
-        step = self.eta0 * weight
-        w = self._start(run, k, table.n_columns)
-        total, done = np.zeros_like(w), np.zeros(1)
+        w = self._start(previous, k, table.n_columns)
+        stepper = Stepper(self, rows, label, self.eta0 * weight, w)
         best, patience, mistakes, n_iter, separated = np.inf, self.n_iter_no_change, 0, 0, False
-        one_pass: Callable[..., tuple[int, float]] = perceptron_dense if len(rows) == 1 else perceptron_sparse
         width = rows[0].shape[1] if len(rows) == 1 else len(rows[0]) // n
         order = np.arange(n)
         while n_iter < self.max_iter and patience > 0 and not separated:
             n_iter += 1
             if self.shuffle:
-                order = _random_order(rng, n, width)
+                order = random_order(rng, n, width)
             found, loss, cut = 0, 0.0, False
             for part in pieces(order, width):
-                cut = cut or run.progress(n_iter, float(mistakes + found))
+                cut = cut or progress(n_iter, float(mistakes + found))
                 if not cut:
-                    number, missed = one_pass(
-                        *rows, part, label, step, self.fit_intercept, self.average, w, total, done
-                    )
+                    number, missed = stepper.make_pass(part)
                     found, loss = found + number, loss + missed / n
             mistakes += found
-            separated = found == 0 and not cut
+            separated = found == 0 and not cut and self.penalty is None
             if self.tol is not None:
                 patience = self.n_iter_no_change if loss < best - self.tol else patience - 1
                 best = min(best, loss)
             if cut:
                 break
-        if self.average and not separated:
-            w = w - total / max(1.0, done[0])
-        return Walk(w, mistakes, n_iter, separated)
+        return Walk(stepper.weights(average=self.average and not separated), mistakes, n_iter, separated)
 
-    def _start(self, run: Run, k: int, n_columns: int) -> Array:
-        previous, n_scores = run.previous, len(self._positives())
-        if not self.warm_start or np.shape(getattr(previous, "coef_", 0.0)) != (n_scores, n_columns):
-            return np.zeros(n_columns + 1)
+    def _start(self, previous: Any, k: int, n_columns: int) -> Array:
+        """Return the weights to begin with: those given, those of the last fit, or zero."""
+        n_scores = len(self._positives())
         row = 0 if n_scores == 1 else k
-        return np.r_[previous.intercept_[row], previous.coef_[row]]
+        start = np.zeros(n_columns + 1)
+        if np.shape(getattr(previous, "coef_", 0.0)) == (n_scores, n_columns):
+            start = np.r_[previous.intercept_[row], previous.coef_[[row]].ravel()]
+        coef, intercept = getattr(self, "_initial", (None, None))
+        for name, given, place, size in (
+            ("coef_init", coef, slice(1, None), n_columns),
+            ("intercept_init", intercept, slice(0, 1), 1),
+        ):
+            if given is None:
+                continue
+            values = np.asarray(given, dtype=np.float64)
+            if values.size != n_scores * size:
+                raise DataError(
+                    f"Perceptron: Provided {name} does not match dataset: it has shape {values.shape}, not "
+                    f"{(n_scores, size)}."
+                )
+            start[place] = values.reshape(n_scores, size)[row]
+        return start
 
     def _measure_margins(self, table: Table, weight: Array) -> float:
         """Set margins and bounds; return the share of weight on the wrong side of some score."""
@@ -270,94 +361,6 @@ class Perceptron(LinearClassifierModel):
         size = np.sqrt((self.coef_**2).sum(axis=1) + self.intercept_**2)
         self.margin_ = margin / np.where(size > 0, size, 1.0)
         with np.errstate(divide="ignore", over="ignore"):
-            bound = (radius + bool(self.fit_intercept)) / self.margin_**2 * (weight.max() / weight.min())
+            bound = (radius + bool(self.fit_intercept)) / self.margin_**2 * (weight.max() / weight[weight > 0].min())
         self.mistake_bound_ = np.where(self.margin_ > 0, bound, np.inf)
         return wrong / float(weight.sum())
-
-
-def _random_order(rng: np.random.Generator, n: int, width: int) -> NDArray[np.int64]:
-    """Return the rows in random order; of a table beyond the cache, runs of neighbours, which memory serves faster."""
-    if n * width <= _CACHED_ENTRIES:
-        return rng.permutation(n)
-    runs = rng.permutation(-(-n // _RUN))[:, None] * _RUN + np.arange(_RUN)
-    return runs[runs < n]
-
-
-def _rows_of(X: Any) -> tuple[Any, ...]:
-    if hasattr(X, "indptr"):
-        return X.data.astype(np.float64, copy=False), unsigned(X.indices), unsigned(X.indptr)
-    return (np.ascontiguousarray(X),)
-
-
-@kernel
-def perceptron_dense(
-    X: Array,
-    order: NDArray[np.int64],
-    label: Array,
-    step: Array,
-    intercept: bool,
-    average: bool,
-    w: Array,
-    total: Array,
-    done: Array,
-) -> tuple[int, float]:
-    """One pass; return the mistakes and Σ max(0, −yz). IN/OUT w = (b, w); the mean of all w is w − total/done."""
-    d = X.shape[1]
-    weights, sums = w[1:], total[1:]
-    mistakes, loss = 0, 0.0
-    for i in order:
-        row = X[i]
-        z = w[0]
-        for j in range(d):
-            z += row[j] * weights[j]
-        if label[i] * z <= 0.0:
-            mistakes += 1
-            loss -= label[i] * z
-            change = step[i] * label[i]
-            for j in range(d):
-                weights[j] += change * row[j]
-            if average:
-                for j in range(d):
-                    sums[j] += change * done[0] * row[j]
-            if intercept:
-                w[0] += change
-                total[0] += change * done[0]
-        done[0] += 1.0
-    return mistakes, loss
-
-
-@kernel
-def perceptron_sparse(
-    data: Array,
-    indices: NDArray[Any],
-    indptr: NDArray[Any],
-    order: NDArray[np.int64],
-    label: Array,
-    step: Array,
-    intercept: bool,
-    average: bool,
-    w: Array,
-    total: Array,
-    done: Array,
-) -> tuple[int, float]:
-    """Do the same over CSR rows."""
-    weights, sums = w[1:], total[1:]
-    mistakes, loss = 0, 0.0
-    for i in order:
-        z = w[0]
-        for e in range(indptr[i], indptr[i + 1]):
-            z += data[e] * weights[indices[e]]
-        if label[i] * z <= 0.0:
-            mistakes += 1
-            loss -= label[i] * z
-            change = step[i] * label[i]
-            for e in range(indptr[i], indptr[i + 1]):
-                weights[indices[e]] += change * data[e]
-            if average:
-                for e in range(indptr[i], indptr[i + 1]):
-                    sums[indices[e]] += change * done[0] * data[e]
-            if intercept:
-                w[0] += change
-                total[0] += change * done[0]
-        done[0] += 1.0
-    return mistakes, loss

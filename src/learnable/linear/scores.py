@@ -22,6 +22,19 @@ Array = NDArray[np.float64]
 
 TILE_ROWS = 2048
 FIRST_ROWS = 1024  # enough for a provisional mean
+_DIGIT = 2.0**-53
+_ROUNDED = 1e-13  # share of its terms' size below which a gradient may be rounding
+
+#: The tolerance that nobody asked for. Its type tells it from a number that somebody did, which may well be 1e-8 too.
+DEFAULT_TOLERANCE = np.float64(1e-8)
+
+#: Share of an explicit tolerance that the gradient may have: another solver may land anywhere below the tolerance.
+GRADIENT_MARGIN = 0.1
+
+
+def is_explicit(tol: float) -> bool:
+    """Tell whether a tolerance was given: the gradient then counts as well as the gap, as in scikit-learn."""
+    return not (isinstance(tol, np.float64) and tol == DEFAULT_TOLERANCE)
 
 
 class ScoreProblem:
@@ -70,6 +83,30 @@ class ScoreProblem:
             self.weight = np.ones(blocks.n_rows) if weight is None else weight
             self.state = np.empty(self._state_shape(blocks.n_rows))
         self.at: Array | None = None  # where the state was computed
+        self.gradient_unit = np.inf  # solvers stop when, beside the proven measure, max|g|/unit is at most `tol`
+        self.blur = 0.0  # what rounding of the gradient may add to a relative gap, its square, at the last evaluation
+        self.proven = np.inf  # the measure that a certificate states, at the last evaluation
+
+    def certified(self, x: Array) -> float:
+        """Return the measure of optimality at x that a certificate states."""
+        if self.at is None or not np.array_equal(self.at, x):
+            self.evaluate(x)
+        return max(self.proven, self.blur)
+
+    def _stopping_measure(self, proven: float, gradient: Array, size: Array, value: float) -> float:
+        """Return the larger of the proven measure and the gradient in its unit, where it is more than rounding.
+
+        A gap of ε leaves coefficients known to √ε only; a gradient of ε, to ε. `size` is what the terms of each
+        entry of the gradient can add up to.
+        """
+        self.proven = proven
+        if self.penalty > 0 and value > 0:
+            with np.errstate(over="ignore"):
+                self.blur = float(np.sum((_DIGIT * size) ** 2)) / (2 * self.penalty) / value
+        if np.isinf(self.gradient_unit):
+            return proven
+        g = np.abs(gradient).ravel()
+        return max(proven, float(np.max(np.where(g > _ROUNDED * size.ravel(), g, 0.0))) / self.gradient_unit)
 
     def __getstate__(self) -> dict[str, Any]:
         """Travel to another process without the rows."""

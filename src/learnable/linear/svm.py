@@ -209,8 +209,8 @@ class LinearSVC(LinearClassifierModel):
         smooth = self.loss == "squared_hinge" and not joint
         if self.penalty == "l1" and not smooth:
             raise ParameterError(
-                "LinearSVC: penalty must be 'l2' with the hinge loss or Crammer–Singer; got 'l1'. "
-                "Use loss='squared_hinge'."
+                "LinearSVC: penalty must be 'l2' with the hinge loss or Crammer–Singer; got 'l1'. Unsupported set of "
+                f"arguments: penalty='l1', loss={self.loss!r}, dual={self.dual!r}. Use loss='squared_hinge'."
             )
         if self.solver in ("interior-point", "subgradient") and smooth:
             raise ParameterError(

@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 from ..core.errors import VerificationError
 from ..core.verification import Recheck
 from ..data.sources import named_columns
-from .verify_rows import Rows, class_weights_of, codes_of, fingerprint_of, numbers_of, plain_rows, sound
+from .verify_rows import (
+    Rows,
+    class_weights_of,
+    codes_of,
+    coefficients_of,
+    fingerprint_of,
+    numbers_of,
+    plain_rows,
+    sound,
+)
 from .verify_stored import least_squares_arrays, ridge_choice
 
 Array = NDArray[Any]
@@ -110,13 +119,14 @@ def logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     rows = rows._replace(y=codes_of(model.classes_, rows.y))
     K, fingerprint = len(model.classes_), fingerprint_of(rows, model.classes_)
     rows = rows._replace(weight=rows.weight * class_weights_of(model.class_weight, model.classes_, rows)[rows.y])
-    W, b = np.asarray(model.coef_, dtype=np.longdouble), np.asarray(model.intercept_, dtype=np.longdouble)
+    strength = penalty_of(model)[0]
+    W, b = coefficients_of(model), np.asarray(model.intercept_, dtype=np.longdouble)
     if K == 2:  # scores (0, z): the same probabilities
         W, b = np.vstack([0 * W, W]), np.r_[0 * b, b]
     scores = np.concatenate([Z @ W.T for Z, _, _ in rows.chunks()])
     offset = scores.mean(axis=0)  # large where columns lie far from zero; it belongs to the intercept
     scores, b = scores - offset, b + offset
-    best = _best_intercept(scores, rows, b) if model.fit_intercept and np.isfinite(model.C) else b
+    best = _best_intercept(scores, rows, b) if model.fit_intercept and np.isfinite(strength) else b
     N, slope_sum, square, slopes, members = (
         np.zeros(shape, dtype=np.longdouble) for shape in (K, K, W.shape[1], W.shape, W.shape)
     )
@@ -136,18 +146,28 @@ def logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     if not model.fit_intercept and np.any(model.intercept_):
         return Recheck(np.inf, 0.0, fingerprint)
     free = slice(1, None) if K == 2 else slice(None)  # the scores that are parameters
-    if np.isinf(model.C):
+    if np.isinf(strength):
         size = np.sqrt(N.sum() * np.r_[N.sum(), square])
         slope = np.column_stack([slope_sum[free] * bool(model.fit_intercept), slopes[free]])
         value = float(np.max(abs(slope) / np.where(size > 0, size, np.inf)))
         return Recheck(value, _CLOSED_FORM_ROUNDING, fingerprint)
-    C = np.longdouble(model.C)
+    C = np.longdouble(strength)
     primal = 0.5 * (W * W).sum() + C * cross_entropy(scores + b, rows)
     loss, level = cross_entropy(scores + best, rows), best - offset + W @ centre
     dual = _dual_value(C, W, level, slopes, slope_sum, loss, N, members, free, model.fit_intercept)
     start_value = C * N.sum() * np.log(K)  # P₀; the fit sums terms of this size in float64
     size = max(dual, 1e-8 * start_value)
     return Recheck(float((primal - dual) / size), _GAP_ROUNDING + float(3e-13 * start_value / size), fingerprint)
+
+
+def penalty_of(model: Any) -> tuple[float, float]:
+    """Return C and the share of the L1 penalty, as the parameters of a LogisticRegression state them."""
+    kind = getattr(model, "penalty", "deprecated")  # kernel models have no such parameter
+    if kind is None:
+        return np.inf, 0.0
+    if kind in ("l1", "l2"):
+        return float(model.C), float(kind == "l1")
+    return float(model.C), float(getattr(model, "l1_ratio", 0.0) or 0.0)
 
 
 def probabilities(scores: Array) -> Array:

@@ -47,16 +47,22 @@ def glm(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     u, loss = _slope(t, best, power, log_link), _loss(t, best, power, log_link)
     pull, square, _ = _products(rows, s * u, bool(model.fit_intercept))
     w_u = -pull / (alpha * S)
-    dual = s @ (loss - u * best) / S - alpha / 2 * (w_u @ w_u)
+    middle = (
+        s @ best / S if model.fit_intercept else 0
+    )  # the slopes sum to zero: any common part of the scores drops out
+    dual = s @ (loss - u * (best - middle)) / S - alpha / 2 * (w_u @ w_u)
     constant = (s @ t / S if model.fit_intercept else 1) if log_link else (s @ t / S if model.fit_intercept else 0)
     null = s @ _loss(t, np.full(len(t), np.log(constant) if log_link else constant), power, log_link) / S
-    size = max(dual, 1e-8 * null)
+    level = np.log(constant) if log_link else constant
+    off = 1e-11 * (1 + abs(level)) if log_link else 1e-11 * abs(level)
+    finest = (np.exp((2 - power) * level) if log_link else 1) * off**2  # the loss of scores off by that: an exact fit
+    size = max(dual, 1e-8 * null, finest)
     terms = s @ (abs(u * z) + loss) / S + alpha * (w @ w)  # what is added up here, in digits of long double
     # A slope has the rounding of its score, e^z that of z; the fit's gap is its gradient's square over 2α.
     digits = _DIGITS * (1 + abs(best).max())
     g, off = abs(pull / S + alpha * w), digits * np.sqrt(square / S) * _size_of_slopes(s, t, best, power, log_link)
     noise = (g @ off + off @ off / 2) / alpha
-    rounding = _ROUNDING + float((1e-16 * terms + 3e-14 * null + noise) / size)
+    rounding = _ROUNDING + float((1e-16 * terms + 3e-14 * null + 1e-9 * finest + noise) / size)
     return Recheck(float((primal - dual) / size), rounding, fingerprint)
 
 
@@ -89,6 +95,8 @@ def _slope(y: Array, z: Array, p: float, log_link: bool) -> Array:
 
 def _best_shift(s: Array, y: Array, z: Array, p: float, log_link: bool) -> Any:
     """Return the change of intercept at which the slopes sum to zero: the sum rises with it, so bisection finds it."""
+    if p == 0 and not log_link:
+        return s @ (y - z) / s.sum()
 
     def total(shift: Any) -> Any:
         return s @ _slope(y, z + shift, p, log_link)

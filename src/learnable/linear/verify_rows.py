@@ -65,6 +65,12 @@ class Rows(NamedTuple):
                 )
 
 
+def coefficients_of(model: Any) -> Array:
+    """Return `coef_` in extended precision, whether it is kept dense or sparse."""
+    coef = model.coef_.toarray() if sp.issparse(model.coef_) else model.coef_
+    return np.asarray(coef, dtype=np.longdouble)
+
+
 def codes_of(classes: Array, labels: Array) -> Array:
     """Return the number of each label's class; raise VerificationError for a label that the model does not know."""
     codes = np.full(len(labels), -1)

@@ -14,7 +14,16 @@ from ..core.errors import VerificationError
 from ..core.verification import AGREEMENT, Recheck
 from ..data.sources import named_columns
 from . import verify
-from .verify_rows import Array, class_weights_of, codes_of, fingerprint_of, numbers_of, plain_rows, sound
+from .verify_rows import (
+    Array,
+    class_weights_of,
+    codes_of,
+    coefficients_of,
+    fingerprint_of,
+    numbers_of,
+    plain_rows,
+    sound,
+)
 from .verify_stored import lasso_choice
 
 _ROUNDING = 1e-13
@@ -182,7 +191,8 @@ def _gap(model: Any, B: Array, sums: _Sums, alpha: float, ratio: float) -> _Gap:
 @np.errstate(all="ignore")
 def logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a LogisticRegression, with whatever penalty."""
-    if np.isinf(model.C) or (model.l1_ratio == 0 and model.solver != "liblinear"):
+    strength, share = verify.penalty_of(model)
+    if np.isinf(strength) or (share == 0 and model.solver != "liblinear"):
         return verify.logistic(model, X, y, sample_weight)
     X, y, sample_weight = named_columns("verify", X, y, sample_weight)
     rows = plain_rows(model, X, np.asarray([] if y is None else y).ravel(), sample_weight)
@@ -191,22 +201,36 @@ def logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     rows = rows._replace(weight=rows.weight * class_weights_of(model.class_weight, model.classes_, rows)[rows.y])
     if not model.fit_intercept and np.any(model.intercept_):
         return Recheck(np.inf, 0.0, fingerprint)
-    W, b = np.asarray(model.coef_, dtype=np.longdouble), np.asarray(model.intercept_, dtype=np.longdouble)
+    W, b = coefficients_of(model), np.asarray(model.intercept_, dtype=np.longdouble)
     scores = np.concatenate([Z @ W.T for Z, _, _ in rows.chunks()])
-    value, rounding, far = _logistic_gap(model, rows, scores + b, W, b)
+    if len(model.classes_) == 2:  # scores (0, z): the same probabilities
+        scores, level = np.column_stack([0 * scores[:, 0], scores[:, 0]]), np.r_[0 * b, b]
+    else:
+        level = b
+    loss = verify.cross_entropy(scores + level, rows)
+    value, rounding, far = _logistic_gap(model, rows, scores + level, loss, W, b)
     if model.fit_intercept:
         # The intercept is stored to 53 digits: what its last one does to the value is rounding.
         last = _EPSILON * (np.abs(b) + far)
-        rounding += abs(_logistic_gap(model, rows, scores + (b + last), W, b + last)[0] - value)
+        last = np.r_[0 * last, last] if len(model.classes_) == 2 else last
+        moved = scores + (level + last)
+        again = _logistic_gap(model, rows, moved, verify.cross_entropy(moved, rows), W, b + last[-len(b) :])[0]
+        rounding += abs(again - value)
+    if rounding > model.certificate_.tolerance and model.fit_intercept and model.solver != "liblinear":
+        # The dual point of the best intercept does not see the last digit of the stored one.
+        offset = scores.mean(axis=0)
+        best = verify._best_intercept(scores - offset, rows, level + offset) - offset
+        value = min(value, _logistic_gap(model, rows, scores + best, loss, W, b)[0])
     return Recheck(value, rounding, fingerprint)
 
 
-def _logistic_gap(model: Any, rows: Any, scores: Array, W: Array, b: Array) -> tuple[float, float, Array]:
-    """Return (P − D)/max(D, 1e-8·P₀), its rounding in a computation with 53 digits, and Σⱼ|x̄ⱼWⱼ| of each score."""
-    ratio, constant, K = float(model.l1_ratio), model.solver == "liblinear", len(model.classes_)
-    C, l2 = np.longdouble(model.C), 1 - ratio
-    if K == 2:
-        scores = np.column_stack([0 * scores[:, 0], scores[:, 0]])
+def _logistic_gap(
+    model: Any, rows: Any, scores: Array, primal_loss: Any, W: Array, b: Array
+) -> tuple[float, float, Array]:
+    """Return (P − D)/max(D, 1e-8·P₀) with the dual point of these scores, its rounding in 53 digits, and Σⱼ|x̄ⱼWⱼ|."""
+    strength, ratio = verify.penalty_of(model)
+    constant, K = model.solver == "liblinear", len(model.classes_)
+    C, l2 = np.longdouble(strength), 1 - ratio
     loss, p = verify.cross_entropy(scores, rows), verify.probabilities(scores)
     N = np.bincount(rows.y, rows.weight, K).astype(np.longdouble)
     slopes, members, noise = (np.zeros((K, W.shape[1]), dtype=np.longdouble) for _ in range(3))
@@ -236,7 +260,7 @@ def _logistic_gap(model: Any, rows: Any, scores: Array, W: Array, b: Array) -> t
         scaling = np.longdouble(model.intercept_scaling)
         slopes, W = np.column_stack([slopes, scaling * slope_sum]), np.column_stack([W, b / scaling])
     steep = C * abs(slopes[1:] if K == 2 else slopes)
-    primal = C * loss + ratio * abs(W).sum() + l2 * (W**2).sum() / 2
+    primal = C * primal_loss + ratio * abs(W).sum() + l2 * (W**2).sum() / 2
     dual = min(1, ratio / steep.max()) * C * entropy if steep.max() > 0 else C * entropy
     if l2 > 0:
         dual = max(dual, C * entropy - (np.maximum(steep - ratio, 0) ** 2).sum() / (2 * l2))

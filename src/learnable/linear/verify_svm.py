@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..core.errors import VerificationError
 from ..core.verification import Recheck
 from ..data.sources import named_columns
-from .verify_rows import Rows, class_weights_of, codes_of, fingerprint_of, numbers_of, plain_rows
+from .verify_rows import Rows, class_weights_of, codes_of, coefficients_of, fingerprint_of, numbers_of, plain_rows
 
 Array = NDArray[Any]
 
@@ -76,13 +76,29 @@ def linear_svr(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 def perceptron(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Count the share of rows that a Perceptron has on the wrong side of a score; certified fits have none."""
     rows, codes, fingerprint, _ = _labelled_rows(model, X, y, sample_weight)
-    W = np.asarray(model.coef_, dtype=np.longdouble)
+    W = coefficients_of(model)
     b = np.broadcast_to(np.asarray(model.intercept_, dtype=np.longdouble), (len(W),))
-    wrong = np.zeros(len(codes), dtype=bool)
+    wrong, margins = np.zeros(len(codes), dtype=bool), []
     for k, w in enumerate(W):
         label = np.where(codes == (1 if len(model.classes_) == 2 else k), 1, -1)
-        wrong |= ~(label * (_scores(rows, np.r_[b[k], w], 1.0)) > 0)
+        margin = label * (_scores(rows, np.r_[b[k], w], 1.0))
+        wrong |= ~(margin > 0)
+        margins.append(margin.min() / np.sqrt(w @ w + b[k] ** 2))
+    if not wrong.any() and not _margins_agree(model, rows, np.array(margins)):
+        return Recheck(np.inf, 0.0, fingerprint)
     return Recheck(float((rows.weight * wrong).sum() / rows.weight.sum()), 0.0, fingerprint)
+
+
+def _margins_agree(model: Any, rows: Rows, margins: Array) -> bool:
+    """Tell whether `margin_` and `mistake_bound_` = R²/margin² (times the ratio of the weights) are what they say."""
+    radius = max(np.asarray((Z * Z).sum(axis=1)).max() for Z, _, _ in rows.chunks()) + bool(model.fit_intercept)
+    positive = rows.weight[rows.weight > 0]
+    bound = radius / margins**2 * (positive.max() / positive.min())
+    pairs = ((model.margin_, margins), (model.mistake_bound_, bound))
+    return all(
+        np.shape(stored) == fresh.shape and bool((abs(stored - fresh) <= 1e-6 * abs(fresh)).all())
+        for stored, fresh in pairs
+    )
 
 
 def _labelled_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Array, str, Array | None]:
@@ -102,7 +118,7 @@ def _kept(sample_weight: Any) -> Array | None:
 
 def _weights(model: Any) -> tuple[Array, Any]:
     """Return the weights with the intercept's in front, and the constant that it belongs to."""
-    W = np.atleast_2d(np.asarray(model.coef_, dtype=np.longdouble))
+    W = np.atleast_2d(coefficients_of(model))
     b = np.broadcast_to(np.asarray(model.intercept_, dtype=np.longdouble), (len(W),))
     if not model.fit_intercept:
         return np.column_stack([np.where(b == 0, b, np.inf), W]), np.longdouble(0)  # an intercept out of nowhere
