@@ -1,4 +1,5 @@
-"""Time limits of Gaussian processes, on a clock that only matrices move: what they cost is known, whatever the machine."""
+"""Time limits of Gaussian processes, on a clock that only matrices move: what they cost is known, whatever the
+machine."""
 
 import warnings
 
@@ -60,7 +61,7 @@ def test_fits_end_in_time(monkeypatch, name, limit):
 
 
 def test_without_a_limit_nothing_depends_on_the_clock(monkeypatch):
-    model, y = MODELS["two classes"]
+    _, y = MODELS["two classes"]
     plain = ln.GaussianProcessClassifier(KERNEL).fit(X[:150], y[:150])
     Clock(monkeypatch, unit=1e6)
     again = ln.GaussianProcessClassifier(KERNEL).fit(X[:150], y[:150])
