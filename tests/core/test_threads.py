@@ -105,3 +105,11 @@ def test_ctrl_c_is_answered_before_the_call_returns():
         assert not returned.is_set()
     finally:
         release.set()
+
+
+def test_a_pass_may_run_inside_an_interruptible_pass():
+    def passes():
+        with threads.one_thread_blas():
+            return [library["num_threads"] for library in threads._controller().info()]
+
+    assert set(threads.interruptible_pass(passes)) == {1}

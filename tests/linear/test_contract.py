@@ -23,7 +23,10 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
         }
         for name in ("RandomForestClassifier", "RandomForestRegressor")
     },
-    "CategoricalNB": {"check_sample_weight_equivalence_on_dense_data": FRACTIONS},
+    "CategoricalNB": {
+        "check_sample_weight_equivalence_on_dense_data": FRACTIONS,
+        "check_classifiers_one_label_sample_weights": FRACTIONS,
+    },
     **{
         name: {
             "check_sample_weights_shape": SINGULAR,

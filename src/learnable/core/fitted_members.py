@@ -13,29 +13,27 @@ from .errors import ModelFileError
 
 FITTED: Final[dict[str, str]] = {
     "LinearRegression": (
-        "certificate_, coef_, df_resid_, gram_factor_ unless positive=True or solver=gd or solver=sgd, "
-        "intercept_, n_features_in_, n_rows_, rank_ unless positive=True or solver=gd or solver=sgd, "
-        "residual_norm_, weight_sum_, x_mean_"
+        "certificate_, coef_, df_resid_, intercept_, n_features_in_, n_rows_, residual_norm_, weight_sum_, x_mean_"
     ),
     "Ridge": "certificate_, coef_, intercept_, n_features_in_",
-    "RidgeCV": "alpha_, certificate_, coef_, intercept_, n_features_in_",
+    "RidgeCV": "alpha_, best_score_, certificate_, coef_, criterion_path_, intercept_, n_features_in_",
     "BayesianLinearRegression": (
-        "alpha_, basis_, certificate_, coef_, cross_, eigenvalues_, intercept_, lambda_, "
+        "alpha_, basis_, certificate_, coef_, cross_, effective_parameters_, eigenvalues_, intercept_, lambda_, "
         "log_marginal_likelihood_, n_features_in_, n_rows_, ratio_, weight_sum_, x_mean_, y_mean_, y_square_"
     ),
-    "LogisticRegression": "certificate_, classes_, coef_, intercept_, n_features_in_",
+    "LogisticRegression": "certificate_, classes_, coef_, intercept_, n_features_in_, n_iter_",
     "PoissonRegressor": "certificate_, coef_, intercept_, n_features_in_",
     "GammaRegressor": "certificate_, coef_, intercept_, n_features_in_",
     "TweedieRegressor": "certificate_, coef_, intercept_, n_features_in_",
-    "LinearSVC": "certificate_, classes_, coef_, intercept_, n_features_in_",
+    "LinearSVC": "certificate_, classes_, coef_, intercept_, n_features_in_, n_iter_",
     "LinearSVR": "certificate_, coef_, dual_coef_ unless loss=squared_epsilon_insensitive, intercept_, n_features_in_",
     "SVC": (
-        "certificate_, classes_, dual_coef_, gamma_, intercept_, n_features_in_, n_support_, shape_fit_, "
-        "support_, support_vectors_"
+        "certificate_, class_weight_, classes_, dual_coef_, gamma_, intercept_, n_features_in_, n_support_, "
+        "shape_fit_, support_, support_vectors_"
     ),
     "NuSVC": (
-        "certificate_, classes_, dual_coef_, gamma_, intercept_, n_features_in_, n_support_, shape_fit_, "
-        "support_, support_vectors_"
+        "certificate_, class_weight_, classes_, dual_coef_, gamma_, intercept_, n_features_in_, n_support_, "
+        "shape_fit_, support_, support_vectors_"
     ),
     "SVR": "certificate_, dual_coef_, gamma_, intercept_, n_features_in_, shape_fit_, support_, support_vectors_",
     "NuSVR": (
@@ -44,18 +42,24 @@ FITTED: Final[dict[str, str]] = {
     "OneClassSVM": (
         "certificate_, dual_coef_, gamma_, intercept_, n_features_in_, offset_, shape_fit_, support_, support_vectors_"
     ),
-    "Perceptron": "certificate_, classes_, coef_, intercept_, n_features_in_",
-    "DecisionTreeClassifier": "certificate_, classes_, n_classes_, n_features_in_, n_outputs_, seed_, trees_",
-    "DecisionTreeRegressor": "certificate_, n_features_in_, n_outputs_, seed_, trees_",
+    "Perceptron": (
+        "certificate_, classes_, coef_, intercept_, margin_, mistake_bound_, n_features_in_, n_iter_, n_mistakes_, t_"
+    ),
+    "DecisionTreeClassifier": (
+        "ccp_alpha_, certificate_, classes_, max_features_, n_classes_, n_features_in_, n_outputs_, seed_, trees_"
+    ),
+    "DecisionTreeRegressor": "ccp_alpha_, certificate_, max_features_, n_features_in_, n_outputs_, seed_, trees_",
     "ID3Classifier": "categories_, certificate_, classes_, n_features_in_, tree_, types_",
     "PolynomialFeatures": "n_features_in_, n_output_features_",
     "BasisExpansion": "knots_, n_features_in_, widths_",
-    "ElasticNet": "certificate_, coef_, intercept_, n_features_in_",
-    "Lasso": "certificate_, coef_, intercept_, n_features_in_",
-    "LassoCV": "alpha_, certificate_, coef_, intercept_, n_features_in_",
-    "ElasticNetCV": "alpha_, certificate_, coef_, intercept_, n_features_in_",
-    "MultiTaskLasso": "certificate_, coef_, intercept_, n_features_in_",
-    "MultiTaskElasticNet": "certificate_, coef_, intercept_, n_features_in_",
+    "ElasticNet": "certificate_, coef_, dual_gap_, intercept_, n_features_in_",
+    "Lasso": "certificate_, coef_, dual_gap_, intercept_, n_features_in_",
+    "LassoCV": "alpha_, alphas_, certificate_, coef_, dual_gap_, intercept_, l1_ratio_, mse_path_, n_features_in_",
+    "ElasticNetCV": (
+        "alpha_, alphas_, certificate_, coef_, dual_gap_, intercept_, l1_ratio_, mse_path_, n_features_in_"
+    ),
+    "MultiTaskLasso": "certificate_, coef_, dual_gap_, intercept_, n_features_in_",
+    "MultiTaskElasticNet": "certificate_, coef_, dual_gap_, intercept_, n_features_in_",
     "KNeighborsClassifier": (
         "certificate_, classes_, effective_metric_, effective_metric_params_, n_features_in_, n_samples_fit_, "
         "rows_, targets_"
@@ -82,8 +86,8 @@ FITTED: Final[dict[str, str]] = {
         "n_categories_, n_features_in_"
     ),
     "LinearDiscriminantAnalysis": (
-        "certificate_, classes_, coef_, intercept_, means_, n_components_, n_features_in_, priors_, scalings_ "
-        "unless solver=lsqr, xbar_ unless solver=lsqr"
+        "certificate_, classes_, coef_, explained_variance_ratio_ unless solver=lsqr, intercept_, means_, "
+        "n_components_, n_features_in_, priors_, scalings_ unless solver=lsqr, xbar_ unless solver=lsqr"
     ),
     "QuadraticDiscriminantAnalysis": (
         "certificate_, classes_, means_, n_features_in_, priors_, rotations_, scalings_, whiten_"
@@ -103,10 +107,10 @@ FITTED: Final[dict[str, str]] = {
         "inducing_points_"
     ),
     "GaussianProcessClassifier": (
-        "L_ or estimators_, X_train_, certificate_, classes_, f_ or estimators_, g_ or estimators_, kernel_, "
-        "n_classes_, n_features_in_"
+        "L_ or estimators_, X_train_, certificate_, classes_, f_ or estimators_, g_ or estimators_, kernels_, "
+        "log_marginal_likelihood_value_, n_classes_, n_features_in_"
     ),
-    "KernelPCA": "X_fit_, certificate_, eigenvalues_, eigenvectors_, kernel_means_, n_features_in_",
+    "KernelPCA": "X_fit_, certificate_, eigenvalues_, eigenvectors_, gamma_, kernel_means_, n_features_in_",
     "Nystroem": "components_, n_features_in_, normalization_",
     "RBFSampler": "n_features_in_, random_offset_, random_weights_",
     "TableEncoder": "columns_, n_features_in_, sparse_",
@@ -121,10 +125,10 @@ FITTED: Final[dict[str, str]] = {
         "attempts_, estimators_, estimators_features_, max_samples_, n_features_in_, n_samples_, sample_weight_, seed_"
     ),
     "AdaBoostClassifier": (
-        "certificate_, classes_, estimator_errors_, estimator_weights_, exponential_loss_, n_features_in_, "
-        "n_rows_, rounds_, stumps_"
+        "certificate_, classes_, estimator_errors_, estimator_weights_, exponential_loss_, models_, "
+        "n_features_in_, n_rows_, rounds_, stumps_, training_bound_, validation_errors_, validation_rows_"
     ),
-    "AdaBoostRegressor": "certificate_, estimator_errors_, estimator_weights_, n_features_in_, trees_",
+    "AdaBoostRegressor": "certificate_, estimator_errors_, estimator_weights_, models_, n_features_in_, trees_",
     "BoostByMajority": "certificate_, classes_, error_, n_features_in_, root_, stumps_, vote_errors_, votes_",
     "ForwardStagewiseAdditive": "certificate_, models_, n_features_in_, start_, steps_, stumps_, train_loss_",
     "RandomForestClassifier": (
@@ -135,39 +139,49 @@ FITTED: Final[dict[str, str]] = {
         "certificate_, leaves_, max_samples_, n_features_in_, n_outputs_, n_samples_, sample_weight_, seed_, trees_"
     ),
     "ExtraTreesClassifier": (
-        "certificate_, classes_, max_samples_, n_classes_, n_features_in_, n_outputs_, n_samples_, seed_, trees_"
+        "certificate_, classes_, max_samples_, n_classes_, n_features_in_, n_outputs_, n_samples_, sample_weight_, "
+        "seed_, trees_"
     ),
-    "ExtraTreesRegressor": "certificate_, leaves_, max_samples_, n_features_in_, n_outputs_, n_samples_, seed_, trees_",
-    "GaussianMixture": "certificate_, covariances_, lower_bound_, means_, n_features_in_, weights_",
-    "MixtureModel": "certificate_, family_, lower_bound_, means_, n_features_in_, parameters_, weights_",
+    "ExtraTreesRegressor": (
+        "certificate_, leaves_, max_samples_, n_features_in_, n_outputs_, n_samples_, sample_weight_, seed_, trees_"
+    ),
+    "GaussianMixture": (
+        "bound_history_, certificate_, covariances_, lower_bound_, means_, n_features_in_, precisions_, "
+        "precisions_cholesky_, weights_"
+    ),
+    "MixtureModel": (
+        "bound_history_, certificate_, family_, lower_bound_, means_, n_features_in_, parameters_, weights_"
+    ),
     "VariationalGaussianMixture": (
-        "certificate_, counts_, covariance_prior_, covariances_, degrees_of_freedom_, "
-        "degrees_of_freedom_prior_, lower_bound_, mean_precision_, mean_precision_prior_, mean_prior_, "
-        "means_, n_features_in_, weight_concentration_prior_, weights_"
+        "bound_history_, certificate_, counts_, covariance_prior_, covariances_, degrees_of_freedom_, "
+        "degrees_of_freedom_prior_, lower_bound_, mean_precision_, mean_precision_prior_, mean_prior_, means_, "
+        "n_features_in_, weight_concentration_prior_, weights_"
     ),
     "MixtureOfExperts": (
         "certificate_, coef_, gate_coef_, gate_intercept_, intercept_, largest_, lower_bound_, "
         "n_features_in_, scale_, shift_, variances_, y_variance_"
     ),
     "KMeans": "certificate_, cluster_centers_, inertia_, labels_, n_features_in_",
-    "KMedoids": "certificate_, cluster_centers_, inertia_, labels_, medoid_indices_, n_features_in_",
+    "KMedoids": (
+        "certificate_, cluster_centers_ unless metric=precomputed, inertia_, labels_, medoid_indices_, n_features_in_"
+    ),
     "MiniBatchKMeans": (
         "certificate_, cluster_centers_, counts_, inertia_, labels_ unless compute_labels=False, n_features_in_"
     ),
     "GradientBoostingClassifier": (
-        "baseline_, certificate_, classes_, init_, is_categorical_, n_features_in_, n_held_out_, "
-        "n_trees_per_iteration_, seed_, steps_, training_loss_, trees_"
+        "baseline_, certificate_, classes_, init_, is_categorical_, levels_, max_features_, n_features_in_, "
+        "n_held_out_, n_trees_per_iteration_, seed_, steps_, train_score_, training_loss_, trees_"
     ),
     "GradientBoostingRegressor": (
-        "baseline_, certificate_, init_, is_categorical_, n_features_in_, n_held_out_, "
-        "n_trees_per_iteration_, seed_, steps_, training_loss_, trees_"
+        "baseline_, certificate_, init_, is_categorical_, levels_, max_features_, n_features_in_, n_held_out_, "
+        "n_trees_per_iteration_, seed_, steps_, train_score_, training_loss_, trees_"
     ),
     "HistGradientBoostingClassifier": (
-        "baseline_, certificate_, classes_, init_, is_categorical_, n_features_in_, n_held_out_, "
+        "baseline_, certificate_, classes_, init_, is_categorical_, levels_, n_features_in_, n_held_out_, "
         "n_trees_per_iteration_, seed_, steps_, training_loss_, trees_"
     ),
     "HistGradientBoostingRegressor": (
-        "baseline_, certificate_, init_, is_categorical_, n_features_in_, n_held_out_, "
+        "baseline_, certificate_, init_, is_categorical_, levels_, n_features_in_, n_held_out_, "
         "n_trees_per_iteration_, seed_, steps_, training_loss_, trees_"
     ),
     "CalibratedClassifier": "calibration_rows_, calibrators_, certificate_, classes_, estimators_, n_features_in_",

@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 
@@ -26,11 +27,25 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
         value = importlib.import_module(f"{package}.{home or name}")
         if home:
             value = getattr(value, name)
-        # A module and a name in it may be the same word: what the stub means stays.
         vars(sys.modules[package])[name] = value
         return value
 
+    sys.modules[package].__class__ = _package_type({name for name, home in homes.items() if name == home})
     return load, lambda: list(names), list(names)
+
+
+def _package_type(shared: set[str]) -> type[ModuleType]:
+    """Return the type of a package in which some names stand for what the module of that name holds, not for it.
+
+    Importing a submodule sets it as an attribute of its package, over whatever the stub means by the name.
+    """
+
+    class Package(ModuleType):
+        def __setattr__(self, name: str, value: Any) -> None:
+            if not (name in shared and isinstance(value, ModuleType)):
+                super().__setattr__(name, value)
+
+    return Package
 
 
 def _homes(package: str, file: str) -> dict[str, str]:

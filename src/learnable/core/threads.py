@@ -130,6 +130,12 @@ def interruptible(function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
         return _on_helper_thread(function, *args, **kwargs)
 
 
+def interruptible_pass(function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+    """Run work of our own threads likewise, with one thread of BLAS for each: it may hold passes over rows."""
+    with one_thread_blas():
+        return _on_helper_thread(function, *args, **kwargs)
+
+
 def _on_helper_thread(function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
     if threading.current_thread() is not threading.main_thread():
         return function(*args, **kwargs)  # signals reach the main thread only

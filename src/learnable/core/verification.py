@@ -104,7 +104,9 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Verd
         raise VerificationError(f"verify: this {name} has no certificate; call fit first.")
     if recorded.kind == "none":
         raise VerificationError(f"verify: this {name} proves nothing, so there is nothing to check.")
-    found = _recheck(checker, name, model, X, y, sample_weight)
+    found = _recheck(checker, model, X, y, sample_weight)
+    if isinstance(found, str):
+        return Verdict(False, float("nan"), recorded, (found,))
     reasons = []
     if found.fingerprint != recorded.fingerprint:
         reasons.append(
@@ -132,18 +134,18 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Verd
     return Verdict(not reasons, found.value, recorded, tuple(reasons), inner)
 
 
-def _recheck(checker: str, name: str | None, model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
-    """Ask the checker; a model whose arrays do not fit together is refused in words, whatever is wrong with them."""
+def _recheck(checker: str, model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck | str:
+    """Ask the checker; of a model whose arrays do not fit together return what is wrong with them, in words."""
     try:
         check_members(model)
         found: Recheck = resolve(checker)(model, X, y, sample_weight)
     except ModelFileError as error:
-        raise VerificationError(f"verify: this {name} is damaged: {str(error).removeprefix('load: ')}") from error
+        return f"the model is damaged: {str(error).removeprefix('load: ')}"
     except LearnableError:
-        raise
+        raise  # about the data, or about what this model can prove
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         what = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        raise VerificationError(f"verify: this {name} is damaged: its arrays do not fit together ({what}).") from error
+        return f"the model is damaged: its arrays do not fit together or to the data ({what})"
     return found
 
 

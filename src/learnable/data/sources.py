@@ -210,7 +210,8 @@ def rowwise(method: Callable[..., Any]) -> Callable[..., Any]:
     def over_rows(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         if not is_external(X):
             return method(self, X, *args, **kwargs)
-        check_is_fitted(self)  # before a path is looked at
+        if hasattr(self, "fit"):
+            check_is_fitted(self)  # before a path is looked at
         if is_dask(X):
             as_it_is_now = copy(self)  # a later fit must not change what is computed then
             return _lazily(lambda part: method(as_it_is_now, part, *args, **kwargs), self, X)

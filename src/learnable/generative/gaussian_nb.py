@@ -167,8 +167,9 @@ class GaussianNB(SummedModel):
         if flat.any():
             k, j = np.argwhere(flat)[0].tolist()
             raise DataError(
-                f"{type(self).__name__}: column {j} is constant in class {self.classes_.tolist()[k]!r}, so that its "
-                "density is infinite; set var_smoothing > 0 or a prior, and leave out columns that are constant."
+                f"{type(self).__name__}: column {j} is constant in class {self.classes_.tolist()[k]!r} (one sample, or "
+                "all alike), so that its density is infinite; set var_smoothing > 0 or a prior, and leave out columns "
+                "that are constant."
             )
 
     def _joint(self, X: Any) -> Array:

@@ -25,7 +25,7 @@ from scipy.linalg.blas import dsyrk, dtrsm
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from ..core.errors import DataError, ParameterError
-from ..core.threads import interruptible, one_thread_blas
+from ..core.threads import interruptible, interruptible_pass, one_thread_blas
 from ..risk.kernels.base import Kernel
 from ..risk.kernels.tape import record
 from ..solvers.problem import Evaluation
@@ -75,10 +75,12 @@ class Evidence(NamedTuple):
 
 def evidence(kernel: Kernel, data: Observations, *, gradient: bool) -> Evidence | None:
     """Return the marginal likelihood; None where K is not positive definite to working precision."""
+    # Tiles of large matrices are worked on by threads of ours.
+    compute = interruptible_pass if len(data.y) > _SMALL else interruptible
     if not gradient:
-        return interruptible(_evidence, kernel(data.X), data)[0]
+        return compute(_evidence, kernel(data.X), data)[0]
     tape = record(kernel, data.X)
-    found, S = interruptible(_evidence, tape.owned(), data, gradient=True)
+    found, S = compute(_evidence, tape.owned(), data, gradient=True)
     if found is None:
         return None
     slopes = 0.5 * tape.back(S)

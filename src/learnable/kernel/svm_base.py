@@ -254,7 +254,7 @@ class SupportVectorMachine(Estimator):
             raise ModelFileError("load: support_ does not number the columns of dual_coef_.")
         if len(support) and not (support.min() >= 0 and support.max() < shape[0]):
             raise ModelFileError("load: support_ names rows that the fit did not have.")
-        expected = (0, 0) if is_given(self.kernel) else (coef.shape[1], columns)
+        expected = (0, 0) if self._has_matrix() else (coef.shape[1], columns)
         if not (isinstance(points, np.ndarray) or sp.issparse(points)) or points.shape != expected:
             raise ModelFileError(f"load: support_vectors_ must have shape {expected}.")
         if points.dtype.kind != "f" or not np.isfinite(points.data if sp.issparse(points) else points).all():

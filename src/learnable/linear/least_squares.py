@@ -270,6 +270,8 @@ class LinearRegression(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegre
         for name in ("df_resid_", "n_rows_", *(["rank_"] if hasattr(self, "gram_factor_") else [])):
             if not isinstance(getattr(self, name, None), int):
                 raise ModelFileError(f"load: {name} must be an integer.")
+        if not hasattr(self, "gram_factor_") and self.df_resid_ != 0:
+            raise ModelFileError("load: a fit that knows its degrees of freedom has gram_factor_; this file has not.")
         d, k = self.n_features_in_, 1 if self.coef_.ndim == 1 else len(self.coef_)
         shapes: dict[str, tuple[int, ...]] = {"residual_norm_": (k,), "x_mean_": (d,)}
         if hasattr(self, "gram_factor_"):
