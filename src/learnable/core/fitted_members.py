@@ -103,12 +103,12 @@ FITTED: Final[dict[str, str]] = {
     "KernelLogisticRegression": "X_fit_, certificate_, classes_, dual_coef_, intercept_, n_features_in_",
     "GaussianProcessRegressor": (
         "L_, W_, X_train_ or inducing_points_, alpha_, beta_, certificate_, jitter_, kernel_, "
-        "log_marginal_likelihood_value_, mean_, n_features_in_, trend_, y_mean_, y_std_, y_train_ or "
+        "log_marginal_likelihood_value_, mean_, trend_, y_mean_, y_std_, y_train_ or "
         "inducing_points_"
     ),
     "GaussianProcessClassifier": (
         "L_ or estimators_, X_train_, certificate_, classes_, f_ or estimators_, g_ or estimators_, kernels_, "
-        "log_marginal_likelihood_value_, n_classes_, n_features_in_"
+        "log_marginal_likelihood_value_, n_classes_"
     ),
     "KernelPCA": "X_fit_, certificate_, eigenvalues_, eigenvectors_, gamma_, kernel_means_, n_features_in_",
     "Nystroem": "components_, n_features_in_, normalization_",

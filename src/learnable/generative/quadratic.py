@@ -222,7 +222,7 @@ class QuadraticDiscriminantAnalysis(DensityModel):
                 raise ModelFileError(f"load: {name} must be a list of one array a class.")
             for array in arrays:
                 sound = isinstance(array, np.ndarray) and array.dtype == np.float64 and array.shape == shape
-                if not sound or not np.isfinite(array).all() or (name == "scalings_" and (array <= 0).any()):
+                if not sound or not np.isfinite(array).all() or (name == "scalings_" and (array < 0).any()):
                     raise ModelFileError(f"load: {name} must hold finite float64 arrays of shape {shape}.")
 
 
