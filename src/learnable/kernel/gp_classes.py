@@ -243,16 +243,18 @@ def check_arrays(model: Any) -> None:
     if model.n_classes_ != C or len(kernels) != count or not all(isinstance(one, Kernel) for one in kernels):
         raise ModelFileError(f"{owner}: kernels_ must hold a kernel for each process")
     if pairs:
-        width = model.n_features_in_
+        width = getattr(model, "n_features_in_", None)
         if len(model.estimators_) != count or not all(
-            isinstance(one, type(model)) and one.n_classes_ == 2 and one.n_features_in_ == width
+            isinstance(one, type(model)) and one.n_classes_ == 2 and getattr(one, "n_features_in_", None) == width
             for one in model.estimators_
         ):
             raise ModelFileError(f"{owner}: estimators_ must hold a classifier for each pair of classes")
         return
     n, k = len(model.X_train_), C if joint else count
-    shapes = {"X_train_": (n, model.n_features_in_), "f_": (k, n), "g_": (k, n), "L_": (k, n, n)}
+    shapes: dict[str, tuple[int, ...]] = {"f_": (k, n), "g_": (k, n), "L_": (k, n, n)}
     shapes |= {"M_": (n, n)} if joint else {}
+    if all(one.requires_vector_input for one in kernels):  # else points may be texts, which only the kernel can read
+        shapes["X_train_"] = (n, getattr(model, "n_features_in_", -1))
     for name, shape in shapes.items():
         value = getattr(model, name)
         sound = isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.shape == shape

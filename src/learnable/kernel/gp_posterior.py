@@ -271,8 +271,10 @@ class Posterior:
         points, owner = self._points(), type(self).__name__
         if not isinstance(self.kernel_, Kernel) or not isinstance(self.trend_, Trend):
             raise ModelFileError(f"{owner}: kernel_ and trend_ must be a kernel and a mean")
-        if not (_is_finite(points, 2) and points.shape[1] == self.n_features_in_ == self.trend_.n_columns):
-            raise ModelFileError(f"{owner}: the points must be a finite matrix with a column for each feature")
+        if self.kernel_.requires_vector_input:  # else points may be texts, which only the kernel can read
+            width = getattr(self, "n_features_in_", None)
+            if not (_is_finite(points, 2) and points.shape[1] == width == self.trend_.n_columns):
+                raise ModelFileError(f"{owner}: the points must be a finite matrix with a column for each feature")
         m, targets = len(points), self.alpha_.shape[1:] if isinstance(self.alpha_, np.ndarray) else ()
         shapes = {
             "alpha_": (m, *targets), "L_": (m, m), "W_": (m, self.trend_.size), "beta_": (self.trend_.size, *targets),
