@@ -29,4 +29,5 @@ EXPECTED: dict[str, str] = {
     ),
     "test_metadata_routing_with_dynamic_method_selection": "departure: metadata are not routed to members' predictions",
     "test_max_samples_consistency": "private: reads _max_samples",
+    "test_sparse_classification": "departure: members get sparse rows in CSR form, whatever the form of X",
 }

@@ -20,4 +20,5 @@ EXPECTED: dict[str, str] = {
     "test_logistic_regression_callback_support": "departure: callbacks see the iterations, without an empty last one",
     "test_logistic_regression_callback_fitted_estimator": "departure: callbacks get values, not partly fitted models",
     "test_logistic_regression_callback_support_warning": "departure: callbacks work with every solver",
+    "test_zero_max_iter": "departure: a fit that is cut ends with its best intercept, with max_iter=0 too",
 }

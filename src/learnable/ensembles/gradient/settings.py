@@ -74,8 +74,8 @@ def monotone_signs(owner: str, given: Any, n_columns: int, names: Any, n_outputs
         return None
     if n_outputs > 1:
         raise ParameterError(
-            f"{owner}: monotonic constraints are for one score; several quantiles or more than two classes have more "
-            "(they are not supported for multiclass classification)."
+            f"{owner}: monotonic constraints are not supported for multiclass classification, nor for several "
+            "quantiles: they are for one score."
         )
     return signs.astype(np.int8)
 
