@@ -1,4 +1,4 @@
-from learnable.core.registry import REGISTRY
+from learnable.core.registry import estimator_names
 from learnable.evaluation.comparison import warm
 
 
@@ -8,7 +8,7 @@ def test_it_names_every_model_and_how_long_it_took(learnable, monkeypatch):
     monkeypatch.setattr(warm, "_fit_and_predict", lambda model, X, task: fitted.append(type(model).__name__))
     code, out, err = learnable("warmup")
     assert code == 0 and err == "" and "ready after" in out
-    names = [name for name, entry in REGISTRY.items() if entry.traits is not None]
+    names = estimator_names()
     assert all(name in out for name in names) and set(fitted) == set(names)
 
 

@@ -138,7 +138,7 @@ class TweedieRegressor(DevianceRegressor):
     >>> X, y = [[1.0, 2.0], [2.0, 3.0], [3.0, 4.0], [4.0, 3.0]], [2.0, 3.5, 5.0, 5.5]
     >>> model = TweedieRegressor().fit(X, y)
     >>> model.coef_.round(4), round(model.intercept_, 4)
-    (array([0.6, 0.3]), 1.6)
+    (array([0.6, 0.3]), np.float64(1.6))
     """
 
     _parameters: ClassVar[dict[str, Rule]] = {
