@@ -24,6 +24,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import scipy.sparse as sp
 
 HERE = Path(__file__).resolve().parent.parent
 TARGET = HERE / "src" / "learnable" / "compiled"
@@ -97,9 +98,18 @@ def run_parts(processes: int, work: Path, name: str, settings: dict[str, str], s
 def compare(expected: dict, found: dict, tolerance: float, what: str) -> None:
     """Stop unless all predictions agree."""
     for case, value in expected.items():
-        if not np.allclose(value, found[case], rtol=tolerance, atol=tolerance, equal_nan=True):
-            worst = np.abs(np.asarray(value, float) - np.asarray(found[case], float)).max()
-            raise SystemExit(f"{what}: {case} differs by {worst:.3g}")
+        mine, other = numbers_of(value), numbers_of(found[case])
+        if not np.allclose(mine, other, rtol=tolerance, atol=tolerance, equal_nan=True):
+            raise SystemExit(f"{what}: {case} differs by {np.abs(mine - other).max():.3g}")
+
+
+def numbers_of(value: object) -> np.ndarray:
+    """Return what a model said as one row of numbers: an array, a sparse one, or several."""
+    if isinstance(value, tuple | list):
+        return np.concatenate([numbers_of(one) for one in value])
+    if sp.issparse(value):
+        value = value.toarray()
+    return np.asarray(value, dtype=np.float64).ravel()
 
 
 def fit_part(part: str, shipped: str, result: str) -> int:
