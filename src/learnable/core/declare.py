@@ -1,0 +1,267 @@
+"""A model is declared once: one line per parameter, one per fitted attribute.
+
+    class Ridge(Estimator):
+        alpha: float = param(Number(low=0), "α ≥ 0; with 0 the model is least squares", default=1.0, kw_only=False)
+        coef_: Array = fitted("(n_features,) or (n_targets, n_features)", "β")
+
+The constructor, its signature, the range check in `fit`, the docstring's sections and the check of a loaded file all
+follow from these lines. A subclass inherits them, overrides a line by writing it again, and takes a parameter out of
+its constructor by setting a plain value: `l1_ratio = 1.0`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from .errors import ModelFileError
+from .parameters import Rule
+
+#: Sections of a docstring that stand behind those which are made here.
+_LATER_SECTIONS = ("See Also", "Notes", "References", "Examples")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One argument of a constructor."""
+
+    rule: Rule
+    meaning: str
+    default: Any
+    kw_only: bool = True
+
+
+@dataclass(frozen=True)
+class FittedAttribute:
+    """One attribute that `fit` sets.
+
+    Attributes
+    ----------
+    shape : str
+        `"(n_classes, n_features)"`, alternatives joined by " or ", `"()"` for a number; anything else, such as
+        `"Trees"`, is a type in words and is not checked here. `n_features` and `n_classes` are those of the model;
+        other names stand for one length each, the same in all attributes.
+    meaning : str
+        For the docstring.
+    kind : str
+        NumPy's kinds of dtypes that are allowed; "f" for real numbers.
+    finite : bool
+        Whether NaN and infinities are refused.
+    low, high : float
+        Range of the numbers.
+    optional : bool
+        Whether only some fits set it.
+    """
+
+    shape: str
+    meaning: str
+    kind: str = "f"
+    finite: bool = True
+    low: float = -np.inf
+    high: float = np.inf
+    optional: bool = False
+
+
+def param(rule: Rule, meaning: str, *, default: Any, kw_only: bool = True) -> Any:
+    """Declare a parameter: what it may be, what it means, its default.
+
+    Parameters
+    ----------
+    rule : Rule
+        What `fit` accepts.
+    meaning : str
+        For the docstring.
+    default : object
+        The default, shared by all instances. Type checkers want it by name (PEP 681).
+    kw_only : bool
+        Whether it must be given by name.
+
+    Examples
+    --------
+    >>> from learnable.core.estimator import Estimator
+    >>> from learnable.core.parameters import Number
+    >>> class Shrunken(Estimator):
+    ...     alpha: float = param(Number(low=0.0), "Strength of the penalty.", default=1.0, kw_only=False)
+    >>> Shrunken(2.0).alpha, Shrunken().alpha
+    (2.0, 1.0)
+    """
+    return Parameter(rule, meaning, default, kw_only)
+
+
+def fitted(
+    shape: str,
+    meaning: str,
+    *,
+    kind: str = "f",
+    finite: bool = True,
+    low: float = -np.inf,
+    high: float = np.inf,
+    optional: bool = False,
+    init: Literal[False] = False,
+) -> Any:
+    """Declare a fitted attribute; see `FittedAttribute`. `init` tells type checkers that the constructor lacks it."""
+    return FittedAttribute(shape, meaning, kind, finite, low, high, optional)
+
+
+def declare(cls: type) -> None:
+    """Give a class the constructor, the rules and the docstring that its declarations say.
+
+    A class that declares nothing, and whose bases declare nothing, is left as it is.
+    """
+    own = dict(vars(cls))
+    cls._own_parameters = {k: v for k, v in own.items() if isinstance(v, Parameter)}  # type: ignore[attr-defined]
+    cls._own_attributes = {k: v for k, v in own.items() if isinstance(v, FittedAttribute)}  # type: ignore[attr-defined]
+    for name, parameter in cls._own_parameters.items():  # type: ignore[attr-defined]
+        setattr(cls, name, parameter.default)
+    for name in cls._own_attributes:  # type: ignore[attr-defined]
+        delattr(cls, name)
+    parameters = _inherited(cls, "_own_parameters")
+    attributes = _inherited(cls, "_own_attributes")
+    if not parameters and not attributes:
+        return
+    cls._declared_attributes = attributes  # type: ignore[attr-defined]
+    if parameters:
+        cls._parameters = {name: parameter.rule for name, parameter in parameters.items()}  # type: ignore[attr-defined]
+        if "__init__" not in own:
+            cls.__init__ = _constructor(cls, parameters)  # type: ignore[misc]
+    cls.__doc__ = _with_sections(inspect.cleandoc(cls.__doc__ or ""), parameters, attributes)
+
+
+def _inherited(cls: type, key: str) -> dict[str, Any]:
+    """Return the declarations of a class and its bases; a plain value in a class takes a declaration back."""
+    found: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        own = vars(base).get(key, {})
+        for name in found.keys() & vars(base).keys() - own.keys():
+            del found[name]
+        found.update(own)
+    return found
+
+
+def _constructor(cls: type, parameters: Mapping[str, Parameter]) -> Any:
+    """Return an `__init__` that stores its arguments and does nothing else."""
+    ordered = sorted(parameters.items(), key=lambda item: item[1].kw_only)
+    defaults = {name: parameter.default for name, parameter in ordered}
+    kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    signature = inspect.Signature(
+        [
+            inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
+            *(inspect.Parameter(name, kinds[not p.kw_only], default=p.default) for name, p in ordered),
+        ]
+    )
+
+    def __init__(self: Any, *args: Any, **given: Any) -> None:  # noqa: N807
+        if args or not given.keys() <= defaults.keys():
+            try:
+                bound = signature.bind(self, *args, **given).arguments
+            except TypeError as error:
+                raise TypeError(f"{cls.__name__}: {error}") from None
+            given = {name: value for name, value in bound.items() if name != "self"}
+        vars(self).update(defaults | given)
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    __init__.__qualname__ = f"{cls.__qualname__}.__init__"
+    __init__.__module__ = cls.__module__
+    return __init__
+
+
+def _with_sections(text: str, parameters: Mapping[str, Parameter], attributes: Mapping[str, FittedAttribute]) -> str:
+    """Return a docstring with its sections "Parameters" and "Attributes" written from the declarations.
+
+    A section that the docstring has already is replaced: a subclass without a docstring of its own inherits none, and
+    one that is processed twice stays the same.
+    """
+    made = []
+    if parameters:
+        ordered = sorted(parameters.items(), key=lambda item: item[1].kw_only)
+        made.append("Parameters\n----------\n" + "\n".join(_parameter_entry(name, p) for name, p in ordered))
+    if attributes:
+        made.append("Attributes\n----------\n" + "\n".join(_attribute_entry(n, a) for n, a in attributes.items()))
+    starts = [at for title in _LATER_SECTIONS if (at := _section_start(text, title)) is not None]
+    cut = min(starts, default=len(text))
+    head, tail = text[:cut].rstrip(), text[cut:]
+    return "\n\n".join(part for part in (head, *made, tail) if part)
+
+
+def _section_start(text: str, title: str) -> int | None:
+    found = re.search(rf"^{title}\n-{{{len(title)}}}$", text, re.MULTILINE)
+    return None if found is None else found.start()
+
+
+def _parameter_entry(name: str, parameter: Parameter) -> str:
+    default = parameter.default
+    shown = f'"{default}"' if isinstance(default, str) else repr(default)
+    return f"{name} : {parameter.rule.phrase}, default={shown}\n{_indented(parameter.meaning)}"
+
+
+def _attribute_entry(name: str, attribute: FittedAttribute) -> str:
+    is_shape = attribute.shape.startswith("(")
+    what = f"array of shape {attribute.shape}" if is_shape else attribute.shape
+    what = "number" if attribute.shape == "()" else what
+    return f"{name} : {what}\n{_indented(attribute.meaning)}"
+
+
+def _indented(text: str) -> str:
+    return "\n".join("    " + line for line in inspect.cleandoc(text).splitlines())
+
+
+def check_fitted(model: Any) -> None:
+    """Raise ModelFileError unless the fitted attributes of a loaded model are as its class declares them.
+
+    Parameters
+    ----------
+    model : estimator
+        With any fitted attributes; what it lacks is not looked at here.
+    """
+    lengths: dict[str, int] = {}
+    if "n_features_in_" in vars(model):
+        lengths["n_features"] = int(model.n_features_in_)
+    if isinstance(getattr(model, "classes_", None), np.ndarray):
+        lengths["n_classes"] = len(model.classes_)
+    for name, attribute in getattr(model, "_declared_attributes", {}).items():
+        value = vars(model).get(name)
+        if value is None or not attribute.shape.startswith("("):
+            continue
+        array = value if isinstance(value, np.ndarray) else np.asarray(value)
+        if array.dtype.kind not in attribute.kind:
+            raise ModelFileError(f"load: {name} holds {array.dtype}, where {_words(attribute)} are expected.")
+        if not any(_fits(array.shape, shape, lengths) for shape in _shapes(attribute.shape)):
+            known = ", ".join(f"{symbol} = {length}" for symbol, length in lengths.items())
+            raise ModelFileError(f"load: {name} has shape {array.shape} instead of {attribute.shape} ({known}).")
+        _check_range(name, array, attribute)
+
+
+def _words(attribute: FittedAttribute) -> str:
+    return "real numbers" if attribute.kind == "f" else f"values of kind {attribute.kind!r}"
+
+
+def _shapes(text: str) -> Iterator[list[str]]:
+    for shape in text.split(" or "):
+        yield [part.strip() for part in shape.strip("() ").split(",") if part.strip()]
+
+
+def _fits(shape: tuple[int, ...], wanted: list[str], lengths: dict[str, int]) -> bool:
+    """Tell whether an array has such a shape; names that are met for the first time get their length."""
+    if len(shape) != len(wanted):
+        return False
+    found = dict(lengths)
+    for length, symbol in zip(shape, wanted, strict=True):
+        expected = int(symbol) if symbol.isdigit() else found.setdefault(symbol, length)
+        if expected != length:
+            return False
+    lengths.update(found)
+    return True
+
+
+def _check_range(name: str, array: np.ndarray[Any, Any], attribute: FittedAttribute) -> None:
+    if array.dtype.kind not in "fiu":
+        return
+    if attribute.finite and not np.isfinite(array).all():
+        raise ModelFileError(f"load: {name} has numbers that are not finite.")
+    if array.size and (np.nanmin(array) < attribute.low or np.nanmax(array) > attribute.high):
+        raise ModelFileError(f"load: {name} has numbers outside [{attribute.low:g}, {attribute.high:g}].")

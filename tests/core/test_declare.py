@@ -1,0 +1,164 @@
+"""One line per parameter gives constructor, signature, range check and docstring; one per attribute the check at load."""
+
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from tests.core.toys import simple_door
+
+from learnable.core import Certificate, Estimator, ModelFileError, ParameterError
+from learnable.core.declare import check_fitted, fitted, param
+from learnable.core.parameters import Boolean, Number, Options
+
+
+class Penalised(Estimator):
+    """Minimise a toy.
+
+    More words.
+
+    Examples
+    --------
+    >>> Penalised().alpha
+    1.0
+    """
+
+    alpha: float = param(Number(low=0.0), "Strength of the penalty.", default=1.0, kw_only=False)
+    centred: bool = param(Boolean(), "Whether columns are centred.", default=True)
+    coef_: np.ndarray = fitted("(n_features,) or (n_targets, n_features)", "The coefficients.")
+    weights_: np.ndarray = fitted("(n_targets,)", "Shares.", low=0.0, high=1.0)
+
+    _door = simple_door
+
+    def _fit(self, table, run):
+        self.coef_ = np.zeros(table.X.shape[1])
+        return Certificate("none", np.nan, 0.0)
+
+
+class Named:
+    solver: str = "none"
+
+
+class Special(Penalised):
+    """A subclass: another default, one parameter more, one less."""
+
+    alpha: float = param(Number(low=0.0), "Strength, larger.", default=2.0, kw_only=False)
+    method: str = param(Options("a", "b"), "Which one.", default="a")
+    centred = False
+
+
+class Plain(Special):
+    """Inherits everything."""
+
+
+class Mixed(Named, Special):
+    """With a base that declares nothing."""
+
+    solver: str = param(Options("none", "some"), "The solver.", default="some")
+
+
+def test_the_signature_is_that_of_the_declarations():
+    assert str(inspect.signature(Penalised)) == "(alpha=1.0, *, centred=True)"
+    assert str(inspect.signature(Special)) == "(alpha=2.0, *, method='a')"
+    assert str(inspect.signature(Plain)) == "(alpha=2.0, *, method='a')"
+    assert str(inspect.signature(Mixed)) == "(alpha=2.0, *, method='a', solver='some')"
+
+
+def test_arguments_are_stored_and_nothing_else_happens():
+    model = Penalised(3.0, centred=False)
+    assert vars(model) == {"alpha": 3.0, "centred": False}
+    assert vars(Penalised()) == {"alpha": 1.0, "centred": True}
+    assert Special().get_params() == {"alpha": 2.0, "method": "a"}
+    assert Special().centred is False
+    assert Mixed(alpha=0.5).get_params() == {"alpha": 0.5, "method": "a", "solver": "some"}
+
+
+@pytest.mark.parametrize("arguments", [{"centered": True}, {"method": "a"}])
+def test_unknown_arguments_are_named(arguments):
+    with pytest.raises(TypeError, match=r"Penalised: got an unexpected keyword argument '(centered|method)'"):
+        Penalised(**arguments)
+
+
+def test_arguments_are_positional_where_declared_so():
+    with pytest.raises(TypeError, match="Penalised: too many positional arguments"):
+        Penalised(1.0, True)
+    with pytest.raises(TypeError, match="Penalised: multiple values for argument 'alpha'"):
+        Penalised(1.0, alpha=2.0)
+
+
+def test_clones_and_pickles_are_twins():
+    model = Special(5.0, method="b")
+    for twin in (clone(model), pickle.loads(pickle.dumps(model))):
+        assert type(twin) is Special
+        assert vars(twin) == vars(model)
+
+
+def test_fit_checks_the_declared_ranges():
+    with pytest.raises(ParameterError, match="Special: alpha must be a number >= 0; got -1"):
+        Special(alpha=-1).fit([[0.0]], [0.0])
+    with pytest.raises(ParameterError, match="Special: method must be one of 'a', 'b'; got 'c'"):
+        Special(method="c").fit([[0.0]], [0.0])
+
+
+def test_the_docstring_has_the_sections_in_numpydocs_order():
+    assert (
+        Penalised.__doc__
+        == """Minimise a toy.
+
+More words.
+
+Parameters
+----------
+alpha : a number >= 0, default=1.0
+    Strength of the penalty.
+centred : True or False, default=True
+    Whether columns are centred.
+
+Attributes
+----------
+coef_ : array of shape (n_features,) or (n_targets, n_features)
+    The coefficients.
+weights_ : array of shape (n_targets,)
+    Shares.
+
+Examples
+--------
+>>> Penalised().alpha
+1.0"""
+    )
+    assert "Strength, larger." in Plain.__doc__
+    assert "Strength of the penalty." not in Plain.__doc__
+
+
+def test_fitted_attributes_are_absent_before_the_fit():
+    assert not hasattr(Penalised(), "coef_")
+
+
+def loaded(**members):
+    model = Penalised()
+    vars(model).update({"n_features_in_": 2, "coef_": np.zeros(2)} | members)
+    return model
+
+
+@pytest.mark.parametrize(
+    "members",
+    [{}, {"coef_": np.zeros((3, 2)), "weights_": np.ones(3)}, {"weights_": np.full(7, 0.5)}],
+)
+def test_sound_attributes_are_accepted(members):
+    check_fitted(loaded(**members))
+
+
+@pytest.mark.parametrize(
+    ("members", "words"),
+    [
+        ({"coef_": np.zeros(3)}, r"coef_ has shape \(3,\) instead of \(n_features,\).*n_features = 2"),
+        ({"coef_": np.zeros((3, 2)), "weights_": np.ones(2)}, r"weights_ has shape .*n_targets = 3"),
+        ({"coef_": np.array(["a", "b"])}, "coef_ holds <U1, where real numbers are expected"),
+        ({"coef_": np.array([0.0, np.nan])}, "coef_ has numbers that are not finite"),
+        ({"weights_": np.array([1.5])}, r"weights_ has numbers outside \[0, 1\]"),
+    ],
+)
+def test_damaged_attributes_are_refused(members, words):
+    with pytest.raises(ModelFileError, match=words):
+        check_fitted(loaded(**members))
