@@ -141,9 +141,12 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
         exec(compile(block, f"{page}, block {number}", "exec"), namespace)
 
 
-def test_version_is_the_one_of_the_distribution():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert learnable.__version__ == project["version"]
+def test_the_version_stands_in_one_place():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert settings["project"]["dynamic"] == ["version"]
+    assert settings["tool"]["hatch"]["version"]["path"] == "src/learnable/__init__.py"
+    assert f"## [{learnable.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"version: {learnable.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
 def test_every_dependency_is_explained():

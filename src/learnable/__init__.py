@@ -10,5 +10,5 @@ Names are loaded on first use: `import learnable` is cheap.
 
 from .core.lazy import attach as _attach
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 __getattr__, __dir__, __all__ = _attach(__name__, __file__)

@@ -1,4 +1,4 @@
-"""One line per parameter gives constructor, signature, range check and docstring; one per attribute the check at load."""
+"""One line per parameter gives constructor, signature, range check and docstring; per attribute, the check at load."""
 
 import inspect
 import pickle

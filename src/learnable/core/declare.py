@@ -15,15 +15,16 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, dataclass_transform
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from .errors import ModelFileError
 from .parameters import Rule
 
-#: Sections of a docstring that stand behind those which are made here.
-_LATER_SECTIONS = ("See Also", "Notes", "References", "Examples")
+#: Sections of a docstring before which those that are made here stand.
+_LATER_SECTIONS = ("Attributes", "See Also", "Notes", "References", "Examples")
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,15 @@ def fitted(
     return FittedAttribute(shape, meaning, kind, finite, low, high, optional)
 
 
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(param, fitted))
+class Declared(BaseEstimator):
+    """An estimator in scikit-learn's sense, made of its declarations."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        declare(cls)
+
+
 def declare(cls: type) -> None:
     """Give a class the constructor, the rules and the docstring that its declarations say.
 
@@ -171,21 +181,16 @@ def _constructor(cls: type, parameters: Mapping[str, Parameter]) -> Any:
 
 
 def _with_sections(text: str, parameters: Mapping[str, Parameter], attributes: Mapping[str, FittedAttribute]) -> str:
-    """Return a docstring with its sections "Parameters" and "Attributes" written from the declarations.
-
-    A section that the docstring has already is replaced: a subclass without a docstring of its own inherits none, and
-    one that is processed twice stays the same.
-    """
+    """Return a docstring with the sections "Parameters" and "Attributes"; what it says itself stays as it is."""
     made = []
-    if parameters:
+    if parameters and _section_start(text, "Parameters") is None:
         ordered = sorted(parameters.items(), key=lambda item: item[1].kw_only)
         made.append("Parameters\n----------\n" + "\n".join(_parameter_entry(name, p) for name, p in ordered))
-    if attributes:
+    if attributes and _section_start(text, "Attributes") is None:
         made.append("Attributes\n----------\n" + "\n".join(_attribute_entry(n, a) for n, a in attributes.items()))
     starts = [at for title in _LATER_SECTIONS if (at := _section_start(text, title)) is not None]
     cut = min(starts, default=len(text))
-    head, tail = text[:cut].rstrip(), text[cut:]
-    return "\n\n".join(part for part in (head, *made, tail) if part)
+    return "\n\n".join(part for part in (text[:cut].rstrip(), *made, text[cut:]) if part)
 
 
 def _section_start(text: str, title: str) -> int | None:

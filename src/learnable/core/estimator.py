@@ -9,21 +9,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Self, dataclass_transform
+from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 
 from .certificate import Certificate
-from .declare import check_fitted, declare, fitted, param
+from .declare import Declared, check_fitted
 from .parameters import Rule, check_parameters
 from .registry import resolve
 from .run import Run
 
 
-@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(param, fitted))
-class Estimator(CallbackSupportMixin, BaseEstimator):
+class Estimator(CallbackSupportMixin, Declared):
     """Base class; not to be used directly."""
 
     _parameters: ClassVar[Mapping[str, Rule]]
@@ -33,10 +32,6 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     _remedy: ClassVar[str] = "raise max_iter, or scale the columns of X"
 
     certificate_: Certificate
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        declare(cls)
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
