@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -43,7 +44,7 @@ from ..data.sources import rowwise
 from ..meta.binary import MODEL
 from .draws import new_seed
 from .examples import OracleExamples, TableExamples
-from .stumps import Stump, Stumps, StumpSearch, stump_outputs
+from .stumps import Stump, Stumps, StumpSearch, halfway, stump_outputs
 from .three_votes import Learned, Recursion, boosted_error, vote_errors, votes_of_three
 from .weak_learners import model_codes, seed_parts
 
@@ -167,6 +168,9 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
         seed = new_seed(self.random_state)
         examples = TableExamples(table.X, table.y, table.weight, np.random.default_rng(seed), self.max_calls, run)
         learned = self._learn(examples, seed, run)
+        if self.stumps_ is not None:
+            # Found in drawn rows; halfway between the table's own values, so that `verify` can derive them.
+            self.stumps_ = replace(self.stumps_, threshold=halfway(self.stumps_, table.X))
         opinions = [examples.opinion(h) for h in learned.used]
         self.vote_errors_ = vote_errors(self.root_, self.votes_, opinions, table.y, examples.chances())
         wrong = votes_of_three(self.root_, self.votes_, opinions, len(table.y)) != table.y

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import ModelFileError
 from ..core.threads import resolve_n_jobs
-from ..trees.columns import Columns
+from ..trees.columns import Columns, midpoints
 from ..trees.layout import Trees
 from ._stump_kernels import TIE, Codes, add_votes, cut_many_classes, cut_two_classes
 
@@ -134,10 +134,36 @@ def stump_tree(stump: Stump, sides: Array, n_rows: NDArray[np.int64]) -> Trees:
     )
 
 
+def halfway(stumps: Stumps, X: Any) -> Array:
+    """Return thresholds that part the rows of X likewise, each halfway between the two values around it.
+
+    A threshold above all values becomes the largest, one below all the next number below the smallest.
+
+    Examples
+    --------
+    >>> stumps = Stumps.pack([Stump(0, r, np.zeros((2, 1))) for r in (0.1, 3.0, -1.0)])
+    >>> halfway(stumps, np.array([[0.0], [1.0]])).tolist()
+    [0.5, 1.0, -5e-324]
+    """
+    found = np.empty(len(stumps))
+    for t, (feature, threshold, _) in enumerate(stumps):
+        column = _column(X, feature)
+        below = column[column <= threshold]
+        above = column[column > threshold]
+        if len(below) and len(above):
+            found[t] = midpoints(below.max(), above.min())
+        else:
+            found[t] = below.max() if len(below) else np.nextafter(above.min(), -np.inf)
+    return found
+
+
 def stump_outputs(stump: Stump, X: Any) -> Array:
     """Return what one stump says of each row, (n, C)."""
-    column = X[:, [stump.feature]].toarray().ravel() if sp.issparse(X) else X[:, stump.feature]
-    return stump.value[(column > stump.threshold).astype(np.int64)]
+    return stump.value[(_column(X, stump.feature) > stump.threshold).astype(np.int64)]
+
+
+def _column(X: Any, j: int) -> Array:
+    return np.asarray(X[:, [j]].toarray().ravel() if sp.issparse(X) else X[:, j])
 
 
 def weighted_scores(stumps: Stumps, votes: Array, X: Any, n_jobs: int | None = None) -> Array:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..core.verification import Recheck
 from .verify_adaboost import read_rows
+from .verify_stumps import column_of
 
 Array = NDArray[np.float64]
 
@@ -62,15 +63,30 @@ def boost_by_majority(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck
         worst = np.inf if np.isnan(errors).any() else worst
         waiting += [(one, weight), (two, halves), (three, differing)]
         seen += 1
+    if model.stumps_ is not None:
+        worst = max(worst, *(_off_centre(rows.X, feature, threshold) for feature, threshold, _ in model.stumps_))
     worst = max(worst, abs(float(D[named(model.root_) != truth].sum()) - model.error_))
     agrees = shape_agrees and seen == len(model.votes_)
     return Recheck(worst if agrees else np.inf, _ROUNDING, rows.fingerprint)
+
+
+def _off_centre(X: Any, feature: int, threshold: float) -> float:
+    """Return how far a threshold is from where it should be, relative to the values around it.
+
+    That is halfway between two values; the largest value, or just below the smallest, where all rows are on one side.
+    """
+    column = column_of(X, feature)
+    below = column[column <= threshold].max(initial=-np.inf)
+    above = column[column > threshold].min(initial=np.inf)
+    if np.isfinite(below) and np.isfinite(above):
+        return float(abs(threshold - (below / 2 + above / 2)) / max(abs(below), abs(above)))
+    expected = below if np.isfinite(below) else np.nextafter(above, -np.inf)
+    return 0.0 if threshold == expected else np.inf
 
 
 def _says(model: Any, learner: Any, X: Any) -> NDArray[np.bool_]:
     if model.stumps_ is None:
         return np.asarray(learner.predict(X)) == model.classes_[1]
     feature, threshold, value = learner
-    column = X[:, [feature]].toarray().ravel() if hasattr(X, "toarray") else np.asarray(X[:, feature])
     left, right = np.asarray(value)[:, 0] > 0
-    return np.where(column <= threshold, left, right)
+    return np.where(column_of(X, feature) <= threshold, left, right)

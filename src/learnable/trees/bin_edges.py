@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .columns import _midpoints
+from .columns import midpoints
 
 Array = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ def bin_edges(values: NDArray[Any], weight: Array | None, max_bins: int) -> Arra
     new = np.r_[True, x[1:] != x[:-1]]
     distinct = x[new].astype(np.float64)
     if len(distinct) <= max_bins:
-        return _midpoints(distinct[:-1], distinct[1:])
+        return midpoints(distinct[:-1], distinct[1:])
     run = -(-len(x) // max_bins)  # so many equal values in a row fill a bin
     if cumulated is not None or (x[run - 1 :] == x[: len(x) - run + 1]).any():
         ends = np.r_[np.flatnonzero(new)[1:], len(x)]
@@ -47,7 +47,7 @@ def bin_edges(values: NDArray[Any], weight: Array | None, max_bins: int) -> Arra
         heavy = mass >= total[-1] / max_bins
         if heavy.any():
             last = _last_of_bins(mass, heavy, max_bins)
-            return _midpoints(distinct[last], distinct[last + 1])
+            return midpoints(distinct[last], distinct[last + 1])
     share = np.linspace(0, 1, max_bins + 1)[1:-1]
     if cumulated is None:
         at = (share * len(x)).astype(np.int64)
@@ -55,7 +55,7 @@ def bin_edges(values: NDArray[Any], weight: Array | None, max_bins: int) -> Arra
         at = np.minimum(np.searchsorted(cumulated, share * cumulated[-1], side="right"), len(x) - 1)
     above = np.cumsum(new)[at] - 1  # numbers of the distinct values that begin the bins
     above = np.unique(above[above > 0])
-    return _midpoints(distinct[above - 1], distinct[above])
+    return midpoints(distinct[above - 1], distinct[above])
 
 
 def _last_of_bins(mass: Array, heavy: NDArray[np.bool_], max_bins: int) -> NDArray[np.int64]:

@@ -180,14 +180,14 @@ def _bin(x: NDArray[Any], n_more_zeros: int, max_bins: int) -> _Coded:
     sample = np.sort(present[::step])
     distinct = sample[np.r_[True, sample[1:] != sample[:-1]]] if len(sample) else sample
     if len(distinct) <= max_bins:
-        edges = _midpoints(distinct[:-1], distinct[1:])
+        edges = midpoints(distinct[:-1], distinct[1:])
     else:
         if n_more_zeros:  # those that are not stored weigh as much as the others
             sample = np.sort(np.r_[sample, np.zeros(n_more_zeros // step)])
         at = np.linspace(0, len(sample), max_bins + 1)[1:-1].astype(np.int64)
         above = sample[at]
         below = distinct[np.maximum(np.searchsorted(distinct, above) - 1, 0)]
-        edges = _midpoints(below, above)
+        edges = midpoints(below, above)
         edges = edges[np.r_[True, edges[1:] > edges[:-1]] & (edges >= distinct[0]) & (edges < distinct[-1])]
     n_bins = len(edges) + 1 if len(distinct) else 0
     codes = np.empty(len(x), np.uint8)
@@ -198,7 +198,7 @@ def _bin(x: NDArray[Any], n_more_zeros: int, max_bins: int) -> _Coded:
     return _Coded(codes, low, high)
 
 
-def _midpoints(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+def midpoints(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return (a + b)/2 without overflow, and below b."""
     middle = a / 2 + b / 2
     return np.where((middle >= b) | (middle < a), a, middle)
