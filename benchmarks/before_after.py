@@ -1,8 +1,8 @@
 """`python -m benchmarks.before_after CHECKOUT [row or family ...] [--rounds 3] [--repeats 3] [--quick]`.
 
-Our own time for every row, with the package of another checkout (before) and of this one (after): the rows are those of this
-checkout, so both do the same work. Each measurement is a process of its own; the two take turns, so that a busy machine slows both.
-Prints the ratio after/before of the best times, the worst rows and the geometric mean.
+Our own time for every row, with the package of another checkout (before) and of this one (after). The rows are those of
+this checkout, so both do the same work. Each measurement is a process of its own, and the two take turns, so that a
+busy machine slows both. Prints the ratio after/before of the best times, the worst row and the geometric mean.
 """
 
 from __future__ import annotations
