@@ -1,5 +1,6 @@
 """What becomes of errors, and that help is complete and quick to load."""
 
+import os
 import subprocess
 import sys
 
@@ -107,3 +108,12 @@ def test_the_time_of_a_command_runs_from_its_call(learnable, monkeypatch):
     monkeypatch.setattr(options, "started", options.started - 1e6)
     code, out, err = learnable("compare", "numbers.csv", "-t", "y", "-m", "Ridge", "--seconds", 300, "--no-report")
     assert code == 0 and "Ridge" in out and err == ""
+
+
+def test_without_its_extra_the_tool_says_how_to_install_it(tmp_path):
+    (tmp_path / "typer.py").write_text("raise ModuleNotFoundError(\"No module named 'typer'\", name='typer')")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, "-m", "learnable", "models"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "learnable: the command-line tool needs its extra: pip install 'learnable[cli]'\n"

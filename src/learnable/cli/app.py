@@ -143,6 +143,8 @@ def _explain(error: BaseException) -> int:
 
     if isinstance(error, LearnableError):
         return _fail(one_line(str(error)), 1)
+    if isinstance(error, ModuleNotFoundError) and error.name in ("jinja2", "pyarrow", "openpyxl"):
+        return _fail(f"this needs {error.name}, which is not installed: pip install 'learnable[cli]'", 1)
     if isinstance(error, MemoryError):
         return _fail("out of memory; use fewer rows or columns, or a larger machine.", 1)
     if isinstance(error, OSError):

@@ -44,8 +44,8 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A CSV, Parquet or Arrow file, a glob in quotes, a folder of them, or a built-in table: demo:houses, "
-        "demo:tumours.",
+        help="A CSV, Parquet, Arrow, JSON or Excel file, a glob in quotes, a folder of them, - for standard input, or "
+        "a built-in table: demo:houses, demo:tumours.",
     ),
 ]
 Target = Annotated[str | None, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict.")]

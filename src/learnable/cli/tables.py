@@ -31,7 +31,43 @@ def load_table(data: str, *, delimiter: str | None = None, encoding: str | None 
         raise DataError(f"there is no built-in table {data!r}; there are {' and '.join(DEMO_TARGETS)}.")
     from ..data.files import read_table
 
+    if data == "-":
+        return _standard_input(delimiter, encoding)
     return read_table(data, delimiter=delimiter, encoding=encoding)
+
+
+#: How files of a kind begin; what begins otherwise is CSV.
+_BEGINNINGS = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"PK\x03\x04": ".xlsx", b"[": ".json", b"{": ".jsonl"}
+_COMPRESSED = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2", b"\x04\x22\x4d\x18": ".lz4"}
+
+
+def _standard_input(delimiter: str | None, encoding: str | None) -> Any:
+    """Return what comes in by a pipe; its first bytes tell what it is."""
+    import sys
+    import tempfile
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from ..core.errors import DataError
+    from ..data.files import read_table
+
+    if sys.stdin.isatty():
+        raise DataError("- stands for standard input, but nothing is piped in: learnable compare - < table.csv")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "standard input"
+        with path.open("wb") as file:
+            while chunk := sys.stdin.buffer.read(2**20):
+                file.write(chunk)
+        with path.open("rb") as file:
+            begins = file.read(8)
+        packed = next((end for start, end in _COMPRESSED.items() if begins.startswith(start)), "")
+        if packed:
+            packing = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}[packed]
+            with pa.CompressedInputStream(str(path), packing) as stream:
+                begins = stream.read(8)
+        kind = next((end for start, end in _BEGINNINGS.items() if begins.lstrip().startswith(start)), ".csv")
+        return read_table(path.rename(f"{path}{kind}{packed}"), delimiter=delimiter, encoding=encoding)
 
 
 def _houses() -> Any:

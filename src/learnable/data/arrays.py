@@ -161,8 +161,8 @@ def refuse_type(owner: str, name: str, what: str) -> NoReturn:
     """Raise the error for data that are not numbers; `what` says what they are."""
     raise DataTypeError(
         f"{owner}: {name} is not numeric: {what}; an argument must be free of strings and of anything else "
-        "that is not a number. Convert it with astype(float), or encode it, for example with "
-        "sklearn.preprocessing.OneHotEncoder."
+        "that is not a number. Convert it with astype(float), or let learnable.TableModel encode text, categories and "
+        "dates: TableModel(estimator).fit(table, target)."
     )
 
 

@@ -18,7 +18,7 @@ _SEPARATORS = ",;\t|"
 _COMMA_NUMBER = re.compile(r"-?\d+,\d+")
 _POINT_NUMBER = re.compile(r"-?\d+\.\d+")
 #: What stands for a missing value, besides nothing at all.
-NULLS = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "None", "#N/A", "?"]
+NULLS = ["", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "#N/A", "?", "-"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Dialect:
     delimiter: str
     decimal: str
     newlines: bool
+    signs: bool = field(default=False, repr=False, compare=False)  # cells are "+" and "-", so that "-" is a value
     quotes: bool = field(default=False, repr=False, compare=False)  # then line ends may hide in quotes further down
 
     def read(self, path: Path, columns: Sequence[str] | None = None) -> Any:
@@ -74,7 +75,7 @@ class Dialect:
             arrow_csv.ConvertOptions(
                 include_columns=columns,
                 column_types=types,
-                null_values=NULLS,
+                null_values=[word for word in NULLS if not (self.signs and word == "-")],
                 strings_can_be_null=True,
                 decimal_point=self.decimal,
             ),
@@ -107,7 +108,7 @@ def sniff(path: Path, delimiter: str | None = None, encoding: str | None = None)
     cells = [cell.strip() for row in _split(lines[1:], delimiter) for cell in row]
     commas, points = (sum(bool(p.fullmatch(cell)) for cell in cells) for p in (_COMMA_NUMBER, _POINT_NUMBER))
     decimal = "," if delimiter != "," and commas > points else "."
-    return Dialect(encoding, delimiter, decimal, _quotes_cross_lines(lines), '"' in text)
+    return Dialect(encoding, delimiter, decimal, _quotes_cross_lines(lines), "+" in cells, '"' in text)
 
 
 def _encoding(path: Path, sample: bytes) -> str:

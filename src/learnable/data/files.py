@@ -1,7 +1,8 @@
-"""Tables in files: CSV, Parquet and Arrow, one file or many, read whole or in pieces.
+"""Tables in files: CSV, Parquet, Arrow, JSON and Excel, one file or many, read whole or in pieces.
 
 A table on disk is named by a path, a glob or a folder. `read_table` reads it into memory; `Files` streams it, batch
-by batch in the order of the file names and the rows, in memory that does not grow with the number of rows.
+by batch in the order of the file names and the rows. CSV, Parquet and Arrow take memory that does not grow with the
+number of rows; JSON and Excel files are read whole.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 from ..core.errors import DataError, DataTypeError
 from .csv_dialect import Dialect, sniff
 from .frames import listed
+from .records import read_excel, read_json
 
 #: Makes features of the columns of a pyarrow.Table; the number of its first row tells folds apart.
 Encode = Callable[[Any, int], Any]
@@ -28,12 +30,16 @@ _PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # a column that pandas adds,
 _PARQUET = (".parquet", ".pq")
 _ARROW = (".arrow", ".feather", ".ipc")
 _TEXT = (".csv", ".tsv", ".tab", ".txt", ".data")
+_JSON = (".jsonl", ".ndjson", ".json")
+_EXCEL = (".xlsx", ".xlsm")
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 _BUFFER = 2**14  # bytes of a Parquet column that are read at a time; without it whole row groups are held
 _RUN_ROWS = 2**18  # of row groups after which all that Arrow has allocated for them is given back
 _CSV_BLOCK = 2**22  # bytes that are parsed at a time
 #: Tables whose numbers take less than this are read whole: every method then works on them.
 IN_MEMORY_BYTES = 2**27
+#: Kinds of files that can only be read whole, and their readers.
+_WHOLE = {"json": read_json, "excel": read_excel}
 
 
 class Batch(NamedTuple):
@@ -50,7 +56,8 @@ class Files:
     Parameters
     ----------
     source : path, glob, folder, or sequence of paths
-        CSV (also compressed), Parquet or Arrow files. Several files are taken in the order of their names.
+        CSV and JSON (also compressed), Parquet, Arrow or Excel files. Several files are taken in the order of their
+        names.
     delimiter, encoding : str, optional
         Of CSV files; found out from their first rows by default.
     in_memory_bytes : int
@@ -81,6 +88,7 @@ class Files:
         self.paths = find_files(source)
         self.in_memory_bytes = in_memory_bytes
         self._dialects: dict[Path, Dialect] = {}
+        self._last_whole: tuple[Path, Any] | None = None
         self._asked = (delimiter, encoding)
         self.schema = self._schema(self.paths[0])
         self.columns: list[str] = [name for name in self.schema.names if not _PANDAS_INDEX.fullmatch(name)]
@@ -184,6 +192,8 @@ class Files:
 
                 with pa.memory_map(str(path)) as file:
                     return pa.ipc.open_file(file).schema
+            if kind in _WHOLE:
+                return self._whole(path, kind).schema
             with self._open_csv(path, None) as reader:
                 return reader.schema
 
@@ -193,6 +203,8 @@ class Files:
         kind, _ = _kind(path)
         if kind == "csv":
             return self._dialect(path).read(path, columns)
+        if kind in _WHOLE:
+            return self._whole(path, kind).select(columns)
         if kind == "parquet":
             with _parquet(path, whole=True) as file:
                 return file.read(columns)
@@ -217,9 +229,17 @@ class Files:
                 file = pa.ipc.open_file(mapped)
                 for number in range(file.num_record_batches):
                     yield file.get_batch(number).select(columns)
+        elif kind in _WHOLE:
+            yield from self._whole(path, kind).select(columns).to_batches(max_chunksize=rows)
         else:
             with self._open_csv(path, columns, labels) as reader:
                 yield from reader
+
+    def _whole(self, path: Path, kind: str) -> Any:
+        """Return a table that can only be read whole; the last one is kept."""
+        if self._last_whole is None or self._last_whole[0] != path:
+            self._last_whole = (path, _WHOLE[kind](path))
+        return self._last_whole[1]
 
     def _dialect(self, path: Path) -> Dialect:
         if path not in self._dialects:
@@ -240,7 +260,7 @@ def read_table(source: Any, *, delimiter: str | None = None, encoding: str | Non
     Parameters
     ----------
     source : path, glob, folder, or sequence of paths
-        CSV (also compressed: gz, bz2, zst, lz4), Parquet or Arrow files.
+        CSV and JSON (also compressed: gz, bz2, zst, lz4), Parquet, Arrow or Excel files.
     delimiter, encoding : str, optional
         Of CSV files; found out from their first rows by default.
 
@@ -268,7 +288,7 @@ def find_files(source: Any) -> list[Path]:
     if path.is_dir():
         found = _only_files(p for p in path.iterdir() if _known(p))
         if not found:
-            raise DataError(f"The folder {text!r} holds no CSV, Parquet or Arrow file.")
+            raise DataError(f"The folder {text!r} holds no CSV, Parquet, Arrow, JSON or Excel file.")
         return found
     found = _only_files(Path(name) for name in glob.glob(str(path), recursive=True))
     if not found:
@@ -301,11 +321,11 @@ def _similar(path: Path) -> str:
 
 def _known(path: Path) -> bool:
     suffix = Path(path.stem).suffix.lower() if path.suffix.lower() in _COMPRESSED else path.suffix.lower()
-    return suffix in _PARQUET + _ARROW + _TEXT and not path.name.startswith((".", "_"))
+    return suffix in _PARQUET + _ARROW + _TEXT + _JSON + _EXCEL and not path.name.startswith((".", "_"))
 
 
 def _kind(path: Path) -> tuple[str, bool]:
-    """Return "parquet", "arrow" or "csv", and whether the file is compressed."""
+    """Return "parquet", "arrow", "csv", "json" or "excel", and whether the file is compressed."""
     suffix, compressed = path.suffix.lower(), False
     if suffix in _COMPRESSED:
         suffix, compressed = Path(path.stem).suffix.lower(), True
@@ -313,11 +333,15 @@ def _kind(path: Path) -> tuple[str, bool]:
         return "parquet", False
     if suffix in _ARROW and not compressed:
         return "arrow", False
+    if suffix in _EXCEL and not compressed:
+        return "excel", True
+    if suffix in _JSON:
+        return "json", compressed
     if suffix in _TEXT or suffix == "":
         return "csv", compressed
     raise DataError(
-        f"{path.name}: files that end in {suffix!r} are not read; use .csv, .tsv, .txt (also compressed), .parquet or "
-        ".arrow."
+        f"{path.name}: files that end in {suffix!r} are not read; use .csv, .tsv, .txt, .jsonl, .json (also "
+        "compressed), .parquet, .arrow or .xlsx."
     )
 
 
