@@ -232,15 +232,15 @@ def test_how_it_shows_itself(tmp_path):
         ("missing.csv", "There is no file .*missing.csv'. Check the path"),
         ("tabel.csv", "there is .*table.csv"),
         ("none-*.csv", "No file matches .*none-"),
-        ("table.xlsx", "table.xlsx: files that end in '.xlsx' are not read; use .csv"),
+        ("table.ods", "table.ods: files that end in '.ods' are not read; use .csv"),
         ("table.parquet.gz", "are not read"),
-        ("empty", "The folder .* holds no CSV, Parquet or Arrow file"),
+        ("empty", "The folder .* holds no CSV, Parquet, Arrow, JSON or Excel file"),
         ("nowhere/table.csv", "There is no file"),
     ],
 )
 def test_what_is_not_there_is_said(name, message, tmp_path):
     text_file(tmp_path / "table.csv", GOOD)
-    for other in ("table.xlsx", "table.parquet.gz"):
+    for other in ("table.ods", "table.parquet.gz"):
         text_file(tmp_path / other, "?")
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=message):

@@ -136,7 +136,7 @@ BAD_X = {
     "pandas text": (pandas_frame().assign(colour=list("rgbrg")), "column 'colour' is of type String, not a number"),
     "pandas category": (
         pandas_frame().assign(colour=pd.Categorical(list("rgbrg"))),
-        "column 'colour' is of type Categorical, not a number. Encode it.*OneHotEncoder",
+        "column 'colour' is of type Categorical, not a number. Wrap the model.*TableModel",
     ),
     "pandas category of int": (pandas_frame().astype({"age": "category"}), "column 'age' is of type Categorical"),
     "pandas object text": (

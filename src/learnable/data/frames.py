@@ -97,6 +97,6 @@ def _check_column_types(owner: str, frame: nw.DataFrame[Any]) -> None:
     for name, dtype in frame.schema.items():
         if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Object, nw.Unknown)):
             raise DataTypeError(
-                f"{owner}: column {name!r} is of type {dtype}, not a number. Encode it, for example with "
-                "sklearn.preprocessing.OneHotEncoder, or leave it out."
+                f"{owner}: column {name!r} is of type {dtype}, not a number. Wrap the model, which then encodes text, "
+                "categories and dates: TableModel(estimator).fit(table, target); or leave the column out."
             )
