@@ -99,3 +99,15 @@ def test_k_means_takes_categories(learnable):
     assert code == 0 and "kind=red" in out
     found = np.asarray(pyarrow.csv.read_csv("c.csv")["cluster"])[:50]
     np.testing.assert_array_equal(found, np.repeat([0, 1], [30, 20]))
+
+
+def test_the_search_goes_on_while_the_criterion_falls(learnable):
+    """Twelve groups on a ring: more than the eight that are tried in any case."""
+    rng = np.random.default_rng(0)
+    angle = 2 * np.pi * np.repeat(np.arange(12), 40) / 12
+    table = {"x": 20 * np.cos(angle) + rng.normal(size=480), "y": 20 * np.sin(angle) + rng.normal(size=480)}
+    pyarrow.csv.write_csv(pyarrow.table(table), "ring.csv")
+    code, out, _ = learnable("cluster", "ring.csv", "--covariance", "spherical")
+    assert code == 0 and "12 clusters of 480 rows" in out and "still improving" not in out
+    code, out, _ = learnable("cluster", "ring.csv", "--covariance", "spherical", "--most", "6")
+    assert code == 0 and "6 clusters" in out and "still improving at 6 clusters" in out

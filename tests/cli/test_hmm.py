@@ -3,10 +3,11 @@ import pyarrow.csv
 import pytest
 
 import learnable as ln
+from learnable.cli.hmm import describe_states
 
 
 @pytest.fixture
-def counts():
+def counts(folder):
     rng = np.random.default_rng(0)
     values = np.r_[rng.poisson(2, 30), rng.poisson(12, 30), rng.poisson(2, 30)]
     lines = [str(v) for v in values]
@@ -70,3 +71,25 @@ def test_a_state_may_be_a_mixture(learnable):
 def test_what_is_wrong_is_said(learnable, counts, arguments, code, words):
     found, _, err = learnable("hmm", "counts.csv", *arguments)
     assert found == code and words in err
+
+
+def test_columns_that_count_the_rows_are_left_out_and_the_page_shows_the_states(learnable, counts):
+    code, out, _ = learnable("hmm", "counts.csv", "--emission", "poisson", "-k", "2", "--report", "states.html")
+    assert code == 0
+    assert "note: left out (not numbers, or counting the rows): year" in out
+    assert "state 0 (low)" in out and "state 1 (high)" in out and "from 0" in out and "(sd " in out
+    with open("states.html", encoding="utf-8") as file:
+        page = file.read()
+    assert "2 hidden states" in page and "From state to state" in page and "<script" not in page
+    assert "1 (high)" in page and "<svg" in page
+
+
+def test_transitions_and_spreads_are_those_of_the_model_and_the_rows(folder, counts):
+    X = np.asarray(pyarrow.csv.read_csv("counts.csv")["count"].to_numpy(zero_copy_only=False), dtype=float)[:, None]
+    model = ln.PoissonHMM(2, n_init=3, random_state=0).fit(X)
+    found = describe_states(model, X)
+    np.testing.assert_allclose(found.transitions.sum(axis=1), 1.0)
+    low = X[found.labels == 0]
+    np.testing.assert_allclose(found.mean[0], np.nanmean(low), rtol=0.02)
+    np.testing.assert_allclose(found.spread[0], np.nanstd(low), rtol=0.05)
+    assert found.mean[0] < found.mean[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -19,6 +20,9 @@ EXAMPLES = (
 )
 _METHODS = ("gaussian", "kmeans")
 _MOST_LEVELS = 20  # different values of a column that is taken for a category
+_AT_LEAST = 8  # clusters that are tried in any case
+_BEYOND = 4  # numbers of clusters without improvement after which the search ends
+_MOST_TRIED = 40  # clusters; beyond that a user has to ask for more
 _SAMPLED = 2000  # rows that the silhouette is computed from, and that the picture shows
 
 
@@ -39,7 +43,10 @@ def cluster(
     clusters: Annotated[
         int | None, typer.Option("--clusters", "-k", metavar="K", help="Number of clusters; chosen by default.")
     ] = None,
-    most: Annotated[int, typer.Option("--most", metavar="K", help="The largest number that is tried.")] = 8,
+    most: Annotated[
+        int | None,
+        typer.Option("--most", metavar="K", help="The largest number tried; by default until the criterion turns."),
+    ] = None,
     covariance: Annotated[
         str, typer.Option("--covariance", metavar="TYPE", help="full, tied, diag or spherical (gaussian only).")
     ] = "full",
@@ -73,7 +80,7 @@ def cluster(
         raise options.WrongUsageError(f"--covariance must be full, tied, diag or spherical; got {covariance!r}")
     if clusters is not None and clusters < 1:
         raise options.WrongUsageError(f"--clusters must be at least 1; got {clusters}")
-    if most < 2:
+    if most is not None and most < 2:
         raise options.WrongUsageError(f"--most must be at least 2; got {most}")
     table = load_table(data, delimiter=delimiter, encoding=encoding)
     rows = read_rows(table, column, drop or [], categories=method == "kmeans")
@@ -173,7 +180,7 @@ def _indicators(name: str, column: Any) -> dict[str, np.ndarray[Any, Any]]:
     return {f"{name}={value}": np.where(empty, np.nan, cells == value).astype(float) for value in values}
 
 
-def find_clusters(rows: Rows, method: str, K: int | None, most: int, covariance: str, seed: int) -> Clusters:
+def find_clusters(rows: Rows, method: str, K: int | None, most: int | None, covariance: str, seed: int) -> Clusters:
     """Fit the model, with the number of clusters that was asked for or that the criterion chooses."""
     import numpy as np
 
@@ -181,18 +188,22 @@ def find_clusters(rows: Rows, method: str, K: int | None, most: int, covariance:
 
     notes = [*rows.notes, "columns were divided by their standard deviations"]
     Z = (rows.X - np.nanmean(rows.X, axis=0)) / rows.scale
-    largest = min(most, len(Z) - 1)
     choice: dict[str, Any] = {}
     if method == "kmeans":
         if np.isnan(Z).any():
             notes.append(f"{int(np.isnan(Z).sum())} empty cells were filled with the mean of their column")
             Z = np.nan_to_num(Z)
         if K is None:
-            candidates = list(range(2, max(largest, 2) + 1))
-            fits = [KMeans(k, n_init=5, random_state=seed).fit(Z) for k in candidates]
-            values = [_silhouette(Z, fit.labels_, seed) for fit in fits]
-            model = fits[int(np.argmax(values))]
-            choice = {"criterion": "mean silhouette", "candidates": candidates, "values": values}
+
+            def fit_centres(k: int) -> tuple[Any, float]:
+                fitted = KMeans(k, n_init=5, random_state=seed).fit(Z)
+                return fitted, -_silhouette(Z, fitted.labels_, seed)
+
+            search = _search(fit_centres, 2, most, len(Z) - 1)
+            model = search.model
+            values = [-value for value in search.values]
+            choice = {"criterion": "mean silhouette", "candidates": search.candidates, "values": values}
+            notes += search.notes
         else:
             model = KMeans(K, n_init=10, random_state=seed).fit(Z)
         labels, chances = model.labels_, None
@@ -201,10 +212,15 @@ def find_clusters(rows: Rows, method: str, K: int | None, most: int, covariance:
         mixture = GaussianMixture(covariance_type=covariance, n_init=3, max_iter=500, tol=1e-6, prior="default")
         mixture.set_params(random_state=seed)
         if K is None:
-            candidates = list(range(1, max(largest, 1) + 1))
-            picked = select_components(mixture, Z, candidates)
-            model = picked.best
-            choice = {"criterion": "BIC", "candidates": candidates, "values": picked.values.tolist()}
+
+            def fit_mixture(k: int) -> tuple[Any, float]:
+                picked = select_components(mixture, Z, [k])
+                return picked.best, float(picked.values[0])
+
+            search = _search(fit_mixture, 1, most, len(Z) - 1)
+            model = search.model
+            choice = {"criterion": "BIC", "candidates": search.candidates, "values": search.values}
+            notes += search.notes
         else:
             model = mixture.set_params(n_components=K).fit(Z)
         chances = model.predict_proba(Z)
@@ -213,6 +229,38 @@ def find_clusters(rows: Rows, method: str, K: int | None, most: int, covariance:
     order = np.argsort(-np.bincount(labels, minlength=n_clusters), kind="stable")
     rank = np.argsort(order)
     return Clusters(model, Z, order, rank[labels], None if chances is None else chances[:, order], choice, notes)
+
+
+class _Search(NamedTuple):
+    """Which numbers of clusters were tried, and the best of them."""
+
+    model: Any
+    candidates: list[int]
+    values: list[float]
+    notes: list[str]
+
+
+def _search(fit: Callable[[int], tuple[Any, float]], first: int, most: int | None, possible: int) -> _Search:
+    """Try numbers of clusters from `first` on and take the one of least criterion.
+
+    Without `most` the search goes on until the least value is _BEYOND numbers back, and says if it had to stop before.
+    """
+    last = max(first, min(_MOST_TRIED if most is None else most, possible))
+    candidates: list[int] = []
+    values: list[float] = []
+    best: Any = None
+    for k in range(first, last + 1):
+        model, value = fit(k)
+        if not values or value < min(values):
+            best = model
+        candidates.append(k)
+        values.append(value)
+        if most is None and k >= _AT_LEAST and len(values) - 1 - values.index(min(values)) >= _BEYOND:
+            break
+    notes = []
+    if len(values) > 1 and values[-1] == min(values) and last < possible:
+        notes.append(f"the criterion was still improving at {last} clusters, the largest number tried; raise --most")
+    return _Search(best, candidates, values, notes)
 
 
 def _silhouette(Z: np.ndarray[Any, Any], labels: np.ndarray[Any, Any], seed: int) -> float:

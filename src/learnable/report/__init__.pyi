@@ -4,3 +4,4 @@ from .clusters import render_clusters as render_clusters
 from .model import Report as Report
 from .model import report as report
 from .render import render as render
+from .states import render_states as render_states

@@ -44,7 +44,10 @@ def render_clusters(record: dict[str, Any]) -> str:
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise DataError(f"render_clusters: the record must be of format {FORMAT!r}. Pass the record of a clustering.")
     clusters, columns = record.get("clusters") or [], [clean(str(name), 60) for name in record.get("columns") or []]
-    return environment().get_template("clusters.html").render(
+    hidden = max(0, len(columns) - _MOST_COLUMNS)
+    more = f"; {hidden} further columns are not shown" if hidden else ""
+    return environment().get_template("groups.html").render(
+        kind="clusters",
         title=f"{len(clusters)} clusters",
         source=clean(str(record.get("source", "")), 120),
         model=str(record["model"]),
@@ -54,8 +57,7 @@ def render_clusters(record: dict[str, Any]) -> str:
         notes=[clean(str(note), 400) for note in record.get("notes") or []],
         certificate=clean(str(record.get("certificate", "")), 300),
         figures=_figures(record),
-        table=_table(clusters, columns),
-        hidden=max(0, len(columns) - _MOST_COLUMNS),
+        tables=[("The clusters", f"Mean ± standard deviation of each column{more}.", _table(clusters, columns))],
         command=clean(str(record.get("command") or ""), 400),
     )  # fmt: skip
 
@@ -89,11 +91,16 @@ def _figures(record: dict[str, Any]) -> list[tuple[str, Markup]]:
 
 def _table(clusters: list[Any], columns: list[str]) -> Markup:
     """Return sizes and means of the clusters."""
-    heads = ["cluster", "rows", "share", *columns[:_MOST_COLUMNS]]
-    lines = [tag("tr", *(tag("th", name, scope="col") for name in heads))]
+    lines = []
     for cluster in clusters:
         cells = [str(cluster["name"]), f"{cluster['rows']:,}", f"{100 * cluster['share']:.1f} %"]
         spread = zip(cluster["mean"], cluster["spread"], strict=True)
-        cells += [f"{mean:.4g} ± {sd:.2g}" for mean, sd in list(spread)[:_MOST_COLUMNS]]
-        lines.append(tag("tr", *(tag("td", cell) for cell in cells)))
-    return tag("table", tag("thead", lines[0]), tag("tbody", join(lines[1:])))
+        lines.append(cells + [f"{mean:.4g} ± {sd:.2g}" for mean, sd in list(spread)[:_MOST_COLUMNS]])
+    return table_of(["cluster", "rows", "share", *columns[:_MOST_COLUMNS]], lines)
+
+
+def table_of(heads: list[str], lines: list[list[str]]) -> Markup:
+    """Return cells as a table with a row of headings."""
+    head = tag("tr", *(tag("th", name, scope="col") for name in heads))
+    body = [tag("tr", *(tag("td", cell) for cell in cells)) for cells in lines]
+    return tag("table", tag("thead", head), tag("tbody", join(body)))
