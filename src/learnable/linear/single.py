@@ -1,0 +1,90 @@
+r"""Coefficients in single precision for rows in single precision.
+
+A table of float32 numbers gets float32 coefficients, as in scikit-learn. Fits compute in float64; here their result is
+rounded, the intercept is computed again for the rounded coefficients, in float64, and the certificate is measured
+again: it speaks of the numbers that are stored. Where it does not survive the rounding, the coefficients stay float64.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.blocks import Blocks
+from ..data.door import Table
+from ..solvers.coordinate import Penalty, duality_gap
+from ..solvers.coordinate_designs import Design
+from ..solvers.coordinate_sets import SparseFit, WorkingSet
+from ..solvers.normal_equations import column_sums, optimality
+from ..solvers.orthogonal import LinearFit
+from ..solvers.residuals import relative_residual, residual_sums
+
+Array = NDArray[np.float64]
+
+
+def is_single(table: Table) -> bool:
+    """Tell whether the rows are in memory, in single precision."""
+    return bool(table.in_memory and table.X.dtype == np.float32)
+
+
+def in_single(coef: Array) -> Array:
+    """Return numbers rounded to float32, as float64."""
+    with np.errstate(over="ignore", under="ignore"):
+        return coef.astype(np.float32).astype(np.float64)
+
+
+def round_linear(
+    blocks: Blocks,
+    fit: LinearFit,
+    alpha: float,
+    *,
+    intercept: bool,
+    tolerance: float,
+    nonnegative: bool = False,
+    n_jobs: int | None = None,
+) -> LinearFit | None:
+    """Return a (ridge) least squares fit with float32 coefficients; None where its measure leaves the tolerance.
+
+    `tolerance` is the one that the certificate will have, at least `SINGLE_TOLERANCE`. A fit that did not reach it
+    before is rounded, too.
+    """
+    coef = in_single(fit.coef)
+    if not np.isfinite(coef).all():
+        return None
+    sums = column_sums(blocks, intercept=intercept, n_jobs=n_jobs)
+    state = residual_sums(blocks, sums.x_mean, sums.y_mean, coef, n_jobs=n_jobs)
+    offset = sums.y_mean - sums.x_mean @ coef
+    if fit.kind == "gap":
+        value = optimality(sums, state, coef, sums.y_mean, alpha, intercept, tolerance)
+    else:
+        gradient = state.cross - alpha * coef
+        if nonnegative:
+            gradient = np.where(coef > 0, gradient, np.maximum(gradient, 0.0))
+        values = relative_residual(
+            gradient,
+            state.total if intercept else np.zeros_like(state.total),
+            x=(np.sqrt(sums.x_square), sums.x_mean),
+            y=(np.sqrt(sums.y_square), sums.y_mean),
+            coef=coef,
+            intercept=offset,
+            penalty=alpha * np.abs(coef).max(axis=0, initial=0.0),
+            weight=sums.weight,
+            tolerance=tolerance,
+        )
+        value = float(values.max(initial=0.0))
+    if fit.value <= tolerance and not value <= tolerance:
+        return None
+    return fit._replace(coef=coef, intercept=offset, value=value)
+
+
+def round_sparse(design: Design, fit: SparseFit, penalty: Penalty, tol: float) -> SparseFit | None:
+    """Return a fit by coordinate descent with float32 coefficients; None where its gap does not stay below `tol`."""
+    W = in_single(fit.W)
+    if not np.isfinite(W).all():
+        return None
+    rounded = WorkingSet(design, W)
+    gap = duality_gap(W, rounded.gradient, rounded.square, penalty)
+    value = gap.relative(0.5 * design.square)
+    if fit.value <= tol and not value <= tol:
+        return None
+    return fit._replace(W=W, value=value, gap=gap)
