@@ -65,7 +65,7 @@ class Ridge(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
     copy_X : bool, default=True
         Kept for compatibility; X is never changed.
     max_iter : int or None, default=None
-        Most conjugate-gradient steps; of "gd" steps (10,000), of "sgd" epochs (100).
+        Most conjugate-gradient steps for each target; of "gd" steps (10,000), of "sgd" epochs (100).
     tol : float, default=1e-8
         Relative duality gap at which an iterative method stops; the direct solvers reach a residual of 1e-12. With an
         iterative solver by name, and below the default, the gradient falls by that factor too, so that coefficients
