@@ -46,7 +46,8 @@ def round_linear(
     """Return a (ridge) least squares fit with float32 coefficients; None where its measure leaves the tolerance.
 
     `tolerance` is the one that the certificate will have, at least `SINGLE_TOLERANCE`. A fit that did not reach it
-    before is rounded, too.
+    before is rounded, too. A gap grows like 1/α: where a small α makes too much of the rounding, the residual of the
+    equations is measured instead.
     """
     coef = in_single(fit.coef)
     if not np.isfinite(coef).all():
@@ -54,27 +55,30 @@ def round_linear(
     sums = column_sums(blocks, intercept=intercept, n_jobs=n_jobs)
     state = residual_sums(blocks, sums.x_mean, sums.y_mean, coef, n_jobs=n_jobs)
     offset = sums.y_mean - sums.x_mean @ coef
+    reached = fit.value <= tolerance
     if fit.kind == "gap":
-        value = optimality(sums, state, coef, sums.y_mean, alpha, intercept, tolerance)
-    else:
-        gradient = state.cross - alpha * coef
-        if nonnegative:
-            gradient = np.where(coef > 0, gradient, np.maximum(gradient, 0.0))
-        values = relative_residual(
-            gradient,
-            state.total if intercept else np.zeros_like(state.total),
-            x=(np.sqrt(sums.x_square), sums.x_mean),
-            y=(np.sqrt(sums.y_square), sums.y_mean),
-            coef=coef,
-            intercept=offset,
-            penalty=alpha * np.abs(coef).max(axis=0, initial=0.0),
-            weight=sums.weight,
-            tolerance=tolerance,
-        )
-        value = float(values.max(initial=0.0))
-    if fit.value <= tolerance and not value <= tolerance:
+        gap = optimality(sums, state, coef, sums.y_mean, alpha, intercept, tolerance)
+        if gap <= tolerance or not reached:
+            return fit._replace(coef=coef, intercept=offset, value=gap)
+    gradient = state.cross - alpha * coef
+    if nonnegative:
+        gradient = np.where(coef > 0, gradient, np.maximum(gradient, 0.0))
+    values = relative_residual(
+        gradient,
+        state.total if intercept else np.zeros_like(state.total),
+        x=(np.sqrt(sums.x_square), sums.x_mean),
+        y=(np.sqrt(sums.y_square), sums.y_mean),
+        coef=coef,
+        intercept=offset,
+        penalty=alpha * np.abs(coef).max(axis=0, initial=0.0),
+        weight=sums.weight,
+        tolerance=tolerance,
+    )
+    value = float(values.max(initial=0.0))
+    if reached and not value <= tolerance:
         return None
-    return fit._replace(coef=coef, intercept=offset, value=value)
+    kind = "stationarity" if fit.kind == "gap" else fit.kind
+    return fit._replace(coef=coef, intercept=offset, value=value, kind=kind)
 
 
 def round_sparse(design: Design, fit: SparseFit, penalty: Penalty, tol: float) -> SparseFit | None:
