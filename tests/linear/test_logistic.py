@@ -510,7 +510,7 @@ def test_a_fit_that_max_iter_cuts_ends_at_its_iterate(solver, n_classes):
     with pytest.warns(ConvergenceWarning):
         cut = LogisticRegression(solver=solver, max_iter=2).fit(X, y)
     # What the certificate proves about it is true, and a stranger finds the same number.
-    best, least = Likelihood(X, y, 1.0).optimum()
+    _, least = Likelihood(X, y, 1.0).optimum()
     excess = (Likelihood(X, y, 1.0).value(parameters(cut)) - least) / least
     assert excess <= cut.certificate_.value
     verdict = verify(cut, X, y)
