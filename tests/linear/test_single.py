@@ -108,9 +108,27 @@ def test_coefficients_beyond_the_range_of_float32_stay_float64(model):
 def test_a_tolerance_that_float32_cannot_keep_leaves_float64():
     X, y = draw(noise=1e-3)
     alpha = 1e-4 * np.abs((X - X.mean(axis=0)).T @ (y - y.mean())).max() / len(y)
-    model = ln.Lasso(alpha=alpha, tol=1e-10, max_iter=100_000).fit(X, y)
-    assert model.coef_.dtype == np.float64
-    assert model.certificate_.holds and model.certificate_.tolerance == 1e-10 and ln.verify(model, X, y)
+    model = ln.Lasso(alpha=alpha, tol=1e-10, max_iter=100_000)
+    assert model.fit(X, y).certificate_.value <= 1e-10 and ln.verify(model, X, y)
+    several = ln.MultiTaskLasso(alpha=alpha, tol=1e-10, max_iter=100_000).fit(X, np.column_stack([y, y]))
+    assert several.coef_.dtype == np.float64  # whose rounded rows have a gap of more than that
+    assert several.certificate_.value <= 1e-10
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("max_iter", [1, 1000, 20_000])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_rounding_costs_no_tolerance_at_small_penalties(seed, max_iter):
+    rng = np.random.default_rng(seed)
+    X, y = draw(n=int(rng.integers(5, 120)), d=int(rng.integers(2, 90)), noise=0.01, seed=seed)
+    X = np.hstack([X, X[:, :1]])  # a copy of a column
+    strength = np.abs((X - X.mean(axis=0)).T @ (y - y.mean())).max() / len(y)
+    shares = {"alpha": strength * 10.0 ** rng.uniform(-4, 0), "l1_ratio": rng.choice([0.1, 0.9, 1.0])}
+    model = ln.ElasticNet(**shares, positive=bool(seed % 2), max_iter=max_iter).fit(X, y)
+    assert model.coef_.dtype == SINGLE
+    verdict = ln.verify(model, X, y)
+    assert bool(verdict) == model.certificate_.holds
+    assert not any("recorded" in reason for reason in verdict.reasons)
 
 
 def test_tampering_with_single_coefficients_is_found():
