@@ -3,6 +3,6 @@
 # ruff: noqa: E501
 
 EXPECTED: dict[str, str] = {
-    "test_raises_value_error_if_positive_and_sparse": "departure: positive=True takes sparse rows",
-    "test_inplace_data_preprocessing": "departure: X is never changed, with copy_X=False neither",
+    "test_raises_value_error_if_positive_and_sparse": "departure: positive=True takes sparse rows, too",
+    "test_inplace_data_preprocessing": "departure: copy_X=False says that X may be overwritten; ours never is",
 }

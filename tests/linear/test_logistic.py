@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import expit, logsumexp, softmax
 from sklearn import linear_model as peer
+from sklearn.callback import ScoringMonitor
 from sklearn.exceptions import ConvergenceWarning
 from tests.oracles.logistic import Likelihood
 
@@ -495,3 +496,44 @@ def test_a_class_of_weight_zero_gets_no_probability():
     rest = LogisticRegression(class_weight={1: 1.0, 2: 2.0}).fit(X[others], codes[others])
     assert model.classes_.tolist() == [0, 1, 2] and model.predict_proba(X)[:, 0].max() < 1e-6
     assert (model.predict(X) == rest.predict(X)).mean() > 0.95
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "newton-cg", "newton-cholesky"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_fit_that_max_iter_cuts_ends_at_its_iterate(solver, n_classes):
+    X, y = draw(n_classes=n_classes)
+    with pytest.warns(ConvergenceWarning):
+        nothing = LogisticRegression(solver=solver, max_iter=0).fit(X, y)
+    assert not nothing.coef_.any() and not nothing.intercept_.any()
+    np.testing.assert_allclose(nothing.predict_proba(X), 1 / n_classes)
+    assert not nothing.certificate_.holds and np.isfinite(nothing.certificate_.value)
+    with pytest.warns(ConvergenceWarning):
+        cut = LogisticRegression(solver=solver, max_iter=2).fit(X, y)
+    # What the certificate proves about it is true, and a stranger finds the same number.
+    _, least = Likelihood(X, y, 1.0).optimum()
+    excess = (Likelihood(X, y, 1.0).value(parameters(cut)) - least) / least
+    assert excess <= cut.certificate_.value
+    verdict = verify(cut, X, y)
+    assert abs(verdict.value - cut.certificate_.value) <= 0.01 * cut.certificate_.value
+    if solver != "lbfgs":  # whose memory of past steps does not survive
+        with pytest.warns(ConvergenceWarning):
+            pieces = LogisticRegression(solver=solver, max_iter=1, warm_start=True).fit(X, y).fit(X, y)
+        np.testing.assert_allclose(parameters(pieces), parameters(cut), rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize("solver", ["auto", "lbfgs", "newton-cg", "newton-cholesky", "sag"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_callbacks_score_the_model_of_every_iteration(solver, n_classes):
+    X, y = draw(n_classes=n_classes)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, size=len(y))
+    monitor = ScoringMonitor(scoring="neg_log_loss")
+    model = LogisticRegression(solver=solver).set_callbacks(monitor).fit(X, y, sample_weight=weight)
+    scores = [row["neg_log_loss"] for row in monitor.get_logs().data]
+    assert len(scores) == model.n_iter_[0]
+    probability = model.predict_proba(X)[np.arange(len(y)), y]
+    np.testing.assert_allclose(scores[-1], np.average(np.log(probability), weights=weight), rtol=1e-7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        cut = LogisticRegression(solver=solver, max_iter=2).fit(X, y, sample_weight=weight)
+    probability = cut.predict_proba(X)[np.arange(len(y)), y]
+    np.testing.assert_allclose(scores[1], np.average(np.log(probability), weights=weight), rtol=1e-7)

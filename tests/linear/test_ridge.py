@@ -104,8 +104,34 @@ def test_float32_data_are_solved_as_the_float64_numbers_they_are(solver):
     X, y = draw(500, 8)
     X = X.astype(np.float32)
     model = Ridge(alpha=0.5, solver=solver, tol=1e-18).fit(X, y)
-    assert_same_fit(model, Ridge(alpha=0.5).fit(X.astype(np.float64), y), rtol=1e-8)
+    assert model.coef_.dtype == np.float32
+    assert_same_fit(model, Ridge(alpha=0.5).fit(X.astype(np.float64), y), rtol=np.finfo(np.float32).eps)
     assert model.certificate_.holds and verify(model, X, y)
+
+
+def test_every_target_has_max_iter_steps_of_its_own():
+    X, y = draw(60, 8, 3)
+    with pytest.warns(ConvergenceWarning):
+        together = Ridge(solver="lsqr", max_iter=2, tol=1e-12).fit(X, y)
+    for k in range(3):
+        with pytest.warns(ConvergenceWarning):
+            alone = Ridge(solver="lsqr", max_iter=2, tol=1e-12).fit(X, y[:, k])
+        np.testing.assert_allclose(together.coef_[k], alone.coef_, rtol=1e-10)
+
+
+@pytest.mark.parametrize("solver", ["lsqr", "sparse_cg", "sag", "saga"])
+@pytest.mark.parametrize("tol", [1e-8, 1e-12, 1e-15, 1e-18])
+def test_iterative_solvers_end_at_the_shortest_of_several_solutions_whatever_the_tolerance(solver, tol):
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        n, d = rng.integers(2, 40, size=2).tolist()
+        rank = int(rng.integers(1, min(n, d) + 1))
+        X = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, d)) * 10.0 ** rng.integers(-3, 4)
+        y = X @ rng.normal(size=d) if rng.random() < 0.5 else rng.normal(size=n)
+        model = Ridge(alpha=0, solver=solver, tol=tol, max_iter=100_000).fit(X, y)
+        expected = np.linalg.lstsq(X - X.mean(axis=0), y - y.mean(), rcond=1e-10)[0]
+        assert model.certificate_.holds
+        np.testing.assert_allclose(model.coef_, expected, atol=1e-5 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

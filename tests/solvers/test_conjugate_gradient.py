@@ -155,3 +155,15 @@ def test_any_linear_operator_will_do():
     inverse = np.linalg.inv(A)
     for operator in (inverse, aslinearoperator(inverse)):
         assert conjugate_gradient(A, b, preconditioner=operator, tol=1e-12).n_iter == 1
+
+
+def test_flat_directions_are_not_followed():
+    rng = np.random.default_rng(0)
+    F = rng.normal(size=(4, 12))
+    A, b = F.T @ F, F.T @ rng.normal(size=4)
+    shortest = np.linalg.lstsq(F, np.linalg.lstsq(F.T, b)[0])[0]
+    noise = b + 1e-16 * rng.normal(size=12)  # not in the range of A
+    solution = conjugate_gradient(A, noise, tol=0.0, flat=np.finfo(float).eps * np.linalg.norm(A, 2), max_iter=1000)
+    np.testing.assert_allclose(solution.x, shortest, atol=1e-10)
+    wild = conjugate_gradient(A, noise, tol=0.0, max_iter=1000)
+    assert np.linalg.norm(wild.x) > 10 * np.linalg.norm(solution.x)

@@ -15,11 +15,17 @@ from numpy.typing import NDArray
 
 #: What a solver calls once an iteration, with the value it drives to zero; True means: stop and return the best so far.
 Progress = Callable[[int, float], bool]
+#: What it calls just before that with the point it has reached.
+Observer = Callable[[Any], None]
 
 
 def no_progress(iteration: int, value: float) -> bool:
     """Observe nothing and never stop: the default of every solver."""
     return False
+
+
+def unobserved(x: Any) -> None:
+    """Look at no point: the default of every solver."""
 
 
 def never() -> bool:
@@ -56,6 +62,8 @@ class Run:
         After this time `progress` answers "stop".
     n_jobs : int or None
         Threads that the fit may use.
+    data : (X, y, sample_weight)
+        As `fit` was given them; callbacks get them with a partly fitted model, to score it.
     """
 
     def __init__(
@@ -64,12 +72,15 @@ class Run:
         context: Any = None,
         max_seconds: float | None = None,
         n_jobs: int | None = None,
+        data: tuple[Any, Any, Any] = (None, None, None),
     ) -> None:
         self.flag = StopFlag()
         self.n_jobs = n_jobs
         self.previous = estimator
         self._estimator = estimator
         self._context = context
+        self._data = data
+        self._state: Callable[[], dict[str, Any]] | None = None  # fitted attributes after the last iteration
         self._started = time.perf_counter()
         self._deadline = None if max_seconds is None else self._started + max_seconds
 
@@ -87,11 +98,32 @@ class Run:
         """Tell whether the time is up or somebody raised the flag, for loops inside an iteration."""
         return self.flag.raised or self.out_of_time
 
-    def progress(self, iteration: int, value: float) -> bool:
-        """Report one iteration to the callbacks; return True when the solver has to stop."""
+    @property
+    def is_watched(self) -> bool:
+        """Whether the estimator has callbacks."""
+        return self._context is not None and bool(getattr(self._estimator, "_skl_callbacks", None))
+
+    def progress(self, iteration: int, value: float, state: Callable[[], dict[str, Any]] | None = None) -> bool:
+        """Report one iteration to the callbacks; return True when the solver has to stop.
+
+        `state` gives the fitted attributes of a fit that ends here. With it callbacks get a fitted model and the data,
+        as scikit-learn's `ScoringMonitor` wants them; without it, the value.
+        """
         stop = self.should_stop()
-        if self._context is not None and getattr(self._estimator, "_skl_callbacks", None):
+        if self.is_watched:
             task = self._context.subcontext(task_name=f"iteration {iteration}")
-            task.call_on_fit_task_begin(estimator=self._estimator)
-            stop |= task.call_on_fit_task_end(estimator=self._estimator, metadata={"value": value})
+            begin, end = {}, {"metadata": {"value": value}}
+            if state is not None:
+                begin, end = self._scorable(self._state), self._scorable(state)
+            task.call_on_fit_task_begin(estimator=self._estimator, **begin)
+            stop |= task.call_on_fit_task_end(estimator=self._estimator, **end)
+            self._state = state
         return stop
+
+    def _scorable(self, state: Callable[[], dict[str, Any]] | None) -> dict[str, Any]:
+        """Return what a hook is given of a partly fitted model; names of columns and files are not data to score."""
+        X, y, weight = self._data
+        if isinstance(y, str) or isinstance(weight, str) or not hasattr(X, "__len__") or isinstance(X, str):
+            return {"reconstruction_attributes": state}
+        metadata = None if weight is None else {"sample_weight": weight}
+        return {"X": X, "y": y, "metadata": metadata, "reconstruction_attributes": state}

@@ -31,6 +31,8 @@ def read_target(owner: str, y: Any, target: Target, multi_output: bool) -> tuple
         raise DataError(f"{owner}: requires y to be passed, but the target y is None. Pass one target a row.")
     has_dtype = hasattr(y, "dtype")
     values = as_array(owner, read_values(owner, y), "y")
+    if target == "classes" and not has_dtype:
+        values = _as_numpy_reads(values)
     if target == "classes" and multi_output and values.ndim == 2 and values.shape[1] > 1:
         encoded = [encode_classes(owner, values[:, k]) for k in range(values.shape[1])]
         return np.column_stack([codes for codes, _ in encoded]), [classes for _, classes in encoded]
@@ -132,6 +134,18 @@ def _as_one_column(owner: str, values: NDArray[Any]) -> NDArray[Any]:
             f"{owner}: y should be a 1d array, got an array of shape {values.shape} instead. Pass one target a row."
         )
     return values
+
+
+def _as_numpy_reads(values: NDArray[Any]) -> NDArray[Any]:
+    """Return a list of strings and numbers as what `np.asarray` makes of it: all of them are strings then."""
+    if values.dtype.kind != "O":
+        return values
+    types = set(map(type, values.ravel().tolist()))
+    text = {t for t in types if issubclass(t, str)}
+    mixed = text and types - text and all(issubclass(t, Real | np.bool_) for t in types - text)
+    if not mixed or any(map(_is_missing, values.ravel().tolist())):
+        return values
+    return np.array(values.tolist())
 
 
 def _settle_objects(owner: str, labels: NDArray[Any]) -> NDArray[Any]:

@@ -118,11 +118,13 @@ class GenerativeModel(NamedScore, ClassifierMixin, Estimator):
         if names is not None and np.shape(names) != (columns,):
             raise ModelFileError("load: feature_names_in_ does not have one name a feature.")
 
-    def _require_numbers(self, infinite: bool = False, **shapes: tuple[int, ...]) -> None:
-        """Raise ModelFileError unless the named members are float64 arrays of these shapes without NaN."""
+    def _require_numbers(
+        self, infinite: bool = False, kinds: tuple[Any, ...] = (np.float64,), **shapes: tuple[int, ...]
+    ) -> None:
+        """Raise ModelFileError unless the named members are arrays of these kinds and shapes without NaN."""
         for name, shape in shapes.items():
             array = getattr(self, name, None)
-            if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != shape:
+            if not isinstance(array, np.ndarray) or array.dtype not in kinds or array.shape != shape:
                 raise ModelFileError(f"load: {name} must be a float64 array of shape {shape}.")
             if np.isnan(array).any() or not (infinite or np.isfinite(array).all()):
                 raise ModelFileError(f"load: {name} must hold finite numbers.")

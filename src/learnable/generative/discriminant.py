@@ -26,6 +26,7 @@ from ..core.run import Run
 from ..core.threads import interruptible
 from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
+from ..solvers.residuals import SINGLE_TOLERANCE
 from .base import EPS, PRIORS, TOLERANCE, GenerativeModel, UnsupportedError, log_or_minus_inf
 from .conic import Boundary
 from .covariance import class_covariances, shrink, total_covariance
@@ -70,7 +71,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     classes_ : array of shape (n_classes,)
         Labels.
     coef_ : array of shape (1, n_features) or (n_classes, n_features)
-        Normal vectors of the rule; for two classes one, for the second class.
+        Normal vectors of the rule; for two classes one, for the second class. float32 for float32 rows in memory, with
+        scores, probabilities and projections of such rows, at a tolerance of 1e-6.
     intercept_ : array of shape (1,) or (n_classes,)
         Its constants.
     priors_, means_ : arrays of shape (n_classes,), (n_classes, n_features)
@@ -153,7 +155,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         value = self._solve(table, sums, cov)
         if not (np.isfinite(self.coef_).all()):
             raise DataError(f"{owner}: coefficients are beyond the range of float64; rescale the columns of X.")
-        return Certificate("closed-form", value, TOLERANCE)
+        return Certificate("closed-form", value, TOLERANCE if self.coef_.dtype == np.float64 else SINGLE_TOLERANCE)
 
     def _within(self, table: Table, sums: ClassScatter, pooled: bool) -> Array:
         """Return Σ by the method asked for."""
@@ -194,7 +196,30 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             self._project(sums, scores, whiten / std[:, None])
         elif self.solver == "eigen":
             self._solve_fisher(table, sums, cov, std)
-        return float(np.max(np.where(size > 0, np.abs(residual) / np.where(size > 0, size, 1.0), 0.0)))
+        value = _largest_share(residual, size)
+        if table.in_memory and table.X.dtype == np.float32:
+            spread = float(values[-1] / values[kept].min())
+            value = self._store_single(value, R, std, goal, spread)
+        return value
+
+    def _store_single(self, value: float, R: Array, std: Array, goal: Array, spread: float) -> float:
+        """Store float32 coefficients for float32 rows, if they keep SINGLE_TOLERANCE, and return their own residual.
+
+        The constants are computed again for them, in float64, so that the scores at x̄ stay as they are.
+        """
+        with np.errstate(over="ignore", under="ignore"):
+            coef = self.coef_.astype(np.float32)
+        if not np.isfinite(coef).all():
+            return value
+        beta, exact = coef * std, self.coef_ * std
+        goal = goal[1:] - goal[:1] if len(self.classes_) == 2 else goal
+        residual = _largest_share(beta @ R - goal, np.abs(beta) @ np.abs(R) + np.abs(goal))
+        moved = _largest_share(beta - exact, np.full(beta.shape, np.abs(exact).max() * spread))
+        if not max(residual, moved) <= SINGLE_TOLERANCE:
+            return value
+        self.intercept_ = self.intercept_ + (self.coef_ - coef) @ self.xbar_
+        self.coef_ = coef
+        return max(residual, moved)
 
     def _project(self, sums: ClassScatter, scores: Array, whiten: Array) -> None:
         """Set the directions in which the whitened class means spread most."""
@@ -226,7 +251,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return int(min(self.n_components_, self.scalings_.shape[1]))
 
     def _scores(self, X: Any) -> Array:
-        return np.asarray(X @ self.coef_.T + self.intercept_)
+        scores = X @ self.coef_.T
+        return np.asarray(scores + self.intercept_).astype(scores.dtype, copy=False)
 
     def _joint(self, X: Any) -> Array:
         scores = self._scores(X)
@@ -248,7 +274,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
                 f"{type(self).__name__}: transform not implemented for 'lsqr' solver (use 'svd' or 'eigen')."
             )
         X = read_features(self, X, sparse=False)
-        return (X - self.xbar_ if self.solver == "svd" else X) @ self.scalings_[:, : self.n_components_]
+        projected = (X - self.xbar_ if self.solver == "svd" else X) @ self.scalings_[:, : self.n_components_]
+        return np.asarray(projected).astype(np.result_type(X, self.coef_), copy=False)
 
     def boundary(self, a: Any, b: Any) -> Boundary:
         """Return the hyperplane between two classes, positive on the side of the second.
@@ -276,7 +303,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             return
         K, d = len(self.classes_), self.n_features_in_
         rows = 1 if K == 2 else K
-        self._require_numbers(coef_=(rows, d), means_=(K, d), xbar_=(d,), priors_=(K,))
+        self._require_numbers(coef_=(rows, d), kinds=(np.float64, np.float32))
+        self._require_numbers(means_=(K, d), xbar_=(d,), priors_=(K,))
         self._require_numbers(infinite=True, intercept_=(rows,))
         width = getattr(self, "n_components_", None)
         if not isinstance(width, int) or not 1 <= width <= max(1, min(K - 1, d)):
@@ -288,6 +316,11 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             if not isinstance(directions, np.ndarray) or directions.ndim != 2:
                 raise ModelFileError("load: scalings_ must be a matrix.")
             self._require_numbers(scalings_=(d, directions.shape[1]))
+
+
+def _largest_share(part: Array, whole: Array) -> float:
+    """Return the largest |part|/whole, where 0/0 = 0."""
+    return float(np.max(np.where(whole > 0, np.abs(part) / np.where(whole > 0, whole, 1.0), 0.0)))
 
 
 def refuse_method(owner: str, model: Any, svd: str) -> None:

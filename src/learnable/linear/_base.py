@@ -48,7 +48,9 @@ class LinearModel(Estimator):
         check_is_fitted(self)
         X = read_features(self, X)
         scores = X @ self.coef_.T
-        return np.asarray((scores.toarray() if sp.issparse(scores) else scores) + self.intercept_)
+        scores = np.asarray(scores.toarray() if sp.issparse(scores) else scores)
+        # Single where rows and coefficients are; the intercept, which may be float64 there, adds its own digits first.
+        return np.asarray(scores + self.intercept_).astype(scores.dtype, copy=False)
 
     def _check_loaded(self) -> None:
         if not hasattr(self, "coef_"):
@@ -179,8 +181,13 @@ class LinearRegressorModel(LinearModel):
         """Tell whether `tol` bounds the gradient too, as the same number does in scikit-learn."""
         return False
 
-    def _set_coefficients(self, coef: Array, intercept: Array, y_shape: tuple[int, ...]) -> None:
-        """Store (d, k) coefficients the way scikit-learn shows them: flat when y was one column."""
+    def _set_coefficients(
+        self, coef: Array, intercept: Array, y_shape: tuple[int, ...], *, single: bool = False
+    ) -> None:
+        """Store (d, k) coefficients the way scikit-learn shows them: flat when y was one column.
+
+        `single` stores coefficients that were rounded to float32 as such.
+        """
         if y_shape == () or (self._flattens_one_column and y_shape == (1,)):
             self.coef_ = coef[:, 0].copy()
             self.intercept_ = np.float64(intercept[0]) if y_shape == () else intercept.copy()
@@ -188,6 +195,8 @@ class LinearRegressorModel(LinearModel):
             self.coef_, self.intercept_ = np.ascontiguousarray(coef.T), intercept.copy()
         if not getattr(self, "fit_intercept", True):
             self.intercept_ = np.float64(0.0)
+        if single:
+            self.coef_ = self.coef_.astype(np.float32)
         if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
             column = int(np.argmax(~np.isfinite(coef).all(axis=1)))
             raise DataError(

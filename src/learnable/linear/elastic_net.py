@@ -43,8 +43,10 @@ from ..solvers.coordinate import Penalty
 from ..solvers.coordinate_sets import SparseFit, WorkingSet, design_of
 from ..solvers.least_squares import least_squares
 from ..solvers.nonnegative import nonnegative_fit
-from ..solvers.residuals import CLOSED_FORM_TOLERANCE
+from ..solvers.orthogonal import LinearFit
+from ..solvers.residuals import CLOSED_FORM_TOLERANCE, SINGLE_TOLERANCE
 from ._base import LinearRegressorModel
+from .single import is_single, round_linear, round_sparse
 
 Array = NDArray[np.float64]
 
@@ -110,7 +112,8 @@ class ElasticNet(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorMo
     Attributes
     ----------
     coef_ : array of shape (n_features,) or (n_targets, n_features)
-        β. Several targets are independent problems.
+        β; float32 for float32 rows in memory, if the certificate survives that rounding. Several targets are
+        independent problems.
     intercept_ : float or array of shape (n_targets,)
         b.
     sparse_coef_ : sparse array
@@ -210,17 +213,23 @@ class ElasticNet(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorMo
             return self._fit_smooth(table)
         check_gram(self, table)
         start = previous_coefficients(self, run, table)
-        fits, means = [], []
+        fits, rounded, means = [], [], []
         for target in range(table.y_shape[0] if table.y_shape else 1):
             design = design_of(one_target(table, target), intercept=self.fit_intercept, n_jobs=self.n_jobs)
             solver = WorkingSet(design, None if start is None else start[target][:, None])
             fits.append(penalised_fit(solver, self, self.alpha, self.l1_ratio, run))
+            if is_single(table):
+                penalty = penalty_of(design, self.alpha, self.l1_ratio, self.positive)
+                rounded.append(round_sparse(design, fits[-1], penalty, self.tol))
             means.append((design.y_mean, design.x_mean, design.weight))
+        kept = [fit for fit in rounded if fit is not None]
+        single = len(kept) == len(fits)
+        fits = kept if single else fits
         coef = np.column_stack([fit.W for fit in fits])
         intercept = np.array(
             [(y_mean - x_mean @ fit.W)[0] for fit, (y_mean, x_mean, _) in zip(fits, means, strict=True)]
         )
-        self._set_coefficients(coef, intercept, table.y_shape)
+        self._set_coefficients(coef, intercept, table.y_shape, single=single)
         n_iter = [max(int(start is None), fit.n_iter) for fit in fits]
         gaps = [fit.gap.gap / weight for fit, (_, _, weight) in zip(fits, means, strict=True)]
         flat = table.y_shape in ((), (1,))
@@ -232,18 +241,17 @@ class ElasticNet(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorMo
         """Solve the problem without an L1 part directly: it is ridge regression with the penalty Wα."""
         strength = table.weight_sum * self.alpha
         if self.positive:
-            fit, kind = nonnegative_fit(table.blocks, strength, intercept=self.fit_intercept), "stationarity"
+            found = nonnegative_fit(table.blocks, strength, intercept=self.fit_intercept)
+            fit = found._replace(kind="stationarity")
         else:
-            found = least_squares(table.blocks, strength, intercept=self.fit_intercept, n_jobs=self.n_jobs)
-            if found is None:
+            direct = least_squares(table.blocks, strength, intercept=self.fit_intercept, n_jobs=self.n_jobs)
+            if direct is None:
                 raise DataError(
                     f"{type(self).__name__}: without an L1 penalty this table is too wide for a direct solution; "
                     "use Ridge."
                 )
-            fit, kind = found, "closed-form"
-        self._set_coefficients(fit.coef, fit.intercept, table.y_shape)
-        self.n_iter_, self.dual_gap_ = 1, 0.0
-        return Certificate(kind, fit.value, CLOSED_FORM_TOLERANCE, None, 1)  # type: ignore[arg-type]
+            fit = direct
+        return set_smooth(self, table, fit, strength)
 
 
 class Lasso(ElasticNet):
@@ -333,6 +341,26 @@ def penalised_fit(solver: WorkingSet, model: Any, alpha: float, l1_ratio: float,
     return polished._replace(n_iter=fit.n_iter + polished.n_iter) if polished.value < fit.value else fit
 
 
+def set_smooth(model: Any, table: Table, fit: LinearFit, strength: float) -> Certificate:
+    """Store a fit without an L1 part, in float32 for float32 rows, and return its certificate."""
+    rounded = None
+    if is_single(table):
+        rounded = round_linear(
+            table.blocks,
+            fit,
+            strength,
+            intercept=model.fit_intercept,
+            tolerance=SINGLE_TOLERANCE,
+            nonnegative=getattr(model, "positive", False),
+            n_jobs=model.n_jobs,
+        )
+    tolerance = CLOSED_FORM_TOLERANCE if rounded is None else SINGLE_TOLERANCE
+    fit = fit if rounded is None else rounded
+    model._set_coefficients(fit.coef, fit.intercept, table.y_shape, single=rounded is not None)
+    model.n_iter_, model.dual_gap_ = 1, 0.0
+    return Certificate(fit.kind, fit.value, tolerance, None, 1)  # type: ignore[arg-type]
+
+
 def check_gram(model: Any, table: Table) -> None:
     """Look at a Gram matrix that was passed: it is not used, but a wrong one means that other data were meant."""
     if not hasattr(model.precompute, "__array__") or not table.in_memory:
@@ -396,4 +424,6 @@ def previous_coefficients(model: Any, run: Run, table: Table) -> Array | None:
     """Return the last fit's coefficients (t, d) for `warm_start`, where they have the right shape."""
     coef = getattr(run.previous, "coef_", None) if model.warm_start else None
     expected = (table.y_shape[0] if table.y_shape else 1, table.n_columns)
-    return None if coef is None or np.atleast_2d(coef).shape != expected else np.atleast_2d(coef)
+    if coef is None or np.atleast_2d(coef).shape != expected:
+        return None
+    return np.atleast_2d(coef).astype(np.float64)

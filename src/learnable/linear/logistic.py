@@ -14,6 +14,8 @@ Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical
 
 from __future__ import annotations
 
+from copy import copy
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,7 +37,7 @@ from ..core.parameters import (
     Options,
     Rule,
 )
-from ..core.run import Run
+from ..core.run import Run, unobserved
 from ..data.blocks import Blocks, Part
 from ..data.door import Table, door
 from ..data.sources import rowwise
@@ -216,6 +218,13 @@ class LogisticRegression(LinearClassifierModel):
             problem.gradient_unit = GRADIENT_MARGIN * problem.cost * float(sums.weight.sum())
         single = table.in_memory and table.X.dtype == np.float32
         tol = max(float(self.tol), 1e-6) if single else float(self.tol)
+        reached: list[Array] = []  # the last iterate, where callbacks ask for it
+
+        def progress(iteration: int, value: float) -> bool:
+            ready = reached and not np.isinf(stated.C) and self.solver != "liblinear"
+            state = partial(self._attributes_at, problem, reached[-1], iteration, value <= tol) if ready else None
+            return run.progress(iteration, value, state)
+
         solution = solve(
             problem,
             self._start(run, problem),
@@ -223,22 +232,20 @@ class LogisticRegression(LinearClassifierModel):
             tol=tol,
             max_iter=self.max_iter,
             random_state=self.random_state,
-            progress=run.progress,
+            progress=progress,
             stop=run.should_stop,
+            observe=reached.append if run.is_watched else unobserved,
         )
         if np.isinf(stated.C):
             _refuse_separable(problem, solution)
             solution = solution._replace(x=with_minimum_norm(problem, solution.x))
-        else:
+            measure = problem.certified(solution.x)
+        elif solution.converged or solution.n_iter < self.max_iter:
             solution = polish_intercept(problem, solution)
-        theta = solution.x.reshape(problem.shape).copy()
-        if problem.n_scores > 1:
-            # The softmax does not see a common shift of all scores. At the optimum the penalty makes that of the
-            # coefficients zero; the large gradient of the likelihood would leave its rounding there instead.
-            theta -= theta.mean(axis=0)
-        self._set_scores(theta, sums.centre)
-        self.n_iter_ = np.array([solution.n_iter], dtype=np.int32)
-        measure = problem.certified(solution.x)
+            measure = problem.certified(solution.x)
+        else:
+            measure = _gap_of_cut_fit(problem, solution)
+        self._set_solution(problem, solution.x, solution.n_iter)
         if (units != 1).any():
             self.coef_ = in_range(self.coef_ * units, "LogisticRegression")
         elif single and self.solver != "liblinear":  # whose numbers scikit-learn keeps in float64, too
@@ -246,6 +253,25 @@ class LogisticRegression(LinearClassifierModel):
         if np.isinf(stated.C):
             return Certificate("stationarity", measure, tol, None, solution.n_iter)
         return Certificate("gap", measure, tol, measure, solution.n_iter)
+
+    def _set_solution(self, problem: LogisticProblem, x: Array, n_iter: int) -> None:
+        """Store θ as coefficients and intercepts."""
+        theta = x.reshape(problem.shape).copy()
+        if problem.n_scores > 1:
+            # The softmax does not see a common shift of all scores. At the optimum the penalty makes that of the
+            # coefficients zero; the large gradient of the likelihood would leave its rounding there instead.
+            theta -= theta.mean(axis=0)
+        self._set_scores(theta, problem.sums.centre)
+        self.n_iter_ = np.array([n_iter], dtype=np.int32)
+
+    def _attributes_at(self, problem: LogisticProblem, x: Array, n_iter: int, converged: bool) -> dict[str, Any]:
+        """Return the fitted attributes of a fit that ends after `n_iter` iterations at x."""
+        if converged:
+            at = problem.evaluate(x)
+            x = polish_intercept(problem, Solution(x, at.value, at.gradient, at.measure, n_iter, True)).x
+        twin = copy(self)
+        twin._set_solution(problem, x, n_iter)
+        return {name: value for name, value in vars(twin).items() if name.endswith("_") and not name.startswith("_")}
 
     def _fit_sparse(self, blocks: Any, sums: ClassSums, stated: StatedPenalty, free: bool, run: Run) -> Certificate:
         """Solve the problem with an L1 part; its default tolerance is that of proximal methods."""
@@ -334,6 +360,18 @@ class LogisticRegression(LinearClassifierModel):
         if scores.ndim == 1:
             return np.column_stack([log_expit(-scores), log_expit(scores)])
         return np.asarray(log_softmax(scores, axis=1))
+
+
+def _gap_of_cut_fit(problem: LogisticProblem, solution: Solution) -> float:
+    """Return the relative gap of a fit that `max_iter` cut, which keeps its intercept so that another fit can go on.
+
+    The dual point is that of the best intercept for these coefficients; the one that is stored raises the objective.
+    """
+    best = polish_intercept(problem, solution)
+    value = problem.certified(best.x)
+    dual = best.value / (1.0 + value)
+    floor = 1e-8 * problem.cost * float(problem.sums.weight.sum()) * np.log(problem.n_classes)
+    return value + max(0.0, solution.value - best.value) / max(dual, floor)
 
 
 def _refuse_separable(problem: LogisticProblem, solution: Solution) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.run import Progress, never, no_progress
+from ..core.run import Observer, Progress, never, no_progress, unobserved
 from ..core.threads import interruptible, one_thread_blas
 from ..solvers.least_squares import dense_rows
 from ..solvers.newton import factorised, newton
@@ -48,21 +48,35 @@ def solve(
     random_state: Any = None,
     progress: Progress = no_progress,
     stop: Callable[[], bool] = never,
+    observe: Observer = unobserved,
 ) -> Solution:
-    """Minimise a penalised sum of losses from `start` (zero if None)."""
+    """Minimise a penalised sum of losses from `start` (zero if None).
+
+    `observe` sees the iterates of the solvers that work on all rows in the problem's own coordinates.
+    """
     n_parameters = problem.n_scores * problem.width
     x0 = np.zeros(n_parameters) if start is None else start
     if solver == "lbfgs":
         scale = 1.0 / problem.curvature_bound()
-        return lbfgs(problem, x0, inverse_hessian=lambda g: scale * g, tol=tol, max_iter=max_iter, progress=progress)
+        return lbfgs(
+            problem,
+            x0,
+            inverse_hessian=lambda g: scale * g,
+            tol=tol,
+            max_iter=max_iter,
+            progress=progress,
+            observe=observe,
+        )
     if solver in descent.SOLVERS and isinstance(problem, LogisticProblem):
         return descent.descend_likelihood(
             problem, x0, solver, tol=tol, max_iter=max_iter, random_state=random_state, progress=progress
         )
     if solver == "newton-cg":
-        return HessianFree(problem).minimise(x0, tol=tol, max_iter=max_iter, progress=progress, stop=stop)
+        return HessianFree(problem).minimise(
+            x0, tol=tol, max_iter=max_iter, progress=progress, stop=stop, observe=observe
+        )
     if solver == "newton-cholesky":
-        return newton(problem, x0, tol=tol, max_iter=max_iter, progress=progress)
+        return newton(problem, x0, tol=tol, max_iter=max_iter, progress=progress, observe=observe)
     n, d = problem.blocks.n_rows, problem.blocks.n_columns
     few = n < d and n * problem.n_scores <= _MOST_DIRECT and n * d <= 4e7
     if few and problem.penalty and problem.blocks.in_memory:
@@ -75,7 +89,8 @@ def solve(
         rows = min(rows, max(_FEWEST_THINNED, _MOST_THINNED // d))
     if start is None and n >= 8 * rows:
         return _solve_from_thinned(problem, n // rows, tol=tol, max_iter=max_iter, progress=progress)
-    return newton(problem, x0, tol=tol, max_iter=max_iter, refresh_cost=_hessian_cost(problem), progress=progress)
+    cost = _hessian_cost(problem)
+    return newton(problem, x0, tol=tol, max_iter=max_iter, refresh_cost=cost, progress=progress, observe=observe)
 
 
 @one_thread_blas()
@@ -120,10 +135,25 @@ class HessianFree:
         return lambda v: self.scale * product(self.scale * v)
 
     def minimise(
-        self, x0: Array, *, tol: float, max_iter: int, progress: Progress, stop: Callable[[], bool] = never
+        self,
+        x0: Array,
+        *,
+        tol: float,
+        max_iter: int,
+        progress: Progress,
+        stop: Callable[[], bool] = never,
+        observe: Observer = unobserved,
     ) -> Solution:
         """Run Newton's method with conjugate gradients, and return the solution in x."""
-        found = newton(self, x0 / self.scale, tol=tol, max_iter=max_iter, progress=progress, stop=stop)
+        found = newton(
+            self,
+            x0 / self.scale,
+            tol=tol,
+            max_iter=max_iter,
+            progress=progress,
+            stop=stop,
+            observe=lambda u: observe(self.scale * u),
+        )
         return found._replace(x=self.scale * found.x, gradient=found.gradient / self.scale)
 
 

@@ -24,9 +24,16 @@ from ..data.door import Table, door
 from ..data.sources import NamedScore
 from ..solvers.coordinate_sets import WorkingSet, design_of
 from ..solvers.least_squares import least_squares
-from ..solvers.residuals import CLOSED_FORM_TOLERANCE
 from ._base import LinearRegressorModel
-from .elastic_net import NOT_CONVERGED, SPARSE_PARAMETERS, penalised_fit, previous_coefficients
+from .elastic_net import (
+    NOT_CONVERGED,
+    SPARSE_PARAMETERS,
+    penalised_fit,
+    penalty_of,
+    previous_coefficients,
+    set_smooth,
+)
+from .single import is_single, round_sparse
 
 
 class MultiTaskElasticNet(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
@@ -62,7 +69,7 @@ class MultiTaskElasticNet(NamedScore, MultiOutputMixin, RegressorMixin, LinearRe
     Attributes
     ----------
     coef_ : array of shape (n_targets, n_features)
-        Bᵀ.
+        Bᵀ; float32 for float32 rows, if the certificate survives that rounding.
     intercept_ : array of shape (n_targets,)
         b.
     n_iter_ : int
@@ -131,7 +138,12 @@ class MultiTaskElasticNet(NamedScore, MultiOutputMixin, RegressorMixin, LinearRe
         design = design_of(table.blocks, intercept=self.fit_intercept, n_jobs=self.n_jobs)
         solver = WorkingSet(design, None if start is None else start.T)
         fit = penalised_fit(solver, self, self.alpha, self.l1_ratio, run)
-        self._set_coefficients(fit.W, design.y_mean - design.x_mean @ fit.W, table.y_shape)
+        rounded = None
+        if is_single(table):
+            rounded = round_sparse(design, fit, penalty_of(design, self.alpha, self.l1_ratio), self.tol)
+        fit = fit if rounded is None else rounded
+        intercept = design.y_mean - design.x_mean @ fit.W
+        self._set_coefficients(fit.W, intercept, table.y_shape, single=rounded is not None)
         if not self.fit_intercept:
             self.intercept_ = np.zeros(table.y_shape)
         self.n_iter_, self.dual_gap_ = max(int(start is None), fit.n_iter), fit.gap.gap / design.weight
@@ -145,11 +157,10 @@ class MultiTaskElasticNet(NamedScore, MultiOutputMixin, RegressorMixin, LinearRe
             raise DataError(
                 f"{type(self).__name__}: with l1_ratio=0 this table is too wide for a direct solution; use Ridge."
             )
-        self._set_coefficients(fit.coef, fit.intercept, table.y_shape)
+        certificate = set_smooth(self, table, fit, penalty)
         if not self.fit_intercept:
             self.intercept_ = np.zeros(table.y_shape)
-        self.n_iter_, self.dual_gap_ = 1, 0.0
-        return Certificate("closed-form", fit.value, CLOSED_FORM_TOLERANCE, None, 1)
+        return certificate
 
 
 class MultiTaskLasso(MultiTaskElasticNet):

@@ -38,10 +38,11 @@ from ..solvers.compression import compressed_fit
 from ..solvers.least_squares import dense_rows, least_squares
 from ..solvers.nonnegative import nonnegative_fit
 from ..solvers.orthogonal import LinearFit, orthogonal_fit
-from ..solvers.residuals import CLOSED_FORM_TOLERANCE
+from ..solvers.residuals import CLOSED_FORM_TOLERANCE, SINGLE_TOLERANCE
 from ._base import LinearRegressorModel
 from .descent import BATCH_SIZE
 from .descent import SOLVERS as DESCENT
+from .single import is_single, round_linear
 
 _DIRECT = ("auto", "cholesky", "svd")
 _TOL = 1e-8
@@ -64,7 +65,7 @@ class Ridge(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
     copy_X : bool, default=True
         Kept for compatibility; X is never changed.
     max_iter : int or None, default=None
-        Most conjugate-gradient steps; of "gd" steps (10,000), of "sgd" epochs (100).
+        Most conjugate-gradient steps for each target; of "gd" steps (10,000), of "sgd" epochs (100).
     tol : float, default=1e-8
         Relative duality gap at which an iterative method stops; the direct solvers reach a residual of 1e-12. With an
         iterative solver by name, and below the default, the gradient falls by that factor too, so that coefficients
@@ -91,7 +92,7 @@ class Ridge(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
     Attributes
     ----------
     coef_ : array of shape (n_features,) or (n_targets, n_features)
-        β.
+        β; float32 for float32 rows in memory, if the certificate survives that rounding at a tolerance of 1e-6.
     intercept_ : float or array of shape (n_targets,)
         b.
     n_iter_ : int
@@ -163,20 +164,22 @@ class Ridge(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
             )
         n_targets = table.y_shape[0] if table.y_shape else 1
         alphas = _alpha_per_target(self.alpha, n_targets)
-        coef, intercept = np.empty((table.n_columns, n_targets)), np.empty(n_targets)
-        certificates = []
-        for alpha in np.unique(alphas):
-            targets = np.flatnonzero(alphas == alpha)
-            blocks = table.blocks
+        groups = [np.flatnonzero(alphas == alpha) for alpha in np.unique(alphas)]  # of targets with the same penalty
+        fits, rounded = [], []
+        for targets in groups:
+            blocks, alpha = table.blocks, float(alphas[targets[0]])
             if len(targets) < n_targets:
                 blocks = Blocks([Part(table.X, table.y[:, targets], table.weight)])
-            fit, kind = self._solve(blocks, float(alpha), run)
+            fits.append(self._solve(blocks, alpha, run))
+            if is_single(table):
+                rounded.append(self._rounded(blocks, fits[-1], alpha))
+        kept = [fit for fit in rounded if fit is not None]
+        single = len(kept) == len(groups)
+        coef, intercept = np.empty((table.n_columns, n_targets)), np.empty(n_targets)
+        for targets, fit in zip(groups, kept if single else fits, strict=True):
             coef[:, targets], intercept[targets] = fit.coef, fit.intercept
-            direct = kind == "closed-form" or self.positive
-            tolerance = CLOSED_FORM_TOLERANCE if direct else max(self.tol, CLOSED_FORM_TOLERANCE)
-            bound = fit.value if kind == "gap" else None
-            certificates.append(Certificate(kind, fit.value, tolerance, bound, fit.n_iter))  # type: ignore[arg-type]
-        self._set_coefficients(coef, intercept, table.y_shape)
+        certificates = [self._certificate_of(fit, single) for fit in (kept if single else fits)]
+        self._set_coefficients(coef, intercept, table.y_shape, single=single)
         worst = max(certificates, key=lambda certificate: certificate.value / certificate.tolerance)
         self.n_iter_ = 1 if worst.kind == "closed-form" else worst.n_iter
         self.solver_ = self.solver
@@ -185,30 +188,53 @@ class Ridge(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
             self.solver_ = "lbfgs" if self.positive else "sparse_cg" if iterative else "cholesky"
         return worst
 
+    def _certificate_of(self, fit: LinearFit, single: bool) -> Certificate:
+        """Return the certificate of the targets with one penalty."""
+        bound = fit.value if fit.kind == "gap" else None
+        return Certificate(fit.kind, fit.value, self._tolerance_of(fit, single), bound, fit.n_iter)  # type: ignore[arg-type]
+
+    def _tolerance_of(self, fit: LinearFit, single: bool) -> float:
+        """Return what a fit must reach."""
+        direct = fit.kind == "closed-form" or self.positive
+        tolerance = CLOSED_FORM_TOLERANCE if direct else max(self.tol, CLOSED_FORM_TOLERANCE)
+        return max(tolerance, SINGLE_TOLERANCE) if single else tolerance
+
+    def _rounded(self, blocks: Blocks, fit: LinearFit, alpha: float) -> LinearFit | None:
+        """Return the fit with float32 coefficients; None where the certificate does not survive that."""
+        return round_linear(
+            blocks,
+            fit,
+            alpha,
+            intercept=self.fit_intercept,
+            tolerance=self._tolerance_of(fit, True),
+            nonnegative=self.positive,
+            n_jobs=self.n_jobs,
+        )
+
     def _asks_for_digits(self) -> bool:
         return self.solver != "auto" or self.tol < _TOL
 
-    def _solve(self, blocks: Blocks, alpha: float, run: Run) -> tuple[LinearFit, str]:
-        """Return the solution for one α and the kind of its certificate."""
+    def _solve(self, blocks: Blocks, alpha: float, run: Run) -> LinearFit:
+        """Return the solution for one α."""
         intercept = self.fit_intercept
         if self.positive:
-            return nonnegative_fit(blocks, alpha, intercept=intercept), "stationarity"
+            return nonnegative_fit(blocks, alpha, intercept=intercept)._replace(kind="stationarity")
         if self.solver == "svd" and not blocks.in_memory:
-            return compressed_fit(blocks, alpha, intercept=intercept, n_jobs=self.n_jobs), "closed-form"
+            return compressed_fit(blocks, alpha, intercept=intercept, n_jobs=self.n_jobs)
         if self.solver == "svd":
-            return orthogonal_fit(*dense_rows(blocks), alpha, intercept=intercept), "closed-form"
+            return orthogonal_fit(*dense_rows(blocks), alpha, intercept=intercept)
         if self.solver not in (*_ITERATIVE, *DESCENT):
             fit = least_squares(blocks, alpha, intercept=intercept, n_jobs=self.n_jobs)
             if fit is not None:
-                return fit, "closed-form"
+                return fit
         found = self._iterate(blocks, alpha, run)
         n, d = blocks.n_rows, blocks.n_columns
         if found.scaled and n * d * min(n, d) <= _QUICK:
             # Such a penalty is below the rounding of the equations: without it the shortest solution is well defined.
             shortest = least_squares(blocks, 0.0, intercept=intercept, n_jobs=self.n_jobs)
             if shortest is not None:
-                return shortest, "closed-form"
-        return found, found.kind
+                return shortest
+        return found
 
 
 def _alpha_per_target(alpha: Any, n_targets: int) -> Any:

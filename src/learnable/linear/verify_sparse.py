@@ -29,11 +29,13 @@ from .verify_stored import lasso_choice
 _ROUNDING = 1e-13
 _EPSILON = 2.0**-52
 _FAR = 1e4
+_MOST_REFINED = 2000  # nonzero float32 coefficients for which the fit takes a Newton step
 _BLUR = 8.0  # times the standard deviation of a sum of rounding errors
 
 
 class _Sums(NamedTuple):
     weight: Any
+    x_mean: Array  #: (d,), zero without an intercept
     correlation: Array  #: (d, t), Σ s r (x − x̄)
     total: Array  #: (t,), Σ s r
     r_square: Array  #: (t,), Σ s r²
@@ -41,6 +43,11 @@ class _Sums(NamedTuple):
     noise: Array  #: (d,), what a last digit of every term of r does to Σ s r (x − x̄)
     far: float  #: largest mean of a column against its spread: digits that centring costs
     fingerprint: str
+
+
+class _Dual(NamedTuple):
+    value: Any  #: D
+    scaled: Any  #: |b̂·θ| of the dual point θ, which follows the largest correlation
 
 
 class _Gap(NamedTuple):
@@ -64,6 +71,15 @@ def elastic_net(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     if sums is None:
         return Recheck(np.inf, 0.0, "")
     gaps = [_gap(model, B[:, [k]], _target(sums, k), alpha, ratio) for k in range(B.shape[1])]
+    if model.coef_.dtype == np.float32 and model.certificate_.holds:
+        refined = _newton_steps(model, B, sums, alpha, ratio, X, y, sample_weight)
+        moved = _residual_sums(model, refined, X, y, sample_weight)
+        if moved is not None:
+            duals = [_dual(model, refined[:, [k]], _target(moved, k), alpha, ratio) for k in range(B.shape[1])]
+            gaps = [
+                min(gap, _gap(model, B[:, [k]], _target(sums, k), alpha, ratio, duals[k]), key=lambda one: one.value)
+                for k, gap in enumerate(gaps)
+            ]
     return _with_stored_gap(model, gaps, sums.fingerprint)
 
 
@@ -144,7 +160,7 @@ def _residual_sums(model: Any, B: Array, X: Any, y: Any, sample_weight: Any) -> 
     # Columns further off than this are centred before anything else is computed; constant ones do not count.
     far = min(_FAR, float(np.sqrt((W * x_mean**2 / np.maximum(spread - W * x_mean**2, 1e-30 * spread)).max(initial=0))))
     centred = cross - np.outer(x_mean, total)
-    return _Sums(W, centred, total, r_square, y_square, _EPSILON * np.sqrt(noise), far, fingerprint_of(rows))
+    return _Sums(W, x_mean, centred, total, r_square, y_square, _EPSILON * np.sqrt(noise), far, fingerprint_of(rows))
 
 
 def _target(sums: _Sums, k: int) -> _Sums:
@@ -157,16 +173,35 @@ def _target(sums: _Sums, k: int) -> _Sums:
     )
 
 
-def _gap(model: Any, B: Array, sums: _Sums, alpha: float, ratio: float) -> _Gap:
-    """Return (P − D)/max(D, 1e-8·P₀) for the best multiple of the residual, and its rounding."""
+def _newton_steps(
+    model: Any, B: Array, sums: _Sums, alpha: float, ratio: float, X: Any, y: Any, sample_weight: Any
+) -> Array:
+    """Return float32 coefficients after one Newton step on their support: what rounding took from the dual point."""
+    X, y, sample_weight = named_columns("verify", X, y, sample_weight)
+    rows = plain_rows(model, X, numbers_of(y), sample_weight)
+    l1, l2 = float(sums.weight * alpha * ratio), float(sums.weight * alpha * (1 - ratio))
+    refined = B.copy()
+    for k in range(B.shape[1]):
+        support = np.flatnonzero(B[:, k])
+        if not 0 < len(support) <= _MOST_REFINED:
+            continue
+        mean = sums.x_mean[support].astype(float)
+        curvature = l2 * np.eye(len(support))
+        for Z, _, s in rows.chunks():
+            part = Z[:, support]
+            away = np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=float) - mean
+            curvature += away.T @ (away * s[:, None].astype(float))
+        slope = sums.correlation[support, k] - l2 * B[support, k] - l1 * np.sign(B[support, k])
+        refined[support, k] += np.linalg.lstsq(curvature, slope.astype(float))[0]
+    return refined
+
+
+def _dual(model: Any, B: Array, sums: _Sums, alpha: float, ratio: float) -> _Dual:
+    """Return D of the best feasible multiple of the residual; for ρ < 1, of the residual itself if that is more."""
     l1, l2 = sums.weight * np.longdouble(alpha) * ratio, sums.weight * np.longdouble(alpha) * (1 - ratio)
     positive = getattr(model, "positive", False)
-    if positive and (B < 0).any():
-        return _Gap(np.inf, 0.0, 0.0)
     norms = np.sqrt((B**2).sum(axis=1))
-    primal = sums.r_square.sum() / 2 + l1 * norms.sum() + l2 * (norms**2).sum() / 2
     centred = sums.r_square.sum() - (sums.total**2).sum() / sums.weight  # about the mean: feasible for the intercept
-    start = sums.y_square.sum() / 2
     reduced = sums.correlation - l2 * B
     largest = (reduced if positive else np.sqrt((reduced**2).sum(axis=1))).max()
     length = centred + l2 * (norms**2).sum()
@@ -178,12 +213,24 @@ def _gap(model: Any, B: Array, sums: _Sums, alpha: float, ratio: float) -> _Gap:
         raw = sums.correlation if positive else np.sqrt((sums.correlation**2).sum(axis=1, keepdims=True))
         conjugate = (np.maximum(raw - l1, 0) ** 2).sum() / (2 * l2)
         dual = max(dual, fit - centred / 2 - conjugate)
+    return _Dual(dual, abs(tau * fit))
+
+
+def _gap(model: Any, B: Array, sums: _Sums, alpha: float, ratio: float, proof: _Dual | None = None) -> _Gap:
+    """Return (P − D)/max(D, 1e-8·P₀) and its rounding; the dual point is that of B unless another is given."""
+    l1, l2 = sums.weight * np.longdouble(alpha) * ratio, sums.weight * np.longdouble(alpha) * (1 - ratio)
+    if getattr(model, "positive", False) and (B < 0).any():
+        return _Gap(np.inf, 0.0, 0.0)
+    norms = np.sqrt((B**2).sum(axis=1))
+    primal = sums.r_square.sum() / 2 + l1 * norms.sum() + l2 * (norms**2).sum() / 2
+    start = sums.y_square.sum() / 2
+    dual, scaled = _dual(model, B, sums, alpha, ratio) if proof is None else proof
     size = max(dual, 1e-8 * start)
     if start == 0 and primal == 0:
         return _Gap(0.0, _ROUNDING, 0.0)
     rounding = float(_ROUNDING * (1 + sums.far) * (1 + start / size))
     if l1 > 0:  # the multiple of the residual that is feasible is known no better than the largest correlation
-        rounding += float(_BLUR * sums.noise.max(initial=0) / l1 * abs(tau * fit) / size)
+        rounding += float(_BLUR * sums.noise.max(initial=0) / l1 * scaled / size)
     rounding = min(rounding, max(model.certificate_.tolerance, _ROUNDING))
     return _Gap(float((primal - dual) / size), rounding, float(size / sums.weight))
 

@@ -39,6 +39,7 @@ def conjugate_gradient(
     *,
     preconditioner: Operator | None = None,
     measure: Callable[[Array, Array], float] | None = None,
+    flat: float = 0.0,
     tol: float = 1e-10,
     max_iter: int | None = None,
     progress: Progress = no_progress,
@@ -55,6 +56,8 @@ def conjugate_gradient(
         v ↦ M⁻¹v with M ≈ A, symmetric positive definite.
     measure : function, optional
         (x, residual) ↦ the number driven below `tol`; by default ‖residual‖/‖b‖.
+    flat : float
+        A direction p with pᵀAp ≤ flat·pᵀMp counts as one of the null space: a step along it would follow rounding.
     tol, max_iter, progress
         As for every solver; `max_iter` is 10·p by default.
 
@@ -75,12 +78,13 @@ def conjugate_gradient(
     x, r = np.zeros_like(b), b.copy()
     z = precondition(r) if precondition else r
     p, rz = z, float(r @ z)
+    length = rz  # pᵀMp: z and p are orthogonal in M
     value, n_iter = size(x, r), 0
     limit = 10 * len(b) if max_iter is None else max_iter
     while value > tol and n_iter < limit and rz > 0:
         Ap = product(p)
         curvature = float(p @ Ap)
-        if curvature <= 0:
+        if curvature <= 0 or curvature <= flat * length:
             break  # a direction of the null space, or rounding: no further decrease along it
         step = rz / curvature
         x = x + step * p
@@ -88,6 +92,7 @@ def conjugate_gradient(
         z = precondition(r) if precondition else r
         rz, last = float(r @ z), rz
         p = z + (rz / last) * p
+        length = rz + (rz / last) ** 2 * length
         n_iter += 1
         value = size(x, r)
         if progress(n_iter, value):

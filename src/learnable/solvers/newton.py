@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_solve, lapack
 
 from ..core.errors import DataError, NoRootError
-from ..core.run import Progress, never, no_progress
+from ..core.run import Observer, Progress, never, no_progress, unobserved
 from .conjugate_gradient import conjugate_gradient
 from .derivatives import as_point, numerical_jacobian
 from .problem import Evaluation, Solution, TwiceSmooth
@@ -38,6 +38,7 @@ def newton(
     decrement: float = 0.0,
     progress: Progress = no_progress,
     stop: Callable[[], bool] = never,
+    observe: Observer = unobserved,
 ) -> Solution:
     """Minimise a convex function by damped Newton steps.
 
@@ -60,6 +61,8 @@ def newton(
         Called as `progress(iteration, measure)` after every step; True stops.
     stop : callable
         Asked between the steps of conjugate gradients; True ends them early.
+    observe : callable
+        Called with x before `progress`.
 
     Examples
     --------
@@ -89,6 +92,7 @@ def newton(
         now, n_iter = new, n_iter + 1
         if length < 1 or not _worth_keeping(rate, now.measure / max(tol, 1e-300), refresh_cost):
             solve = None
+        observe(x)
         if progress(n_iter, now.measure):
             break
     return Solution(x, now.value, now.gradient, now.measure, n_iter, now.measure <= tol)

@@ -31,6 +31,7 @@ _RESTARTS = 3  # of the recurrence, whose residual drifts away from the true one
 _STRICT = 0.1  # share of tol·‖g₀‖ that a strict fit aims at: two methods that reach the same ‖g‖ differ by luck
 _SMALLEST_TARGET = 1e-140  # whose square, and 1e-8 of it, has all its digits
 _EPSILON = float(np.finfo(np.float64).eps)
+_ROUNDED = 1e-14  # relative residual of a singular system below which nothing but rounding is left
 
 
 class ColumnSums(NamedTuple):
@@ -114,9 +115,11 @@ def iterative_fit(
         stopped = progress(iteration, value)
         return stopped
 
-    n_iter, limit, restarts = 0, max_iter or max(1000, d), 0
+    limit, restarts = max_iter or max(1000, d), 0
+    spent = [0] * k  # iterations for each target
     first, last_size = np.zeros(k), np.inf  # ‖g‖ of every target at β = 0, and the largest share of it that was left
     plain, singular = False, alpha <= _EPSILON * float(sums.x_square.sum())
+    tol = max(tol, _ROUNDED) if singular else tol
     while True:
         state = residual_sums(blocks, sums.x_mean, level, coef, n_jobs=n_jobs)
         value = optimality(sums, state, coef, level, alpha, intercept, tol, singular)
@@ -124,7 +127,7 @@ def iterative_fit(
         size = np.linalg.norm(gradient, axis=0)
         first = size if restarts == 0 else first
         left = float(np.max(size / np.where(first > 0, first, 1.0), initial=0.0)) if strict else 0.0
-        if max(value, left) <= tol or n_iter >= limit or stopped or restarts == _RESTARTS:
+        if max(value, left) <= tol or min(spent) >= limit or stopped or restarts == _RESTARTS:
             break
         if value <= tol and left > 0.5 * last_size:
             break  # what is left of g is rounding
@@ -133,23 +136,23 @@ def iterative_fit(
         for target in range(k):
             if stopped:
                 break
-            step, spent = _solve_one(
+            step, n_iter = _solve_one(
                 blocks, sums, alpha, gradient[:, target], coef[:, target], float(state.square[target]),
                 np.ones(d) if plain else scale, target,
                 singular=singular, tol=tol, goal=_STRICT * tol * float(first[target]) if strict else np.inf,
-                limit=(limit - n_iter + 1) // 2 if plain else limit - n_iter,
-                n_jobs=n_jobs, progress=watched, done=n_iter,
+                limit=(limit - spent[target] + 1) // 2 if plain else limit - spent[target],
+                n_jobs=n_jobs, progress=watched, done=sum(spent),
             )  # fmt: skip
             coef[:, target] += step
-            n_iter += spent
+            spent[target] += n_iter
         if intercept:
             level = level + state.total / sums.weight
     norm = np.sqrt(np.maximum(state.square, 0.0))
     rank = min(int(np.count_nonzero(sums.x_square)), blocks.n_rows - intercept)
     kind = "stationarity" if singular else "gap"
-    scaled = singular and restarts > 0 and not plain and not stopped and (max_iter is None or n_iter < max_iter)
+    scaled = singular and restarts > 0 and not plain and not stopped and (max_iter is None or max(spent) < max_iter)
     level = level - sums.x_mean @ coef
-    return LinearFit(coef, level, rank, None, sums.x_mean, norm, value, max(1, n_iter), kind, scaled)
+    return LinearFit(coef, level, rank, None, sums.x_mean, norm, value, max(1, *spent), kind, scaled)
 
 
 def optimality(
@@ -223,6 +226,7 @@ def _solve_one(
         right,
         preconditioner=lambda v: scale * scale * v,
         measure=measure,
+        flat=_EPSILON * float((scale * scale * sums.x_square).max(initial=0.0)) if singular else 0.0,
         tol=0.5 * tol,
         max_iter=limit,
         progress=lambda iteration, value: progress(done + iteration, value),

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.run import Progress, no_progress
+from ..core.run import Observer, Progress, no_progress, unobserved
 from .problem import Evaluation, Smooth, Solution
 
 Array = NDArray[np.float64]
@@ -32,6 +32,7 @@ def lbfgs(
     tol: float = 1e-8,
     max_iter: int = 100,
     progress: Progress = no_progress,
+    observe: Observer = unobserved,
 ) -> Solution:
     """Minimise a smooth function with limited memory.
 
@@ -45,7 +46,7 @@ def lbfgs(
         g ↦ H₀⁻¹g, an approximation of the inverse Hessian near the optimum.
     history : int
         How many pairs to keep.
-    tol, max_iter, progress
+    tol, max_iter, progress, observe
         As for every solver.
 
     Examples
@@ -78,6 +79,7 @@ def lbfgs(
         if (sy := float(s @ y)) > np.finfo(float).eps * float(y @ y):
             pairs.append((s, y, 1.0 / sy))
         x, now, n_iter = point, new, n_iter + 1
+        observe(x)
         if progress(n_iter, now.measure):
             break
     return Solution(x, now.value, now.gradient, now.measure, n_iter, now.measure <= tol)

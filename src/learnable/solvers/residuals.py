@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 
 #: A direct solution must satisfy its defining equations to this relative residual.
 CLOSED_FORM_TOLERANCE = 1e-12
+#: Coefficients that are stored in float32 satisfy them to this: eight times their own rounding.
+SINGLE_TOLERANCE = 1e-6
 
 _ROUNDING = 1e-14
 _TILE_ROWS = 512  # X is read twice in a row; the second time from the cache
