@@ -346,7 +346,9 @@ def _distances_over_present(X: Array, q: Array) -> Array:
     count = present.sum(axis=1)
     with np.errstate(divide="ignore"):
         share = np.sqrt(X.shape[1] / count)
-    return np.where(count > 0, scaled_norms(np.where(present, gaps, 0.0), 2.0) * np.where(count > 0, share, 1.0), np.inf)
+    return np.where(
+        count > 0, scaled_norms(np.where(present, gaps, 0.0), 2.0) * np.where(count > 0, share, 1.0), np.inf
+    )
 
 
 def _as_dense(X: Any) -> Array:
