@@ -118,8 +118,8 @@ def door(
     missing : bool
         Whether X may hold NaN.
     infinite : bool
-        Whether X may hold infinity, too, which becomes the largest number of float64 (`arrays.bound_infinity`; in blocks
-        from files and Dask it stays what it is).
+        Whether X may hold infinity, too, which becomes the largest number of float64 (`arrays.bound_infinity`). In
+        blocks from files and Dask it stays what it is.
     one_class : bool
         Whether all rows in memory may have the same label.
     """

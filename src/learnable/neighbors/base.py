@@ -344,11 +344,8 @@ def _distances_over_present(X: Array, q: Array) -> Array:
     gaps = X - q
     present = ~np.isnan(gaps)
     count = present.sum(axis=1)
-    with np.errstate(divide="ignore"):
-        share = np.sqrt(X.shape[1] / count)
-    return np.where(
-        count > 0, scaled_norms(np.where(present, gaps, 0.0), 2.0) * np.where(count > 0, share, 1.0), np.inf
-    )
+    share = np.sqrt(X.shape[1] / np.maximum(count, 1))
+    return np.where(count > 0, scaled_norms(np.where(present, gaps, 0.0), 2.0) * share, np.inf)
 
 
 def _as_dense(X: Any) -> Array:
