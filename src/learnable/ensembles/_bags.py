@@ -146,8 +146,15 @@ class Bagging(MemberSequence, MetaEstimatorMixin, BaseEstimator):
         twin.attempts_ = np.array([*([] if old is None else old.attempts_), *(n for _, n in drawn)], dtype=np.int64)
         columns = [twin._columns(member) for member in range(done, self.n_estimators)]
         twin.counted_ = takes_counts(template)
-        fitted = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_member)(_seeded(template, twin.seed_, done + i), table, bags[i], columns[i], twin.counted_)
+        fitted = Parallel(n_jobs=self.n_jobs, verbose=int(self.verbose))(
+            delayed(_fit_member)(
+                _seeded(template, twin.seed_, done + i),
+                table,
+                bags[i],
+                columns[i],
+                twin.counted_,
+                f"Building estimator {done + i + 1} of {self.n_estimators}" if self.verbose > 1 else "",
+            )
             for i in range(len(bags))
         )
         twin.estimators_ = ([] if old is None else old.estimators_) + list(fitted)
@@ -354,7 +361,9 @@ def take_columns(X: Any, columns: Rows) -> Any:
     return frame.select(*(nw.col(name).alias(new) for name, new in zip(names, shown, strict=True))).to_native()
 
 
-def _fit_member(model: Any, table: BagTable, rows: Rows, columns: Rows, weighs: bool) -> Any:
+def _fit_member(model: Any, table: BagTable, rows: Rows, columns: Rows, weighs: bool, words: str) -> Any:
+    if words:
+        print(words)
     X, y, weight = bag_table(table, rows, columns, weighs)
     given = of_rows(table.metadata, len(table.y), np.unique(rows) if weighs else rows)
     try:

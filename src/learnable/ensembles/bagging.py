@@ -65,7 +65,7 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     random_state : int, Generator, RandomState or None, default=None
         Seed of the bags and of the members; the same ensemble whatever `n_jobs`.
     verbose : int, default=0
-        Kept for compatibility.
+        1 prints how many members are fitted from time to time (joblib's lines), more also a line for each.
 
     Attributes
     ----------
@@ -251,7 +251,7 @@ class BaggingRegressor(RegressorMixin, Bagging):
     random_state : int, Generator, RandomState or None, default=None
         Seed of the bags and of the members; the same ensemble whatever `n_jobs`.
     verbose : int, default=0
-        Kept for compatibility.
+        1 prints how many members are fitted from time to time (joblib's lines), more also a line for each.
 
     Attributes
     ----------
