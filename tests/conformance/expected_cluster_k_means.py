@@ -6,6 +6,4 @@ EXPECTED: dict[str, str] = {
     "test_minibatch_kmeans_init_size": "private: asks for _init_size",
     "test_sample_weight_init": "private: asks for _init_centroids",
     "test_sample_weight_zero": "private: asks for _init_centroids",
-    "test_kmeans_verbose": "departure: verbose is ignored; callbacks report progress",
-    "test_minibatch_declared_convergence": "departure: verbose is ignored; callbacks report progress",
 }

@@ -27,7 +27,5 @@ EXPECTED: dict[str, str] = {
     "test_draw_indices_using_sample_weight[0.8-True-True-BaggingClassifier]": (
         "departure: a member sees the distinct rows of its bag with counts as weights (class docstring)"
     ),
-    "test_metadata_routing_with_dynamic_method_selection": "departure: metadata are not routed to members' predictions",
     "test_max_samples_consistency": "private: reads _max_samples",
-    "test_sparse_classification": "departure: members get sparse rows in CSR form, whatever the form of X",
 }

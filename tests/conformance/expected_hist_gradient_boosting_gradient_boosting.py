@@ -16,8 +16,6 @@ EXPECTED: dict[str, str] = {
     "test_should_stop": "private: asks for _should_stop",
     "test_binning_train_validation_are_separated": "private: asks for _bin_mapper",
     "test_small_trainset": "private: asks for _get_small_trainset",
-    "test_infinite_values": "departure: infinity in X is refused by every model",
-    "test_infinite_values_missing_values": "departure: infinity in X is refused by every model",
     "test_consistent_lengths": "wording: sample_weight.shape == (3,), expected",
     "test_sample_weight_effect": "private: asks for _raw_predict",
     "test_max_depth_max_leaf_nodes": "private: asks for _predictors",

@@ -15,17 +15,6 @@ EXPECTED: dict[str, str] = {
     ),
     "test_neighbors_minkowski_semimetric_algo_warn": "private: asks for _fit_method",
     "test_auto_algorithm": "private: asks for _fit_method",
-    "test_kneighbors_brute_backend[float64-42-nan_euclidean]": "departure: the metric nan_euclidean is not offered",
-    "test_radius_neighbors_brute_backend[float64-42-nan_euclidean]": (
-        "departure: the metric nan_euclidean is not offered"
-    ),
-    "test_valid_brute_metric_for_auto_algorithm[float64-csr_matrix-nan_euclidean]": (
-        "departure: the metric nan_euclidean is not offered"
-    ),
-    "test_valid_brute_metric_for_auto_algorithm[float64-csr_array-nan_euclidean]": (
-        "departure: the metric nan_euclidean is not offered"
-    ),
-    "test_nan_euclidean_support": "departure: the metric nan_euclidean is not offered",
     "test_predict_sparse_ball_kd_tree": "departure: sparse queries are answered, also by a tree",
     "test_k_and_radius_neighbors_duplicates": "departure: ties go to the lower row number",
 }

@@ -130,7 +130,8 @@ def test_what_cannot_be_measured_is_said():
     X = rows(9)
     for arguments, words in [
         ({"metric": "euclid"}, "must be one of"),
-        ({"metric": "nan_euclidean"}, "impute"),
+        ({"metric": "nan_euclidean", "metric_params": {"missing_values": 0}}, "no metric_params"),
+        ({"metric": "nan_euclidean", "algorithm": "kd_tree"}, "kd_tree"),
         ({"p": 0}, "p must be"),
         ({"metric": "cosine", "algorithm": "kd_tree"}, "kd_tree"),
         ({"metric": 3}, "metric must be"),

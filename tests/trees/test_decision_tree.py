@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn import config_context
 from sklearn import tree as theirs
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
@@ -248,3 +249,31 @@ def test_a_hostile_tree_is_refused_on_saving_and_loading():
 def test_a_clone_has_the_parameters_and_no_tree():
     model = clone(ln.DecisionTreeClassifier(max_depth=2, max_bins=9).fit(*IRIS))
     assert model.max_bins == 9 and not hasattr(model, "tree_")
+
+
+@pytest.mark.parametrize("Tree", [ln.DecisionTreeClassifier, ln.DecisionTreeRegressor])
+def test_check_input_is_taken_and_the_input_checked_all_the_same(Tree):
+    X, y = [[0.0], [1.0], [2.0]], [0, 0, 1]
+    tree = Tree(random_state=0).fit(X, y, check_input=False)
+    np.testing.assert_array_equal(tree.predict(X, check_input=False), y)
+    np.testing.assert_array_equal(tree.apply(X, check_input=False), tree.apply(X))
+    np.testing.assert_array_equal(tree.decision_path(X, check_input=False).toarray(), tree.decision_path(X).toarray())
+    with pytest.raises(DataError, match="features"):
+        tree.predict([[0.0, 1.0]], check_input=False)
+    with pytest.raises(DataError, match="infinity"):
+        tree.fit([[0.0], [np.inf]], [0, 1], check_input=False)
+    with config_context(enable_metadata_routing=True), pytest.raises(TypeError, match="check_input"):
+        tree.set_fit_request(check_input=True)
+
+
+def test_scikit_learns_ensembles_take_these_trees():
+    from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    y = (X[:, 0] > 0).astype(int)
+    for Ensemble in (BaggingClassifier, AdaBoostClassifier):
+        model = Ensemble(ln.DecisionTreeClassifier(max_depth=3), n_estimators=5, random_state=0).fit(X, y)
+        assert model.score(X, y) > 0.95
+    tree = ln.DecisionTreeClassifier(random_state=0).fit(X, y)
+    np.testing.assert_array_equal(tree.predict_proba(X, check_input=False), tree.predict_proba(X))

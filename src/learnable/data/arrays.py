@@ -188,6 +188,20 @@ def require_finite(
     raise DataError(f"{owner}: Input {name} contains {what}, first in {where}. {remedy} or drop the row.")
 
 
+def bound_infinity(X: Any) -> Any:
+    """Return an array or CSR array with the largest numbers of float64 in place of infinity; X itself if it has none.
+
+    The order of the numbers stays what it is, and every difference has a sign.
+    """
+    numbers = X.data if sp.issparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(numbers.sum()) or not np.isinf(numbers).any():
+            return X
+    largest = np.finfo(np.float64).max
+    bounded = np.clip(numbers.astype(np.float64), -largest, largest)
+    return sp.csr_array((bounded, X.indices, X.indptr), shape=X.shape) if sp.issparse(X) else bounded
+
+
 def place_of(place: Sequence[int] | NDArray[Any], columns: Sequence[str] | None = None) -> str:
     """Return a row, or a row and a column, in words."""
     words = [f"{axis} {int(at)}" for axis, at in zip(("row", "column"), place, strict=False)]

@@ -66,6 +66,7 @@ class Reader:
     ) -> None:
         self.owner, self.names, self.target, self.weight, self.classes = owner, names, target, weight, classes
         self.missing = False  # whether NaN is let pass
+        self.infinite = False  # whether infinity is let pass
 
     def __call__(self, raw: tuple[Any, Any, Any], number: int) -> Part:
         """Return the numbers of partition `number`, without rows of no weight."""
@@ -81,8 +82,8 @@ class Reader:
                     "agree."
                 )
         if weight is not None and not weight.all():
-            if has_bad_cells(X, self.missing):
-                raise bad_cell(X, (number, 0), self.missing)  # while rows still have their numbers
+            if has_bad_cells(X, self.missing, self.infinite):
+                raise bad_cell(X, (number, 0), self.missing, self.infinite)  # while rows still have their numbers
             kept = weight > 0
             X, weight, y = X[kept], weight[kept], None if y is None else y[kept]
         if y is not None and self.classes is not None and y.min(initial=0) < 0:

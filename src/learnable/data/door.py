@@ -18,7 +18,7 @@ from sklearn import get_config
 from sklearn.utils.validation import validate_data
 
 from ..core.errors import DataError, DataTypeError
-from .arrays import as_array, as_csr, as_numbers, check_shape, refuse_sparse, require_finite
+from .arrays import as_array, as_csr, as_numbers, bound_infinity, check_shape, refuse_sparse, require_finite
 from .blocks import Blocks, Part
 from .dask_blocks import is_dask
 from .files import Files
@@ -102,6 +102,7 @@ def door(
     sparse: bool = True,
     multi_output: bool = False,
     missing: bool = False,
+    infinite: bool = False,
     one_class: bool = False,
 ) -> Callable[..., Table]:
     """Return the door of one kind of estimator: a function of (estimator, X, y, sample_weight, run).
@@ -115,7 +116,10 @@ def door(
     multi_output : bool
         Whether `y` may have several columns; of several columns of labels, `classes` is a list of their labels.
     missing : bool
-        Whether X may hold NaN; infinity is refused in any case.
+        Whether X may hold NaN.
+    infinite : bool
+        Whether X may hold infinity, too, which becomes the largest number of float64 (`arrays.bound_infinity`). In
+        blocks from files and Dask it stays what it is.
     one_class : bool
         Whether all rows in memory may have the same label.
     """
@@ -125,7 +129,7 @@ def door(
         if is_external(X):
             X = X if is_dask(X) else open_files(owner, X)
             if not (isinstance(X, Files) and X.is_small()):
-                return _read_external(estimator, X, y, sample_weight, target, missing)
+                return _read_external(estimator, X, y, sample_weight, target, missing, infinite)
             X = read_files(owner, X)
         X, y, sample_weight = take_named_columns(owner, X, y, sample_weight)
         given, X = X, read_features(estimator, X, sparse=sparse, reset=True, check_finite=False)
@@ -138,7 +142,7 @@ def door(
             )
         kept = None
         if weight is not None and not weight.all():
-            _require_allowed(estimator, X, missing)  # the rows that are left out, too
+            _require_allowed(estimator, X, missing, infinite)  # the rows that are left out, too
             kept = weight > 0  # a row without weight is no row: ranks and degrees of freedom ignore it
             X, weight, y = X[kept], weight[kept], None if y is None else y[kept]
             if classes is not None:
@@ -151,19 +155,24 @@ def door(
             blocks.by_columns = sp.csc_array(given)
         checksum, bad_rows = scan(blocks, getattr(run, "n_jobs", None), classes)
         if bad_rows:
-            _require_allowed(estimator, X, missing)
+            _require_allowed(estimator, X, missing, infinite)
+        if bad_rows and infinite:
+            X = bound_infinity(X)
+            blocks = Blocks([Part(X, y, weight)])
         return Table(blocks, classes, X, y, weight, kept, checksum=checksum)
 
     return read
 
 
-def _read_external(estimator: Any, X: Any, y: Any, sample_weight: Any, target: Target, missing: bool) -> Table:
+def _read_external(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, target: Target, missing: bool, infinite: bool
+) -> Table:
     """Open a table that stays where it is; what is wrong with its numbers is found in the first sweep."""
     owner = type(estimator).__name__
     opened = open_source(owner, X, y, sample_weight, target)
     if opened.classes is not None:
         check_two_classes(owner, opened.classes)
-    opened.blocks.let_missing_pass(missing)
+    opened.blocks.let_pass(missing, infinite)
     estimator.n_features_in_ = opened.blocks.n_columns
     if opened.names is not None:
         estimator.feature_names_in_ = np.asarray(opened.names, dtype=object)
@@ -178,6 +187,7 @@ def read_features(
     reset: bool = False,
     check_finite: bool = True,
     missing: bool = False,
+    infinite: bool = False,
 ) -> Any:
     """Return X as a float array or CSR array whose columns are those of the fit.
 
@@ -194,7 +204,9 @@ def read_features(
     check_finite : bool
         Whether NaN and infinity are looked for here; a fit finds them in its scan.
     missing : bool
-        Whether NaN is allowed; infinity is not.
+        Whether NaN is allowed.
+    infinite : bool
+        Whether infinity is allowed, too; it becomes the largest number of float64.
     """
     owner = type(estimator).__name__
     if is_frame(X):
@@ -215,11 +227,13 @@ def read_features(
     if not is_frame(X):
         match_columns(estimator, table, reset)
     if check_finite and not get_config()["assume_finite"]:
-        _require_allowed(estimator, table, missing)
-    return table
+        _require_allowed(estimator, table, missing, infinite)
+    return bound_infinity(table) if infinite else table
 
 
-def _require_allowed(estimator: Any, X: Any, missing: bool) -> None:
+def _require_allowed(estimator: Any, X: Any, missing: bool, infinite: bool) -> None:
+    if missing and infinite:
+        return
     require_finite(type(estimator).__name__, X, "X", _feature_names(estimator), missing=missing)
 
 

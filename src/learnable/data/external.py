@@ -58,6 +58,7 @@ class ExternalBlocks:
     in_memory = False
     sparse = False
     missing = False  #: whether NaN is let pass
+    infinite = False  #: whether infinity is let pass
 
     def __init__(self, owner: str, names: list[str] | None, n_columns: int, n_targets: int) -> None:
         self.owner, self.names = owner, names
@@ -78,7 +79,7 @@ class ExternalBlocks:
         try:
             if self.sums is not None:
                 return self._run(statistic, merge, n_jobs, flag)  # type: ignore[no-any-return]
-            both = partial(_scanned, statistic, self.missing), partial(_merge_scanned, merge)
+            both = partial(_scanned, statistic, self.missing, self.infinite), partial(_merge_scanned, merge)
             found: tuple[S, Sums] = self._run(*both, n_jobs, flag)
         except BadCellError as error:
             raise DataError(self._say_where(error)) from None
@@ -88,9 +89,10 @@ class ExternalBlocks:
         self.sums = sums
         return result
 
-    def let_missing_pass(self, missing: bool) -> None:
-        """Say whether NaN in X is let pass; infinity never is."""
+    def let_pass(self, missing: bool, infinite: bool) -> None:
+        """Say whether NaN and infinity in X are let pass."""
         self.missing = self._maker().missing = missing
+        self.infinite = self._maker().infinite = infinite
 
     def _maker(self) -> Any:
         """Return what makes the rows, which leaves out those without weight."""
@@ -117,8 +119,8 @@ class ExternalBlocks:
         if self._head is None:
             try:
                 first = self._first_block()
-                if has_bad_cells(first.X, self.missing):
-                    raise bad_cell(first.X, first.start, self.missing)
+                if has_bad_cells(first.X, self.missing, self.infinite):
+                    raise bad_cell(first.X, first.start, self.missing, self.infinite)
             except BadCellError as error:
                 raise DataError(self._say_where(error)) from None
             X, y, weight = (None if c is None else c[:_HEAD_ROWS].copy() for c in first[:3])
@@ -158,24 +160,35 @@ class ExternalBlocks:
         )
 
 
-def _scanned(statistic: Callable[[Block], S], missing: bool, block: Block) -> tuple[S, Sums] | tuple[None, Sums]:
+def _scanned(
+    statistic: Callable[[Block], S], missing: bool, infinite: bool, block: Block
+) -> tuple[S, Sums] | tuple[None, Sums]:
     n = block.X.shape[0]
     found = scan_block(block)
-    if found.bad_rows and has_bad_cells(block.X, missing):
-        raise bad_cell(block.X, block.start, missing)
+    if found.bad_rows and has_bad_cells(block.X, missing, infinite):
+        raise bad_cell(block.X, block.start, missing, infinite)
     weight = float(n) if block.weight is None else float(block.weight.sum())
     return statistic(block), Sums(found, n, weight)
 
 
-def has_bad_cells(X: NDArray[np.float64], missing: bool = False) -> bool:
-    """Tell whether a number of X is not finite; with `missing`, whether one is infinite."""
-    return bool(np.isinf(X).any()) if missing else not np.isfinite(X).all()
+def has_bad_cells(X: NDArray[np.float64], missing: bool = False, infinite: bool = False) -> bool:
+    """Tell whether a number of X is not finite; NaN does not count if `missing`, nor infinity if `infinite`."""
+    return bool(_bad_cells(X, missing, infinite).any())
 
 
-def bad_cell(X: NDArray[np.float64], place: Any, missing: bool = False) -> BadCellError:
-    """Return the error for the first number of X that is not finite; with `missing`, that is infinite."""
-    row, column = np.argwhere(np.isinf(X) if missing else ~np.isfinite(X))[0].tolist()
+def bad_cell(X: NDArray[np.float64], place: Any, missing: bool = False, infinite: bool = False) -> BadCellError:
+    """Return the error for the first number of X that `has_bad_cells` counts."""
+    row, column = np.argwhere(_bad_cells(X, missing, infinite))[0].tolist()
     return BadCellError(place, row, column, float(X[row, column]))
+
+
+def _bad_cells(X: NDArray[np.float64], missing: bool, infinite: bool) -> NDArray[np.bool_]:
+    bad = ~np.isfinite(X)
+    if missing:
+        bad &= ~np.isnan(X)
+    if infinite:
+        bad &= ~np.isinf(X)
+    return bad
 
 
 def _merge_scanned(merge: Callable[[S, S], S], a: tuple[S, Sums], b: tuple[S, Sums]) -> tuple[S, Sums]:

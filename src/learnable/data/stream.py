@@ -191,6 +191,7 @@ class ArrowRows:
     ) -> None:
         self.encode = encode
         self.missing = False  # whether NaN is let pass
+        self.infinite = False  # whether infinity is let pass
         self.owner, self.names, self.target, self.weight, self.classes = owner, names, target, weight, classes
         self._code_of = None if classes is None else {label: code for code, label in enumerate(classes.tolist())}
 
@@ -207,8 +208,8 @@ class ArrowRows:
         if self.classes is None and y is not None and self.target is not None:
             y = check_targets(self.owner, y, self.target, start)
         if weight is not None and not weight.all():
-            if has_bad_cells(X, self.missing):
-                raise bad_cell(X, start, self.missing)  # while rows still have their numbers
+            if has_bad_cells(X, self.missing, self.infinite):
+                raise bad_cell(X, start, self.missing, self.infinite)  # while rows still have their numbers
             kept = weight > 0  # a row without weight is no row
             X, y, weight = X[kept], None if y is None else y[kept], weight[kept]
         if self.classes is not None and y is not None and y.min(initial=0) < 0:

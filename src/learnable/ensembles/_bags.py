@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
 import narwhals.stable.v2 as nw
@@ -27,6 +27,7 @@ from ..data.targets import Target, read_target
 from ..meta.binary import MODEL, combined_certificate
 from ..meta.rows import read_rows, take_rows
 from ._members import MemberSequence
+from ._routing import asks_for_weights, of_rows, routed, router_of
 from .draws import MAX_SAMPLES, Draw, Rows, bag_size, chances, draw_columns, draw_rows, new_seed, out_of_bag
 
 Array = NDArray[np.float64]
@@ -39,7 +40,8 @@ class BagTable(NamedTuple):
     y: NDArray[Any]  #: numbers, or class codes
     weight: Array | None
     classes: NDArray[Any] | None
-    by_columns: bool = False  #: whether X was given as CSC: so the members get it
+    container: Any = None  #: the class of a sparse X, which the members get, too
+    metadata: Mapping[str, Any] = {}  #: what else the members' `fit` gets
 
 
 class Bagging(MemberSequence, MetaEstimatorMixin, BaseEstimator):
@@ -92,7 +94,7 @@ class Bagging(MemberSequence, MetaEstimatorMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
         """Fit every member on a bag of its own.
 
         Parameters
@@ -103,6 +105,9 @@ class Bagging(MemberSequence, MetaEstimatorMixin, BaseEstimator):
             Labels or targets; with a dataframe or a path, the name of a column.
         sample_weight : array of shape (n_samples,) or str, optional
             Non-negative weights: rows are drawn in proportion to them, so that a row of weight zero is never drawn.
+        **fit_params : dict
+            Metadata that the estimator asked for (`set_fit_request`); only with scikit-learn's
+            `enable_metadata_routing=True`. Of what has an entry for each row, a member gets those of its bag.
 
         Returns
         -------
@@ -112,7 +117,9 @@ class Bagging(MemberSequence, MetaEstimatorMixin, BaseEstimator):
         owner = type(self).__name__
         check_parameters(owner, self.get_params(deep=False), self._parameters)
         twin = clone(self)
-        table = twin._read(X, y, sample_weight)
+        template = self._template()
+        metadata = routed(self, template, "fit", fit_params)
+        table = twin._read(X, y, sample_weight)._replace(metadata=metadata)
         old = self if self.warm_start and hasattr(self, "estimators_") else None
         if old is not None:
             self._check_warm_start(twin, table)
@@ -138,10 +145,16 @@ class Bagging(MemberSequence, MetaEstimatorMixin, BaseEstimator):
         bags = [rows for rows, _ in drawn]
         twin.attempts_ = np.array([*([] if old is None else old.attempts_), *(n for _, n in drawn)], dtype=np.int64)
         columns = [twin._columns(member) for member in range(done, self.n_estimators)]
-        template = self._template()
-        weighs = takes_counts(template)
-        fitted = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_member)(_seeded(template, twin.seed_, done + i), table, bags[i], columns[i], weighs)
+        twin.counted_ = takes_counts(template)
+        fitted = Parallel(n_jobs=self.n_jobs, verbose=int(self.verbose))(
+            delayed(_fit_member)(
+                _seeded(template, twin.seed_, done + i),
+                table,
+                bags[i],
+                columns[i],
+                twin.counted_,
+                f"Building estimator {done + i + 1} of {self.n_estimators}" if self.verbose > 1 else "",
+            )
             for i in range(len(bags))
         )
         twin.estimators_ = ([] if old is None else old.estimators_) + list(fitted)
@@ -159,7 +172,7 @@ class Bagging(MemberSequence, MetaEstimatorMixin, BaseEstimator):
         y = y if y is None else as_array(owner, read_values(owner, y), "y")
         several = self._target == "numeric" and y is not None and y.ndim == 2 and y.shape[1] > 1
         found, classes = read_target(owner, y, self._target, several)
-        by_columns = getattr(X, "format", "") == "csc"
+        container = container_of(X)
         check_sparse(owner, X)
         rows = read_rows(owner, X, None, sample_weight)
         check_shape(owner, rows.X.shape, X)
@@ -169,7 +182,7 @@ class Bagging(MemberSequence, MetaEstimatorMixin, BaseEstimator):
                 f"{owner}: X and y have inconsistent numbers of samples: X has {rows.n_rows} rows, y has {len(found)}. "
                 "Pass one target a row."
             )
-        return BagTable(rows.X, found, rows.weight, classes, by_columns)
+        return BagTable(rows.X, found, rows.weight, classes, container)
 
     def _check_warm_start(self, twin: Any, table: BagTable) -> None:
         owner = type(self).__name__
@@ -218,7 +231,8 @@ class Bagging(MemberSequence, MetaEstimatorMixin, BaseEstimator):
         for member, model in enumerate(self.estimators_):
             rows = out_of_bag(self._bag(member), self.n_samples_)
             if len(rows):
-                yield model, rows, take_columns(take_rows(table.X, rows), self.estimators_features_[member])
+                part = take_columns(take_rows(table.X, rows), self.estimators_features_[member])
+                yield model, rows, in_container(part, table.container)
 
     def _mean(self, ask: Callable[[Any, Any], Array], X: Any) -> Array:
         """Return the mean of what the members say, summed in their order."""
@@ -231,15 +245,23 @@ class Bagging(MemberSequence, MetaEstimatorMixin, BaseEstimator):
 
     def _each(self, ask: Callable[[Any, Any], Array], X: Any) -> Iterator[Array]:
         """Yield what each member says of its columns of X, in the members' order whatever the number of threads."""
+        container = container_of(X)
         check_sparse(type(self).__name__, X)
         X = read_rows(type(self).__name__, X).X
         check_shape(type(self).__name__, X.shape, X)
         match_columns(self, X, reset=False)
         jobs = (
-            delayed(ask)(model, take_columns(X, columns))
+            delayed(ask)(model, in_container(take_columns(X, columns), container))
             for model, columns in zip(self.estimators_, self.estimators_features_, strict=True)
         )
         yield from Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(jobs)
+
+    def get_metadata_routing(self) -> Any:
+        """Return scikit-learn's router: which metadata go to which method of the members."""
+        return router_of(self, self._template())
+
+    def _routed(self, caller: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        return routed(self, self._template(), caller, params)
 
     @property
     def estimators_samples_(self) -> list[Rows]:
@@ -293,7 +315,8 @@ class Bagging(MemberSequence, MetaEstimatorMixin, BaseEstimator):
 def takes_counts(template: Any) -> bool:
     """Tell whether a row drawn twice may enter as one row of weight two: not if a transformer would see it as one."""
     parts = (value for value in template.get_params(deep=False).values() if not isinstance(value, type))
-    return has_fit_parameter(template, "sample_weight") and not any(hasattr(part, "fit") for part in parts)
+    takes = has_fit_parameter(template, "sample_weight") and asks_for_weights(template)
+    return takes and not any(hasattr(part, "fit") for part in parts)
 
 
 def bag_table(table: BagTable, rows: Rows, columns: Rows, weighs: bool) -> tuple[Any, NDArray[Any], Array | None]:
@@ -303,7 +326,21 @@ def bag_table(table: BagTable, rows: Rows, columns: Rows, weighs: bool) -> tuple
         rows, counts = np.unique(rows, return_counts=True)
         weight = None if (counts == 1).all() else counts.astype(np.float64)
     X = take_columns(take_rows(table.X, rows), columns)
-    return X.tocsc() if table.by_columns else X, table.y[rows], weight
+    return in_container(X, table.container), table.y[rows], weight
+
+
+def container_of(X: Any) -> Any:
+    """Return the class of a sparse X in CSR or CSC form; of other forms, that of its CSR form; else None."""
+    if not sp.issparse(X):
+        return None
+    if X.format in ("csr", "csc"):
+        return type(X)
+    return sp.csr_matrix if isinstance(X, sp.spmatrix) else sp.csr_array
+
+
+def in_container(X: Any, container: Any) -> Any:
+    """Return sparse rows as an object of this class; anything else as it is."""
+    return X if container is None or isinstance(X, container) else container(X)
 
 
 def check_sparse(owner: str, X: Any) -> None:
@@ -324,13 +361,16 @@ def take_columns(X: Any, columns: Rows) -> Any:
     return frame.select(*(nw.col(name).alias(new) for name, new in zip(names, shown, strict=True))).to_native()
 
 
-def _fit_member(model: Any, table: BagTable, rows: Rows, columns: Rows, weighs: bool) -> Any:
+def _fit_member(model: Any, table: BagTable, rows: Rows, columns: Rows, weighs: bool, words: str) -> Any:
+    if words:
+        print(words)
     X, y, weight = bag_table(table, rows, columns, weighs)
+    given = of_rows(table.metadata, len(table.y), np.unique(rows) if weighs else rows)
     try:
         if weight is None:
-            model.fit(X, y)
+            model.fit(X, y, **given)
         else:
-            model.fit(X, y, sample_weight=weight)
+            model.fit(X, y, sample_weight=weight, **given)
     except ValueError as error:
         if table.classes is None or len(table.classes) < 2 or np.ptp(y):
             raise

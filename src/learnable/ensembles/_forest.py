@@ -116,6 +116,8 @@ class Forest(MemberSequence, Estimator):
         self._keep_leaves(table, plan, grown, old)
         if self.oob_score and plan.draw is not None:
             self._judge_out_of_bag(table, *sums_out_of_bag(self.trees_, table.X, plan.draw, n_threads))
+        if self.verbose:
+            print(f"{owner}: {len(grown)} trees grown, {self.trees_.n_trees} in all, {run.seconds:.1f} s")
         return Certificate("greedy", 0.0, TOLERANCE, n_iter=self.trees_.n_trees)
 
     def _plan(self, table: Table, run: Run) -> Plan:
@@ -152,6 +154,8 @@ class Forest(MemberSequence, Estimator):
 
     def _grow_one(self, plan: Plan, number: int, run: Run) -> tuple[Trees, NDArray[np.int32] | None]:
         rows, target = None, plan.target
+        if self.verbose > 1:
+            print(f"building tree {number + 1} of {self.n_estimators}")
         if plan.draw is not None:
             rows = draw_rows(plan.draw, number)
             target = target if plan.reweigh is None else plan.reweigh(target, rows)

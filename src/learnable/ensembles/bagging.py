@@ -12,6 +12,8 @@ Learning 36 (1999), for bags without replacement; T. K. Ho, The random subspace 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -63,7 +65,7 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     random_state : int, Generator, RandomState or None, default=None
         Seed of the bags and of the members; the same ensemble whatever `n_jobs`.
     verbose : int, default=0
-        Kept for compatibility.
+        1 prints how many members are fitted from time to time (joblib's lines), more also a line for each.
 
     Attributes
     ----------
@@ -119,7 +121,7 @@ class BaggingClassifier(ClassifierMixin, Bagging):
         votes = np.zeros((len(table.y), len(self.classes_)))
         voters = np.zeros(len(table.y))
         for model, rows, X in self._out_of_bag(table):
-            votes[rows] += self._probabilities(model, X)
+            votes[rows] += self._probabilities(model, X, {})
             voters[rows] += 1.0
         judged = _judged_rows(voters, table.weight)
         self.oob_decision_function_ = votes / np.where(voters > 0, voters, np.nan)[:, None]
@@ -131,26 +133,51 @@ class BaggingClassifier(ClassifierMixin, Bagging):
         return len(self.classes_)
 
     @rowwise
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the label with the largest mean probability, or the most votes; of several, the first."""
+    def predict(self, X: Any, **params: Any) -> NDArray[Any]:
+        """Return the label with the largest mean probability, or the most votes; of several, the first.
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe or path of shape (n_samples, n_features)
+            Rows.
+        **params : dict
+            Metadata that the estimator asked for; only with scikit-learn's `enable_metadata_routing=True`.
+        """
         check_is_fitted(self, "estimators_")
-        return self.classes_[self._mean_probabilities(X).argmax(axis=1)]
+        return self.classes_[self._mean_probabilities(X, self._routed("predict", params)).argmax(axis=1)]
 
     @rowwise
-    def predict_proba(self, X: Any) -> Array:
-        """Return the mean of the members' probabilities; for members without, the shares of their votes."""
-        return self._mean_probabilities(X)
+    def predict_proba(self, X: Any, **params: Any) -> Array:
+        """Return the mean of the members' probabilities; for members without, the shares of their votes.
+
+        X and params are those of `predict`.
+        """
+        return self._mean_probabilities(X, self._routed("predict_proba", params))
 
     @rowwise
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithm of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.log(self._mean_probabilities(X))
+    def predict_log_proba(self, X: Any, **params: Any) -> Array:
+        """Return the logarithm of the mean probability: of the members' own logarithms, where they have them.
+
+        X and params are those of `predict`.
+        """
+        check_is_fitted(self, "estimators_")
+        given = self._routed("predict_log_proba", params)
+        if not all(hasattr(model, "predict_log_proba") for model in self.estimators_):
+            with np.errstate(divide="ignore"):
+                return np.log(self._mean_probabilities(X, given))
+        answers = self._each(partial(self._log_probabilities, given=given), X)
+        total = next(answers)
+        for answer in answers:
+            total = np.logaddexp(total, answer)
+        return total - np.log(len(self.estimators_))
 
     @models_have("decision_function")
     @rowwise
-    def decision_function(self, X: Any) -> Array:
-        """Return the mean of the members' decision functions; every bag must have held all classes."""
+    def decision_function(self, X: Any, **params: Any) -> Array:
+        """Return the mean of the members' decision functions; every bag must have held all classes.
+
+        X and params are those of `predict`.
+        """
         check_is_fitted(self, "estimators_")
         for member, model in enumerate(self.estimators_):
             if len(model.classes_) < len(self.classes_):
@@ -159,22 +186,28 @@ class BaggingClassifier(ClassifierMixin, Bagging):
                     f"{type(self).__name__}: the bag of member {member} had no row of class {absent[0]!r}, so that it "
                     "has no score of it. Use predict_proba, or raise max_samples."
                 )
-        return self._mean(_decide, X)
+        return self._mean(partial(_decide, given=self._routed("decision_function", params)), X)
 
-    def _mean_probabilities(self, X: Any) -> Array:
-        return self._mean(self._probabilities, X)
+    def _mean_probabilities(self, X: Any, given: Mapping[str, Any]) -> Array:
+        return self._mean(partial(self._probabilities, given=given), X)
 
-    def _probabilities(self, model: Any, X: Any) -> Array:
+    def _probabilities(self, model: Any, X: Any, given: Mapping[str, Any]) -> Array:
         """Return one member's probabilities of all classes, of which its bag may have held only some."""
-        seen = np.asarray(model.classes_, dtype=np.int64)
         if hasattr(model, "predict_proba"):
-            found = np.asarray(model.predict_proba(X), dtype=np.float64)
-            if len(seen) == len(self.classes_):
-                return found
-            spread = np.zeros((len(found), len(self.classes_)))
-            spread[:, seen] = found
-            return spread
-        return np.eye(len(self.classes_))[np.asarray(model.predict(X), dtype=np.int64)]
+            return self._spread(model, model.predict_proba(X, **given), 0.0)
+        return np.eye(len(self.classes_))[np.asarray(model.predict(X, **given), dtype=np.int64)]
+
+    def _log_probabilities(self, model: Any, X: Any, given: Mapping[str, Any]) -> Array:
+        return self._spread(model, model.predict_log_proba(X, **given), -np.inf)
+
+    def _spread(self, model: Any, found: Any, absent: float) -> Array:
+        """Return a member's figures for all classes, with the value `absent` for those that its bag did not hold."""
+        found, seen = np.asarray(found, dtype=np.float64), np.asarray(model.classes_, dtype=np.int64)
+        if len(seen) == len(self.classes_):
+            return found
+        spread = np.full((len(found), len(self.classes_)), absent)
+        spread[:, seen] = found
+        return spread
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
@@ -218,7 +251,7 @@ class BaggingRegressor(RegressorMixin, Bagging):
     random_state : int, Generator, RandomState or None, default=None
         Seed of the bags and of the members; the same ensemble whatever `n_jobs`.
     verbose : int, default=0
-        Kept for compatibility.
+        1 prints how many members are fitted from time to time (joblib's lines), more also a line for each.
 
     Attributes
     ----------
@@ -251,16 +284,25 @@ class BaggingRegressor(RegressorMixin, Bagging):
         total = np.zeros(table.y.shape)
         voters = np.zeros(len(table.y))
         for model, rows, X in self._out_of_bag(table):
-            total[rows] += _predict(model, X).reshape(total[rows].shape)
+            total[rows] += _predict(model, X, {}).reshape(total[rows].shape)
             voters[rows] += 1.0
         judged = _judged_rows(voters, table.weight)
         self.oob_prediction_ = (total.T / np.where(voters > 0, voters, np.nan)).T
         self.oob_score_ = float(r2_score(table.y[judged], self.oob_prediction_[judged])) if judged.sum() > 1 else np.nan
 
     @rowwise
-    def predict(self, X: Any) -> Array:
-        """Return the mean of the members' predictions."""
-        return self._mean(_predict, X)
+    def predict(self, X: Any, **params: Any) -> Array:
+        """Return the mean of the members' predictions.
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe or path of shape (n_samples, n_features)
+            Rows.
+        **params : dict
+            Metadata that the estimator asked for; only with scikit-learn's `enable_metadata_routing=True`.
+        """
+        check_is_fitted(self, "estimators_")
+        return self._mean(partial(_predict, given=self._routed("predict", params)), X)
 
 
 def _judged_rows(voters: Array, weight: Array | None) -> NDArray[np.bool_]:
@@ -275,9 +317,9 @@ def _judged_rows(voters: Array, weight: Array | None) -> NDArray[np.bool_]:
     return judged
 
 
-def _predict(model: Any, X: Any) -> Array:
-    return np.asarray(model.predict(X), dtype=np.float64)
+def _predict(model: Any, X: Any, given: Mapping[str, Any]) -> Array:
+    return np.asarray(model.predict(X, **given), dtype=np.float64)
 
 
-def _decide(model: Any, X: Any) -> Array:
-    return np.asarray(model.decision_function(X), dtype=np.float64)
+def _decide(model: Any, X: Any, given: Mapping[str, Any]) -> Array:
+    return np.asarray(model.decision_function(X, **given), dtype=np.float64)

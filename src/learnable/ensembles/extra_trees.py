@@ -52,7 +52,7 @@ class ExtraTreesClassifier(ForestClassifier):
     random_state : int, Generator, RandomState or None, default=None
         Seed of the bags and of what trees draw.
     verbose : int, default=0
-        Kept for compatibility; progress comes through `set_callbacks`.
+        1 prints a line at the end, more also one for each tree; callbacks report progress, too.
     warm_start : bool, default=False
         Whether to keep the trees of the last fit, on the same table, and add to them; the result is that of one fit.
     class_weight : dict, list of dict, "balanced", "balanced_subsample" or None, default=None
@@ -186,7 +186,7 @@ class ExtraTreesRegressor(ForestRegressor):
     random_state : int, Generator, RandomState or None, default=None
         Seed of the bags and of what trees draw.
     verbose : int, default=0
-        Kept for compatibility; progress comes through `set_callbacks`.
+        1 prints a line at the end, more also one for each tree; callbacks report progress, too.
     warm_start : bool, default=False
         Whether to keep the trees of the last fit, on the same table, and add to them; the result is that of one fit.
     ccp_alpha : float, default=0.0

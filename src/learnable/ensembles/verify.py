@@ -40,7 +40,7 @@ def bagging(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         return Recheck(np.inf, 0.0, f"{model.certificate_.fingerprint}, but {wrong[0]}")
 
     def members() -> Iterator[tuple[str, Any, Any, Any, Any]]:
-        weighs = takes_counts(model.estimator_)
+        weighs = bool(getattr(model, "counted_", takes_counts(model.estimator_)))
         for number, inner in enumerate(model.estimators_):
             bag = bag_table(table, model._bag(number), model.estimators_features_[number], weighs)
             yield f"number {number}", inner, *bag

@@ -41,6 +41,7 @@ from ..solvers.em import em_in_time
 from .base import InformationCriteria, MixtureBase, precisions_of
 from .gaussian_starts import covariances_of, default_prior, given_prior, seconds_left, start_mixture
 from .missing import log_joint_incomplete
+from .narration import VERBOSE, MixtureNarrator
 from .normals import Density, Mixture, NormalMixture
 from .starts import check_enough_rows, sample_rows
 
@@ -79,7 +80,7 @@ class GaussianMixture(InformationCriteria, MixtureBase):
     warm_start : bool, default=False
         Whether a fit starts where the last one ended.
     verbose, verbose_interval : int
-        Ignored; use callbacks.
+        verbose=1 prints the starts and every so many steps, 2 their time and rise, too.
     prior : None, "default" or dict, default=None
         A dict may have `alpha` (π ~ Dirichlet(alpha, …)); `dof` ν and `scale` Ψ (Σ ~ inverse Wishart); `mean` m and
         `kappa` κ (μ | Σ ~ N(m, Σ/κ)). "default" is Fraley and Raftery's: ν = d + 2, Ψ = cov(X)/K^(2/d), m the mean,
@@ -133,6 +134,8 @@ class GaussianMixture(InformationCriteria, MixtureBase):
         "precisions_init": optional(ArrayLike() | Number(low=0.0)),
         "random_state": RANDOM_STATE,
         "warm_start": Boolean(),
+        "verbose": VERBOSE,
+        "verbose_interval": Number(low=1, integer=True),
         "prior": Nothing() | Options("default") | Matches(lambda v: isinstance(v, dict), "a dict"),
         "max_seconds": MAX_SECONDS,
         "n_jobs": N_JOBS,
@@ -200,10 +203,11 @@ class GaussianMixture(InformationCriteria, MixtureBase):
                 start_mixture(self, problem, X, weight, known, rng, seconds_left(self.max_seconds, run))
                 for _ in range(self.n_init)
             )
+        narrator = MixtureNarrator(self.verbose, self.verbose_interval, problem.weight)
         found = em_in_time(
             problem,
             blocks,
-            starts,
+            map(narrator.begin, starts),
             run.should_stop if self.max_seconds is not None else None,
             owner=type(self).__name__,
             rounding=1e-8 * problem.weight,  # columns that repeat each other cost digits
@@ -211,8 +215,9 @@ class GaussianMixture(InformationCriteria, MixtureBase):
             max_iter=self.max_iter,
             n_jobs=self.n_jobs,
             flag=run.flag,
-            progress=run.progress,
+            progress=narrator.report(run.progress),
         )
+        narrator.end(bool(found.converged))
         self._set_mixture(found.parameters)
         if known is not None:
             self.known_labels_ = known

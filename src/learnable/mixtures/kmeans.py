@@ -41,6 +41,7 @@ from ..meta.splits import as_generator
 from ..solvers.em import EMResult, em
 from .centres import INIT, CentreModel
 from .lloyd import BoundedLloyd, Lloyd
+from .narration import VERBOSE, LloydNarrator
 from .spaces import Space, directions_of_rows, space_of, whitening_of
 from .starts import check_enough_rows
 
@@ -70,7 +71,7 @@ class KMeans(CentreModel):
         A restart ends when the centres moved by no more than this share of the mean variance of the columns (squared,
         summed over the centres, as in scikit-learn), and the inertia fell by no more than this share of itself.
     verbose : int, default=0
-        Ignored; use callbacks.
+        Whether every iteration is printed; callbacks report it, too.
     random_state : int, Generator, RandomState or None, default=None
         Draws the starts.
     copy_x : bool, default=True
@@ -118,6 +119,7 @@ class KMeans(CentreModel):
         "n_init": Options("auto") | Number(low=1, integer=True),
         "max_iter": MAX_ITER,
         "tol": TOLERANCE,
+        "verbose": VERBOSE,
         "random_state": RANDOM_STATE,
         "copy_x": Boolean(),
         "algorithm": Options("lloyd", "elkan"),
@@ -241,6 +243,7 @@ class _Climber:
     def __init__(self, space: Space, model: KMeans, run: Any) -> None:
         self.space, self.model, self.run = space, model, run
         self.spherical = model.metric == "cosine"
+        self.narrator = LloydNarrator(model.verbose, space.unit, model.tol * space.variance)
 
     def climb(self, starts: Iterator[Array]) -> _Summit:
         """Return the best result that the time allows."""
@@ -276,6 +279,7 @@ class _Climber:
 
     def _best(self, starts: Iterator[Array], ascend: Callable[[Array], EMResult[Array]]) -> EMResult[Array]:
         """Return the best of the climbs; no further one begins after the time is up."""
+        self.narrator.begin()
         if self.space.X is None and self.model.max_seconds is None:  # one pass over the files serves all
             return em(Lloyd(None, self.spherical), self.space.blocks, list(starts), **self._options(0.0))
         best = ascend(next(starts))
@@ -283,6 +287,7 @@ class _Climber:
             start = next(starts, None)
             if start is None:
                 break
+            self.narrator.begin()
             found = ascend(start)
             best = found if found.bound > best.bound else best
         return best
@@ -302,8 +307,12 @@ class _Climber:
             shift = float(((after - before) ** 2).sum())
             size = max(-objective, blur)
             if (np.abs(after - before) <= 4 * np.spacing(np.abs(after))).all():  # no more progress: rounding limit
-                return abs(rise) <= _NOISE * size + blur
-            return shift <= tol * space.variance and -1e-10 * size - blur <= rise <= tol * size
+                ends = abs(rise) <= _NOISE * size + blur
+            else:
+                ends = shift <= tol * space.variance and -1e-10 * size - blur <= rise <= tol * size
+            if ends:
+                self.narrator.settle(before, after)
+            return bool(ends)
 
         return {
             "max_iter": self.model.max_iter,
@@ -311,6 +320,6 @@ class _Climber:
             "rounding": 1e-11 * space.scatter,
             "n_jobs": self.model.n_jobs,
             "flag": self.run.flag,
-            "progress": self.run.progress,
+            "progress": self.narrator.report(self.run.progress),
             "owner": type(self.model).__name__,
         }

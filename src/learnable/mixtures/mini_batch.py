@@ -45,6 +45,7 @@ from ..data.door import Table, door
 from ..meta.splits import as_generator
 from .centres import INIT, CentreModel
 from .lloyd import nearest_centres
+from .narration import VERBOSE, BatchNarrator
 from .spaces import Space, float_type, rounding_of_inertia, space_of, sums_of_clusters
 from .starts import check_enough_rows, rows_of, sample_rows
 
@@ -71,7 +72,7 @@ class MiniBatchKMeans(CentreModel):
     batch_size : int, default=1024
         Rows of a batch, drawn with replacement.
     verbose : int, default=0
-        Ignored; use callbacks.
+        Whether every batch is printed; callbacks report it, too.
     compute_labels : bool, default=True
         Whether all rows are labelled at the end, which is one more pass. Without it nothing is certified.
     random_state : int, Generator, RandomState or None, default=None
@@ -125,6 +126,7 @@ class MiniBatchKMeans(CentreModel):
         "init": INIT,
         "max_iter": MAX_ITER,
         "batch_size": Number(low=1, integer=True),
+        "verbose": VERBOSE,
         "compute_labels": Boolean(),
         "random_state": RANDOM_STATE,
         "tol": TOLERANCE,
@@ -180,7 +182,7 @@ class MiniBatchKMeans(CentreModel):
         rng = as_generator(self.random_state)
         with one_thread_blas():
             walk = Walk(self._best_start(space, X, weight, rng, run.should_stop), np.zeros(K))
-            self._walk(walk, X, weight, space.variance, rng, run)
+            self._walk(walk, X, weight, space, rng, run)
         self.n_steps_ = walk.n_steps
         self.n_iter_ = max(1, -(-walk.n_steps * self._batch(table.n_rows) // table.n_rows))
         self.counts_ = walk.counts
@@ -287,14 +289,16 @@ class MiniBatchKMeans(CentreModel):
             return starts[0]
         return min(starts, key=lambda centres: float(_ones(trial) @ nearest_centres(trial[0], centres)[1]))
 
-    def _walk(self, walk: Walk, X: Any, weight: Array | None, variance: float, rng: Any, run: Any) -> None:
+    def _walk(self, walk: Walk, X: Any, weight: Array | None, space: Space, rng: Any, run: Any) -> None:
         """Take steps until time, passes or patience are over."""
         n = X.shape[0]
         batch = self._batch(n)
         patience, best, idle = self.max_no_improvement, np.inf, 0
         smooth = min(1.0, 2.0 * batch / (n + 1))  # weight of the newest batch in averages over about one pass
         movement, inertia = np.inf, np.inf
-        for step in range(1, max(1, self.max_iter * n // batch) + 1):
+        most = max(1, self.max_iter * n // batch)
+        narrator = BatchNarrator(self.verbose, space.unit, most)
+        for step in range(1, most + 1):
             before = walk.centres
             walk.step(*_take(X, weight, rng.integers(n, size=batch)), self.reassignment_ratio, rng)
             moved = float(((walk.centres - before) ** 2).sum())
@@ -302,10 +306,14 @@ class MiniBatchKMeans(CentreModel):
             inertia = walk.inertia if first else inertia + smooth * (walk.inertia - inertia)
             movement = moved if first else movement + smooth * (moved - movement)
             idle, best = (0, inertia) if inertia < best else (idle + 1, best)
-            stop = run.progress(step, inertia)
-            if stop or (self.tol > 0 and movement <= self.tol * variance):
+            narrator.step(step, walk.inertia, inertia)
+            if run.progress(step, inertia):
+                break
+            if self.tol > 0 and movement <= self.tol * space.variance:
+                narrator.end(step, "small centers change")
                 break
             if patience is not None and idle >= max(1, patience):
+                narrator.end(step, "lack of improvement in inertia")
                 break
         walk.inertia = inertia
 

@@ -42,6 +42,7 @@ from ..probability.student_t import StudentT
 from ..solvers.em import em_in_time
 from .base import MixtureBase, log_sums, precisions_of
 from .gaussian_starts import covariances_of, from_responsibilities, responsibilities, seconds_left, table_moments
+from .narration import VERBOSE, MixtureNarrator
 from .normals import Density
 from .starts import check_enough_rows, sample_rows
 from .variational_steps import Hyperparameters, Posterior, VariationalMixture
@@ -94,7 +95,7 @@ class VariationalGaussianMixture(MixtureBase):
     warm_start : bool, default=False
         Whether a fit starts where the last one ended.
     verbose, verbose_interval : int
-        Ignored; use callbacks.
+        verbose=1 prints the starts and every so many steps, 2 their time and rise, too.
     max_seconds : float or None, default=None
         Time after which the best so far is returned.
     n_jobs : int or None, default=None
@@ -150,6 +151,8 @@ class VariationalGaussianMixture(MixtureBase):
         "covariance_prior": optional(ArrayLike() | Number(low=0.0, low_open=True)),
         "random_state": RANDOM_STATE,
         "warm_start": Boolean(),
+        "verbose": VERBOSE,
+        "verbose_interval": Number(low=1, integer=True),
         "max_seconds": MAX_SECONDS,
         "n_jobs": N_JOBS,
     }
@@ -213,10 +216,11 @@ class VariationalGaussianMixture(MixtureBase):
             starts = iter([run.previous._posterior()])
         else:
             starts = self._starts(problem, blocks, known, weight, run)
+        narrator = MixtureNarrator(self.verbose, self.verbose_interval, weight)
         found = em_in_time(
             problem,
             blocks,
-            starts,
+            map(narrator.begin, starts),
             run.should_stop if self.max_seconds is not None else None,
             owner=type(self).__name__,
             rounding=1e-8 * weight,  # columns that repeat each other cost digits
@@ -224,8 +228,9 @@ class VariationalGaussianMixture(MixtureBase):
             max_iter=self.max_iter,
             n_jobs=self.n_jobs,
             flag=run.flag,
-            progress=run.progress,
+            progress=narrator.report(run.progress),
         )
+        narrator.end(bool(found.converged))
         self._set_posterior(problem, found.parameters)
         if known is not None:
             self.known_labels_ = known

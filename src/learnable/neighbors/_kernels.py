@@ -24,6 +24,7 @@ CHEBYSHEV: Final = 0.0
 HAMMING: Final = -1.0
 _STRIP: Final = 64  # bounds that are compared at once
 _RUN: Final = 256  # rows that are measured at once
+_LEAST_SQUARE: Final = 1e-280  # below, squares may have lost digits to underflow
 
 
 @kernel
@@ -215,6 +216,37 @@ def scan_keys(given: Array, first: int, own: Array, keys: Array, rows: Array) ->
         for j in range(given.shape[1]):
             if given[i, j] <= heap_keys[0] and first + j != skipped:
                 offer(heap_keys, heap_rows, given[i, j], first + j)
+
+
+@kernel
+def present_distance(Q: Array, i: int, X: Array, j: int) -> float:
+    """Return √(d/c·Σ(qᵢ − xᵢ)²) over the c of d columns that are missing in neither row; infinite if there are none."""
+    total, largest, count = 0.0, 0.0, 0
+    for column in range(X.shape[1]):
+        gap = abs(Q[i, column] - X[j, column])
+        if gap == gap:
+            total += gap * gap
+            largest = max(largest, gap)
+            count += 1
+    if count == 0:
+        return np.inf
+    share = X.shape[1] / count
+    if (total > _LEAST_SQUARE and total < np.inf) or largest == 0.0 or largest == np.inf:
+        return np.sqrt(total * share)
+    total = 0.0
+    for column in range(X.shape[1]):
+        gap = (Q[i, column] - X[j, column]) / largest
+        if gap == gap:
+            total += gap * gap
+    return largest * np.sqrt(total * share)
+
+
+@kernel
+def present_distances(Q: Array, X: Array, out: Array) -> None:
+    """Write the distances (m, n) of queries and rows that may hold NaN."""
+    for i in range(Q.shape[0]):
+        for j in range(X.shape[0]):
+            out[i, j] = present_distance(Q, i, X, j)
 
 
 @kernel

@@ -7,7 +7,7 @@ distances found with those to all rows, sorted; a stranger with the data can do 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,7 +22,7 @@ from ..core.estimator import Estimator
 from ..core.parameters import N_JOBS, Matches, Nothing, Number, Options, Rule
 from ..core.run import Run
 from ..data.blocks import Block
-from ..data.door import Table, read_features
+from ..data.door import Table, door, read_features
 from ._kernels import HAMMING
 from .metrics import (
     MeasuredSearch,
@@ -57,6 +57,16 @@ COMMON_PARAMETERS: dict[str, Rule] = {
     "n_jobs": N_JOBS,
 }
 WEIGHTS = Options("uniform", "distance") | Matches(callable, "a function of distances") | Nothing()
+
+
+def neighbors_door(**options: Any) -> Callable[..., Table]:
+    """Return the door of a neighbour model: rows may hold NaN where the metric is made for it."""
+    doors = {missing: door(missing=missing, **options) for missing in (False, True)}
+
+    def read(estimator: Any, *data: Any, **settings: Any) -> Table:
+        return doors[estimator._takes_missing](estimator, *data, **settings)
+
+    return read
 
 
 class NeighborsModel(Estimator):
@@ -141,8 +151,17 @@ class NeighborsModel(Estimator):
         precomputed = self.metric == "precomputed"
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = precomputed
+        tags.input_tags.allow_nan = self._takes_missing
         tags.input_tags.positive_only = precomputed
         return tags
+
+    @property
+    def _takes_missing(self) -> bool:
+        """Whether rows may hold NaN."""
+        return isinstance(self.metric, str) and self.metric == "nan_euclidean"
+
+    def _queries(self, X: Any) -> Any:
+        return read_features(self, X, missing=self._takes_missing)
 
     def __getstate__(self) -> Any:
         state = dict(super().__getstate__())
@@ -188,7 +207,7 @@ class NeighborsModel(Estimator):
     def _find(self, X: Any, k: int) -> tuple[Array, Array]:
         """Return distances and rows of the k nearest."""
         index = self._searching()
-        Q, own = (self.rows_, np.arange(self.n_samples_fit_)) if X is None else (read_features(self, X), None)
+        Q, own = (self.rows_, np.arange(self.n_samples_fit_)) if X is None else (self._queries(X), None)
         Q = index.prepare(Q)
         return index.nearest(Q, k, own, self.n_jobs)
 
@@ -235,7 +254,8 @@ class NeighborsModel(Estimator):
             nearest = np.partition(true, k - 1)[:k]
             nearest.sort()
             for distances in (nearest, true[rows[i]]):
-                gap = np.abs(found[i] - distances)
+                apart = found[i] != distances  # both may be infinite
+                gap = np.abs(np.subtract(found[i], distances, out=np.zeros(k), where=apart))
                 worst = max(worst, float(np.max(gap / np.where(gap > 0, distances + self._smallest_size(), 1.0))))
         return worst
 
@@ -252,6 +272,8 @@ class NeighborsModel(Estimator):
             directions = (_directions(_as_dense(X[start : start + 4096])) for start in range(0, X.shape[0], 4096))
             q = _directions(_as_dense(X[[probe]]))[0]
             return np.concatenate([1.0 - rows @ q for rows in directions])
+        if metric.name == "nan_euclidean":
+            return _distances_over_present(X.astype(np.float64), X[probe].astype(np.float64))
         if metric.power is None or metric.power == HAMMING:
             from sklearn.metrics import pairwise_distances
 
@@ -272,7 +294,9 @@ class NeighborsModel(Estimator):
         shape = (n, getattr(self, "n_features_in_", None))
         if X.dtype not in (np.float64, np.float32) or X.shape != shape:
             raise ModelFileError("load: rows_ must be a float array of shape (n_samples_fit_, n_features_in_).")
-        if 0 in X.shape or not np.isfinite(X.data if sp.issparse(X) else X).all():
+        numbers = X.data if sp.issparse(X) else X
+        sound = np.isfinite(numbers) | (np.isnan(numbers) if self._takes_missing else False)
+        if 0 in X.shape or not sound.all():
             raise ModelFileError("load: rows_ must hold finite numbers.")
         if sp.issparse(X) and not _is_canonical(X):
             raise ModelFileError("load: the columns of a sparse row of rows_ must ascend.")
@@ -313,6 +337,15 @@ def _copied(values: Any) -> Any:
 
 def _join_blocks(first: list[Any], second: list[Any]) -> list[Any]:
     return first + second
+
+
+def _distances_over_present(X: Array, q: Array) -> Array:
+    """Return the distances of rows that may hold NaN to one: over the columns that are missing in neither."""
+    gaps = X - q
+    present = ~np.isnan(gaps)
+    count = present.sum(axis=1)
+    share = np.sqrt(X.shape[1] / np.maximum(count, 1))
+    return np.where(count > 0, scaled_norms(np.where(present, gaps, 0.0), 2.0) * share, np.inf)
 
 
 def _as_dense(X: Any) -> Array:

@@ -20,9 +20,9 @@ from ..core.certificate import Certificate
 from ..core.errors import ModelFileError
 from ..core.parameters import Rule
 from ..core.run import Run
-from ..data.door import Table, door
+from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
-from .base import COMMON_PARAMETERS, WEIGHTS
+from .base import COMMON_PARAMETERS, WEIGHTS, neighbors_door
 from .voting import VotingModel
 
 Array = NDArray[Any]
@@ -48,7 +48,8 @@ class KNeighborsClassifier(NamedScore, ClassifierMixin, VotingModel):
     p : float, default=2
         Power of the Minkowski distance.
     metric : str or callable, default="minkowski"
-        Any metric of scikit-learn's but "nan_euclidean", a function of two rows, or "precomputed".
+        Any metric of scikit-learn, a function of two rows, or "precomputed". With "nan_euclidean" X may hold NaN: the
+        distance is that of the columns missing in neither row, as a share of all; infinite if there are none.
     metric_params : dict, default=None
         Further parameters of the metric.
     n_jobs : int or None, default=None
@@ -87,7 +88,7 @@ class KNeighborsClassifier(NamedScore, ClassifierMixin, VotingModel):
     """
 
     _parameters: ClassVar[dict[str, Rule]] = COMMON_PARAMETERS | {"weights": WEIGHTS}
-    _door = staticmethod(door(target="classes", multi_output=True, one_class=True))
+    _door = staticmethod(neighbors_door(target="classes", multi_output=True, one_class=True))
 
     classes_: Any
 

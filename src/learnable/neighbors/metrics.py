@@ -1,8 +1,9 @@
 """Which search serves which metric, and the distances that its keys stand for.
 
 Minkowski distances and Hamming's have kernels. The cosine distance of q and x is half the squared Euclidean distance of
-q/‖q‖ and x/‖x‖. Every other metric that scikit-learn knows, and any function of two rows, goes through
-`sklearn.metrics.pairwise_distances`.
+q/‖q‖ and x/‖x‖. "nan_euclidean" is √(d/c) times the Euclidean distance over the c of d columns that are missing in
+neither row; rows without such a column are infinitely far apart. Every other metric that scikit-learn knows, and any
+function of two rows, goes through `sklearn.metrics.pairwise_distances`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core.errors import DataError, ParameterError
-from ._kernels import CHEBYSHEV, HAMMING
+from ._kernels import CHEBYSHEV, HAMMING, present_distances
 from .graph import GraphSearch
 from .search import FunctionSearch, PlainSearch, Search, SparseSearch
 from .tree import choose_search
@@ -53,12 +54,13 @@ def resolve_metric(owner: str, metric: Any, p: float, parameters: Mapping[str, A
     if callable(metric):
         return Metric(metric, given)
     name = {"p": "minkowski", "infinity": "chebyshev"}.get(metric, metric)
-    known = sorted(set(VALID_METRICS["brute"]) - {"nan_euclidean"})
+    known = sorted(VALID_METRICS["brute"])
     if name not in known:
-        hint = "; impute missing values first" if name == "nan_euclidean" else ""
         raise ParameterError(
-            f"{owner}: metric must be one of {', '.join(known)}, or a function of two rows; got {metric!r}{hint}."
+            f"{owner}: metric must be one of {', '.join(known)}, or a function of two rows; got {metric!r}."
         )
+    if name == "nan_euclidean" and given:
+        raise ParameterError(f"{owner}: metric 'nan_euclidean' has no metric_params; got {given!r}. Pass None.")
     if name != "minkowski":
         return Metric(name, given)
     p = float(given.pop("p", p))
@@ -190,6 +192,9 @@ def build_search(owner: str, X: Any, metric: Metric, k: int, algorithm: str, lea
         search = choose_search(X, power, k, algorithm, leaf_size)
     else:
         height = int(np.clip(_BLOCK_PAIRS // X.shape[0], 1, 256))
+        if name == "nan_euclidean":
+            search = FunctionSearch(X.shape[0], _over_present(X), height)
+            return MeasuredSearch(search, X, _dense, _key_is_distance, _limit_is_radius)
         search = FunctionSearch(X.shape[0], _pairwise(owner, X, metric), height)
         return MeasuredSearch(search, X, _as_it_is, _key_is_distance, _limit_is_radius)
     prepare = _like_csr if sp.issparse(X) else _dense
@@ -226,6 +231,17 @@ def _pairwise(owner: str, X: Any, metric: Metric) -> Callable[[Any], Array]:
                 f"{owner}: metric {metric.name!r} gives NaN, first between query {i} and training row {j}; "
                 "use another metric, or rows that it can measure."
             )
+        return found
+
+    return distances
+
+
+def _over_present(X: Array) -> Callable[[Any], Array]:
+    wide = np.ascontiguousarray(X, dtype=np.float64)
+
+    def distances(Q: Array) -> Array:
+        found = np.empty((Q.shape[0], wide.shape[0]))
+        present_distances(np.ascontiguousarray(Q, dtype=np.float64), wide, found)
         return found
 
     return distances

@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.errors import ParameterError
 from ..core.parameters import Number, Rule
-from ..data.door import door, read_features
-from .base import COMMON_PARAMETERS, NeighborsModel
+from .base import COMMON_PARAMETERS, NeighborsModel, neighbors_door
 
 Array = NDArray[Any]
 
@@ -37,7 +36,8 @@ class NearestNeighbors(NeighborsModel):
     leaf_size : int, default=30
         Rows of a leaf of the tree.
     metric : str or callable, default="minkowski"
-        Any metric of scikit-learn's but "nan_euclidean", a function of two rows, or "precomputed".
+        Any metric of scikit-learn, a function of two rows, or "precomputed". With "nan_euclidean" X may hold NaN: the
+        distance is that of the columns missing in neither row, as a share of all; infinite if there are none.
     p : float, default=2
         Power of the Minkowski distance.
     metric_params : dict, default=None
@@ -70,7 +70,7 @@ class NearestNeighbors(NeighborsModel):
     """
 
     _parameters: ClassVar[dict[str, Rule]] = COMMON_PARAMETERS | {"radius": Number(low=0.0, finite=False)}
-    _door = staticmethod(door(target="none"))
+    _door = staticmethod(neighbors_door(target="none"))
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class NearestNeighbors(NeighborsModel):
         if numbers.ndim > 1 or numbers.dtype.kind not in "iuf" or not (numbers >= 0).all():
             raise ParameterError(f"NearestNeighbors: radius must be a number >= 0, or one per query; got {radius!r}.")
         index = self._searching()
-        Q, own = (self.rows_, np.arange(self.n_samples_fit_)) if X is None else (read_features(self, X), None)
+        Q, own = (self.rows_, np.arange(self.n_samples_fit_)) if X is None else (self._queries(X), None)
         Q = index.prepare(Q)
         if numbers.ndim == 1 and len(numbers) != Q.shape[0]:
             raise ParameterError(f"NearestNeighbors: radius must have one number per query, {Q.shape[0]} of them.")

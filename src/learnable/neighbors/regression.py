@@ -14,9 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.errors import ModelFileError
 from ..core.parameters import Rule
-from ..data.door import door
 from ..data.sources import NamedScore, rowwise
-from .base import COMMON_PARAMETERS, WEIGHTS
+from .base import COMMON_PARAMETERS, WEIGHTS, neighbors_door
 from .voting import VotingModel
 
 Array = NDArray[Any]
@@ -41,7 +40,8 @@ class KNeighborsRegressor(NamedScore, MultiOutputMixin, RegressorMixin, VotingMo
     p : float, default=2
         Power of the Minkowski distance.
     metric : str or callable, default="minkowski"
-        Any metric of scikit-learn's but "nan_euclidean", a function of two rows, or "precomputed".
+        Any metric of scikit-learn, a function of two rows, or "precomputed". With "nan_euclidean" X may hold NaN: the
+        distance is that of the columns missing in neither row, as a share of all; infinite if there are none.
     metric_params : dict, default=None
         Further parameters of the metric.
     n_jobs : int or None, default=None
@@ -75,7 +75,7 @@ class KNeighborsRegressor(NamedScore, MultiOutputMixin, RegressorMixin, VotingMo
     """
 
     _parameters: ClassVar[dict[str, Rule]] = COMMON_PARAMETERS | {"weights": WEIGHTS}
-    _door = staticmethod(door(target="numeric", multi_output=True))
+    _door = staticmethod(neighbors_door(target="numeric", multi_output=True))
 
     def __init__(
         self,

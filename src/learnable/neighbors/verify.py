@@ -80,8 +80,9 @@ def _is_whole(model: Any, X: Any) -> bool:
         return False
     if hasattr(model, "targets_"):
         return True
-    same = model.rows_ != X  # the numbers of neighbours are those of the rows
-    return bool(same.nnz == 0 if sp.issparse(same) else not same.any())
+    if sp.issparse(X) or sp.issparse(model.rows_):  # the numbers of neighbours are those of the rows
+        return bool((sp.csr_array(model.rows_) != sp.csr_array(X)).nnz == 0)
+    return bool(np.array_equal(model.rows_, X, equal_nan=True))
 
 
 def _checksum_of_model(model: Any) -> str:
@@ -113,6 +114,10 @@ def _distances_of_some(name: Any, parameters: dict[str, Any], X: Array, q: Array
         weight = parameters.get("w")
         total = (gap**order * (1.0 if weight is None else np.asarray(weight))).sum(axis=1)
         return np.asarray(total if name == "sqeuclidean" else total ** (np.longdouble(1) / order))
+    if name == "nan_euclidean":
+        gap = X - q
+        share = X.shape[1] / (~np.isnan(gap)).sum(axis=1, dtype=np.longdouble)
+        return np.asarray(np.where(np.isinf(share), np.inf, np.sqrt(np.nansum(gap**2, axis=1) * share)))
     if name == "hamming" and not parameters:
         return np.asarray((q != X).mean(axis=1))
     if name == "cosine":

@@ -56,7 +56,8 @@ class VotingModel(NeighborsModel):
             touching = np.isinf(nearness) & (counts > 0)
             alone = touching.any(axis=1)
             nearness[alone] = touching[alone]
-            nearness /= nearness.max(axis=1, keepdims=True)  # sums of huge numbers would overflow
+            largest = nearness.max(axis=1, keepdims=True)  # sums of huge numbers would overflow
+            nearness = np.where(largest > 0, nearness / np.where(largest > 0, largest, 1.0), 1.0)  # all infinitely far
         else:
             nearness = np.asarray(self.weights(distances), dtype=np.float64)
             if nearness.shape != distances.shape:

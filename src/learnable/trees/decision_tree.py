@@ -174,13 +174,15 @@ class DecisionTreeClassifier(NamedScore, ClassifierMixin, TreeModel):
         return list(self.n_classes_) if isinstance(self.n_classes_, list) else [int(self.n_classes_)]
 
     @rowwise
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, check_input: bool = True) -> NDArray[Any]:
         """Return the label with the largest share in the row's leaf; of several, the first.
 
         Parameters
         ----------
         X : array, sparse array, dataframe, path or Dask collection of shape (n_samples, n_features)
             New rows; NaN is a missing value.
+        check_input : bool, default=True
+            Ignored: the data are always checked.
         """
         codes = self._values(X).argmax(axis=2)
         if not isinstance(self.classes_, list):
@@ -188,8 +190,11 @@ class DecisionTreeClassifier(NamedScore, ClassifierMixin, TreeModel):
         return np.column_stack([np.asarray(own)[codes[:, k]] for k, own in enumerate(self.classes_)])
 
     @rowwise
-    def predict_proba(self, X: Any) -> Any:
-        """Return the shares of the classes in the row's leaf; a list of arrays for several targets."""
+    def predict_proba(self, X: Any, check_input: bool = True) -> Any:
+        """Return the shares of the classes in the row's leaf; a list of arrays for several targets.
+
+        X and check_input are those of `predict`.
+        """
         shares = self._values(X)
         if not isinstance(self.classes_, list):
             return np.ascontiguousarray(shares[:, 0])
@@ -335,13 +340,15 @@ class DecisionTreeRegressor(NamedScore, RegressorMixin, TreeModel):
         return np.asarray((np.abs(error) if self.criterion == "absolute_error" else error**2).mean(axis=1))
 
     @rowwise
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, check_input: bool = True) -> Array:
         """Return the values of the rows' leaves.
 
         Parameters
         ----------
         X : array, sparse array, dataframe, path or Dask collection of shape (n_samples, n_features)
             New rows; NaN is a missing value.
+        check_input : bool, default=True
+            Ignored: the data are always checked.
         """
         found = self._values(X)[:, :, 0]
         return found[:, 0].copy() if self.n_outputs_ == 1 else found

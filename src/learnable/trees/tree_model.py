@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
@@ -47,6 +48,10 @@ class TreeModel(Estimator):
         "n_jobs": N_JOBS,
     }
     _remedy = "fit again"
+    # scikit-learn's way to say that an argument is no metadata of the rows.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"check_input": UNUSED}
+    __metadata_request__predict: ClassVar[dict[str, str]] = {"check_input": UNUSED}
+    __metadata_request__predict_proba: ClassVar[dict[str, str]] = {"check_input": UNUSED}
 
     trees_: Trees
     n_features_in_: int
@@ -62,6 +67,27 @@ class TreeModel(Estimator):
     def _loss(self, table: Table, rows: Any, values: Array) -> Array:
         """Return the loss of rows that are predicted by the node values beside them."""
         raise TypeError(f"{type(self).__name__} does not define _loss")
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, check_input: bool = True) -> Self:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : array, sparse array or dataframe of shape (n_samples, n_features)
+            Training data; NaN is a missing value.
+        y : array of shape (n_samples,) or (n_samples, n_outputs), or str
+            Targets; with a dataframe, the name of a column.
+        sample_weight : array of shape (n_samples,) or str, optional
+            Non-negative weights of the rows; with a dataframe, the name of a column. A row of weight zero is left out.
+        check_input : bool, default=True
+            Ignored, here and in the other methods: the data are always checked.
+
+        Returns
+        -------
+        self
+            The fitted estimator. If the fit fails or is interrupted, the estimator stays as it was.
+        """
+        return super().fit(X, y, sample_weight)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__
@@ -156,19 +182,24 @@ class TreeModel(Estimator):
         return self.trees_.n_leaves
 
     @rowwise
-    def apply(self, X: Any) -> NDArray[np.int64]:
+    def apply(self, X: Any, check_input: bool = True) -> NDArray[np.int64]:
         """Return the number of the leaf in which each row ends.
 
         Parameters
         ----------
         X : array, sparse array, dataframe, path or Dask collection of shape (n_samples, n_features)
             Rows; NaN is a missing value.
+        check_input : bool, default=True
+            Ignored: the data are always checked.
         """
         X = self._read(X)  # says so if there is no tree yet
         return self.trees_.apply(X, self.n_jobs)[:, 0].astype(np.int64)
 
-    def decision_path(self, X: Any) -> Any:
-        """Return the nodes that each row passes, as a sparse indicator matrix (n_samples, n_nodes)."""
+    def decision_path(self, X: Any, check_input: bool = True) -> Any:
+        """Return the nodes that each row passes, as a sparse indicator matrix (n_samples, n_nodes).
+
+        X and check_input are those of `apply`.
+        """
         X = self._read(X)
         return self.trees_.decision_path(X)[0]
 

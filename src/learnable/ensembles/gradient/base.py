@@ -39,10 +39,10 @@ Array = NDArray[np.float64]
 
 def boosting_door(target: Any) -> Callable[..., Table]:
     """Return a door that turns categories into codes first."""
-    inner = door(target=target, sparse=True, missing=True)
+    doors = {infinite: door(target=target, sparse=True, missing=True, infinite=infinite) for infinite in (False, True)}
 
     def read(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, run: Any = None) -> Table:
-        owner = type(estimator).__name__
+        owner, inner = type(estimator).__name__, doors[estimator._infinite]
         if is_external(X):
             files = None if is_dask(X) else open_files(owner, X)
             if files is None or not files.is_small():
@@ -65,6 +65,8 @@ class GradientBoosting(ExplainedTrees, Estimator):
 
     _remedy: ClassVar[str] = "fit again"
     _classes: ClassVar[bool] = False
+    #: Whether X may hold infinity.
+    _infinite: ClassVar[bool] = False
     _rounds_name: ClassVar[str] = "max_iter"
     _rounds_done_name: ClassVar[str] = "n_iter_"
 
@@ -297,7 +299,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
         check_is_fitted(self, "is_categorical_")
         if self.is_categorical_ is not None:
             X = encode(type(self).__name__, X, self.is_categorical_, self.levels_ or [])
-        return read_features(self, X, missing=True)
+        return read_features(self, X, missing=True, infinite=self._infinite)
 
     def _raw(self, X: Any) -> Array:
         """Return the scores of new rows, (K, n)."""

@@ -85,6 +85,7 @@ _PARAMETERS: dict[str, Rule] = EXTRAS | {
 class HistBoosting(GradientBoosting):
     """What the two models on histograms share; not to be used directly."""
 
+    _infinite = True
     n_iter_: int
 
     def _n_rounds(self) -> int:

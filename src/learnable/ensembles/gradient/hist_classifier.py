@@ -26,6 +26,8 @@ class HistGradientBoostingClassifier(BoostedClassifier, HistBoosting):
     cross-entropy of K, or the exponential loss. A round minimises the second-order expansion plus γ·leaves + ½λ‖T‖²,
     which is λ/(2n) for the mean. Memory: two bytes a cell, 50 a row.
 
+    NaN in X is a missing value; infinity is a number beyond all others (the largest of float64).
+
     Parameters
     ----------
     loss : {"log_loss", "exponential"} or object, default="log_loss"

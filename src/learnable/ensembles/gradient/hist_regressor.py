@@ -24,6 +24,8 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistBoosting):
     Minimises n⁻¹ Σ w V(y, F(x)) over sums of trees, one round at a time. A round minimises the second-order expansion
     plus γ·leaves + ½λ‖T‖², which is λ/(2n) for the mean. Memory: two bytes a cell, 50 a row.
 
+    NaN in X is a missing value; infinity is a number beyond all others (the largest of float64).
+
     Parameters
     ----------
     loss : {"squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma"} or object, \

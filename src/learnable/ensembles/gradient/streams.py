@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...data.arrays import bound_infinity
 from ...data.blocks import Block, map_reduce
 from ...trees.bins import BinnedTable, Bins, sample_rows
 
@@ -78,12 +79,12 @@ def _targets_of(block: Block) -> list[Any]:
 
 
 def _rows_of(block: Block, rows: Rows) -> list[Any]:
-    return [block.X[_own(rows, block)]]
+    return [bound_infinity(block.X[_own(rows, block)])]
 
 
 def _codes_of(block: Block, bins: Bins, rows: Rows | None) -> list[Any]:
     X = block.X if rows is None else np.ascontiguousarray(block.X[_own(rows, block)])
-    table = bins.encode(X)
+    table = bins.encode(bound_infinity(X))
     return [(table.rows, table.columns)]
 
 
