@@ -103,7 +103,7 @@ def weighted_mean(rows: Array, weight: Array | None, wanted: bool = True) -> Arr
     if not wanted:
         return np.zeros(rows.shape[1])
     w = np.ones(rows.shape[0]) if weight is None else weight
-    if rows.size > _CHUNK:  # twice in float64 is as exact as once in extended precision, and much faster
+    if rows.size > _CHUNK // 64:  # twice in float64 is as exact as once in extended precision, and much faster
         with np.errstate(over="ignore", invalid="ignore"), one_thread_blas():
             mean = w @ rows / w.sum()
             mean += sum(w[part] @ (rows[part] - mean) for part in _row_chunks(rows)) / w.sum()
@@ -199,8 +199,8 @@ def _augmented_residual(A: Array, b: Array, x: Any, r: Any) -> tuple[Array, Arra
     g = np.zeros((A.shape[1], b.shape[1]), dtype=np.longdouble)
     for part in _row_chunks(A):
         rows = A[part].astype(np.longdouble, copy=False)
-        f[part] = b[part] - r[part] - rows @ x
-        g -= rows.T @ r[part]
+        f[part] = b[part] - r[part] - np.dot(rows, x)
+        g -= np.dot(rows.T, r[part])
     return f, np.asarray(g, dtype=np.float64)
 
 
@@ -281,7 +281,8 @@ def _finish(
     """Undo the scaling, compute the intercept if it is missing, and evaluate the defining equations on the data."""
     x_mean: Any = np.ldexp(problem.x_mean, -problem.x_exponents).astype(np.longdouble)
     y_mean: Any = np.ldexp(problem.y_mean, -problem.y_exponents).astype(np.longdouble)
-    constant = (problem.x_rows(slice(None)) == x_mean.astype(np.float64)).all(axis=0)
+    centre = x_mean.astype(np.float64)
+    constant = (problem.x_rows(slice(None)) == centre).all(axis=0)
     coef = np.where(constant[:, None] & problem.intercept, 0.0, np.asarray(coef, dtype=np.float64))
     if not problem.intercept:
         level = np.zeros(problem.y.shape[1])
@@ -293,15 +294,15 @@ def _finish(
     x_square, y_square = np.zeros(len(coef)), np.zeros(len(level))  # sizes to compare with: float64 will do
     for part in _row_chunks(problem.X):
         w = problem.weight[part, None]
-        X, y = problem.x_rows(part).astype(np.longdouble), problem.y_rows(part)
-        r = y - level - X @ coef
-        X -= x_mean
+        X, y = problem.x_rows(part), problem.y_rows(part)
+        extended = X.astype(np.longdouble)
+        r = y - level - np.dot(extended, coef)  # `dot` is faster than `@` in extended precision
         wr = w * r
-        gradient += X.T @ wr
+        gradient += np.dot(extended.T, wr) - np.outer(x_mean, wr.sum(axis=0))
         total += wr.sum(axis=0)
         r_square += (wr * r).sum(axis=0)
-        x_square += (w * X.astype(np.float64) ** 2).sum(axis=0)
-        y_square += (w * (y - y_mean).astype(np.float64) ** 2).sum(axis=0)
+        x_square += (w * (X - centre) ** 2).sum(axis=0)
+        y_square += (w * (y - y_mean.astype(np.float64)) ** 2).sum(axis=0)
     own = np.ldexp(coef.astype(np.longdouble), -problem.x_exponents[:, None])  # β, but for the scale of y
     gradient -= np.ldexp(problem.alpha * own, -problem.x_exponents[:, None])
     if nonnegative:
