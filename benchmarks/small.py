@@ -65,10 +65,10 @@ MODELS = [
 
 
 def rows(model: Model, n: int, d: int, quick: bool = False) -> tuple[Any, ...]:
-    """Return X, or X and y, drawn with one seed: three groups, a linear target."""
+    """Return X, or X and y, drawn with one seed: three groups about three deviations apart, a linear target."""
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 3, n)
-    X = rng.standard_normal((n, d)) + 1.5 * rng.standard_normal((3, d))[codes]
+    X = rng.standard_normal((n, d)) + 3.0 / np.sqrt(2 * d) * rng.standard_normal((3, d))[codes]
     if model.target is None:
         return (X,)
     return X, codes if model.target == "classes" else X @ rng.standard_normal(d) + rng.standard_normal(n)

@@ -82,6 +82,7 @@ class Blocks:
 
     in_memory = True
     by_columns: Any = None
+    _only: Block | None = None  # the block of a table that has one: cut once, since small fits ask for it many times
 
     def __init__(self, parts: Sequence[Part], rows: int | None = None) -> None:
         _check_alike(parts)
@@ -100,6 +101,13 @@ class Blocks:
     def __getitem__(self, number: int) -> Block:
         if not 0 <= number < len(self):
             raise IndexError(f"there is no block {number}; there are {len(self)}")
+        if self.n_rows > self.rows:
+            return self._cut(number)
+        if self._only is None:
+            self._only = self._cut(0)
+        return self._only
+
+    def _cut(self, number: int) -> Block:
         start = number * self.rows
         stop = min(start + self.rows, self.n_rows)
         first, last = 0, 1
