@@ -121,7 +121,9 @@ def fit_row(model: Model, size: str) -> Row:
 def predict_row(model: Model, method: str, n_rows: int) -> Row:
     name = f"{method}_{n_rows}_{model.name}"
     make = partial(fit_both, model, n_rows)
-    return row(model, name, f"{model.name}.{method}", f"{n_rows} × {SIZES['small'][1]}", make, partial(call, method), 100)
+    return row(
+        model, name, f"{model.name}.{method}", f"{n_rows} × {SIZES['small'][1]}", make, partial(call, method), 100
+    )
 
 
 def methods(model: Model) -> list[str]:
