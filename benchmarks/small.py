@@ -1,16 +1,17 @@
 """Small tables and serving: fits of 150 and 1,000 rows, predictions of one row and of 100, against scikit-learn.
 
-What is measured is the fixed cost of a call: checks, fingerprint, certificate, thread limits. Both sides run warm, in one
-process, interleaved; the fastest of many calls counts, by processor time. Ours also computes its certificate and the
-data's fingerprint in these times.
+What is measured is the fixed cost of a call: checks, fingerprint, certificate, thread limits. Both sides run warm, in
+one process, interleaved; the fastest of many calls counts, by processor time. Ours also computes its certificate and
+the data's fingerprint in these times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ class Model(NamedTuple):
     name: str
     module: str  #: where scikit-learn, or another peer, has it
     target: str | None  #: "numbers", "classes", or None without a target
-    parameters: dict[str, Any] = {}
+    parameters: Mapping[str, Any] = MappingProxyType({})
     required: bool = True  #: whether the ratio is asked for; the others are measured only
 
 

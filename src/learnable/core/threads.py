@@ -107,7 +107,7 @@ _ONE_THREAD = _OneThread()
 
 
 def one_thread_blas() -> _OneThread:
-    """Let BLAS use one thread inside the block, or the decorated function; nests, and concurrent fits share one limit."""
+    """Let BLAS use one thread inside a block or a decorated function; nests, and concurrent fits share one limit."""
     return _ONE_THREAD
 
 
@@ -123,7 +123,7 @@ def _limit_blas() -> list[tuple[Any, int]]:
 
 
 def _set_threads(numbers: list[tuple[Any, int]]) -> None:
-    """Set the threads of BLAS libraries: threadpoolctl heeds one thread only, and here the last one out lifts limits."""
+    """Set the threads of BLAS libraries: threadpoolctl heeds one thread only, and here the last one out lifts it."""
     if not numbers:
         return
     _clear_control()
