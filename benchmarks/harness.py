@@ -46,6 +46,7 @@ class Row:
     limit_seconds: float | None = None  #: most time that ours may take
     same_steps: bool = False  #: all take the same number of steps, from the same start: no fit has to have converged
     limits: Mapping[str, float] = field(default_factory=dict)  #: number of ours' `quality` -> the most it may be
+    calls: int = 1  #: if more than one, the fastest of so many counts in each turn, by processor time: jobs under 10 ms
 
 
 @dataclass
@@ -129,7 +130,7 @@ def measure(row: Row, *, quick: bool = False, repeats: int = 5, say: Callable[[s
             models.pop(timing.contender, None)
             fit = row.contenders[timing.contender]
             try:
-                seconds, models[timing.contender], peak = _timed(fit, data)
+                seconds, models[timing.contender], peak = _timed(fit, data, 1 if turn == 0 else row.calls)
             except ImportError:
                 timing.installed = False
                 say(f"  {timing.contender}: not installed")
@@ -216,8 +217,10 @@ def environment() -> dict[str, Any]:
 SETTLING_SECONDS = 0.3
 
 
-def _timed(fit: Callable[[Any], Any], data: Any) -> tuple[float, Any, float | None]:
+def _timed(fit: Callable[[Any], Any], data: Any, calls: int) -> tuple[float, Any, float | None]:
     gc.collect()
+    if calls > 1:
+        return *_fastest_of(fit, data, calls), None
     time.sleep(SETTLING_SECONDS)
     before = _reset_peak_memory()
     start = time.perf_counter()
@@ -225,6 +228,16 @@ def _timed(fit: Callable[[Any], Any], data: Any) -> tuple[float, Any, float | No
     seconds = time.perf_counter() - start
     peak = _status_megabytes("VmHWM")
     return seconds, model, None if before is None or peak is None else max(0.0, peak - before)
+
+
+def _fastest_of(fit: Callable[[Any], Any], data: Any, calls: int) -> tuple[float, Any]:
+    """Return the processor time of the fastest call, which other processes do not change, and the last model."""
+    best = float("inf")
+    for _ in range(calls):
+        start = time.process_time()
+        model = fit(data)
+        best = min(best, time.process_time() - start)
+    return best, model
 
 
 def _compare(library: str, ours: Timing, timings: list[Timing], target: float | None) -> Comparison:

@@ -51,12 +51,14 @@ class Estimator(CallbackSupportMixin, Declared):
         self
             The fitted estimator. If the fit fails or is interrupted, the estimator stays as it was.
         """
-        check_parameters(type(self).__name__, self.get_params(deep=False), self._parameters)
+        given = {name: getattr(self, name) for name in self._parameters}
+        check_parameters(type(self).__name__, given, self._parameters)
         draft = self._draft()
         # How many iterations an iterative model will take is not known (None); a closed form has no subtasks.
         iterates = hasattr(self, "max_iter") or hasattr(self, "n_estimators")
-        context = self._init_callback_context(max_subtasks=None if iterates else 0)
-        context.call_on_fit_task_begin(estimator=self)
+        context = self._init_callback_context(max_subtasks=None if iterates else 0) if _is_observed(self) else None
+        if context is not None:
+            context.call_on_fit_task_begin(estimator=self)
         limits = getattr(self, "max_seconds", None), getattr(self, "n_jobs", None)
         run = Run(self, context, *limits, (X, y, sample_weight))
         table = type(self)._door(draft, X, y, sample_weight, run)
@@ -66,7 +68,8 @@ class Estimator(CallbackSupportMixin, Declared):
         for name in _fitted_names(self):
             delattr(self, name)
         self.__dict__.update(draft.__dict__)
-        context.call_on_fit_task_end(estimator=self)
+        if context is not None:
+            context.call_on_fit_task_end(estimator=self)
         return self
 
     def _draft(self) -> Self:
@@ -96,6 +99,12 @@ class Estimator(CallbackSupportMixin, Declared):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+
+def _is_observed(estimator: BaseEstimator) -> bool:
+    """Tell whether callbacks are set, on the estimator or on one that it is part of; a context for nobody is slow."""
+    members = vars(estimator)
+    return "_skl_callbacks" in members or "_parent_callback_ctx" in members
 
 
 def _fitted_names(estimator: BaseEstimator) -> list[str]:

@@ -80,7 +80,10 @@ class Number(Rule):
 
     def allows(self, value: Any) -> bool:
         """Tell whether `value` is such a number."""
-        if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral if self.integer else Real):
+        plain = type(value) is int or (type(value) is float and not self.integer)  # the abstract types are slow to ask
+        if not plain and (
+            isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral if self.integer else Real)
+        ):
             return False
         try:
             x = float(value)

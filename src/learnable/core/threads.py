@@ -9,15 +9,18 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ContextDecorator, contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
+import numpy as np
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from .errors import ParameterError
 
 R = TypeVar("R")
+
+_SHORT = 2**16  # entries of a matrix whose factorisation takes at most a tenth of a second
 
 
 @cache
@@ -60,7 +63,7 @@ class _BlasState:
         self.changed = threading.Condition()
         self.passes = 0
         self.factorising = False
-        self.limiter: Any = None
+        self.limited: list[tuple[Any, int]] = []  # BLAS libraries and the threads they had before the first pass
         self.own = threading.local()  # how many passes this very thread is in
 
     def depth(self) -> int:
@@ -73,35 +76,60 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_blas.__init__)  # type: ignore[misc]  # a lock held elsewhere stays held
 
 
-def _take_control() -> None:
-    """Let this thread set OpenBLAS's limit: threadpoolctl heeds one thread only, and here the last one out lifts it."""
+def _clear_control() -> None:
     if hasattr(OpenBLASController, "clear_controlling_thread"):
         OpenBLASController.clear_controlling_thread(force=True)
 
 
-@contextmanager
-def one_thread_blas() -> Iterator[None]:
-    """Let BLAS use one thread inside the block; nests, and concurrent fits share one limit."""
-    thread_budget()  # counted before the first limit
-    with _blas.changed:
-        while _blas.factorising and _blas.depth() == 0:
-            _blas.changed.wait(0.1)
-        if _blas.passes == 0:
-            _take_control()
-            _blas.limiter = _controller().limit(limits=1)
-        _blas.passes += 1
-        _blas.own.depth = _blas.depth() + 1
-    try:
-        yield
-    finally:
+class _OneThread(ContextDecorator):
+    """What `one_thread_blas` returns; it holds nothing, so that one object serves every block and thread."""
+
+    def __enter__(self) -> None:
+        thread_budget()  # counted before the first limit
+        with _blas.changed:
+            while _blas.factorising and _blas.depth() == 0:
+                _blas.changed.wait(0.1)
+            if _blas.passes == 0:
+                _blas.limited = _limit_blas()
+            _blas.passes += 1
+            _blas.own.depth = _blas.depth() + 1
+
+    def __exit__(self, *error: object) -> None:
         with _blas.changed:
             _blas.passes -= 1
             _blas.own.depth -= 1
             if _blas.passes == 0:
-                _take_control()
-                _blas.limiter.restore_original_limits()
-                _take_control()
+                _set_threads(_blas.limited)
             _blas.changed.notify_all()
+
+
+_ONE_THREAD = _OneThread()
+
+
+def one_thread_blas() -> _OneThread:
+    """Let BLAS use one thread inside a block or a decorated function; nests, and concurrent fits share one limit."""
+    return _ONE_THREAD
+
+
+def _limit_blas() -> list[tuple[Any, int]]:
+    """Give every BLAS library one thread; return those that had more, with their numbers.
+
+    This is `ThreadpoolController.limit` without its description of every library, which takes longer than a small fit.
+    """
+    numbers = [(library, library.get_num_threads()) for library in _controller().lib_controllers]
+    limited = [(library, number) for library, number in numbers if number is not None and number > 1]
+    _set_threads([(library, 1) for library, _ in limited])
+    return limited
+
+
+def _set_threads(numbers: list[tuple[Any, int]]) -> None:
+    """Set the threads of BLAS libraries: threadpoolctl heeds one thread only, and here the last one out lifts it."""
+    if not numbers:
+        return
+    _clear_control()
+    for library, number in numbers:
+        library.set_num_threads(number)
+    _clear_control()
 
 
 @contextmanager
@@ -124,9 +152,12 @@ def interruptible(function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
     """Run a long LAPACK call on a helper thread, so that Ctrl-C is answered at once and not when the call returns.
 
     The call has BLAS's whole budget of threads to itself. On interruption it goes on in the background and its result
-    is dropped; the interpreter ends after it.
+    is dropped; the interpreter ends after it. A call on a small matrix, its first argument, ends by itself as soon: it
+    needs no helper, whose start would take longer than the call.
     """
     with _all_threads_blas():
+        if args and isinstance(args[0], np.ndarray) and args[0].size <= _SHORT:
+            return function(*args, **kwargs)
         return _on_helper_thread(function, *args, **kwargs)
 
 

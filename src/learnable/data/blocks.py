@@ -14,6 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial, reduce
+from itertools import accumulate
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -81,6 +82,7 @@ class Blocks:
 
     in_memory = True
     by_columns: Any = None
+    _only: Block | None = None  # the block of a table that has one: cut once, since small fits ask for it many times
 
     def __init__(self, parts: Sequence[Part], rows: int | None = None) -> None:
         _check_alike(parts)
@@ -89,7 +91,7 @@ class Blocks:
         self.sparse = bool(sp.issparse(parts[0].X))
         if self.sparse:
             self.parts = [part._replace(X=sp.csr_array(part.X)) for part in self.parts]
-        self.starts = np.cumsum([0] + [part.X.shape[0] for part in self.parts])
+        self.starts = np.array([0, *accumulate(part.X.shape[0] for part in self.parts)])
         self.n_rows, self.n_columns = int(self.starts[-1]), int(parts[0].X.shape[1])
         self.rows = rows or (_SPARSE_BLOCK_ROWS if self.sparse else grid_rows(self.n_columns))
 
@@ -99,10 +101,19 @@ class Blocks:
     def __getitem__(self, number: int) -> Block:
         if not 0 <= number < len(self):
             raise IndexError(f"there is no block {number}; there are {len(self)}")
+        if self.n_rows > self.rows:
+            return self._cut(number)
+        if self._only is None:
+            self._only = self._cut(0)
+        return self._only
+
+    def _cut(self, number: int) -> Block:
         start = number * self.rows
         stop = min(start + self.rows, self.n_rows)
-        first = max(0, int(np.searchsorted(self.starts[:-1], start, side="right")) - 1)
-        last = max(first + 1, int(np.searchsorted(self.starts[:-1], stop, side="left")))
+        first, last = 0, 1
+        if len(self.parts) > 1:
+            first = max(0, int(np.searchsorted(self.starts[:-1], start, side="right")) - 1)
+            last = max(first + 1, int(np.searchsorted(self.starts[:-1], stop, side="left")))
         pieces = [
             _take_rows(part, max(start - offset, 0), min(stop - offset, part.X.shape[0]))
             for part, offset in zip(self.parts[first:last], self.starts[first:last].tolist(), strict=True)

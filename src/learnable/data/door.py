@@ -239,6 +239,13 @@ def _require_allowed(estimator: Any, X: Any, missing: bool, infinite: bool) -> N
 
 def match_columns(estimator: Any, X: Any, reset: bool) -> None:
     """Compare the number and the names of the columns with those of the fit, or set them."""
+    nameless = isinstance(X, np.ndarray) and X.ndim == 2 and not hasattr(estimator, "feature_names_in_")
+    if nameless:
+        if reset:
+            estimator.n_features_in_ = X.shape[1]
+            return
+        if X.shape[1] == getattr(estimator, "n_features_in_", None):
+            return
     try:
         validate_data(estimator, X=X, reset=reset, skip_check_array=True)
     except TypeError as error:

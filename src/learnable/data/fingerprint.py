@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from ._kernels import Bits, scan_columns, scan_dense, scan_sparse
 from .blocks import Block, Blocks, Part, map_reduce, unsigned
 
 _COLUMN_ROWS = 4096  # rows of a table by columns whose sums stay in the cache
+_KEPT_COLUMNS = 1024  # of a table whose multipliers are worth keeping: computing them takes longer than a small scan
 _GOLDEN = 0x9E3779B97F4A7C15  # SplitMix64's increment
 _WEIGHT_COLUMN, _TARGET_COLUMN, _SHAPE_COLUMN = 2**32, 2**33, 2**34  # numbers that no feature has
 
@@ -64,7 +65,7 @@ def scan(blocks: Blocks, n_jobs: int | None = None, classes: Any = None) -> Scan
 
 def scan_block(block: Block) -> Scan:
     """Return the checksum of some rows."""
-    multipliers, tail = odd_numbers(np.arange(block.X.shape[1])), _sum_targets_and_weight(block)
+    multipliers, tail = _multipliers(0, block.X.shape[1]), _sum_targets_and_weight(block)
     if hasattr(block.X, "indptr"):
         X = block.X
         checksum, bad = scan_sparse(_bits(X.data), unsigned(X.indices), unsigned(X.indptr), multipliers, tail)
@@ -84,7 +85,7 @@ def _scan_columns(part: Part, start: int) -> Scan:
     rows = slice(start, min(start + _COLUMN_ROWS, part.X.shape[0]))
     y, weight = (None if column is None else column[rows] for column in (part.y, part.weight))
     block = Block(part.X[rows], y, weight, start)
-    multipliers = odd_numbers(np.arange(part.X.shape[1]))
+    multipliers = _multipliers(0, part.X.shape[1])
     checksum, bad = scan_columns(_bits(part.X.T), start, multipliers, _sum_targets_and_weight(block))
     return Scan(int(checksum), int(bad))
 
@@ -99,9 +100,19 @@ def whole_checksum(rows: Scan, shape: tuple[int, int, int], classes: Any) -> int
 
     The shape tells a table from the same table with a row, a column or a target of zeros more.
     """
-    numbers = odd_numbers(np.arange(_SHAPE_COLUMN, _SHAPE_COLUMN + 3)).tolist()
+    numbers = _multipliers(_SHAPE_COLUMN, 3).tolist()
     of_shape = sum(int(number) * size for number, size in zip(numbers, shape, strict=True))
     return (rows.checksum + of_shape + _checksum_of_labels(classes)) % 2**64
+
+
+def _multipliers(first: int, count: int) -> Bits:
+    """Return the multipliers of some columns in a row; not to be changed: few are kept from one call to the next."""
+    return _kept(first, count) if count <= _KEPT_COLUMNS else odd_numbers(np.arange(first, first + count))
+
+
+@lru_cache(maxsize=64)
+def _kept(first: int, count: int) -> Bits:
+    return odd_numbers(np.arange(first, first + count))
 
 
 def odd_numbers(columns: NDArray[np.int64]) -> Bits:
@@ -115,13 +126,14 @@ def odd_numbers(columns: NDArray[np.int64]) -> Bits:
 def _sum_targets_and_weight(block: Block) -> Bits:
     """Return each row's Σ fold(bits)·m over its targets and its weight."""
     m = block.X.shape[0]
-    weight = np.ones(m) if block.weight is None else block.weight
-    tail = _folded(weight) * odd_numbers(np.array([_WEIGHT_COLUMN]))
-    if block.y is not None:
-        targets = block.y[:, None] if block.y.ndim == 1 else block.y
-        numbers = odd_numbers(np.arange(_TARGET_COLUMN, _TARGET_COLUMN + targets.shape[1]))
-        tail += (_folded(targets) * numbers).sum(axis=1, dtype=np.uint64)
-    return tail
+    weight = np.ones(1) if block.weight is None else block.weight
+    of_weight = _folded(weight) * _multipliers(_WEIGHT_COLUMN, 1)
+    if block.y is None:
+        return of_weight if len(of_weight) == m else np.repeat(of_weight, m)
+    if block.y.ndim == 1:
+        return _folded(block.y) * _multipliers(_TARGET_COLUMN, 1) + of_weight
+    numbers = _multipliers(_TARGET_COLUMN, block.y.shape[1])
+    return np.asarray((_folded(block.y) * numbers).sum(axis=1, dtype=np.uint64) + of_weight)
 
 
 def _checksum_of_labels(classes: Any) -> int:

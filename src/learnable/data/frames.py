@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from ..core.errors import DataError, DataTypeError
 from .arrays import as_numbers, check_shape, kind_of
 
+_PLAIN = (np.ndarray, list, tuple)  # told at once; narwhals asks every library in turn
 _NO_NUMPY_TYPE = (nw.Int128, nw.UInt128, nw.Decimal)
 
 
 def is_frame(X: Any) -> bool:
     """Tell whether X is an eager dataframe: pandas, polars, Arrow, Modin, cuDF."""
-    return bool(nw.dependencies.is_into_dataframe(X))
+    return not isinstance(X, _PLAIN) and bool(nw.dependencies.is_into_dataframe(X))
 
 
 def open_frame(owner: str, X: Any) -> nw.DataFrame[Any]:
@@ -57,6 +58,8 @@ def read_series(series: nw.Series[Any]) -> NDArray[Any]:
 
 def read_values(owner: str, values: Any) -> Any:
     """Return a Series or dataframe of targets as an array; anything else as it is."""
+    if isinstance(values, _PLAIN):
+        return values
     if nw.dependencies.is_into_series(values):
         return read_series(nw.from_native(values, series_only=True))
     if is_frame(values):

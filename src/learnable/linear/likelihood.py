@@ -15,7 +15,7 @@ bounds D below.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -111,7 +111,7 @@ class LogisticProblem(ScoreProblem):
             gradient[:, 0] = 0.0
         value = 0.5 * self.penalty * float((w * w).sum()) + self.cost * loss
         measure = self._gap(theta, gradient, value, loss) if self.penalty else self._relative_gradient(gradient)
-        size = self.cost * self._slope_sizes() + self.penalty * np.abs(theta)
+        size = self.cost * self._slope_sizes + self.penalty * np.abs(theta)
         return Evaluation(value, gradient.ravel(), self._stopping_measure(measure, gradient, size, value))
 
     def intercept_step(self, x: Array) -> Array:
@@ -265,9 +265,10 @@ class LogisticProblem(ScoreProblem):
 
     def _relative_gradient(self, gradient: Array) -> float:
         """Return max_j |gⱼ| / √(Σ s · Σ s(xⱼ − x̄ⱼ)²): at most one by Cauchy–Schwarz, in any units of xⱼ."""
-        size = self._slope_sizes()
+        size = self._slope_sizes
         return float(np.max(np.divide(np.abs(gradient), size, out=np.zeros_like(gradient), where=size > 0)))
 
+    @cached_property
     def _slope_sizes(self) -> Array:
         """Return √(Σ s · Σ s(xⱼ − x̄ⱼ)²), the most that each entry of the likelihood's gradient can be."""
         total = self.sums.weight.sum()

@@ -133,8 +133,9 @@ class ScoreProblem:
         self._ensure_state(x)
         statistic = partial(self._curvature, theta=x.reshape(self.shape))
         H = self.cost * map_reduce(self.blocks, statistic, np.add, n_jobs=self.n_jobs)
-        diagonal = np.tile(np.r_[0.0, np.ones(self.width - 1)], self.n_scores)
-        H.flat[:: len(H) + 1] += self.penalty * diagonal
+        penalised = np.full(self.shape, self.penalty)
+        penalised[:, 0] = 0.0
+        H.flat[:: len(H) + 1] += penalised.ravel()
         if not self.intercept:
             fixed = np.arange(self.n_scores) * self.width
             H[fixed] = H[:, fixed] = 0.0

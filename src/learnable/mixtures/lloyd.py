@@ -76,7 +76,9 @@ class Lloyd:
         labels, squares = nearest_centres(block.X, centres)
         weight = np.ones(len(labels)) if block.weight is None else block.weight
         if sp.issparse(block.X) or self.origin is None:
-            counts, sums = sums_of_clusters(block.X, labels, weight, self._origins(centres))
+            counts, sums = sums_of_clusters(
+                block.X, labels, weight, np.broadcast_to(self._origins(centres), centres.shape)
+            )
         else:
             counts, sums = np.zeros(len(centres)), np.zeros(centres.shape)
             sum_rows(block.X, labels, weight, self.origin, counts, sums)
@@ -91,8 +93,8 @@ class Lloyd:
         return directions_of(means, centres) if self.spherical else means
 
     def _origins(self, centres: Array) -> Array:
-        """Return the origin of each cluster's sums."""
-        return centres if self.origin is None else np.broadcast_to(self.origin, centres.shape)
+        """Return the origin of each cluster's sums, or the one of all."""
+        return centres if self.origin is None else self.origin
 
     def log_prior(self, centres: Array) -> float:
         """Return zero: there is no prior."""
@@ -249,7 +251,6 @@ class BoundedLloyd(Lloyd):
 def means_of_clusters(counts: Array, sums: Array, far: Farthest | None, origin: Array, centres: Array) -> Array:
     """Return the mean of each cluster; one without rows gets the row farthest from its centre, which leaves its own."""
     counts, sums = counts.copy(), sums.copy()
-    origins = np.broadcast_to(origin, centres.shape)
     moved: dict[int, Array] = {}
     empty = np.flatnonzero(counts <= 0)
     for number, k in enumerate(empty.tolist() if far is not None else []):
@@ -260,8 +261,8 @@ def means_of_clusters(counts: Array, sums: Array, far: Farthest | None, origin: 
             continue
         moved[int(k)] = far.rows[number]
         counts[a] -= w
-        sums[a] -= w * (far.rows[number] - origins[a])
-    means = np.where((counts > 0)[:, None], origins + sums / np.where(counts > 0, counts, 1.0)[:, None], centres)
+        sums[a] -= w * (far.rows[number] - np.broadcast_to(origin, centres.shape)[a])
+    means = np.where((counts > 0)[:, None], origin + sums / np.where(counts > 0, counts, 1.0)[:, None], centres)
     for at, row in moved.items():
         means[at] = row
     return np.ascontiguousarray(means)

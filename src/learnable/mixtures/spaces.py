@@ -87,9 +87,15 @@ def _typical_deviation(X: Any) -> float:
     rows = X[:: -(-X.shape[0] // _SAMPLE)]
     rows = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
     with np.errstate(over="ignore"):
-        gaps = np.abs(rows - np.sort(rows, axis=0)[len(rows) // 2]).max(axis=1, initial=0.0)
-    gaps = np.sort(gaps[gaps > 0])
-    return float(gaps[len(gaps) // 2]) if len(gaps) else np.inf
+        gaps = np.abs(rows - _middle(rows)).max(axis=1, initial=0.0)
+    gaps = gaps[gaps > 0]
+    return float(_middle(gaps)) if len(gaps) else np.inf
+
+
+def _middle(values: Array) -> Any:
+    """Return the upper median along the first axis."""
+    half = len(values) // 2
+    return np.partition(values, half, axis=0)[half]
 
 
 def whitening_of(owner: str, X: Any, weight: Array | None) -> Array:

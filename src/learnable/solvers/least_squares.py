@@ -4,7 +4,7 @@ Three direct paths, chosen by shape and guarded by a condition estimate; each en
 equations, computed from the data.
 
 - `n ≫ d`: the Gram matrix in one pass over the blocks, Cholesky, and refinement by residuals of the data (Björck's
-  corrected semi-normal equations). Taken when the scaled matrix has 1/κ ≥ 1e-10.
+  corrected semi-normal equations). Taken when the scaled matrix has 1/κ ≥ 1e-10, of small tables 1e-4.
 - `n < d`: the same in the dual, (XXᵀ + αI)a = y, β = Xᵀa.
 - everything else: orthogonal factorisation (`orthogonal.py`).
 
@@ -27,8 +27,10 @@ from .residuals import CLOSED_FORM_TOLERANCE, Residuals, relative_residual, resi
 
 Array = NDArray[np.float64]
 
-_SMALL_WORK = 2e6  # n·d² below which the most accurate path costs nothing
+_SMALL_WORK = 2e6  # n·d² below which the most accurate path costs a few milliseconds at most
+_TINY_WORK = 2e5  # n·d² below which it costs less than a millisecond
 _MIN_RCOND = 1e-10  # of the Gram matrix: refinement then gains at least five digits a pass
+_EASY_RCOND = 1e-4  # of the Gram matrix, from which on refinement leaves errors far below rounding of the predictions
 _MAX_PASSES = 4
 _SMALL_MATRIX = 500  # rows up to which one thread is enough, and leaves the cores to the next pass
 _ROUNDING = 1e-14
@@ -68,25 +70,34 @@ def least_squares(
     most = _LARGEST_SPARSE_RIDGE if alpha > 0 else _LARGEST_SPARSE_GRAM
     if blocks.sparse and n * d * d > _SMALL_WORK and d > most:
         return None
-    if n * d * d > _SMALL_WORK:
-        if n >= d + intercept:
-            moments = centred_moments(blocks, intercept=intercept, n_jobs=n_jobs)
-            fit = gram_fit(blocks, moments, alpha, intercept=intercept, n_jobs=n_jobs)
-            if fit is not None:
-                return fit
-        elif not blocks.sparse:
-            fit = dual_fit(blocks, alpha, intercept=intercept)
-            if fit is not None:
-                return fit
+    fit = None
+    if n >= d + intercept and n * d * d > _TINY_WORK:
+        moments = centred_moments(blocks, intercept=intercept, n_jobs=n_jobs)
+        careful = n * d * d <= _SMALL_WORK
+        fit = gram_fit(blocks, moments, alpha, intercept=intercept, n_jobs=n_jobs, careful=careful)
+    elif n < d + intercept and n * d * d > _SMALL_WORK and not blocks.sparse:
+        fit = dual_fit(blocks, alpha, intercept=intercept)
+    if fit is not None:
+        return fit
     if blocks.sparse and n * d > _LARGEST_DENSE_COPY:
         return None
     return orthogonal_fit(*dense_rows(blocks), alpha, intercept=intercept)
 
 
 def gram_fit(
-    blocks: Blocks, moments: Moments, alpha: float, *, intercept: bool, n_jobs: int | None = None
+    blocks: Blocks,
+    moments: Moments,
+    alpha: float,
+    *,
+    intercept: bool,
+    n_jobs: int | None = None,
+    careful: bool = False,
 ) -> LinearFit | None:
-    """Solve by Cholesky of S + αI; None when the matrix is too ill-conditioned to be trusted."""
+    """Solve by Cholesky of S + αI; None when the matrix is too ill-conditioned to be trusted.
+
+    `careful` trusts well-conditioned ones only, and refines as long as that helps: for tables so small that another
+    path costs little.
+    """
     diagonal = np.diag(moments.gram) + alpha
     active = diagonal > 0
     varying_y = moments.y_square > 0
@@ -97,7 +108,7 @@ def gram_fit(
     scale = np.exp2(-np.round(0.5 * np.log2(diagonal[active])))
     A = moments.gram[np.ix_(active, active)] + alpha * np.eye(int(active.sum()))
     factor = _cholesky(A * np.outer(scale, scale))
-    if factor is None:
+    if factor is None or (careful and factor[1] < _EASY_RCOND):
         return None
     R, rcond = factor
 
@@ -134,7 +145,7 @@ def gram_fit(
         improved = best is None or value < 0.5 * best.value
         if best is None or value < best.value:
             best = LinearFit(coef, offset, int(active.sum()), None, mean, norm, value, passes)
-        if value <= _ROUNDING * rcond or not improved:
+        if (value <= _ROUNDING * rcond and not careful) or not improved:
             break  # the error, at most value/rcond, is at rounding level, or no longer falls
         coef = coef + solve(gradient)
         level = level + total / moments.weight

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve, lapack
+from scipy.linalg import lapack
 
 from ..core.errors import DataError, NoRootError
 from ..core.run import Observer, Progress, never, no_progress, unobserved
@@ -215,9 +215,9 @@ def factorised(H: Array) -> Callable[[Array], Array]:
     scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     A = H * np.outer(scale, scale)
     for shift in (0.0, *10.0 ** np.arange(-14.0, 1.0)):
-        R, info = lapack.dpotrf(A + shift * np.eye(len(A)), lower=0)
+        R, info = lapack.dpotrf(A + shift * np.eye(len(A)) if shift else A, lower=0)
         if info == 0:
-            return lambda g: scale * cho_solve((R, False), scale * g, check_finite=False)
+            return lambda g: np.asarray(scale * lapack.dpotrs(R, scale * g, lower=0)[0])
     return lambda g: scale**2 * g
 
 

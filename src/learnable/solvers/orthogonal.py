@@ -27,6 +27,7 @@ Exponents = NDArray[np.int64]
 
 _EPS = float(np.finfo(np.float64).eps)
 _MAX_REFINEMENTS = 4
+_SAFETY = 1e9  # of the forecast that no further refinement changes a digit: the forecast is a matter of order
 _CHUNK = 2**18  # elements converted to extended precision at a time
 
 
@@ -62,11 +63,11 @@ class _Problem(NamedTuple):
 
     def x_rows(self, part: slice) -> Array:
         """Return some rows of X, scaled."""
-        return np.asarray(np.ldexp(self.X[part], -self.x_exponents))
+        return _scaled_down(self.X[part], self.x_exponents)
 
     def y_rows(self, part: slice) -> Array:
         """Return some rows of y, scaled."""
-        return np.asarray(np.ldexp(self.y[part], -self.y_exponents))
+        return _scaled_down(self.y[part], self.y_exponents)
 
 
 def orthogonal_fit(
@@ -102,7 +103,7 @@ def weighted_mean(rows: Array, weight: Array | None, wanted: bool = True) -> Arr
     if not wanted:
         return np.zeros(rows.shape[1])
     w = np.ones(rows.shape[0]) if weight is None else weight
-    if rows.size > _CHUNK:  # twice in float64 is as exact as once in extended precision, and much faster
+    if rows.size > _CHUNK // 64:  # twice in float64 is as exact as once in extended precision, and much faster
         with np.errstate(over="ignore", invalid="ignore"), one_thread_blas():
             mean = w @ rows / w.sum()
             mean += sum(w[part] @ (rows[part] - mean) for part in _row_chunks(rows)) / w.sum()
@@ -158,8 +159,9 @@ def _tall_fit(problem: _Problem, nonnegative: bool) -> LinearFit:
     if nonnegative:
         # min ‖R₂₂β − c₂‖ is the problem without the intercept, whose column is the first of R.
         return _finish(problem, _nonnegative(R[c:, c:], projected), nonnegative=True)
-    if reciprocal_condition(R) > _EPS * min(max(A.shape), 1000):
-        x, n_iter = _refined_solution(A, b, factors, tau, R)
+    rcond = reciprocal_condition(R)
+    if rcond > _EPS * min(max(A.shape), 1000):
+        x, n_iter = _refined_solution(A, b, factors, tau, R, rcond)
         level = x[0] if problem.intercept else None
         return _finish(problem, x[c:], level=level, rank=d, factor=factor, n_iter=n_iter)
     coef, rank = _rank_deficient_solution(R[c:, c:], projected, problem.x_exponents, noise)
@@ -167,25 +169,26 @@ def _tall_fit(problem: _Problem, nonnegative: bool) -> LinearFit:
 
 
 @one_thread_blas()  # a few columns: waking other threads takes longer than the work
-def _refined_solution(A: Array, b: Array, factors: Array, tau: Array, R: Array) -> tuple[Array, int]:
+def _refined_solution(A: Array, b: Array, factors: Array, tau: Array, R: Array, rcond: float) -> tuple[Array, int]:
     """Solve the augmented system r + Ax = b, Aᵀr = 0, with extended-precision residuals, until it stops improving."""
     p = R.shape[0]
     x = np.zeros((p, b.shape[1]), dtype=np.longdouble)
     r = np.zeros(b.shape, dtype=np.longdouble)
     last = np.inf
+    rows = A.astype(np.longdouble) if A.size <= _CHUNK else A
     for iteration in range(1 + _MAX_REFINEMENTS):
-        f, g = _augmented_residual(A, b, x, r)
-        h = solve_triangular(R, g, trans="T", check_finite=False)
+        f, g = _augmented_residual(rows, b, x, r) if iteration > 0 else (b, np.zeros(x.shape))
+        h = _solve_upper(R, g, transpose=True)
         d = _apply_q(factors, tau, f, transpose=True)
-        dx = solve_triangular(R, d[:p] - h, check_finite=False)
+        dx = _solve_upper(R, d[:p] - h)
         d[:p] = h
         dr = _apply_q(factors, tau, d, transpose=False)
         size = float(np.max(np.abs(dx) / (np.abs(x + dx) + np.finfo(float).tiny), initial=0.0))
         if iteration > 0 and not size < 0.5 * last:
             break  # rounding has taken over
         x, r = x + dx, r + dr
-        if iteration > 0 and size < _EPS / 4:
-            break
+        if iteration > 0 and (size < _EPS / 4 or _SAFETY * np.abs(dx).max() < rcond * np.abs(x).min()):
+            break  # each correction is about eps/rcond of the last one: the next would be far below the last digit
         last = size if iteration > 0 else np.inf
     return np.asarray(x), iteration + 1
 
@@ -195,9 +198,9 @@ def _augmented_residual(A: Array, b: Array, x: Any, r: Any) -> tuple[Array, Arra
     f = np.empty(b.shape, order="F")
     g = np.zeros((A.shape[1], b.shape[1]), dtype=np.longdouble)
     for part in _row_chunks(A):
-        rows = A[part].astype(np.longdouble)
-        f[part] = b[part] - r[part] - rows @ x
-        g -= rows.T @ r[part]
+        rows = A[part].astype(np.longdouble, copy=False)
+        f[part] = b[part] - r[part] - np.dot(rows, x)
+        g -= np.dot(rows.T, r[part])
     return f, np.asarray(g, dtype=np.float64)
 
 
@@ -278,7 +281,8 @@ def _finish(
     """Undo the scaling, compute the intercept if it is missing, and evaluate the defining equations on the data."""
     x_mean: Any = np.ldexp(problem.x_mean, -problem.x_exponents).astype(np.longdouble)
     y_mean: Any = np.ldexp(problem.y_mean, -problem.y_exponents).astype(np.longdouble)
-    constant = np.abs(np.ldexp(problem.X, -problem.x_exponents) - x_mean.astype(np.float64)).max(axis=0) == 0
+    centre = x_mean.astype(np.float64)
+    constant = (problem.x_rows(slice(None)) == centre).all(axis=0)
     coef = np.where(constant[:, None] & problem.intercept, 0.0, np.asarray(coef, dtype=np.float64))
     if not problem.intercept:
         level = np.zeros(problem.y.shape[1])
@@ -286,18 +290,19 @@ def _finish(
         level = y_mean - x_mean @ coef
     level = np.asarray(level, dtype=np.float64)
     gradient = np.zeros(coef.shape, dtype=np.longdouble)
-    total, x_square, y_square, r_square = (
-        np.zeros(size, dtype=np.longdouble) for size in (len(level), len(coef), len(level), len(level))
-    )
+    total, r_square = np.zeros(len(level), dtype=np.longdouble), np.zeros(len(level), dtype=np.longdouble)
+    x_square, y_square = np.zeros(len(coef)), np.zeros(len(level))  # sizes to compare with: float64 will do
     for part in _row_chunks(problem.X):
-        w = problem.weight[part, None].astype(np.longdouble)
-        X, y = problem.x_rows(part).astype(np.longdouble), problem.y_rows(part)
-        r = y - level - X @ coef
-        gradient += (X - x_mean).T @ (w * r)
-        total += (w * r).sum(axis=0)
-        x_square += (w * (X - x_mean) ** 2).sum(axis=0)
-        y_square += (w * (y - y_mean) ** 2).sum(axis=0)
-        r_square += (w * r**2).sum(axis=0)
+        w = problem.weight[part, None]
+        X, y = problem.x_rows(part), problem.y_rows(part)
+        extended = X.astype(np.longdouble)
+        r = y - level - np.dot(extended, coef)  # `dot` is faster than `@` in extended precision
+        wr = w * r
+        gradient += np.dot(extended.T, wr) - np.outer(x_mean, wr.sum(axis=0))
+        total += wr.sum(axis=0)
+        r_square += (wr * r).sum(axis=0)
+        x_square += (w * (X - centre) ** 2).sum(axis=0)
+        y_square += (w * (y - y_mean.astype(np.float64)) ** 2).sum(axis=0)
     own = np.ldexp(coef.astype(np.longdouble), -problem.x_exponents[:, None])  # β, but for the scale of y
     gradient -= np.ldexp(problem.alpha * own, -problem.x_exponents[:, None])
     if nonnegative:
@@ -341,11 +346,29 @@ def _householder(A: Array) -> tuple[Array, Array, Array]:
     return factors, tau, np.triu(factors[: A.shape[1]])
 
 
+def _solve_upper(R: Array, right: Array, *, transpose: bool = False) -> Array:
+    """Solve with an upper triangular matrix, or its transpose, in either memory order."""
+    if R.flags.f_contiguous:
+        out, info = lapack.dtrtrs(R, right, lower=0, trans=transpose)
+    else:
+        out, info = lapack.dtrtrs(R.T, right, lower=1, trans=not transpose)
+    if info != 0:
+        raise ArithmeticError(f"dtrtrs failed with code {info}")
+    return out  # type: ignore[no-any-return]
+
+
 def _apply_q(factors: Array, tau: Array, c: Array, *, transpose: bool) -> Array:
     out, _, info = lapack.dormqr("L", "T" if transpose else "N", factors, tau, c, lwork=max(1, 64 * c.shape[1]))
     if info != 0:
         raise ArithmeticError(f"dormqr failed with code {info}")
     return out  # type: ignore[no-any-return]
+
+
+def _scaled_down(values: Array, exponents: Exponents) -> Array:
+    """Return values·2^−exponents: where the power is a float64, as a product, which is much faster than ldexp."""
+    if np.abs(exponents).max(initial=0) < 1000:
+        return values * np.ldexp(1.0, -exponents)
+    return np.asarray(np.ldexp(values, -exponents))
 
 
 def _row_chunks(A: Array) -> list[slice]:
