@@ -98,6 +98,7 @@ class Kernel:
         self.py_func = function
         self.options = options
         self._dispatcher: Any = None
+        self._part: Any = None
 
     @property
     def dispatcher(self) -> Any:
@@ -110,8 +111,12 @@ class Kernel:
 
     @property
     def _numba_type_(self) -> Any:
-        """The type that Numba gives this kernel inside another."""
-        return self.dispatcher._numba_type_
+        """The type that Numba gives this kernel inside another, of which it becomes a part."""
+        if self._part is None:
+            with _MAKING:
+                if self._part is None:
+                    self._part = _make_part(self.py_func, self.options)
+        return self._part._numba_type_
 
     def __call__(self, *args: Any) -> Any:
         """Run the compiled function."""
@@ -159,3 +164,9 @@ def _make_dispatcher(function: Callable[..., Any], options: Mapping[str, Any]) -
     if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         dispatcher._cache = KernelCache(function, options)
     return dispatcher
+
+
+def _make_part(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    from .kernel_parts import make_part
+
+    return make_part(function, options)
