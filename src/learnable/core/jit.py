@@ -159,8 +159,9 @@ def _make_dispatcher(function: Callable[..., Any], options: Mapping[str, Any]) -
     import numba
 
     from .kernel_cache import KernelCache
+    from .kernel_parts import make_whole
 
-    dispatcher: Any = numba.njit(**{**options, "fastmath": set(options["fastmath"])})(function)
+    dispatcher = make_whole(function, options)
     if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         dispatcher._cache = KernelCache(function, options)
     return dispatcher

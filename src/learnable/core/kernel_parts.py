@@ -1,12 +1,16 @@
-"""How a kernel is compiled that another kernel calls: as a part of it, which is optimised with the whole.
+"""How kernels are compiled: those that other kernels call become parts of them, which are optimised with the whole.
 
 Numba makes a library of its own of every function: a wrapper for calls from Python, one for calls from C, a full
 optimisation, machine code, a file in the cache. A part needs none of these. Its caller takes its code in, optimises all
 of it, and is what runs. So the deeper kernels call each other, the more is saved: half of the time of trees' kernels.
+
+Python's garbage collector rests meanwhile: it would walk through all objects of all libraries time and again, for an
+eighth of the time.
 """
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,10 +22,34 @@ _JITCodeLibrary: Any = JITCodeLibrary
 _CompilerBase: Any = CompilerBase
 
 
+def make_whole(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    """Return a dispatcher that Python may call."""
+    wanted = {**options, "fastmath": set(options["fastmath"])}
+    return numba.njit(pipeline_class=WholeCompiler, no_cfunc_wrapper=True, **wanted)(function)
+
+
 def make_part(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
     """Return a dispatcher that other kernels may call, and nobody else."""
     wanted = {**options, "fastmath": set(options["fastmath"])}
     return numba.njit(pipeline_class=PartCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True, **wanted)(function)
+
+
+class WholeCompiler(_CompilerBase):  # type: ignore[misc]
+    """Numba's compiler, without the garbage collector."""
+
+    def compile_extra(self, func: Any) -> Any:
+        """Compile a function; Numba's lock is held, so that one thread at a time is here."""
+        if not gc.isenabled():
+            return super().compile_extra(func)
+        gc.disable()
+        try:
+            return super().compile_extra(func)
+        finally:
+            gc.enable()
+
+    def define_pipelines(self) -> list[Any]:
+        """Return Numba's passes."""
+        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
 
 
 class PartLibrary(_JITCodeLibrary):  # type: ignore[misc]
