@@ -236,6 +236,10 @@ class LiveRace(Silent):
             self.lines = {name: ["waiting", ""] for name in event["models"]}
         elif kind == "stage":
             self.stage, self.current = event["text"], ""
+        elif kind == "compiling":
+            for name, (state, seen) in self.lines.items():
+                if state in ("waiting", "compiling"):
+                    self.lines[name] = ["compiling" if name in event["models"] else "waiting", seen]
         elif kind == "start":
             self.stage, self.current = f"fitting {event['name']}", event["name"]
             self.current_end = None if event["seconds"] is None else time.monotonic() + event["seconds"]

@@ -98,6 +98,7 @@ class Kernel:
         self.py_func = function
         self.options = options
         self._dispatcher: Any = None
+        self._part: Any = None
 
     @property
     def dispatcher(self) -> Any:
@@ -110,8 +111,12 @@ class Kernel:
 
     @property
     def _numba_type_(self) -> Any:
-        """The type that Numba gives this kernel inside another."""
-        return self.dispatcher._numba_type_
+        """The type that Numba gives this kernel inside another, of which it becomes a part."""
+        if self._part is None:
+            with _MAKING:
+                if self._part is None:
+                    self._part = _make_part(self.py_func, self.options)
+        return self._part._numba_type_
 
     def __call__(self, *args: Any) -> Any:
         """Run the compiled function."""
@@ -154,8 +159,15 @@ def _make_dispatcher(function: Callable[..., Any], options: Mapping[str, Any]) -
     import numba
 
     from .kernel_cache import KernelCache
+    from .kernel_parts import make_whole
 
-    dispatcher: Any = numba.njit(**{**options, "fastmath": set(options["fastmath"])})(function)
+    dispatcher = make_whole(function, options)
     if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         dispatcher._cache = KernelCache(function, options)
     return dispatcher
+
+
+def _make_part(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    from .kernel_parts import make_part
+
+    return make_part(function, options)

@@ -94,6 +94,24 @@ origins: Counter[str] = Counter()
 loaded: list[str] = []
 
 
+class MissingKernelError(RuntimeError):
+    """A kernel that would have to be compiled inside `loading_only`."""
+
+
+_loads_only = False
+
+
+@contextlib.contextmanager
+def loading_only() -> Iterator[None]:
+    """Let no kernel be compiled in this process: what is in no cache raises MissingKernelError at once."""
+    global _loads_only
+    before, _loads_only = _loads_only, True
+    try:
+        yield
+    finally:
+        _loads_only = before
+
+
 class KernelCache(_Cache):  # type: ignore[misc]
     """The compiled code of one kernel, by the types of its arguments; Numba's dispatcher asks before it compiles."""
 
@@ -134,6 +152,8 @@ class KernelCache(_Cache):  # type: ignore[misc]
                     origins[origin] += 1
                     loaded.append(path.name)
                     return result
+        if _loads_only:
+            raise MissingKernelError(f"{self._name} has not been compiled for these arguments")
         origins["compiled"] += 1
         return None
 
@@ -173,6 +193,14 @@ def user_folder() -> Path:
     else:
         base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(base).expanduser() / "learnable" / "kernels"
+
+
+def keeps_kernels() -> bool:
+    """Tell whether what is compiled here can be kept, so that other processes find it."""
+    folder = user_folder()
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return _is_mine(folder) and os.access(folder, os.W_OK) and not config.DISABLE_JIT
 
 
 def shipped_folder(level: str) -> Traversable:

@@ -297,16 +297,17 @@ REGISTRY: Final[dict[str, Entry]] = {
         traits=Traits("ensembles", _REGRESSION, False, False, "that every split is the best of its candidates"),
         variants=({},),
     ),
-    # Without variants a comparison races them only when they are named: their kernels compile for half a minute.
     "HistGradientBoostingClassifier": Entry(
         "learnable.ensembles.gradient.hist_classifier:HistGradientBoostingClassifier",
         "learnable.ensembles.gradient.verify:boosting",
         traits=Traits("ensembles", _CLASSES, False, False, "that every split is the best of its candidates"),
+        variants=({},),
     ),
     "HistGradientBoostingRegressor": Entry(
         "learnable.ensembles.gradient.hist_regressor:HistGradientBoostingRegressor",
         "learnable.ensembles.gradient.verify:boosting",
         traits=Traits("ensembles", _REGRESSION, False, False, "that every split is the best of its candidates"),
+        variants=({},),
     ),
     "CalibratedClassifier": Entry(
         "learnable.evaluation.calibration:CalibratedClassifier", "learnable.evaluation.verify:calibrated_classifier"

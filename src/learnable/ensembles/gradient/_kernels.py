@@ -112,12 +112,14 @@ def evaluate_classes(y: Any, F: Any, w: Any, g: Any, h: Any, total: Any, first: 
         for at in range(lo, hi, TILE):
             n = min(TILE, hi - at)
             yt = y[at : at + n]
-            top[:n] = F[0, at : at + n]
+            first_scores = F[0, at : at + n]
+            for i in range(n):  # assigning a slice would compile the text of an error
+                top[i] = first_scores[i]
+                others[i] = -1.0  # the largest term is one
             for k in range(1, K):
                 Ft = F[k, at : at + n]
                 for i in range(n):
                     top[i] = max(top[i], Ft[i])
-            others[:n] = -1.0  # the largest term is one
             for k in range(K):
                 Ft, gt = F[k, at : at + n], g[k, at : at + n]
                 for i in range(n):

@@ -22,6 +22,7 @@ import numpy as np
 from ...core.errors import DataError, LearnableError
 from ...core.parameters import Number, check_parameters, optional
 from ..splits import Split, hold_out, make_splits
+from .ahead import CompileAhead
 from .candidates import Candidate, candidates_for
 from .clock import Clock
 from .finish import Finish
@@ -111,8 +112,8 @@ def compare(
     server : Server, optional
         One that was started before, while the table was read.
     on_event : callable, optional
-        Called with a dict for everything that happens: `"kind"` is "data", "plan", "stage", "start", "fold", "finish"
-        or "ranked".
+        Called with a dict for everything that happens: `"kind"` is "data", "plan", "stage", "compiling", "start", "fold",
+        "finish" or "ranked".
 
     Returns
     -------
@@ -141,9 +142,10 @@ def compare(
     measure = ranking_measure(problem.task, metric)
     candidates = candidates_for(problem.task, models, problem.y)
     emit = on_event or (lambda event: None)
+    ahead = CompileAhead(server, [candidate.model for candidate in candidates if candidate.path], problem.task)
     emit({"kind": "data", "data": problem.data, "notes": problem.notes})
     with temporary_folder() as folder:
-        return _Comparison(folder, server, problem, candidates, measure, folds, seed, memory, clock, emit).run(
+        return _Comparison(folder, server, problem, candidates, measure, folds, seed, memory, clock, emit, ahead).run(
             model_file, command
         )
 
@@ -163,7 +165,9 @@ class _Comparison:
         memory: float | None,
         clock: Clock,
         emit: Callable[[Event], None],
+        ahead: CompileAhead,
     ) -> None:
+        self.ahead = ahead
         self.folder, self.server, self.problem, self.candidates = folder, server, problem, candidates
         self.measure, self.seed, self.clock, self.emit = measure, seed, clock, emit
         room = free_memory()
@@ -241,7 +245,9 @@ class _Comparison:
     def race(self) -> None:
         """Cross-validate the candidates, one after the other."""
         names = [str(number) for number in range(len(self.splits))]
-        for position, (candidate, row) in enumerate(zip(self.candidates, self.rows, strict=True)):
+        pairs = list(zip(self.candidates, self.rows, strict=True))
+        ready_first = self.ahead.in_order(pairs, lambda pair: pair[0], self.emit, self.clock)
+        for position, (candidate, row) in enumerate(ready_first):
             reserve = self.clock.reserve_for_finish(self.seconds_to_finish())
             limit = self.clock.share(len(self.candidates) - position, reserve)
             event = {"name": candidate.name, "position": position, "of": len(self.candidates), "seconds": limit}

@@ -1,7 +1,8 @@
 """What the clean process behind a comparison imports once: the jobs, and its models with their kernels loaded.
 
 In that process, importing this module fits each model of the comparison to a few rows, so that the first timed fit is a
-fit, and neither an import nor a compilation. Anywhere else it does nothing.
+fit, and neither an import nor a compilation. Models with a kernel that must be compiled are left to processes in the
+background (`ahead`). Anywhere else it does nothing.
 """
 
 from __future__ import annotations
@@ -57,9 +58,10 @@ def prepare() -> None:
     import sklearn.metrics  # noqa: F401
 
     from . import explain, judge, keep, scoring, workspace  # noqa: F401
+    from ...core.kernel_cache import keeps_kernels, loading_only
     from .warm import warm_models
 
-    with warnings.catch_warnings():
+    with loading_only() if keeps_kernels() else contextlib.nullcontext(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in warm_models(os.environ.get(NAMES, "").split(), sparse=False, single=False):  # tables are float64
             pass

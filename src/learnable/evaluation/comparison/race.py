@@ -24,6 +24,7 @@ from typing import Any, Final, Literal
 from .preload import NAMES, registered_among
 from .worker import serve, stand_by
 
+_STARTING = threading.Lock()  # processes are started one at a time: each start hides the caller's script
 _PRELOAD: Final = ("learnable.evaluation.comparison.preload",)
 _METHOD: Final = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 _SIGNAL_WORDS: Final = {"SIGKILL": "killed (SIGKILL), perhaps because memory ran out", "SIGSEGV": "crashed (SIGSEGV)"}
@@ -132,7 +133,7 @@ class Server:
         process = self._context.Process(target=serve, args=(theirs, pickle.dumps(job)))
         try:
             try:
-                with contextlib.nullcontext() if _needs_main(job) else _hidden_main():
+                with _STARTING, contextlib.nullcontext() if _needs_main(job) else _hidden_main():
                     process.start()
             except (OSError, EOFError, RuntimeError) as error:
                 return Outcome("failed", f"no process could be started: {error}", [], time.monotonic() - began)

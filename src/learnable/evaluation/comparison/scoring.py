@@ -33,7 +33,7 @@ def score_candidate(
     Reports one message for each split: its measures on test and training rows, its times, its certificate.
     """
     warnings.simplefilter("ignore")
-    make_ready(candidate.model)
+    make_ready(candidate.model, task)
     end = None if seconds is None else time.monotonic() + seconds
     for done, split in enumerate(splits):
         data = read_split(Path(folder), split)

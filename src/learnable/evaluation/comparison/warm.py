@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import os
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,12 +26,16 @@ class Warmed(NamedTuple):
 
 #: Models of whole numbers, one a step.
 _COUNTS = ("CategoricalHMM", "PoissonHMM")
-#: Models whose kernels this process has loaded.
-READY: set[str] = set()
+#: Models and tasks whose kernels this process has loaded.
+READY: set[tuple[str, str]] = set()
 
 
-def warm_models(names: Iterable[str] | None = None, *, sparse: bool = True, single: bool = True) -> Iterator[Warmed]:
+def warm_models(
+    names: Iterable[str] | None = None, *, sparse: bool = True, single: bool = True, task: str | None = None
+) -> Iterator[Warmed]:
     """Fit registered models (default: all) to a few rows of float64 and, on demand, float32 and sparse numbers.
+
+    Each is fitted for one of its tasks, or for all, with each of the settings that a comparison tries.
 
     Examples
     --------
@@ -42,32 +47,52 @@ def warm_models(names: Iterable[str] | None = None, *, sparse: bool = True, sing
         began = time.perf_counter()
         failure = None
         try:
-            for _ in small_fits(name, sparse=sparse, single=single):
-                pass
+            for one in tasks_of(name) if task is None else (task,):
+                for _ in small_fits(name, sparse=sparse, single=single, task=one):
+                    pass
+                READY.add((name, one))
         except Exception as error:
             failure = f"{type(error).__name__}: {error}"
-        READY.add(name)
         yield Warmed(name, time.perf_counter() - began, failure)
 
 
-def small_fits(name: str, *, sparse: bool = True, single: bool = True) -> Iterator[Any]:
-    """Fit one model to a few rows of each kind; yield what it says of them."""
+def tasks_of(name: str) -> tuple[str, ...]:
+    """Return what a model predicts: "regression", "binary", "multiclass"; a guess for what is no model of tables."""
     traits = REGISTRY[name].traits
-    for task in traits.tasks if traits else ("regression" if name.endswith("Regressor") else "binary",):
-        for X in _tables(sparse, single):
-            model = _brief(_built(name))
-            if not sp.issparse(X) or get_tags(model).input_tags.sparse:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    found = _fit_and_predict(model, X, task)
-                yield found
+    return traits.tasks if traits else ("regression" if name.endswith("Regressor") else "binary",)
 
 
-def make_ready(name: str) -> None:
+def small_fits(name: str, *, sparse: bool = True, single: bool = True, task: str | None = None) -> Iterator[Any]:
+    """Fit one model to a few rows of each kind, for one task or all of its; yield what it says of them."""
+    for one in tasks_of(name) if task is None else (task,):
+        for settings in REGISTRY[name].variants or ({},):
+            for X in _tables(sparse, single):
+                model = _brief(_built(name).set_params(**settings))
+                if not sp.issparse(X) or get_tags(model).input_tags.sparse:
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        found = _fit_and_predict(model, X, one)
+                    yield found
+
+
+def make_ready(name: str, task: str) -> None:
     """Load the kernels of a model, if it is ours and they are not there yet."""
-    if name in REGISTRY and name not in READY:
-        for _ in warm_models([name], sparse=False, single=False):
+    if name in REGISTRY and (name, task) not in READY:
+        for _ in warm_models([name], sparse=False, single=False, task=task):
             pass
+
+
+def tell_ready(report: Callable[[Any], None]) -> None:
+    """Report the models and tasks whose kernels are loaded; a job."""
+    report(sorted(READY))
+
+
+def compile_models(report: Callable[[Any], None], names: list[str], task: str) -> None:
+    """Compile the kernels of models for the cache, giving way to whatever else runs, and report each; a job."""
+    if hasattr(os, "nice"):
+        os.nice(5)
+    for warmed in warm_models(names, sparse=False, single=False, task=task):
+        report(warmed.name)
 
 
 def _tables(sparse: bool, single: bool) -> list[Any]:
