@@ -9,13 +9,18 @@ row without such a past gets the mean, or the most frequent class, of the traini
 
 from __future__ import annotations
 
+import time
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .measures import Prediction
+from ..splits import Split
+from .leaderboard import fill_row
+from .measures import Measure, Prediction, measure_all
 from .problem import Problem
+from .race import Outcome
+from .record import Row, new_row
 
 _SEASONS_BACK: Final = 5  # how many seasons ago a value may be, where the last one has no row
 
@@ -70,7 +75,7 @@ def past_names(problem: Problem) -> list[str]:
 def predict_by_past(problem: Problem, name: str, train: NDArray[np.int64], test: NDArray[np.int64]) -> Prediction:
     """Return what a baseline says of the test rows, from the targets of all rows before each."""
     assert problem.times is not None
-    rows = np.sort(np.concatenate([train, test]))
+    rows = np.union1d(train, test)
     series = np.zeros(len(rows), dtype=np.int64) if problem.series is None else problem.series[rows]
     position = np.searchsorted(rows, test)
     season = season_of(problem.times) if name != "baseline: the last value" else None
@@ -147,3 +152,38 @@ def constant_prediction(problem: Problem, train: NDArray[np.int64], test: NDArra
         return Prediction(np.full(len(test), float(y.mean())))
     shares = np.bincount(y.astype(np.intp), minlength=len(problem.labels)) / len(y)
     return Prediction(np.full(len(test), int(shares.argmax())), np.tile(shares, (len(test), 1)))
+
+
+def past_rows(problem: Problem, splits: list[Split], measure: Measure, level: float) -> list[Row]:
+    """Return the lines of the baselines that know the past, scored on the folds; none where rows have no time."""
+    found = []
+    for name in past_names(problem):
+        messages = []
+        for train, test in splits:
+            began = time.perf_counter()
+            prediction = predict_by_past(problem, name, train, test)
+            seconds = time.perf_counter() - began
+            on_training_rows = predict_by_past(problem, name, train, train)
+            messages.append(
+                {
+                    "test": measure_all(problem.task, problem.y[test], prediction),
+                    "train": measure_all(problem.task, problem.y[train], on_training_rows),
+                    "fit_seconds": 0.0,
+                    "predict_seconds": seconds,
+                    "certificate": None,
+                }
+            )
+        row = new_row(name, "past values", {}, baseline=True)
+        sizes = np.array([[len(train), len(test)] for train, test in splits], dtype=np.float64)
+        share = float(sizes[:, 1].mean() / sizes.sum(axis=1).mean())
+        fill_row(row, Outcome("ok", None, messages), measure, len(splits), share, level)
+        found.append(row)
+    return found
+
+
+def baseline_prediction(problem: Problem, name: str, split: Split) -> Prediction:
+    """Return what the baseline of a line says of the test rows of a split."""
+    train, test = split
+    if name in past_names(problem):
+        return predict_by_past(problem, name, train, test)
+    return constant_prediction(problem, train, test)
