@@ -113,7 +113,8 @@ def _line(
 ) -> Line:
     place = ("leaderboard", k)
     row = numbers.at(*place)
-    marks = [*(["best"] if k == stand.winner else []), *(["tied"] if k in stand.tied else [])]
+    marks = [*(["best"] if k == stand.winner else []), *(["equal"] if k in stand.tied else [])]
+    marks += ["undecided"] if k in stand.undecided else []
     marks += ["baseline"] if row.get("baseline") else []
     known = is_number(row.get("p_value")) and k != stand.winner and not row.get("baseline")
     return Line(

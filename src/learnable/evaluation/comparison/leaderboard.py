@@ -59,7 +59,8 @@ def rank_rows(rows: Sequence[Row], measure: Measure, n_train: float, n_test: flo
     """Set rank, verdict and p-value of every complete line; return the lines, the best first, the incomplete ones last.
 
     `verdict` says how a line stands to the best one by the folds that both were scored on: "worse", "equal" (within
-    the measure's margin) or "undecided". `tied` is true of the best line and of equal ones.
+    the measure's margin) or "undecided". `tied` is true of the best line and of equal ones. Lines that were scored on
+    further folds come first: those were the best ones before.
 
     Examples
     --------
@@ -73,7 +74,10 @@ def rank_rows(rows: Sequence[Row], measure: Measure, n_train: float, n_test: flo
     [('b', 1), ('a', 2)]
     """
     sign = 1.0 if measure.greater_is_better else -1.0
-    complete = sorted((row for row in rows if row["status"] == "ok"), key=lambda row: -sign * _number(row["mean"]))
+    complete = sorted(
+        (row for row in rows if row["status"] == "ok"),
+        key=lambda row: (-len(row["scores"]), -sign * _number(row["mean"])),
+    )
     for position, row in enumerate(complete, start=1):
         row["rank"], row["tied"], row["p_value"] = position, position == 1, None
         row["verdict"], row["difference"] = ("best" if position == 1 else None), None

@@ -344,6 +344,7 @@ def read_targets(owner: str, column: Any, task: str, name: str) -> tuple[NDArray
     import pyarrow.compute as pc
 
     if task == "regression":
+        column = _amounts(owner, column, name)
         try:
             y = np.asarray(pc.cast(column, pa.float64()).to_numpy(), dtype=np.float64)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError) as error:
@@ -371,6 +372,14 @@ def read_targets(owner: str, column: Any, task: str, name: str) -> tuple[NDArray
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     return place[encoded.indices.to_numpy(zero_copy_only=False)], labels[order]
+
+
+def _amounts(owner: str, column: Any, name: str) -> Any:
+    """Return a column of amounts that are written as text, such as "$1,234", as numbers; others as they are."""
+    import pyarrow as pa
+
+    found = find_texts(owner, pa.table({name: column}), {}, None).get(name)
+    return column if found is None or found.is_date else as_read(pa.table({name: column}), {name: found})[name]
 
 
 def _values(owner: str, column: Any, name: str) -> NDArray[Any]:

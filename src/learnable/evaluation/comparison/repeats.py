@@ -1,7 +1,8 @@
 """Further folds for the models that the first ones cannot tell apart, as long as they cost little beside the race.
 
-The rows are cut anew, the contenders are scored on the new folds, and so on until every one of them is worse than the
-best or equal within the margin, or the time is up. Lines that are decided already keep the folds they have.
+The rows are cut anew and the first models of the ranking are scored on the new folds, down to the last one that the
+folds cannot tell from the best; and so on until there is none, or the time is up. Models that are scored on the same
+folds stay comparable; those below keep the folds they have.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from .contest import _Comparison
 
 _MOST_REPEATS: Final = 5
-_MOST_CONTENDERS: Final = 6
+_MOST_CONTENDERS: Final = 12
 #: What repeats may cost, in seconds of the race, and in any case.
 _SHARE_OF_RACE: Final = 1.0
 _ALWAYS_SECONDS: Final = 10.0
@@ -30,10 +31,10 @@ def settle(comparison: _Comparison) -> None:
         return  # time can be cut in one way only
     allowed = max(_ALWAYS_SECONDS, _SHARE_OF_RACE * comparison.seconds_of["models"])
     while comparison.repeats < _MOST_REPEATS:
-        contenders = _contenders(comparison)
-        cost = _cost(comparison, contenders)
         reserve = comparison.clock.reserve_for_finish(comparison.seconds_to_finish())
-        if len(contenders) < 2 or cost > allowed or not comparison.clock.fits(cost, reserve):
+        left = comparison.clock.left(reserve)
+        contenders = _contenders(comparison, allowed if left is None else min(allowed, left))
+        if len(contenders) < 2:
             return
         spent = _repeat(comparison, contenders)
         if spent is None:
@@ -41,13 +42,14 @@ def settle(comparison: _Comparison) -> None:
         allowed -= spent
 
 
-def _contenders(comparison: _Comparison) -> list[Row]:
-    """Return the best line and those of which it cannot be said whether it is better."""
-    ranked = comparison.ranked()
-    known = {row["name"] for row in comparison.rows}
-    complete = [row for row in ranked if row["rank"] is not None and row["name"] in known and not row.get("cut")]
-    undecided = [row for row in complete[1:] if row.get("verdict") == "undecided"]
-    return [*complete[:1], *undecided][:_MOST_CONTENDERS] if undecided else []
+def _contenders(comparison: _Comparison, seconds: float) -> list[Row]:
+    """Return the first lines, down to the last undecided one among those that the seconds are enough for."""
+    ranked = [row for row in comparison.ranked() if row["rank"] is not None]
+    most = [row for row in ranked if len(row["scores"]) == len(ranked[0]["scores"]) and not row.get("cut")]
+    most = most[:_MOST_CONTENDERS]
+    while most and (most[-1].get("verdict") != "undecided" or _cost(comparison, most) > seconds):
+        most.pop()
+    return most
 
 
 def _cost(comparison: _Comparison, contenders: list[Row]) -> float:
