@@ -337,7 +337,7 @@ class LiveRace(Silent):
             self.live.console.print()
         elif kind == "plan":
             self.lines = {name: ["waiting", ""] for name in event["models"]}
-            told = periods(event["protocol"]).removeprefix("; ")
+            told = periods(event.get("protocol") or {}).removeprefix("; ")
             if told:
                 self.live.console.print(told)
         elif kind == "stage":

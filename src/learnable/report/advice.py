@@ -220,7 +220,7 @@ def read_curve(curve: Any) -> str | None:
             f"More rows are likely to help: at the end of the learning curve, twice as many rows improved the score by "
             f"{gain} ({ends})."
         )
-    if trend.get("word") == "flat":
+    if trend.get("word") == "flat" and is_number(trend.get("margin")):
         return (
             f"The learning curve is flat at its end: twice as many rows changed the score by {gain} ({ends}), within the "
             f"margin of {text_of(trend['margin'])}."

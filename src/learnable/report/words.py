@@ -141,6 +141,18 @@ def certificate_mark(record: Any) -> tuple[str, str]:
     return "holds", f"{what} {size}"
 
 
+def certificate_words(numbers: Numbers, *path: str | int) -> tuple[str, Markup]:
+    """Return the class and the words of a certificate for the page, the number with the place it comes from."""
+    record = numbers.at(*path)
+    css, text = certificate_mark(record)
+    before, _, _ = text.rpartition(" ")
+    if css == "absent" or not numbers.known(*path, "value") or not text[-1].isdigit():
+        return css, join([text])
+    if record["value"] == 0:
+        return css, join(["solved"])
+    return css, join([before, " ", numbers.show(*path, "value", style="scientific")])
+
+
 def _rounded_up(value: float) -> str:
     """Return a number that is not below the one given, with one digit: 3.1e-9 is 4e-9."""
     value = max(abs(value), 1e-16)
