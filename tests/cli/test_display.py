@@ -23,7 +23,7 @@ def shown(renderable, **options):
 
 
 def profile(name, kind, role="feature", missing=0):
-    return {"name": name, "kind": kind, "role": role, "missing": missing}
+    return {"name": name, "kind": kind, "role": role, "missing": missing, "example": "7" if kind == "number" else None}
 
 
 DATA = {
@@ -48,8 +48,9 @@ def test_the_facts_name_everything_a_reader_must_know():
     text = "\n".join(facts(DATA, ["one row left out"]))
     for expected in ("1,200 rows, 5 columns", "task: regression of 'y'", "a 7", "constant columns: same"):
         assert expected in text
+    assert "taken for numbers: a (7)" in text and "to change that: --drop COLUMN" in text
     assert "identifiers: id\n" in text and "suspected leaks: [red]" in text and "note: one row left out" in text
-    assert "\x1b" not in text and "\x07" not in text and len(text.splitlines()) == 9
+    assert "\x1b" not in text and "\x07" not in text and len(text.splitlines()) == 12
 
 
 def test_nothing_in_a_name_is_obeyed():

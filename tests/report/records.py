@@ -130,6 +130,7 @@ def skeleton(source, target, task, rows, metric, *, label, also, command, classe
             "also": also,
             "level": 0.95,
             "seconds_limit": 120.0,
+            "margin": 0.01,
         },
         "leaderboard": [],
         "winner": None,
@@ -197,6 +198,8 @@ def houses():
     record["winner"] = {
         "name": "RidgeCV",
         "holdout": {"score": 0.8087, "low": 0.7951, "high": 0.8216, "method": "bootstrap"},
+        "against": {"name": "Always the mean", "score": -0.0012, "difference": 0.8099, "low": 0.7961, "high": 0.8231,
+                    "method": "t of the paired rows", "verdict": "better"},
         "optimism_note": "The cross-validated score of the winner of several models is optimistic by selection; "
         "the hold-out score is not.",
         "model_file": "houses-RidgeCV.safetensors",
@@ -242,6 +245,7 @@ def regression_details(rng, seed):
             "test": test,
             "low": [t - h for t, h in zip(test, [0.04, 0.024, 0.018, 0.014, 0.0117], strict=True)],
             "high": [t + h for t, h in zip(test, [0.04, 0.024, 0.018, 0.014, 0.0117], strict=True)],
+            "trend": {"per_doubling": 0.0041, "low": 0.0018, "high": 0.0064, "margin": 0.01, "word": "flat"},
         },
         "certificate": certificate("closed-form", 4.4e-15, 1e-10, 0.0, 1),
     }

@@ -1,3 +1,6 @@
+"""Every sentence of the advice, on a record where it is true and on one where it is false."""
+
+import pytest
 from tests.report import records
 
 from learnable.report import advise
@@ -8,29 +11,112 @@ def said(record, part):
     return any(part in sentence for sentence in advise(record))
 
 
+def without_failures(record):
+    record["leaderboard"] = [row for row in record["leaderboard"] if row["status"] == "ok"]
+    return record
+
+
 def test_advice_follows_what_was_found():
     record = records.houses()
     assert "assessed_value" in advise(record)[0]
-    assert said(record, "ran out of time") and said(record, "failed") and said(record, "tied")
+    assert said(record, "1 model was stopped by the time limit: give more --seconds") and said(record, "failed")
     assert said(record, "learning curve is flat") and said(record, "learnable predict")
-    assert not said(record, "max_iter") and not said(record, "regularise") and not said(record, "better ones before")
+    for absent in ("max_iter", "regularise", "regular end", "rely on", "Ctrl-C", "cut by the clock"):
+        assert not said(record, absent)
 
 
-def test_an_unfinished_fit_and_overfitting_are_told():
+def test_a_table_without_trouble_is_told_of_none():
+    record = without_failures(records.houses())
+    assert not said(record, "time limit") and not said(record, "failed")
+    record["data"]["warnings"] = []
+    assert not said(record, "assessed_value")
+
+
+def test_a_limit_of_iterations_is_told_from_the_clock_and_from_what_is_not_known():
     record = records.houses()
-    record["leaderboard"][0]["certificate"]["holds"] = False
-    record["leaderboard"][0]["train_mean"] = 0.99
-    assert said(record, "max_iter") and said(record, "0.99 against 0.8123")
+    row = record["leaderboard"][0]
+    row["certificate"] |= {"holds": False, "n_iter": 1000, "max_iter": 1000}
+    assert said(record, "limit of 1000 iterations, before its tolerance: raise max_iter")
+    row["certificate"] |= {"n_iter": 7}
+    assert not said(record, "max_iter") and not said(record, "--seconds, and it may do better")
+    row["cut"] = {"done": 7, "of": 100, "unit": "rounds"}
+    assert said(record, "cut by the clock after 7 of 100 rounds: give more --seconds") and not said(record, "max_iter")
+    row["cut"], row["certificate"]["holds"] = None, True
+    row["certificate"]["n_iter"] = 1000
+    assert not said(record, "max_iter")
 
 
-def test_a_useless_table_is_told():
+@pytest.mark.parametrize("train", [0.99, 0.8])
+def test_a_gap_to_the_training_score_alone_is_no_reason_to_regularise(train):
     record = records.houses()
-    record["winner"]["holdout"]["low"] = -1.0
-    assert said(record, "better ones before better models")
+    record["leaderboard"][0]["train_mean"] = train
+    assert not said(record, "regular")
 
 
-def test_an_interruption_is_told():
-    assert said(records.nothing_worked(), "interrupted")
+def family(alphas, verdicts):
+    """A record whose lines are one model with several penalties, the best first."""
+    record = without_failures(records.houses())
+    rows = record["leaderboard"][:1]
+    rows = [
+        records.line(f"Ridge (alpha={a:g})", "Ridge", 0.81 - 0.05 * k, 0.01, rank=k + 1, parameters={"alpha": a})
+        | {"verdict": word}
+        for k, (a, word) in enumerate(zip(alphas, verdicts, strict=True))
+    ]
+    record["leaderboard"] = rows
+    record["winner"]["name"] = rows[0]["name"]
+    return record
+
+
+def test_more_or_less_regular_only_where_the_edge_of_the_settings_was_better():
+    assert said(family([100.0, 1.0, 0.01], ["best", "worse", "worse"]), "try a larger alpha")
+    assert said(family([0.01, 1.0, 100.0], ["best", "worse", "worse"]), "try a smaller alpha")
+    assert not said(family([1.0, 0.01, 100.0], ["best", "worse", "worse"]), "try a ")
+    assert not said(family([100.0, 1.0], ["best", "undecided"]), "try a ")
+    assert not said(family([100.0], ["best"]), "try a ")
+    turned = family([100.0, 1.0], ["best", "worse"])
+    for row in turned["leaderboard"]:
+        row["parameters"] = {"C": row["parameters"]["alpha"]}
+    assert said(turned, "less regular end") and said(turned, "try a larger C")
+
+
+def test_a_model_no_better_than_the_baseline_is_told_and_a_better_one_is_not():
+    record = records.houses()
+    assert not said(record, "do not rely on it")
+    record["winner"]["against"]["verdict"] = "undecided"
+    assert said(record, "On the rows set aside RidgeCV cannot be told from Always the mean: do not rely on it.")
+    record["winner"]["against"]["verdict"] = "worse"
+    assert said(record, "RidgeCV is worse than Always the mean: use that instead.")
+
+
+def test_a_baseline_of_past_values_that_leads_is_told_with_what_it_knows():
+    record = without_failures(records.houses())
+    record["leaderboard"][4] |= {"rank": 0, "mean": 0.99, "name": "baseline: the last value", "model": "past values"}
+    assert said(record, "baseline: the last value ranks above every model. It knows the targets before each row")
+    assert not said(record, "is saved because its mean is the best")
+    record["leaderboard"][4]["model"] = "DummyRegressor"
+    assert said(record, "ranks above every model.") and not said(record, "targets before each row")
+
+
+def test_equal_models_are_named_with_the_reason_for_the_one_that_is_saved():
+    record = records.houses()
+    sentence = "RidgeCV is saved because its mean is the best; Ridge (alpha=1), LinearRegression are equal within"
+    assert said(record, sentence) and not said(record, "times as fast")
+    record["leaderboard"][0]["predict_seconds"] = record["leaderboard"][2]["predict_seconds"] = 1.0
+    record["leaderboard"][1]["predict_seconds"] = 0.1
+    assert said(record, "Ridge (alpha=1) predicts 10 times as fast: take that one where speed counts")
+    for row in record["leaderboard"]:
+        row["tied"] = False
+    assert not said(record, "equal")
+
+
+def test_an_interruption_is_told_as_one_and_not_as_a_lack_of_time():
+    record = records.nothing_worked()
+    assert said(record, "Ctrl-C interrupted the comparison, before 2 of the models had a score")
+    assert not said(record, "time limit") and not said(record, "--seconds")
+    late = records.houses() | {"status": "interrupted"}
+    late["leaderboard"][5] |= {"status": "skipped", "reason": None}
+    assert said(late, "Ctrl-C interrupted the comparison, before 1 of the models") and not said(late, "time limit")
+    assert not said(records.houses() | {"status": "complete"}, "Ctrl-C")
 
 
 def test_there_is_always_something_to_do():
@@ -39,10 +125,12 @@ def test_there_is_always_something_to_do():
 
 
 def test_reading_a_learning_curve():
-    flat = {"sizes": [1, 2, 3], "test": [0.5, 0.8, 0.801], "low": [0, 0, 0.79], "high": [1, 1, 0.81]}
-    assert "flat" in read_curve(flat)
-    assert "more rows are likely to help" in read_curve(flat | {"test": [0.5, 0.6, 0.7]})
-    assert "flat" in read_curve({"test": [0.5, 0.8, 0.801]})
-    assert read_curve({"test": [0.5, None, 0.7]}) is None
-    assert read_curve({"test": [0.5]}) is None
+    trend = {"per_doubling": 0.02, "low": 0.01, "high": 0.03, "margin": 0.01, "word": "rising"}
+    assert "More rows are likely to help" in read_curve({"trend": trend})
+    assert "0.02 (95 % interval 0.01" in read_curve({"trend": trend}).replace("0.0200", "0.02").replace("0.0100", "0.01")
+    assert "flat" in read_curve({"trend": trend | {"word": "flat"}})
+    assert read_curve({"trend": trend | {"word": "unknown"}}) is None
+    assert read_curve({"trend": trend | {"word": "falling"}}) is None
+    assert read_curve({"trend": trend | {"low": None}}) is None
+    assert read_curve({"test": [0.5, 0.8, 0.801]}) is None
     assert read_curve(None) is None

@@ -13,7 +13,7 @@ def board(record):
 
 def test_marks_and_failures():
     found = board(records.houses())
-    assert [line.marks for line in found.lines] == [["best"], ["tied"], ["tied"], [], ["baseline"]]
+    assert [line.marks for line in found.lines] == [["best"], ["equal"], ["equal"], [], ["baseline"]]
     assert [(f.status, f.reason[:9]) for f in found.failures] == [("out of time", "stopped a"), ("failed", "DataError")]
     assert found.also == ["rmse", "mae"]
 

@@ -28,7 +28,24 @@ def test_ranks_decide_the_order_and_scores_where_there_are_none():
 def test_a_baseline_is_beaten_by_the_whole_interval(greater, ends, beats):
     record = records.houses()
     record["protocol"]["metric"]["greater_is_better"] = greater
-    record["winner"]["holdout"] |= {"low": ends[0], "high": ends[1]}
+    record["winner"]["against"] = None
+    record["leaderboard"][0] |= {"low": ends[0], "high": ends[1]}
+    assert standing(record).beats_baseline is beats
+
+
+@pytest.mark.parametrize("word, beats", [("better", True), ("undecided", False), ("worse", False)])
+def test_on_the_hold_out_the_paired_difference_decides(word, beats):
+    record = records.houses()
+    record["winner"]["against"]["verdict"] = word
+    assert standing(record).beats_baseline is beats
+
+
+@pytest.mark.parametrize("word, beats", [("worse", True), ("undecided", False), ("equal", False)])
+def test_without_a_hold_out_the_folds_decide(word, beats):
+    record = records.houses()
+    record["winner"] |= {"against": None, "holdout": None}
+    record["leaderboard"][0]["verdict"] = "best"
+    record["leaderboard"][4]["verdict"] = word
     assert standing(record).beats_baseline is beats
 
 

@@ -18,17 +18,50 @@ def verdict(record):
 
 def test_the_verdict_says_who_won_by_how_much_and_against_what():
     text = verdict(records.houses())
-    assert "RidgeCV predicts price best of the seven models tried" in text
+    assert "RidgeCV has the best cross-validated score of the models tried to predict price" in text
     assert "on 4,128 rows it had never seen it reaches R² 0.809" in text
     assert "interval 0.795 to 0.822" in text
-    assert "The baseline (always the mean) reaches −0.0003." in text
-    assert "Ridge (alpha=1) and LinearRegression are as good, within the noise." in text
+    assert "On the same rows the baseline (always the mean) reaches −0.001; row by row the model is better by 0.810" in text
+    assert "(interval 0.796 to 0.823)." in text
+    assert "Ridge (alpha=1) and LinearRegression are equal to it in cross-validation, within the margin of 0.01." in text
 
 
 def test_a_winner_no_better_than_the_baseline_is_said_to_be_so():
     record = records.houses()
-    record["winner"]["holdout"] |= {"low": -0.05, "high": 0.02, "score": -0.01}
-    assert "not clearly better than a constant guess" in verdict(record)
+    record["winner"]["against"] |= {"difference": 0.01, "low": -0.02, "high": 0.04, "verdict": "undecided"}
+    assert "better by 0.01" in verdict(record) and "which of them is better cannot be told" in verdict(record)
+    record["winner"]["against"] |= {"difference": -0.05, "low": -0.08, "high": -0.02, "verdict": "worse"}
+    assert verdict(record).count(": it is worse.") == 1
+
+
+def test_the_headline_shows_the_order_that_rounding_would_hide():
+    record = records.houses()
+    record["winner"]["holdout"]["score"] = 0.80871
+    record["winner"]["against"] |= {"score": 0.80868, "difference": 0.00003}
+    assert "0.80871" in verdict(record) and "0.80868" in verdict(record)
+
+
+def test_copies_give_two_figures():
+    record = records.houses()
+    assert "copies" not in verdict(record)
+    record["data"]["copies"] = {"rows": 1177, "exact": 1177, "near": 0, "kept": "together"}
+    record["winner"]["as_given"] = {"score": 0.9, "low": 0.88, "high": 0.92}
+    assert "1,177 rows are copies of others" in verdict(record)
+    assert "with copies on both sides the score would read 0.900" in verdict(record)
+
+
+def test_models_that_folds_cannot_tell_apart_are_called_undecided_and_not_equal():
+    record = records.houses()
+    record["leaderboard"][3] |= {"verdict": "undecided"}
+    assert "Whether it is better than Lasso (alpha=500) cannot be told from these folds." in verdict(record)
+
+
+def test_a_baseline_that_leads_is_named_first():
+    record = records.houses()
+    record["leaderboard"][4] |= {"rank": 0, "mean": 0.99, "name": "baseline: the last value"}
+    text = verdict(record)
+    assert "No model tried predicts price better in cross-validation than the baseline (the last value)" in text
+    assert "the best of them is RidgeCV" in text and "equal to the last value" in text
 
 
 def test_a_winning_baseline_is_said_to_have_won():
@@ -41,7 +74,8 @@ def test_a_winning_baseline_is_said_to_have_won():
 def test_a_baseline_that_says_so_itself_is_not_called_one_twice():
     record = records.houses()
     record["leaderboard"][4]["name"] = "baseline: the mean"
-    assert "The baseline (the mean) reaches" in verdict(record)
+    record["winner"]["against"] = None
+    assert "In cross-validation the baseline (the mean) reaches" in verdict(record)
 
 
 def test_a_measure_that_should_be_low_is_said_to_be_so():
@@ -68,8 +102,11 @@ def test_without_a_hold_out_the_verdict_falls_back_on_cross_validation():
     assert "in cross-validation it reaches R² 0.812" in verdict(record)
 
 
-def test_no_tie_is_said_too():
-    assert "No other model is tied with it." in verdict(records.churn())
+def test_that_every_other_model_is_worse_is_said_only_where_it_is_known():
+    record = records.churn()
+    assert "Every other model" not in verdict(record)
+    record["leaderboard"][1]["verdict"] = "worse"
+    assert "Every other model is worse in cross-validation, beyond noise." in verdict(record)
 
 
 CLAIM = {"kind": "gap", "value": 3.1e-7, "tolerance": 1e-6, "holds": True, "bound": 3.1e-7, "sentence": "s"}
@@ -86,7 +123,7 @@ CLAIM = {"kind": "gap", "value": 3.1e-7, "tolerance": 1e-6, "holds": True, "boun
          "It follows that the objective is at most 0.5 (relative) above the best value possible."),
         (CLAIM | {"kind": "closed-form", "bound": 0.0},
          "The equations that define the solution hold to a relative residual of 3.1 × 10⁻⁷. The tolerance is 10⁻⁶."),
-        (CLAIM | {"kind": "none", "sentence": None}, "Nothing is proven."),
+        (CLAIM | {"kind": "none", "sentence": None}, "How well it was solved is not known."),
         (CLAIM | {"kind": "none", "sentence": "coverage of 90 %"}, "Coverage of 90 %."),
         (CLAIM | {"kind": "novel"}, "novel: s."),
         (CLAIM | {"value": None, "sentence": None}, "gap: no value is recorded."),
@@ -111,8 +148,11 @@ def test_no_certificate_has_no_words(record):
 
 
 def test_a_certificate_in_one_word():
-    assert words.certificate_mark(CLAIM)[1] == "proven"
-    assert words.certificate_mark(CLAIM | {"holds": False})[1] == "not reached"
+    assert words.certificate_mark(CLAIM)[1] == "solved to 4e-7"
+    assert words.certificate_mark(CLAIM | {"value": 1e-8})[1] == "solved to 1e-8"
+    assert words.certificate_mark(CLAIM | {"holds": False})[1] == "stopped at 4e-7"
+    assert words.certificate_mark(CLAIM | {"kind": "ascent"})[1] == "local optimum to 4e-7"
+    assert words.certificate_mark(CLAIM | {"kind": "greedy"})[1] == "splits checked"
     assert words.certificate_mark(CLAIM | {"kind": "none"})[1] == "none"
 
 

@@ -59,6 +59,16 @@ def compare(
     seed: options.Seed = 0,
     drop: options.Drop = None,
     keep: options.Keep = None,
+    dayfirst: options.DayFirst = None,
+    as_: options.As = None,
+    copies: Annotated[
+        str,
+        typer.Option(
+            metavar="WHERE",
+            help="together: rows that are copies of each other stay on one side of every split; apart: they are split "
+            "like others.",
+        ),
+    ] = "together",
     memory: Annotated[
         float | None,
         typer.Option(min=0.001, metavar="GIB", help="GiB that a model may take; by default 80 % of what is free."),
@@ -74,9 +84,9 @@ def compare(
     encoding: options.Encoding = None,
     debug: options.Debug = False,
 ) -> int:
-    """Compare models on a table: honest scores with intervals, what each fit proves, a report, a model file.
+    """Compare models on a table: honest scores with intervals, how well each fit was solved, a report, a model file.
 
-    One fifth of the rows is set aside and scored once, by the winner alone. Every model runs in a process of its own.
+    One fifth of the rows is set aside and scored once, by the winner and a baseline. Every model runs in a process of its own.
     Ctrl-C keeps what is done.
     """
     from ..evaluation.comparison.clock import Clock
@@ -107,6 +117,9 @@ def compare(
                 seed=seed,
                 drop=drop or [],
                 keep=keep or [],
+                dayfirst=dayfirst,
+                kinds=options.kinds_of(as_),
+                copies=copies,
                 memory=None if memory is None else memory * 2**30,
                 model_file=None if no_save else output,
                 reading={"delimiter": delimiter, "encoding": encoding},
@@ -209,25 +222,17 @@ def _write_report(record: Any, file: str) -> str:
 
 def _show(out: Any, record: Any, report: str | None) -> None:
     """Print the leaderboard and what follows from it."""
-    from .display import leaderboard, one_line, score
+    from .display import headline, leaderboard, legend, one_line
 
-    protocol, winner = record["protocol"], record["winner"]
+    winner = record["winner"]
     out.print()
     out.print(leaderboard(record))
-    out.print("= cannot be told from the best (corrected resampled t-test, level 0.05)")
-    lines = [""]
+    lines = [*legend(record), ""]
     if record["status"] == "interrupted":
         lines.append("Interrupted: this is what was finished.")
     elif winner is None:
         lines.append("No model was finished: the reasons stand above.")
-    if winner is not None and winner["holdout"] is not None:
-        judged = winner["holdout"]
-        ends = "" if judged["low"] is None else f" [{score(judged['low'])}, {score(judged['high'])}]"
-        label = protocol["metric"]["label"]
-        lines.append(
-            f"{winner['name']} on {protocol['holdout_rows']:,} rows set aside: {label} {score(judged['score'])}{ends}"
-        )
-        lines.append(winner["optimism_note"])
+    lines += headline(record)
     if winner is not None and winner["intervals"]:
         found = winner["intervals"]
         lines.append(

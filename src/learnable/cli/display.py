@@ -17,6 +17,14 @@ from rich.table import Table
 from rich.text import Text
 
 _WIDTH = 120
+_PLURALS = {
+    "number": "numbers",
+    "boolean": "truth values",
+    "category": "categories",
+    "date": "dates",
+    "text": "free text",
+    "identifier": "identifiers",
+}
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -74,9 +82,28 @@ def facts(data: dict[str, Any], notes: Sequence[str]) -> list[str]:
     leaks = [warning["column"] for warning in data["warnings"] if warning["kind"] == "leak"]
     lines.append(f"suspected leaks: {_names(leaks)}")
     told = ("constant", "identifier", "missing")
+    lines += [f"{kind}: {names}" for kind, names in taken_for(used).items()]
     lines += [f"note: {note}" for note in notes]
     lines += [f"warning: {w['text']}" for w in data["warnings"] if w["kind"] not in told]
     return [one_line(line) for line in lines]
+
+
+def taken_for(columns: Sequence[dict[str, Any]], most: int = 6) -> dict[str, str]:
+    """Return the columns of each kind with an example of their values, and what to say of those taken for another."""
+    found: dict[str, list[str]] = {}
+    for column in columns:
+        example = column.get("example")
+        shown = "" if example is None else f" ({example})"
+        found.setdefault(column["kind"], []).append(f"{column['name']}{shown}")
+    lines = {}
+    for kind, names in found.items():
+        more = f", … ({len(names)})" if len(names) > most else ""
+        lines[f"taken for {_PLURALS.get(kind, kind)}"] = ", ".join(names[:most]) + more
+    if any(column.get("reading") for column in columns):
+        lines["to change that"] = "--as COLUMN=KIND, --drop COLUMN"
+    elif found:
+        lines["to change that"] = "--drop COLUMN; --keep COLUMN takes an identifier in; --as COLUMN=KIND for text"
+    return lines
 
 
 def _kinds(columns: Sequence[dict[str, Any]]) -> str:
@@ -123,39 +150,106 @@ def duration(seconds: float | None) -> str:
 
 
 def leaderboard(record: dict[str, Any]) -> Table:
-    """Return the final table: rank, score with interval, train score, times, certificate."""
+    """Return the final table: rank, score with interval, how it stands to the first, train score, times, optimisation."""
     protocol = record["protocol"]
     label, level = protocol["metric"]["label"], f"{100 * protocol['level']:g} %"
     rows = []
     for row in record["leaderboard"]:
-        certificate = row["certificate"]
         if row["status"] == "ok":
             interval = "" if row["low"] is None else f"[{score(row['low'])}, {score(row['high'])}]"
-            what = _certified(certificate)
+            what = certified(row["certificate"])
         else:
             interval, what = "", f"{row['status']}: {row['reason'] or 'not started'}"
-        mark = "" if row["rank"] is None else f"{row['rank']}{'=' if row['tied'] and row['rank'] != 1 else ''}"
         rows.append(
             [
-                mark,
+                "" if row["rank"] is None else str(row["rank"]),
                 row["name"],
                 score(row["mean"]),
                 interval,
+                "" if row["rank"] is None else row.get("verdict") or "–",
                 score(row["train_mean"]),
                 duration(row["fit_seconds"]),
                 duration(row["predict_seconds"]),
                 what,
             ]
         )
-    heads = ["", "model", f"{label} (CV)", f"{level} interval", "train", "fit", "predict", "certificate"]
-    return table_of(heads, rows, right=(2, 4, 5, 6))
+    heads = ["", "model", f"{label} (CV)", f"{level} interval", "to the first", "train", "fit", "predict"]
+    return table_of([*heads, "optimisation"], rows, right=(2, 5, 6, 7))
 
 
-def _certified(certificate: dict[str, Any] | None) -> str:
-    if certificate is None or certificate["kind"] == "none":
-        return "–"
-    value = "?" if certificate["value"] is None else f"{certificate['value']:.1e}"
-    return f"{certificate['kind']} {value}{'' if certificate['holds'] else ' DOES NOT HOLD'}"
+def certified(certificate: dict[str, Any] | None) -> str:
+    """Say in a few words how well a fit was solved; nothing about how good the model is."""
+    from ..report.words import certificate_mark
+
+    return certificate_mark(certificate)[1]
+
+
+def legend(record: dict[str, Any]) -> list[str]:
+    """Explain the words of the leaderboard that occur in it."""
+    rows = [row for row in record["leaderboard"] if row["rank"] is not None]
+    words = {row.get("verdict") for row in rows}
+    margin = record["protocol"].get("margin")
+    told = {
+        "worse": "worse: the first is better beyond noise (corrected resampled t-test, level 0.05)",
+        "equal": f"equal: within {score(margin)} of the first, at level 0.05",
+        "undecided": "undecided: the folds cannot tell",
+    }
+    lines = [text for word, text in told.items() if word in words]
+    if any(row["certificate"] and row["certificate"]["kind"] != "none" for row in rows):
+        lines.append("optimisation: how far a fit is from its optimum; the scores say how good a model is")
+    repeats = record["protocol"]["repeats"]
+    if repeats > 1:
+        lines.append(f"the folds were cut {repeats} times for models that the first could not tell apart")
+    return lines
+
+
+def headline(record: dict[str, Any]) -> list[str]:
+    """Return what was found on the rows set aside: the winner, a baseline on the same rows, their difference."""
+    protocol, winner = record["protocol"], record["winner"]
+    if winner is None or winner["holdout"] is None:
+        return []
+    judged, against, given = winner["holdout"], winner.get("against"), winner.get("as_given")
+    digits = digits_to_tell([judged["score"], (against or {}).get("score"), (given or {}).get("score")])
+    label, when = protocol["metric"]["label"], protocol.get("time")
+    from_to = "" if not when else f" ({when['holdout'][0]} to {when['holdout'][1]})"
+    lines = [
+        f"{winner['name']} on {protocol['holdout_rows']:,} rows set aside{from_to}: {label} "
+        f"{score(judged['score'], digits)}{_ends(judged, digits)}"
+    ]
+    if against is not None and against["score"] is not None:
+        words = {"worse": ": the model is worse", "undecided": ": which is better cannot be told"}
+        lines.append(
+            f"{against['name']} on the same rows: {score(against['score'], digits)}; the model is better by "
+            f"{score(against['difference'], digits)}{_ends(against, digits)}{words.get(against['verdict'], '')}"
+        )
+    if given is not None:
+        copies = record["data"]["copies"]["rows"]
+        lines.append(
+            f"With the {copies:,} copies on both sides of the split it would read {score(given['score'], digits)}"
+            f"{_ends(given, digits)}"
+        )
+    return [*lines, winner["optimism_note"]]
+
+
+def _ends(found: dict[str, Any], digits: int) -> str:
+    if found["low"] is None or found["high"] is None:
+        return ""
+    return f" [{score(found['low'], digits)}, {score(found['high'], digits)}]"
+
+
+def digits_to_tell(values: Sequence[float | None], digits: int = 4, most: int = 8) -> int:
+    """Return the decimals at which different scores look different.
+
+    Examples
+    --------
+    >>> from learnable.cli.display import digits_to_tell
+    >>> digits_to_tell([0.81, 0.5]), digits_to_tell([0.91234, 0.91232])
+    (4, 5)
+    """
+    known = {value for value in values if value is not None}
+    while digits < most and len({score(value, digits) for value in known}) < len(known):
+        digits += 1
+    return digits
 
 
 class Silent:
@@ -187,7 +281,7 @@ class Lines(Silent):
             protocol = event["protocol"]
             self.out.print(
                 f"{len(event['models'])} models, {protocol['scheme']} on {protocol['train_rows']:,} rows; "
-                f"{protocol['holdout_rows']:,} rows set aside",
+                f"{protocol['holdout_rows']:,} rows set aside{periods(protocol)}",
                 soft_wrap=True,
             )
         elif kind == "start":
@@ -198,6 +292,15 @@ class Lines(Silent):
         elif kind == "stage" and not event["text"].startswith("encoded"):
             self.out.print(f"{event['text']} …", soft_wrap=True)
         self.out.file.flush()
+
+
+def periods(protocol: dict[str, Any]) -> str:
+    """Say which times are trained on and which are set aside, where the rows have a time."""
+    when = protocol.get("time")
+    if not when:
+        return ""
+    (first, last), (begin, end) = when["train"], when["holdout"]
+    return f"; training {first} to {last}, hold-out {begin} to {end}"
 
 
 def finished(row: dict[str, Any]) -> str:
@@ -234,6 +337,9 @@ class LiveRace(Silent):
             self.live.console.print()
         elif kind == "plan":
             self.lines = {name: ["waiting", ""] for name in event["models"]}
+            told = periods(event.get("protocol") or {}).removeprefix("; ")
+            if told:
+                self.live.console.print(told)
         elif kind == "stage":
             self.stage, self.current = event["text"], ""
         elif kind == "compiling":

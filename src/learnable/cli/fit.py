@@ -9,6 +9,9 @@ import typer
 from . import options
 from .tables import DEMO_TARGETS, load_table
 
+_RESTARTS = 2
+_MOST_RESTARTED = 2000  # rows up to which further searches for hyperparameters take seconds
+
 #: Shown by --help.
 EXAMPLES = (
     "learnable fit houses.csv --target price --model Ridge --set alpha=10 -o ridge.safetensors",
@@ -42,6 +45,8 @@ def fit(
     task: options.Task = None,
     drop: options.Drop = None,
     keep: options.Keep = None,
+    dayfirst: options.DayFirst = None,
+    as_: options.As = None,
     seed: options.Seed = 0,
     json: options.Json = False,
     delimiter: options.Delimiter = None,
@@ -72,10 +77,16 @@ def fit(
         keep=keep or [],
         source=data,
         fewest_rows=2,
+        dayfirst=dayfirst,
+        kinds=options.kinds_of(as_),
     )
     check_task(model, problem.task)
     _check_method(intervals)
-    fitted = table_model(chosen, problem.task, intervals=intervals, seed=seed, groups=problem.groups)
+    settled = suit_target(chosen, set_ or [], len(problem.y)) if problem.task == "regression" else []
+    problem.notes.extend(settled)
+    fitted = table_model(
+        chosen, problem.task, intervals=intervals, seed=seed, groups=problem.groups, readings=problem.readings
+    )
     fitted.fit(problem.features, problem.targets)
     save(with_target(fitted, problem.target), output)
     _show(fitted, problem, model, data, output, json)
@@ -117,6 +128,39 @@ def build_model(name: str, settings: list[str], seed: int) -> Any:
     return model
 
 
+def suit_target(model: Any, settings: list[str], n_rows: int) -> list[str]:
+    """Let a model whose prior is in the units of the target standardise it, unless the caller set that; return notes.
+
+    A Gaussian process with a kernel of amplitude one and mean zero takes house prices for noise: only its length
+    scales and its noise can change. In standard deviations from the mean, the same kernel suits every target.
+
+    Examples
+    --------
+    >>> from learnable import GaussianProcessRegressor
+    >>> from learnable.cli.fit import suit_target
+    >>> model = GaussianProcessRegressor()
+    >>> suit_target(model, [], 100), model.normalize_y
+    (['the target is standardised (--set normalize_y=False leaves it as it is)'], True)
+    """
+    given = {setting.partition("=")[0] for setting in settings}
+    known = model.get_params(deep=False)
+    if known.get("n_restarts_optimizer") == 0 and "n_restarts_optimizer" not in given and n_rows <= _MOST_RESTARTED:
+        kernel = known.get("kernel")
+        if kernel is None or _has_finite_bounds(kernel):
+            model.set_params(n_restarts_optimizer=_RESTARTS)  # the likelihood may have several optima
+    if known.get("normalize_y") is not False or "normalize_y" in given:
+        return []
+    model.set_params(normalize_y=True)
+    return ["the target is standardised (--set normalize_y=False leaves it as it is)"]
+
+
+def _has_finite_bounds(kernel: Any) -> bool:
+    import numpy as np
+
+    bounds = getattr(kernel, "bounds", None)
+    return bounds is not None and bool(np.isfinite(bounds).all())
+
+
 def only_task(name: str) -> str | None:
     """Return the task of a model that is made for one only: a regression model makes a column of few numbers one.
 
@@ -156,6 +200,37 @@ def _check_method(intervals: str) -> None:
         raise options.WrongUsageError(f"--intervals must be one of {', '.join(INTERVAL_METHODS)}; got {intervals!r}")
 
 
+def held_out_score(fitted: Any, problem: Any) -> float | None:
+    """Return R² on the rows that were held out to calibrate the intervals; None if none were."""
+    import numpy as np
+
+    residuals = getattr(fitted, "scores_", None)
+    if residuals is None or problem.task != "regression":
+        return None
+    folds = np.asarray(getattr(fitted, "folds_", np.zeros(len(problem.y))))
+    held = problem.y[folds >= 0] if len(folds) == len(problem.y) else problem.y
+    if len(held) != len(residuals) or len(held) < 2 or np.ptp(held) == 0:
+        return None
+    return float(1.0 - np.sum(np.asarray(residuals) ** 2) / np.sum((held - held.mean()) ** 2))
+
+
+def worse_than_guessing(task: str, held_out: float | None, score: float, problem: Any) -> str | None:
+    """Return a warning if a constant guess does better than the fitted model; None if it does not."""
+    import numpy as np
+
+    known, where = (score, "its own training rows") if held_out is None else (held_out, "rows it was not fitted to")
+    if task == "regression":
+        guess, what, measure = 0.0, "the mean of the target", "R²"
+    else:
+        guess, what, measure = float(np.bincount(problem.y).max() / len(problem.y)), "the most frequent class", "accuracy"
+    if known >= guess:
+        return None
+    return (
+        f"on {where} the model is worse than {what}: {measure} {known:.4f} against {guess:.4f}; do not use it. Set other "
+        "parameters, or let `learnable compare` choose a model"
+    )
+
+
 def _show(fitted: Any, problem: Any, name: str, data: str, output: str, json: bool) -> None:
     import shlex
 
@@ -164,6 +239,8 @@ def _show(fitted: Any, problem: Any, name: str, data: str, output: str, json: bo
     score = float(inner.score(problem.features, problem.targets))
     predict = f"learnable predict {shlex.quote(output)} {shlex.quote(data)}"
     guarantee = getattr(fitted, "guarantee_", None)
+    held_out = held_out_score(fitted, problem)
+    warning = worse_than_guessing(problem.task, held_out, score, problem)
     if json:
         import json as json_module
 
@@ -177,6 +254,8 @@ def _show(fitted: Any, problem: Any, name: str, data: str, output: str, json: bo
             "features": problem.features.column_names,
             "notes": problem.notes,
             "train_score": score,
+            "held_out_score": held_out,
+            "warnings": [warning] if warning else [],
             "certificate": certificate.to_dict(),
             "guarantee": guarantee,
             "model_file": output,
@@ -192,8 +271,10 @@ def _show(fitted: Any, problem: Any, name: str, data: str, output: str, json: bo
         f"{name}: {problem.task} of {problem.target!r}, {len(problem.y):,} rows, "
         f"{problem.features.num_columns} columns",
         *(f"note: {note}" for note in problem.notes),
-        f"certificate: {certificate!r}",
-        f"{measure} on its own training rows: {score:.4f} (optimistic; `learnable compare` gives honest scores)",
+        f"optimisation: {certificate!r}",
+        *([f"{measure} on rows that a fit had not seen: {held_out:.4f}"] if held_out is not None else []),
+        f"{measure} on its own training rows: {score:.4f} (how it predicts new rows, `learnable compare` tells)",
+        *([f"warning: {warning}"] if warning else []),
         *([f"intervals: {guarantee}"] if guarantee else []),
         f"model: {output}",
         f"predict with:  {predict}",

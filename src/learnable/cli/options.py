@@ -40,6 +40,24 @@ class WrongUsageError(Exception):
     """The tool was asked in a way it does not understand; exit code 2."""
 
 
+def kinds_of(texts: Sequence[str] | None) -> dict[str, str]:
+    """Return what `--as COLUMN=KIND` says, by column.
+
+    Examples
+    --------
+    >>> from learnable.cli.options import kinds_of
+    >>> kinds_of(["posted=text", "a=b=date"])
+    {'posted': 'text', 'a=b': 'date'}
+    """
+    found = {}
+    for text in texts or []:
+        column, equals, kind = text.rpartition("=")
+        if not equals or not column or not kind:
+            raise WrongUsageError(f"--as takes COLUMN=KIND; got {text!r}")
+        found[column] = kind.strip()
+    return found
+
+
 Data = Annotated[
     str,
     typer.Argument(
@@ -50,10 +68,28 @@ Data = Annotated[
 ]
 Target = Annotated[str | None, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict.")]
 Groups = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Rows with equal values here stay together in every split.")
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Rows with equal values here stay together in every split; with --time, each value is a series of its own.",
+    ),
 ]
 Time = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Train on earlier rows, test on later ones, by this column.")
+    str | None,
+    typer.Option(metavar="COLUMN", help="Train on earlier rows, test on later ones, by this column of dates or numbers."),
+]
+DayFirst = Annotated[
+    bool | None,
+    typer.Option("--dayfirst/--no-dayfirst", help="Whether 03/04/2024 is in April, where no row of a column tells."),
+]
+As = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--as",
+        metavar="COLUMN=KIND",
+        help="Take a column of text for text, date, number, day-month-year, month-day-year, year-month-day, 'decimal "
+        "point' or 'decimal comma' (may be repeated).",
+    ),
 ]
 Task = Annotated[
     str | None,

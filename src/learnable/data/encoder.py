@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.parameters import Boolean, Number, Options, Rule, check_parameters
+from ..core.parameters import Boolean, Matches, Number, Options, Rule, check_parameters, optional
 from .door import match_columns
 from .encoder_fit import EncoderFit
 from .encoder_input import Columns, input_names, open_table, read_whole
@@ -35,7 +35,12 @@ from .encoder_read import Type
 from .encoder_records import check_records
 from .encoder_target import read_encoder_target, read_rows
 from .frames import is_frame, take_named_columns
+from .readings import DATES, READINGS
 from .targets import read_weight
+
+
+def _are_readings(value: Any) -> bool:
+    return isinstance(value, dict) and all(reading in READINGS for reading in value.values())
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -61,6 +66,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         What the target is, for mean targets; "auto" looks at it.
     sparse : {"auto", True, False}, default="auto"
         Whether to return a SciPy CSR array; "auto" does so when less than a fifth of the entries would not be zero.
+    readings : dict or None, default=None
+        Columns of text that hold dates or amounts, and how they are written: a name to one of "day-month-year",
+        "month-day-year", "year-month-day", "decimal point", "decimal comma" (`learnable.data.readings`). A value that
+        cannot be read so is missing.
 
     Attributes
     ----------
@@ -102,6 +111,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         "n_text_features": Number(low=1, high=2**20, integer=True),
         "task": Options("auto", "regression", "classification"),
         "sparse": Options("auto") | Boolean(),
+        "readings": optional(Matches(_are_readings, "a dict from names of columns to readings")),
     }
 
     columns_: list[dict[str, Any]]
@@ -119,6 +129,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         n_text_features: int = 1024,
         task: str = "auto",
         sparse: Any = "auto",
+        readings: dict[str, str] | None = None,
     ) -> None:
         self.scale = scale
         self.fill = fill
@@ -127,6 +138,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.n_text_features = n_text_features
         self.task = task
         self.sparse = sparse
+        self.readings = readings
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the encoding of each column.
@@ -208,7 +220,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Columns:
         owner = type(self).__name__
         X, y, sample_weight = take_named_columns(owner, *read_whole(owner, X, y, sample_weight))
-        table = open_table(owner, X)
+        check_parameters(owner, self.get_params(deep=False), self._parameters)
+        table = open_table(owner, X).read_as(self.readings)
         draft = clone(self)._fit_table(table, y, sample_weight)
         match_columns(draft, X, reset=True)
         self.__dict__.pop("feature_names_in_", None)
@@ -242,12 +255,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         owner, options = type(self).__name__, self.get_params(deep=False)
         check_parameters(owner, options, self._parameters)
+        schema = [(name, self._type_read(name, kind)) for name, kind in schema]
         self._work = EncoderFit(owner, schema, options, classes, n_targets)
+
+    def _type_read(self, name: Any, kind: Type) -> Type:
+        """Return the type of a column once its text is read."""
+        reading = (self.readings or {}).get(name)
+        return kind if reading is None or kind != "text" else "date" if reading in DATES else "number"
 
     def _update(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
         """Take note of the next rows, if there are any."""
         if len(X):
-            table = open_table(type(self).__name__, X)
+            table = open_table(type(self).__name__, X).read_as(self.readings)
             self._update_table(table.select([name for name, _ in self._work.schema]), y, sample_weight)
 
     def _update_table(self, table: Columns, y: Any, sample_weight: Any) -> None:
@@ -273,7 +292,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     # ---- the rows ----
 
     def _encode(self, table: Columns, first_row: int | None) -> Any:
-        return encode(table, self.columns_, sparse=self.sparse_, first_row=first_row)
+        return encode(table.read_as(self.readings), self.columns_, sparse=self.sparse_, first_row=first_row)
 
     def _open(self, X: Any) -> Columns:
         """Return the columns of the fit, by name where there are names."""

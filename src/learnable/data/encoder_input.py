@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import narwhals.stable.v2 as nw
@@ -25,6 +25,7 @@ from .encoder_read import (
 )
 from .files import Files
 from .frames import is_frame, listed, open_frame
+from .readings import read_column
 from .sources import open_files
 
 _WORDS: Final[dict[str, str]] = {
@@ -74,6 +75,16 @@ class Columns:
                 f"{listed(self.names)}."
             )
         return Columns(self.owner, names, [self.columns[place[name]] for name in names], self.n_rows)
+
+    def read_as(self, readings: Mapping[str, str] | None) -> Columns:
+        """Return the same columns; text that `readings` names as dates or amounts is read as told."""
+        if not readings or not any(name in readings for name in self.names):
+            return self
+        columns = []
+        for name, column in zip(self.names, self.columns, strict=True):
+            read = read_column(column, readings[name]) if name in readings else None
+            columns.append(column if read is None else read)
+        return Columns(self.owner, self.names, columns, self.n_rows)
 
     def zone(self, position: int) -> str | None:
         """Return the time zone of a column."""

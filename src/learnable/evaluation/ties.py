@@ -1,4 +1,4 @@
-r"""Which models are as good as the best one: the corrected resampled t-test.
+r"""Which models are as good as the best one: the corrected resampled t-test, with a margin beside it.
 
 Two models are scored on the same J folds. With the differences dⱼ, their mean d̄ and variance s²,
 
@@ -6,6 +6,13 @@ Two models are scored on the same J folds. With the differences dⱼ, their mean
 
 is compared with Student's t of J − 1 degrees of freedom. Without the term n_test/n_train the test would find
 differences where there are none, because the training sets of the folds overlap.
+
+A test that finds no difference does not show that there is none: five folds often cannot tell 0.60 from 0.86. So three
+words are used, from the interval of the mean difference d̄ ± q √((1/J + n_test/n_train) s²) to the best model:
+
+    equal      both ends at level 0.90 are within a margin, below which nobody would care (two one-sided tests at 0.05)
+    worse      the lower end at level 0.95 is above zero: the best one is better
+    undecided  neither
 
 Reference: C. Nadeau and Y. Bengio, Inference for the generalization error, Machine Learning 52, 2003.
 """
@@ -17,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
+from scipy.special import stdtr, stdtrit
 
 from ..core.errors import DataError
 from ..core.parameters import Number, check_parameters
@@ -128,6 +135,56 @@ def tied_with_best(score_matrix: Any, n_train: float, n_test: float, level: floa
     """
     check_parameters("tied_with_best", {"level": level}, {"level": LEVEL})
     return np.asarray(p_values_against_best(score_matrix, n_train, n_test) >= level)
+
+
+class Verdict(NamedTuple):
+    """How a model stands to the best one."""
+
+    word: str  #: "best", "equal", "worse" or "undecided"
+    difference: float  #: mean by which the best one scores higher
+    low: float  #: lower end of its interval, of level 0.95
+    high: float  #: upper end
+    p: float  #: of the two-sided test of no difference
+
+
+def verdict_on(difference: Any, n_train: float, n_test: float, margin: float, level: float = 0.05) -> Verdict:
+    """Say whether one model is better than another, equal within a margin, or neither can be said.
+
+    Parameters
+    ----------
+    difference : array of shape (n_folds,)
+        Score of the one less score of the other, fold by fold; greater is better.
+    n_train, n_test : int
+        Rows to train on and to test on in a fold.
+    margin : float
+        Differences up to this do not matter in practice.
+    level : float
+        Level of the tests.
+
+    Examples
+    --------
+    >>> from learnable.evaluation.ties import verdict_on
+    >>> verdict_on([0.30, 0.02, 0.41, 0.25, 0.31], 80, 20, margin=0.01).word
+    'worse'
+    >>> verdict_on([0.30, -0.4, 0.41, 0.65, 0.31], 80, 20, margin=0.01).word
+    'undecided'
+    >>> verdict_on([0.001, 0.002, -0.001, 0.0, 0.001], 80, 20, margin=0.01).word
+    'equal'
+    """
+    _check_sizes("verdict_on", n_train, n_test)
+    d = np.asarray(difference, dtype=np.float64)
+    if d.ndim != 1 or len(d) < 1 or not np.isfinite(d).all():
+        raise DataError(f"verdict_on: needs one finite difference per fold; got {difference!r}.")
+    mean = float(d.mean())
+    if len(d) < 2:
+        return Verdict("undecided", mean, -math.inf, math.inf, math.nan)
+    deviation = math.sqrt(1.0 / len(d) + n_test / n_train) * float(d.std(ddof=1))
+    wide, narrow = (float(stdtrit(len(d) - 1, q)) * deviation for q in (1.0 - level / 2, 1.0 - level))
+    if mean - narrow >= -margin and mean + narrow <= margin:
+        word = "equal"
+    else:
+        word = "worse" if mean - wide > 0.0 else "undecided"
+    return Verdict(word, mean, mean - wide, mean + wide, _test_differences(d, n_train, n_test).p)
 
 
 def _test_differences(d: Array, n_train: float, n_test: float) -> TTest:

@@ -1,11 +1,23 @@
-"""What to do next, read off the record by rules; every rule says what it saw."""
+"""What to do next, read off the record by rules; every sentence says what it saw, and what is not known is not said."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from .numbers import is_number, text_of
 from .standing import Standing, standing
+
+#: Parameters of which more (+1) or less (−1) makes a model more regular.
+_REGULAR: Final = {
+    "alpha": 1,
+    "C": -1,
+    "n_neighbors": 1,
+    "max_depth": -1,
+    "min_samples_leaf": 1,
+    "max_leaf_nodes": -1,
+    "ccp_alpha": 1,
+}
+_FASTER: Final = 3.0  # how many times as fast an equal model must be to be named
 
 
 def advise(record: dict[str, Any]) -> list[str]:
@@ -32,7 +44,9 @@ def advise(record: dict[str, Any]) -> list[str]:
     found = [*_about_data(record), *_about_unfinished(record, stand)]
     if stand.winner is not None:
         row = record["leaderboard"][stand.winner]
-        found += [*_about_winner(record, stand, row), *_about_curve(record)]
+        found += [*_about_baseline(record, stand, row), *_about_fit(record, row)]
+        found += [*_about_others(record, stand, row), *_about_variants(record, stand, row)]
+        found += [*_about_curve(record), *_about_use(record)]
     return found or ["Nothing stands out. Try the winner on rows of another time or place before it is relied upon."]
 
 
@@ -48,42 +62,144 @@ def _about_data(record: dict[str, Any]) -> list[str]:
 
 
 def _about_unfinished(record: dict[str, Any], stand: Standing) -> list[str]:
+    """Say why models have no score: the clock, an error, or Ctrl-C."""
     rows = [record["leaderboard"][k] for k in stand.unfinished]
+    late = sum(row.get("status") == "timeout" for row in rows)
+    stopped = sum(row.get("status") in ("interrupted", "skipped") for row in rows)
     found = []
-    if any(row.get("status") in ("timeout", "skipped") for row in rows):
-        found.append("Some models ran out of time: give a larger --seconds, or fewer rows, to rank them too.")
+    if record.get("status") == "interrupted" or any(row.get("status") == "interrupted" for row in rows):
+        found.append(_interrupted(stopped))
+    elif stopped:
+        found.append(f"{_models(stopped)} not started: the reasons stand in the leaderboard.")
+    if late:
+        limit = (record.get("protocol") or {}).get("seconds_limit")
+        remedy = "give more --seconds, or fewer rows" if is_number(limit) else "use fewer rows"
+        found.append(f"{_models(late)} stopped by the time limit: {remedy}, to rank {'it' if late == 1 else 'them'} too.")
     if any(row.get("status") == "failed" for row in rows):
         found.append("Some models failed: their reasons stand in the leaderboard.")
-    if any(row.get("status") == "interrupted" for row in rows):
-        found.append("The comparison was interrupted: run it again before the ranking is relied upon.")
     return found
 
 
-def _about_winner(record: dict[str, Any], stand: Standing, row: dict[str, Any]) -> list[str]:
+def _interrupted(stopped: int) -> str:
+    left = f", before {stopped} of the models had a score" if stopped else " after the race, before everything was told"
+    return f"Ctrl-C interrupted the comparison{left}: run it again before the ranking is relied upon."
+
+
+def _models(count: int) -> str:
+    return "1 model was" if count == 1 else f"{count} models were"
+
+
+def _about_baseline(record: dict[str, Any], stand: Standing, row: dict[str, Any]) -> list[str]:
+    if stand.winner == stand.baseline:
+        return [f"No model tried is better than the baseline {row.get('name')}: do not rely on one."]
     found = []
-    one_model = record.get("subject") == "model"
-    if stand.beats_baseline is False or stand.winner == stand.baseline:
-        found.append("The columns hold little about the target as they are: look for better ones before better models.")
-    if stand.tied:
-        found.append("The best models are tied: prefer the one that is simplest to explain or fastest to run.")
+    leader = None if stand.leader is None else record["leaderboard"][stand.leader]
+    past = (leader or {}).get("model") == "past values"
+    if leader is not None and leader.get("baseline"):
+        text = f"{leader.get('name')} ranks above every model."
+        if past:
+            text += " It knows the targets before each row, which the models are not given: add columns of earlier targets."
+        found.append(text)
+    against = (record.get("winner") or {}).get("against") or {}
+    name = against.get("name") or (None if stand.baseline is None else record["leaderboard"][stand.baseline].get("name"))
+    if against.get("verdict") == "worse":
+        found.append(f"On the rows set aside {row.get('name')} is worse than {name}: use that instead.")
+    elif stand.beats_baseline is False:
+        where = "On the rows set aside" if against else "In cross-validation"
+        found.append(f"{where} {row.get('name')} cannot be told from {name}: do not rely on it.")
+    return found
+
+
+def _about_fit(record: dict[str, Any], row: dict[str, Any]) -> list[str]:
+    """Say what ended a fit before its tolerance: the clock, or the number of iterations; nothing if that is not known."""
+    cut = row.get("cut")
+    if cut:
+        of = f" of {cut['of']}" if cut.get("of") else ""
+        how_far = f"after {cut.get('done')}{of} {cut.get('unit')}"
+        return [f"{row.get('name')} was cut by the clock {how_far}: give more --seconds, and it may do better."]
     certificate = row.get("certificate") or {}
-    if certificate.get("kind") not in (None, "none") and not certificate.get("holds"):
-        found.append("The fit stopped before its tolerance: raise max_iter, or scale the columns.")
-    if _overfits(row) and not one_model:
-        train, mean = text_of(row["train_mean"]), text_of(row["mean"])
-        found.append(f"It knows its training rows better than new ones ({train} against {mean}): regularise more.")
-    if one_model:
+    if certificate.get("kind") in (None, "none") or certificate.get("holds"):
+        return []
+    most, done = certificate.get("max_iter"), certificate.get("n_iter")
+    if is_number(most) and is_number(done) and done >= most > 0:
+        return [f"{row.get('name')} stopped at its limit of {most} iterations, before its tolerance: raise max_iter."]
+    return []
+
+
+def _about_others(record: dict[str, Any], stand: Standing, row: dict[str, Any]) -> list[str]:
+    """Say which models are equal, and why the one that is saved is."""
+    if stand.leader != stand.winner or record.get("subject") == "model":
+        return []
+    rows = record["leaderboard"]
+    equal = [rows[k] for k in stand.tied if not rows[k].get("baseline")]
+    if not equal:
+        return []
+    kept = "saved" if (record.get("winner") or {}).get("model_file") else "reported"
+    names = ", ".join(str(other.get("name")) for other in equal[:4]) + (" …" if len(equal) > 4 else "")
+    margin = (record.get("protocol") or {}).get("margin")
+    within = f"the margin of {text_of(margin)}" if is_number(margin) else "the margin"
+    verb = "is" if len(equal) == 1 else "are"
+    text = f"{row.get('name')} is {kept} because its mean is the best; {names} {verb} equal within {within}"
+    quick = _much_faster(row, equal)
+    return [f"{text}{quick}."]
+
+
+def _much_faster(row: dict[str, Any], equal: list[dict[str, Any]]) -> str:
+    """Return the clause about an equal model that predicts much faster, if there is one."""
+    mine = row.get("predict_seconds")
+    timed = [other for other in equal if is_number(other.get("predict_seconds")) and other["predict_seconds"] > 0]
+    if not is_number(mine) or not timed:
+        return ""
+    fastest = min(timed, key=lambda other: other["predict_seconds"])
+    times = mine / fastest["predict_seconds"]
+    if times < _FASTER or mine < 1e-3:
+        return ""
+    return f", and {fastest.get('name')} predicts {times:.0f} times as fast: take that one where speed counts"
+
+
+def _about_variants(record: dict[str, Any], stand: Standing, row: dict[str, Any]) -> list[str]:
+    """Say that the best setting lies at the edge of those tried, where it is better than the next one beyond noise."""
+    if stand.leader != stand.winner or stand.tied:
+        return []  # where others are equal, the setting makes little difference
+    for key, sign in _REGULAR.items():
+        mine = (row.get("parameters") or {}).get(key)
+        if not is_number(mine):
+            continue
+        family = [
+            (sign * other["parameters"][key], other)
+            for k in stand.ranked
+            if (other := record["leaderboard"][k]).get("model") == row.get("model")
+            and other is not row
+            and is_number((other.get("parameters") or {}).get(key))
+            and _same_but(other["parameters"], row["parameters"], key)
+        ]
+        for more, direction in ((True, "more"), (False, "less")):
+            beyond = [regular for regular, _ in family if (regular > sign * mine) == more]
+            if beyond or not family:
+                continue
+            _, nearest = min(family, key=lambda pair: abs(pair[0] - sign * mine))
+            if nearest.get("verdict") == "worse":
+                change = "larger" if (sign > 0) == more else "smaller"
+                return [
+                    f"{row.get('name')} is the {direction} regular end of the settings tried and better than "
+                    f"{nearest.get('name')} ({text_of(row['mean'])} against {text_of(nearest['mean'])}): try a {change} "
+                    f"{key}."
+                ]
+    return []
+
+
+def _same_but(a: dict[str, Any], b: dict[str, Any], key: str) -> bool:
+    return {k: v for k, v in a.items() if k != key} == {k: v for k, v in b.items() if k != key}
+
+
+def _about_use(record: dict[str, Any]) -> list[str]:
+    found = []
+    if record.get("subject") == "model":
         found.append("Score the model on rows it was not fitted on before its numbers are relied upon.")
     command = (record.get("winner") or {}).get("predict_command")
     if command:
         found.append(f"Predict new rows with: {command}")
     return found
-
-
-def _overfits(row: dict[str, Any]) -> bool:
-    if not all(is_number(row.get(key)) for key in ("train_mean", "mean", "low", "high")):
-        return False
-    return bool(abs(row["train_mean"] - row["mean"]) > 2 * (row["high"] - row["low"]))
 
 
 def _about_curve(record: dict[str, Any]) -> list[str]:
@@ -94,13 +210,19 @@ def _about_curve(record: dict[str, Any]) -> list[str]:
 
 def read_curve(curve: Any) -> str | None:
     """Return what a learning curve says about more rows; None if it says nothing."""
-    if not isinstance(curve, dict):
+    trend = curve.get("trend") if isinstance(curve, dict) else None
+    if not isinstance(trend, dict) or not all(is_number(trend.get(key)) for key in ("per_doubling", "low", "high")):
         return None
-    test, low, high = (curve.get(key) or [] for key in ("test", "low", "high"))
-    if len(test) < 3 or not all(is_number(t) for t in test[-2:]):
-        return None
-    ends_known = bool(low) and bool(high) and is_number(low[-1]) and is_number(high[-1])
-    noise = (high[-1] - low[-1]) / 2 if ends_known else 0.01 * abs(test[-1])
-    if abs(test[-1] - test[-2]) > noise:
-        return "The score was still changing at the full size: more rows are likely to help."
-    return "The learning curve is flat at its end: more rows of this kind will help little; better columns may."
+    gain = text_of(trend["per_doubling"], decimals=4)
+    ends = f"95 % interval {text_of(trend['low'], decimals=4)} to {text_of(trend['high'], decimals=4)}"
+    if trend.get("word") == "rising":
+        return (
+            f"More rows are likely to help: at the end of the learning curve, twice as many rows improved the score by "
+            f"{gain} ({ends})."
+        )
+    if trend.get("word") == "flat" and is_number(trend.get("margin")):
+        return (
+            f"The learning curve is flat at its end: twice as many rows changed the score by {gain} ({ends}), within the "
+            f"margin of {text_of(trend['margin'])}."
+        )
+    return None

@@ -1,4 +1,4 @@
-"""The card of an estimator in a notebook: what was set, what was fitted, what is proven.
+"""The card of an estimator in a notebook: what was set, what was fitted, how well the fit was solved.
 
 It takes the colours of the notebook around it, so it suits light and dark themes alike, and needs no script.
 """
@@ -52,7 +52,7 @@ def card(estimator: Any) -> str:
     >>> from learnable.report import card
     >>> "alpha=0.5" in card(Ridge(alpha=0.5))
     True
-    >>> "proven" in card(Ridge().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.5]))
+    >>> "solved to" in card(Ridge().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.5]))
     True
     """
     fitted = [item for item in vars(estimator) if item.endswith("_") and not item.startswith("_")]
@@ -66,7 +66,7 @@ def card(estimator: Any) -> str:
         ("Parameters", _parameters(estimator)),
         ("Shape", _shape(estimator)),
         ("Classes", _classes(estimator)),
-        ("Certificate", _certificate(estimator)),
+        ("Optimisation", _certificate(estimator)),
     ]
     lines = [child for term, text in pairs if text for child in (tag("dt", term), tag("dd", text))]
     return str(tag("div", _STYLE, title, tag("dl", *lines) if lines else None, class_="ln-card"))
@@ -116,7 +116,7 @@ def _certificate(estimator: Any) -> Markup | None:
     if not isinstance(certificate, Certificate):
         return None
     if certificate.kind == "none":
-        return join(["nothing is proven"])
+        return join(["nothing is known about how well the fit was solved"])
     _, mark = certificate_mark(certificate.to_dict())
     steps = "one iteration" if certificate.n_iter == 1 else f"{certificate.n_iter:,} iterations"
     return join([tag("b", mark), f": {certificate.sentence}; tolerance {certificate.tolerance:.2g}; {steps}"])

@@ -214,4 +214,19 @@ def _learning_curve(numbers: Numbers, place: Place, part: Any, metric: str) -> l
         part.get("sizes") or [], part.get("train") or [], part.get("test") or [], part.get("low"), part.get("high"),
         title="Learning curve", y_label=metric,
     )  # fmt: skip
-    return [Figure("Learning curve", join([read_curve(part) or "The score as the training set grows."]), drawing)]
+    return [Figure("Learning curve", _about_curve(numbers, place, part), drawing)]
+
+
+def _about_curve(numbers: Numbers, place: Place, part: Any) -> Markup:
+    """Return what the end of a learning curve says about more rows."""
+    trend = part.get("trend") or {}
+    if read_curve(part) is None:
+        unknown = trend.get("word") == "unknown"
+        more = " Whether more rows help cannot be told from these folds." if unknown else ""
+        return join(["The score as the training set grows.", more])
+    at = (*place, "trend")
+    ends = ["(", numbers.show(*at, "low", decimals=4), " to ", numbers.show(*at, "high", decimals=4), ")"]
+    verb = "Still rising: twice as many rows improved the score by "
+    if trend.get("word") != "rising":
+        verb = "Flat at its end: twice as many rows changed the score by "
+    return join([verb, numbers.show(*at, "per_doubling", decimals=4), " ", *ends, "."])

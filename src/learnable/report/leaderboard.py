@@ -12,7 +12,7 @@ from ..plots.intervals import scale_axis, whisker
 from ..plots.markup import Markup, isolated
 from .numbers import Numbers, decimals_for, is_number, text_of
 from .standing import Standing
-from .words import STATUS, certificate_mark, interval, name
+from .words import STATUS, certificate_words, interval, name
 
 #: The scale may be this many times as wide as the winner's interval; what lies beyond is an arrow at the edge.
 _WIDEST: Final = 25.0
@@ -33,7 +33,7 @@ class Line:
     also: list[Markup]
     fit: Markup
     predict: Markup
-    certificate: tuple[str, str]
+    certificate: tuple[str, Markup]
     p_value: Markup | None
 
 
@@ -113,7 +113,8 @@ def _line(
 ) -> Line:
     place = ("leaderboard", k)
     row = numbers.at(*place)
-    marks = [*(["best"] if k == stand.winner else []), *(["tied"] if k in stand.tied else [])]
+    marks = [*(["best"] if k == stand.winner else []), *(["equal"] if k in stand.tied else [])]
+    marks += ["undecided"] if k in stand.undecided else []
     marks += ["baseline"] if row.get("baseline") else []
     known = is_number(row.get("p_value")) and k != stand.winner and not row.get("baseline")
     return Line(
@@ -128,7 +129,7 @@ def _line(
         also=[numbers.show(*place, "also", key) for key in measures],
         fit=numbers.show(*place, "fit_seconds", style="seconds"),
         predict=numbers.show(*place, "predict_seconds", style="seconds"),
-        certificate=certificate_mark(row.get("certificate")),
+        certificate=certificate_words(numbers, *place, "certificate"),
         p_value=numbers.show(*place, "p_value", decimals=2) if known else None,
     )
 

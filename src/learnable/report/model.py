@@ -57,7 +57,7 @@ class Report:
 
 
 def report(model: Any, X: Any, y: Any, *, file: str | os.PathLike[str] | None = None) -> Report:
-    """Report on one fitted model: score, figures, coefficients, what is proven.
+    """Report on one fitted model: score, figures, coefficients, how well the fit was solved.
 
     Parameters
     ----------

@@ -128,6 +128,21 @@ def decimals_for(half_widths: list[float]) -> int:
     return min(max(math.ceil(-math.log10(median(known) / 2)), 0), 4) if known else 3
 
 
+def decimals_to_tell(values: list[Any], decimals: int, most: int = 6) -> int:
+    """Return the decimals from `decimals` on at which different numbers look different, `most` at most.
+
+    Examples
+    --------
+    >>> from learnable.report.numbers import decimals_to_tell
+    >>> decimals_to_tell([0.8123, 0.8119], 2), decimals_to_tell([0.8, 0.1], 2)
+    (3, 2)
+    """
+    known = sorted({float(value) for value in values if is_number(value)})
+    while decimals < most and len({text_of(value, decimals=decimals) for value in known}) < len(known):
+        decimals += 1
+    return decimals
+
+
 def _significant(value: float, digits: int) -> str:
     if value == 0:
         return "0"

@@ -214,6 +214,6 @@ def _claims(numbers: Numbers, stand: Standing) -> list[tuple[Any, Any, Any]]:
     for k in stand.ranked:
         sentence = words.certificate_sentence(numbers, "leaderboard", k, "certificate")
         if sentence is not None and not rows[k].get("baseline"):
-            mark = words.certificate_mark(rows[k].get("certificate"))
+            mark = words.certificate_words(numbers, "leaderboard", k, "certificate")
             found.append((words.name(rows[k].get("name"), 80), mark, sentence))
     return found

@@ -23,9 +23,12 @@ class Standing:
     baseline : int or None
         The best line that is a baseline.
     tied : list of int
-        Lines that are as good as the winner, the winner left out.
+        Lines that are equal to the first one within the margin.
     beats_baseline : bool or None
-        Whether the winner's interval lies on the good side of the baseline; None if that cannot be said.
+        Whether the winner is better than the baseline beyond noise: on the hold-out, row by row; without a hold-out in
+        cross-validation. None if that cannot be said.
+    undecided : list of int
+        Lines of which the folds cannot tell whether the first one is better.
     """
 
     ranked: list[int]
@@ -34,6 +37,12 @@ class Standing:
     baseline: int | None
     tied: list[int]
     beats_baseline: bool | None
+    undecided: list[int]
+
+    @property
+    def leader(self) -> int | None:
+        """The first line, which may be a baseline; verdicts on the others are about it."""
+        return self.ranked[0] if self.ranked else None
 
 
 def standing(record: dict[str, Any]) -> Standing:
@@ -51,17 +60,24 @@ def standing(record: dict[str, Any]) -> Standing:
     named = (record.get("winner") or {}).get("name")
     winner = next((k for k in ranked if rows[k].get("name") == named), None)
     baseline = next((k for k in ranked if rows[k].get("baseline")), None)
-    tied = [k for k in ranked if rows[k].get("tied") and k != winner] if winner is not None else []
-    return Standing(ranked, unfinished, winner, baseline, tied, _beats(record, rows, winner, baseline, greater))
+    others = ranked[1:] if winner is not None else []
+    tied = [k for k in others if rows[k].get("tied")]
+    undecided = [k for k in others if rows[k].get("verdict") == "undecided"]
+    beats = _beats(record, rows, winner, baseline, greater)
+    return Standing(ranked, unfinished, winner, baseline, tied, beats, undecided)
 
 
 def _beats(record: dict[str, Any], rows: Any, winner: int | None, baseline: int | None, greater: bool) -> bool | None:
     if winner is None or baseline is None or winner == baseline:
         return None
-    judged = (record.get("winner") or {}).get("holdout") or rows[winner]
-    edge = judged.get("low" if greater else "high")
-    edge = edge if is_number(edge) else judged.get("score", rows[winner]["mean"])
+    against = (record.get("winner") or {}).get("against")
+    if isinstance(against, dict) and against.get("verdict"):
+        return bool(against["verdict"] == "better")
+    if rows[winner].get("verdict") == "best" and rows[baseline].get("verdict"):
+        return bool(rows[baseline]["verdict"] == "worse")
+    edge = rows[winner].get("low" if greater else "high")
+    edge = edge if is_number(edge) else rows[winner]["mean"]
     if not is_number(edge):
         return None
-    against = rows[baseline]["mean"]
-    return bool(edge > against if greater else edge < against)
+    mean = rows[baseline]["mean"]
+    return bool(edge > mean if greater else edge < mean)

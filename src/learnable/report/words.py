@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any, Final
 
 from ..plots.markup import Markup, clean, join, tag
-from .numbers import Numbers, is_number, text_of, word
+from .numbers import Numbers, decimals_to_tell, is_number, text_of, word
 from .standing import Standing
 
 _NAME: Final = 120
@@ -93,14 +94,14 @@ def listing(items: Sequence[Any], most: int = 4) -> Markup:
 
 
 def certificate_sentence(numbers: Numbers, *path: str | int) -> Markup | None:
-    """Return what is proven about a fit, in one or two sentences; None if the record has no certificate."""
+    """Return how well a fit was solved, in one or two sentences; None if the record has no certificate."""
     record = numbers.at(*path)
     if not isinstance(record, dict) or not record.get("kind"):
         return None
     kind = str(record["kind"])
     if kind == "none":
-        extra = record.get("sentence")
-        return join([extra[:1].upper() + extra[1:] + "." if extra else "Nothing is proven."])
+        extra = None if record.get("sentence") == "nothing is proven" else record.get("sentence")
+        return join([extra[:1].upper() + extra[1:] + "." if extra else "How well it was solved is not known."])
     if kind not in _CLAIMS or not numbers.known(*path, "value"):
         return join([f"{kind}: {record.get('sentence') or 'no value is recorded'}."])
     before, after = _CLAIMS[kind]
@@ -116,12 +117,50 @@ def certificate_sentence(numbers: Numbers, *path: str | int) -> Markup | None:
 
 
 def certificate_mark(record: Any) -> tuple[str, str]:
-    """Return a class and a short word for a certificate: proven, not reached, nothing proven, no certificate."""
+    """Return a class and a few words for a certificate: how far the training problem was solved, not how good a model is.
+
+    Examples
+    --------
+    >>> from learnable.report.words import certificate_mark
+    >>> certificate_mark({"kind": "gap", "value": 3.1e-9, "tolerance": 1e-8, "holds": True})
+    ('holds', 'solved to 4e-9')
+    >>> certificate_mark({"kind": "gap", "value": 0.02, "tolerance": 1e-6, "holds": False})
+    ('misses', 'stopped at 0.02')
+    """
     if not isinstance(record, dict) or not record.get("kind"):
         return "absent", "–"
     if record["kind"] == "none":
         return "absent", "none"
-    return ("holds", "proven") if record.get("holds") else ("misses", "not reached")
+    value = record.get("value")
+    size = _rounded_up(value) if is_number(value) else "?"
+    if not record.get("holds"):
+        return "misses", f"stopped at {size}"
+    if record["kind"] == "greedy":
+        return "holds", "splits checked"
+    what = {"ascent": "local optimum to", "chain": "chains agree to"}.get(str(record["kind"]), "solved to")
+    return "holds", f"{what} {size}"
+
+
+def certificate_words(numbers: Numbers, *path: str | int) -> tuple[str, Markup]:
+    """Return the class and the words of a certificate for the page, the number with the place it comes from."""
+    record = numbers.at(*path)
+    css, text = certificate_mark(record)
+    before, _, _ = text.rpartition(" ")
+    if css == "absent" or not numbers.known(*path, "value") or not text[-1].isdigit():
+        return css, join([text])
+    if record["value"] == 0:
+        return css, join(["solved"])
+    return css, join([before, " ", numbers.show(*path, "value", style="scientific")])
+
+
+def _rounded_up(value: float) -> str:
+    """Return a number that is not below the one given, with one digit: 3.1e-9 is 4e-9."""
+    value = max(abs(value), 1e-16)
+    power = math.floor(math.log10(value) + 1e-12)
+    digit = math.ceil(value / 10.0**power - 1e-9)
+    if digit == 10:
+        digit, power = 1, power + 1
+    return f"{digit}e{power}" if power < -2 else f"{digit * 10.0**power:g}"
 
 
 def interval_sentence(method: Any) -> str:
@@ -173,10 +212,14 @@ def verdict(numbers: Numbers, standing: Standing, decimals: int | None) -> list[
         return [_nothing_won(numbers, standing)]
     if numbers.at("subject") == "model":
         return [_one_model(numbers, decimals), _against_baseline(numbers, standing, decimals)]
-    return [
-        _who_won(numbers, standing, decimals),
-        join([_against_baseline(numbers, standing, decimals), " ", _who_tied(numbers, standing)]),
+    winner = numbers.at("winner") or {}
+    scores = [(winner.get(key) or {}).get("score") for key in ("holdout", "against", "as_given")]
+    shown = decimals if decimals is None else decimals_to_tell(scores, decimals)
+    found = [
+        _who_won(numbers, standing, shown),
+        join([_against_baseline(numbers, standing, shown), " ", _who_tied(numbers, standing)]),
     ]
+    return [*found, *_with_copies(numbers, shown)]
 
 
 def _who_won(numbers: Numbers, standing: Standing, decimals: int | None) -> Markup:
@@ -185,10 +228,14 @@ def _who_won(numbers: Numbers, standing: Standing, decimals: int | None) -> Mark
     target = name(record["data"].get("target"), 60)
     if standing.winner == standing.baseline:
         first = join(["No model predicts ", target, " better than the baseline ", winner])
-    elif len(standing.ranked) + len(standing.unfinished) == 1:
+    elif sum(not row.get("baseline") for row in record["leaderboard"]) == 1:
         first = join([winner, " predicts ", target])
+    elif standing.leader is not None and record["leaderboard"][standing.leader].get("baseline"):
+        leader = name(_inside(record["leaderboard"][standing.leader]["name"]), 80)
+        above = join(["No model tried predicts ", target, " better in cross-validation than the baseline (", leader])
+        first = join([above, "); the best of them is ", winner])
     else:
-        first = join([winner, " predicts ", target, " best of the ", numbers.length("leaderboard"), " models tried"])
+        first = join([winner, " has the best cross-validated score of the models tried to predict ", target])
     if not numbers.known("winner", "holdout", "score"):
         place: tuple[str | int, ...] = ("leaderboard", standing.winner or 0)
         score = _score(numbers, (*place, "mean"), place, decimals)
@@ -230,21 +277,64 @@ def _against_baseline(numbers: Numbers, standing: Standing, decimals: int | None
     row = numbers.record["leaderboard"][k]
     if k == standing.winner:
         return join(["Nothing was learned from the columns that a constant guess does not know already."])
+    if numbers.known("winner", "against", "difference"):
+        return _on_the_same_rows(numbers, decimals)
     score = numbers.show("leaderboard", k, "mean", decimals=decimals)
-    baseline = join(["The baseline (", name(_inside(row["name"]), 80), ") reaches ", score])
+    where = "On the same rows the" if numbers.at("subject") == "model" else "In cross-validation the"
+    baseline = join([where, " baseline (", name(_inside(row["name"]), 80), ") reaches ", score])
     if standing.beats_baseline is False:
-        return join([baseline, ", so the model is not clearly better than a constant guess."])
+        return join([baseline, ", and the model is not clearly better."])
     return join([baseline, "."])
 
 
+def _on_the_same_rows(numbers: Numbers, decimals: int | None) -> Markup:
+    """Return the sentence about winner and baseline on the hold-out, row by row."""
+    place: tuple[str | int, ...] = ("winner", "against")
+    against = numbers.at(*place)
+    pieces: list[Any] = ["On the same rows the baseline (", name(_inside(against.get("name")), 80), ") reaches "]
+    pieces += [numbers.show(*place, "score", decimals=decimals), "; row by row the model is better by "]
+    pieces.append(numbers.show(*place, "difference", decimals=decimals))
+    around = interval(numbers, place, decimals)
+    if around:
+        pieces += [" (interval ", around, ")"]
+    end = {"worse": ": it is worse.", "undecided": ": which of them is better cannot be told."}
+    pieces.append(end.get(str(against.get("verdict")), "."))
+    return join(pieces)
+
+
+def _with_copies(numbers: Numbers, decimals: int | None) -> list[Markup]:
+    """Return what the score would have been if copies of rows were not kept together."""
+    if not numbers.known("winner", "as_given", "score") or not numbers.known("data", "copies", "rows"):
+        return []
+    pieces: list[Any] = [numbers.show("data", "copies", "rows", style="count"), " rows are copies of others. They are "]
+    pieces.append("kept on one side of every split here; with copies on both sides the score would read ")
+    pieces += [numbers.show("winner", "as_given", "score", decimals=decimals), "."]
+    return [join(pieces)]
+
+
 def _who_tied(numbers: Numbers, standing: Standing) -> Markup:
+    """Return who is equal to the first line within the margin, and of whom that cannot be told."""
     rows = numbers.record["leaderboard"]
-    names = [name(rows[k]["name"], 60) for k in standing.tied]
-    if not names:
-        others = len([k for k in standing.ranked if not rows[k].get("baseline")]) - 1
-        return join(["No other model is tied with it."]) if others > 0 else Markup("")
-    verb = "is" if len(names) == 1 else "are"
-    return join([listing(names), f" {verb} as good, within the noise."])
+    equal = [name(rows[k]["name"], 60) for k in standing.tied if k != standing.winner]
+    undecided = [name(rows[k]["name"], 60) for k in standing.undecided if k != standing.winner]
+    it: Any = "it"
+    if standing.leader is not None and standing.leader != standing.winner:
+        it = name(_inside(rows[standing.leader]["name"]), 80)
+    pieces: list[Any] = []
+    if equal:
+        known = numbers.known("protocol", "margin")
+        margin = ["the margin of ", numbers.show("protocol", "margin")] if known else ["the margin"]
+        verb = "is" if len(equal) == 1 else "are"
+        pieces += [listing(equal), f" {verb} equal to ", it, " in cross-validation, within ", *margin, "."]
+    if undecided:
+        pieces += [" " if pieces else "", "Whether ", it, " is better than ", listing(undecided)]
+        pieces.append(" cannot be told from these folds.")
+    if pieces:
+        return join(pieces)
+    others = [k for k in standing.ranked if not rows[k].get("baseline") and k != standing.winner]
+    if others and all(rows[k].get("verdict") == "worse" for k in others) and standing.leader == standing.winner:
+        return join(["Every other model is worse in cross-validation, beyond noise."])
+    return Markup("")
 
 
 def _nothing_won(numbers: Numbers, standing: Standing) -> Markup:

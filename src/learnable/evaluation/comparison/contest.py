@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +21,6 @@ import numpy as np
 
 from ...core.errors import DataError, LearnableError
 from ...core.parameters import Number, check_parameters, optional
-from ..splits import Split, hold_out, make_splits
 from .ahead import CompileAhead
 from .candidates import Candidate, candidates_for
 from .clock import Clock
@@ -32,15 +31,18 @@ from .measures import Measure, measures_for, ranking_measure
 from .problem import Problem, read_problem
 from .race import Outcome, Server
 from .record import FORMAT, VERSION, ComparisonRecord, ProtocolRecord, Row, TimingRecord, new_row, timestamp, versions
+from .repeats import settle
+from .series import past_rows
+from .splitting import WORDS, cut, cut_as_given
+from .times import show_time
 from .worker import free_memory
-from .workspace import FINAL, write_problem
+from .workspace import FINAL, GIVEN, write_problem
 
 Event = dict[str, Any]
 _SHARE_OF_MEMORY: Final = 0.8
 _SHARE_OF_ENCODING: Final = 0.4
 _LEVEL: Final = 0.95
-_HOLDOUT_SHARE: Final = 0.2
-_WORDS: Final = {"kfold": "", "stratified": "stratified ", "grouped": "grouped ", "time": "forward-in-time "}
+_FEW_COPIES: Final = 0.01  # share of the rows below which copies hardly change a score
 _RULES: Final = {
     "seconds": optional(Number(low=0.0, low_open=True)),
     "folds": Number(low=2, integer=True),
@@ -67,6 +69,9 @@ def compare(
     metric: str | None = None,
     drop: Sequence[str] = (),
     keep: Sequence[str] = (),
+    dayfirst: bool | None = None,
+    kinds: Mapping[str, str] | None = None,
+    copies: str = "together",
     memory: float | None = None,
     model_file: str | os.PathLike[str] | None = None,
     source: str | None = None,
@@ -86,7 +91,8 @@ def compare(
     groups : str, optional
         A column whose equal values stay together in every split.
     time : str, optional
-        A column by which the rows are ordered: training rows come before test rows.
+        A column of dates or numbers by which the rows are ordered: training rows come before test rows, and the last
+        value and the value one season ago take part as baselines, within `groups` if these are given too.
     seconds : float, optional
         A limit for everything, shared out among the models; about a tenth of it (at most 3 s) is left to the caller.
     models : iterable, optional
@@ -101,6 +107,12 @@ def compare(
         What ranks: r2, rmse, mae, or accuracy, balanced_accuracy, log_loss, auc.
     drop, keep : sequences of str
         Columns to leave out; columns to learn from although they look like identifiers.
+    dayfirst : bool, optional
+        Whether 03/04/2024 is in April; needed where no row of a column of dates tells.
+    kinds : mapping, optional
+        What columns of text hold, by name: "text", "date", "number" or one of `learnable.data.readings.READINGS`.
+    copies : {"together", "apart"}
+        Whether rows that are copies of each other stay on one side of every split.
     memory : float, optional
         Bytes that a model may take; default: 80 % of what is free.
     model_file : path, optional
@@ -137,8 +149,9 @@ def compare(
     models = None if models is None else [models] if isinstance(models, str) else list(models)
     server = server or Server(models)
     problem = read_problem(
-        "compare", data, target, groups=groups, time=time, task=task, drop=drop, keep=keep, source=source
-    )
+        "compare", data, target, groups=groups, time=time, task=task, drop=drop, keep=keep, source=source,
+        dayfirst=dayfirst, kinds=kinds, copies=copies,
+    )  # fmt: skip
     measure = ranking_measure(problem.task, metric)
     candidates = candidates_for(problem.task, models, problem.y)
     emit = on_event or (lambda event: None)
@@ -173,7 +186,11 @@ class _Comparison:
         room = free_memory()
         self.memory = int(memory) if memory is not None else room and int(_SHARE_OF_MEMORY * room)
         self.rows: list[Row] = [new_row(c.name, c.model, c.parameters, baseline=c.baseline) for c in candidates]
-        self.scheme, self.final, self.splits = _cut(problem, folds, seed)
+        self.folds, self.repeats = folds, 1
+        self.scheme, self.final, self.splits = cut(problem, folds, seed)
+        self.messages: dict[str, list[Any]] = {}
+        self.past: list[Row] = []
+        self.given = problem.grouping == "copies" and problem.data["copies"]["rows"] >= _FEW_COPIES * len(problem.y)
         self.seconds_of = {"models": 0.0, "encoding": 0.0, "finish": 0.0}
         self.encode_seconds = 0.0
         self.interrupted = False
@@ -185,11 +202,12 @@ class _Comparison:
             self.encode()
             self.emit({"kind": "plan", "models": [row["name"] for row in self.rows], "protocol": self.protocol()})
             self.race()
+            settle(self)
         except KeyboardInterrupt:
             self.interrupted = True
         if self.interrupted and not any(row["status"] == "ok" for row in self.rows):
             raise KeyboardInterrupt
-        ranked = rank_rows(self.rows, self.measure, *self.mean_sizes())
+        ranked = self.ranked()
         self.emit({"kind": "ranked", "leaderboard": ranked})
         finish.announce(ranked)
         try:
@@ -206,7 +224,9 @@ class _Comparison:
             self.folder,
             self.problem.features,
             self.problem.y,
-            dict(zip(names, [self.final, *self.splits], strict=True)),
+            dict(zip(names, [self.final, *self.splits], strict=True))
+            | ({GIVEN: cut_as_given(self.problem, self.seed)} if self.given else {}),
+            self.problem.readings,
         )
         self.problem.data["fingerprint"] = _fingerprint(self.folder)
         self.wait_for_server()
@@ -232,6 +252,7 @@ class _Comparison:
                 "Give more seconds, or fewer rows."
             )
         self.splits = self.splits[: len(ready) - 1]
+        self.past = past_rows(self.problem, self.splits, self.measure, _LEVEL)
 
     def wait_for_server(self) -> None:
         """Wait until jobs start at once; in the first comparison ever, kernels are being compiled."""
@@ -270,9 +291,14 @@ class _Comparison:
             self.seconds_of["models"] += outcome.seconds
             train, test = self.mean_sizes()
             fill_row(row, outcome, self.measure, len(names), test / (train + test), _LEVEL)
+            self.messages[candidate.name] = outcome.messages
             self.emit({"kind": "finish", "row": row})
             if outcome.status == "interrupted":
                 raise KeyboardInterrupt
+
+    def ranked(self) -> list[Row]:
+        """Return all lines, the best first."""
+        return rank_rows([*self.rows, *self.past], self.measure, *self.mean_sizes())
 
     def seconds_to_finish(self) -> float:
         """Estimate what judging and keeping the slowest model so far would take; intervals of numbers take six fits."""
@@ -316,16 +342,35 @@ class _Comparison:
     def protocol(self) -> ProtocolRecord:
         """Return how the models are judged."""
         return ProtocolRecord(
-            scheme=f"{_WORDS[self.scheme]}{len(self.splits)}-fold cross-validation",
+            scheme=f"{WORDS[self.scheme]}{len(self.splits)}-fold cross-validation"
+            + (", copies of a row together" if self.problem.grouping == "copies" else ""),
             folds=len(self.splits),
-            repeats=1,
+            repeats=self.repeats,
             train_rows=len(self.final[0]),
             holdout_rows=len(self.final[1]),
             metric=self.measure.to_record(),
             also=[other.name for other in measures_for(self.problem.task) if other is not self.measure],
             level=_LEVEL,
             seconds_limit=self.clock.seconds,
+            margin=self.margin(),
+            time=self.periods(),
         )
+
+    def margin(self) -> float | None:
+        """Return the difference to the best score below which models are called equal."""
+        best = next((row["mean"] for row in [*self.rows, *self.past] if row["rank"] == 1), None)
+        return None if best is None else self.measure.margin(best)
+
+    def periods(self) -> dict[str, Any] | None:
+        """Return the first and the last time of the training rows and of the hold-out."""
+        times = self.problem.times
+        if times is None:
+            return None
+        ends = {}
+        for part, rows in zip(("train", "holdout"), self.final, strict=True):
+            order = rows[np.argsort(times[rows], kind="stable")]
+            ends[part] = [show_time(times, int(order[0])), show_time(times, int(order[-1]))]
+        return ends
 
     def record(self, ranked: list[Row], finish: Finish, command: str) -> ComparisonRecord:
         """Return everything that was found."""
@@ -359,30 +404,6 @@ class _Comparison:
                 overhead=round(max(0.0, total - models - encoding - finishing), 4),
             ),
         )
-
-
-def _cut(problem: Problem, folds: int, seed: int) -> tuple[str, Split, list[Split]]:
-    """Set the hold-out aside and cut the rest into folds; return the scheme, the final split and the folds."""
-    scheme = "kfold" if problem.labels is None else "stratified"
-    scheme = "grouped" if problem.groups is not None else "time" if problem.times is not None else scheme
-    final = hold_out(
-        problem.y,
-        share=_HOLDOUT_SHARE,
-        task=problem.task,
-        groups=problem.groups,
-        time=problem.times,
-        random_state=seed,
-    )
-    rows = final[0]
-    inner = make_splits(
-        problem.y[rows],
-        scheme=scheme,
-        n_splits=max(2, min(folds, len(rows) // 2)),  # R² needs two rows to test on
-        groups=None if problem.groups is None else problem.groups[rows],
-        time=None if problem.times is None else problem.times[rows],
-        random_state=seed + 1,
-    )
-    return scheme, final, [(rows[train], rows[test]) for train, test in inner]
 
 
 def _fingerprint(folder: Path) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...core.errors import LearnableError
 from ..curves import Curve, learning_curve
 from ..importance import permutation_importance
+from ..ties import verdict_on
 from .candidates import Candidate
 from .measures import Measure, ranking_measure
 from .record import plain
@@ -23,7 +24,8 @@ _MOST_NUMBERS: Final = 2**24  # of a shuffled copy of the rows
 _MOST_COLUMNS: Final = 60
 _SHOWN_COLUMNS: Final = 30
 _REPEATS: Final = 5
-_SPLITS: Final = 3
+_SPLITS: Final = 5
+_LAST_SIZES: Final = 3  # of a learning curve, from which it is told whether it still rises
 _SHARES: Final = (0.1, 0.325, 0.55, 0.775, 1.0)  # of the training rows of a fold
 
 
@@ -71,7 +73,7 @@ def explain_candidate(
         random_state=seed,
     )
     if curve is not None:
-        report({"learning_curve": _as_measured(curve.to_dict(), measure)})
+        report({"learning_curve": _as_measured(curve.to_dict(), measure) | {"trend": trend(curve, measure, _SPLITS)}})
     if failure is not None:
         reason = failure.removeprefix("learning_curve: ")
         begins = "has no points" if curve is None else f"begins at {curve.values[0]} rows"
@@ -98,6 +100,27 @@ def curve_where_possible(model: Any, X: Any, y: NDArray[Any], **settings: Any) -
         except LearnableError as error:
             failure = str(error)
     return None, failure
+
+
+def trend(curve: Curve, measure: Measure, n_splits: int) -> dict[str, Any] | None:
+    """Return what twice as many rows bring at the end of a learning curve, fold by fold, and whether that is more than noise.
+
+    Each fold's score is regressed on the logarithm of the size over the last three sizes; the slopes of the folds have
+    the corrected interval. "rising" is a slope above zero, "falling" one below, "flat" one within the measure's margin,
+    and "unknown" what the folds cannot tell. Greater is better here, whatever the measure.
+    """
+    sizes, scores = np.array(curve.values[-_LAST_SIZES:], dtype=float), curve.test_scores[-_LAST_SIZES:]
+    if len(sizes) < _LAST_SIZES or not np.isfinite(scores).all():
+        return None
+    steps = np.log2(sizes) - np.log2(sizes).mean()
+    slopes = steps @ scores / (steps @ steps)
+    margin = measure.margin(float(abs(scores[-1].mean()) if not measure.greater_is_better else scores[-1].mean()))
+    found = verdict_on(slopes, n_splits - 1, 1, margin)
+    falls = verdict_on(-slopes, n_splits - 1, 1, margin).word == "worse"
+    words = {"worse": "rising", "equal": "flat"}
+    word = "falling" if falls else words.get(found.word, "unknown")
+    told = {"per_doubling": found.difference, "low": found.low, "high": found.high, "margin": margin, "word": word}
+    return dict(plain(told))
 
 
 def importances(

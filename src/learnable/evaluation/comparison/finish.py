@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...core.atomic import writing
 from ...core.errors import ModelFileError
+from .holdout import best_baseline, holdout_groups, judge_as_given, optimism_note
 from .leaderboard import winner_of
 from .race import Outcome
 from .record import Row, WinnerRecord
@@ -46,11 +47,10 @@ class Finish:
         best = winner_of(ranked)
         if best is None:
             return
-        n_models = sum(row["rank"] is not None for row in ranked)
         self.winner = WinnerRecord(
             name=best["name"],
             holdout=None,
-            optimism_note=_optimism_note(best, n_models, self.comparison.measure.label),
+            optimism_note=optimism_note(best, None, self.comparison, ranked),
             model_file=None,
             predict_command=None,
             refitted_on=None,
@@ -62,12 +62,15 @@ class Finish:
         best = winner_of(ranked)
         if best is None or self.winner is None:
             return
-        self.judge(best["name"], share=0.5)
+        self.judge(best["name"], share=0.5, baseline=best_baseline(self.comparison, ranked))
         self.winner["holdout"] = self.details.get(best["name"], {}).pop("holdout", None)
+        self.winner["against"] = (self.winner["holdout"] or {}).pop("against", None)
+        self.winner["optimism_note"] = optimism_note(best, self.winner["holdout"], self.comparison, ranked)
         if self.model_file is not None:
             self.keep(best["name"])
         if self.comparison.problem.task == "regression":
             self.cover(best["name"])
+        self.winner["as_given"] = judge_as_given(self, best["name"])
         models = [row["name"] for row in ranked if row["rank"] is not None and not row["baseline"]][:_DETAILED_MODELS]
         self.explain(models[0])
         for name in models[1:]:
@@ -75,8 +78,8 @@ class Finish:
             self.details.get(name, {}).pop("holdout", None)
             self.explain(name)
 
-    def judge(self, name: str, share: float) -> None:
-        """Score a model on the hold-out."""
+    def judge(self, name: str, share: float, baseline: Any = None) -> None:
+        """Score a model on the hold-out, the winner beside a baseline."""
         problem = self.comparison.problem
         outcome = self.do(
             "judge:judge_candidate",
@@ -88,6 +91,8 @@ class Finish:
             classes=problem.classes,
             level=0.95,
             task=problem.task,
+            baseline=baseline,
+            groups=holdout_groups(self.comparison),
         )
         found: dict[str, Any] = {}
         for message in outcome.messages:
@@ -187,14 +192,6 @@ class Finish:
         if outcome.status != "ok":
             self.notes.append(f"Without {what}: {outcome.reason}.")
         return outcome
-
-
-def _optimism_note(best: Row, n_models: int, label: str) -> str:
-    mean = "" if best["mean"] is None else f" of {best['mean']:.4g}"
-    return (
-        f"The cross-validated {label}{mean} was chosen as the best of {n_models}, so it is optimistic; the score on "
-        "the hold-out, which no model had seen, is the one to quote."
-    )
 
 
 def _move(source: Path, target: Path) -> None:

@@ -23,6 +23,7 @@ from ..intervals import Interval, score_interval, t_interval
 from ..reliability import calibration_table
 from .candidates import Candidate
 from .measures import Measure, Prediction, measure_all, predict_rows, ranking_measure
+from .paired import paired_interval
 from .record import plain
 from .scoring import certificate_of
 from .workspace import FINAL, Report, keep_fitted, read_names, read_split
@@ -47,28 +48,66 @@ def judge_candidate(
     seed: int,
     level: float,
     max_seconds: float | None = None,
+    baseline: tuple[str, Prediction] | None = None,
+    groups: NDArray[np.int64] | None = None,
+    split: str = FINAL,
 ) -> None:
     """Fit a candidate to all training rows and judge it on the hold-out; a job.
 
-    Reports `{"holdout": …}` first, then `{"details": …}`.
+    Reports `{"holdout": …}` first, then `{"details": …}`. With the name and the prediction of a `baseline`, the hold-out
+    has `"against"` too: its score on the same rows and the difference, row by row, or of the `groups` of the rows. Of
+    another `split` than the final one, only the score is reported.
     """
     warnings.simplefilter("ignore")
     began = time.perf_counter()
-    data = read_split(Path(folder), FINAL)
+    data = read_split(Path(folder), split)
     model = candidate.build(seed, max_seconds).fit(data.X_train, data.y_train)
     prediction = predict_rows(model, data.X_test, None if classes is None else len(classes))
     measure = ranking_measure(task, metric)
     interval = holdout_interval(measure, data.y_test, prediction, level, seed)
     score = measure.function(data.y_test, prediction)
     also = measure_all(task, data.y_test, prediction)
-    holdout = {"score": score, "low": interval.low, "high": interval.high, "method": interval.method, "also": also}
+    holdout: dict[str, Any] = {"score": score, "low": interval.low, "high": interval.high, "method": interval.method}
+    holdout["also"] = also
+    if baseline is not None:
+        holdout["against"] = compare_with(measure, data.y_test, prediction, baseline, level, seed, groups)
     report({"holdout": plain(holdout), "seconds": time.perf_counter() - began})
+    if split != FINAL:
+        return
     details = draw_details(data.y_test, prediction, classes, seed)
     details["coefficients"] = coefficients(model, read_names(Path(folder), FINAL)[0], classes, level)
     details["certificate"] = certificate_of(model)
     report({"details": plain(details)})
     if max_seconds is None:
         keep_fitted(Path(folder), candidate.name, model)
+
+
+def compare_with(
+    measure: Measure,
+    y: NDArray[Any],
+    prediction: Prediction,
+    baseline: tuple[str, Prediction],
+    level: float,
+    seed: int,
+    groups: NDArray[np.int64] | None = None,
+) -> dict[str, Any]:
+    """Return a baseline's score on the same rows, and by how much the prediction is better, with an interval.
+
+    `difference` is positive where the prediction is better, whatever the measure; `verdict` is "better", "worse" or
+    "undecided".
+    """
+    name, other = baseline
+    difference, interval = paired_interval(measure, y, prediction, other, level, seed, groups)
+    word = "better" if interval.low > 0 else "worse" if interval.high < 0 else "undecided"
+    return {
+        "name": name,
+        "score": measure.function(y, other),
+        "difference": difference,
+        "low": interval.low,
+        "high": interval.high,
+        "method": interval.method,
+        "verdict": word if math.isfinite(difference) else "undecided",
+    }
 
 
 def holdout_interval(measure: Measure, y: NDArray[Any], prediction: Prediction, level: float, seed: int) -> Interval:

@@ -16,18 +16,19 @@ from ..conformal import ConformalRegressor
 from ..splits import make_splits
 from .candidates import Candidate
 from .record import plain
-from .workspace import FINAL, Report, read_features, read_rows
+from .workspace import FINAL, Report, read_features, read_readings, read_rows
 
 INTERVAL_METHODS: Final = ("cv+", "split", "jackknife+", "none")
 LEVEL: Final = 0.9
 
 
-def table_model(model: Any, task: str, *, intervals: str = "cv+", seed: int = 0, groups: Any = None) -> Any:
+def table_model(model: Any, task: str, *, intervals: str = "cv+", seed: int = 0, groups: Any = None, readings: Any = None) -> Any:
     """Return an unfitted model that takes the table as it is; for numbers, with conformal intervals unless "none".
 
-    With groups, the folds of "cv+" keep them together: a new row is then one of a new group.
+    With groups, the folds of "cv+" keep them together: a new row is then one of a new group. `readings` says how columns
+    of text are read that hold dates or amounts.
     """
-    encoder = TableEncoder(task="regression" if task == "regression" else "classification")
+    encoder = TableEncoder(task="regression" if task == "regression" else "classification", readings=readings or None)
     wrapped = TableModel(model, encoder=encoder)
     if task != "regression" or intervals == "none":
         return wrapped
@@ -53,7 +54,8 @@ def keep_candidate(
     warnings.simplefilter("ignore")
     began = time.perf_counter()
     y = np.load(Path(folder) / "y.npy")
-    model = table_model(candidate.build(seed, max_seconds), task, seed=seed, groups=groups)
+    readings = read_readings(Path(folder))
+    model = table_model(candidate.build(seed, max_seconds), task, seed=seed, groups=groups, readings=readings)
     model.fit(read_features(Path(folder)), y if labels is None else labels[y])
     save(with_target(model, target), Path(folder) / file)
     report({"seconds": time.perf_counter() - began})
@@ -80,7 +82,8 @@ def cover_holdout(
     features, y = read_features(where), np.load(where / "y.npy")
     train, test = read_rows(where, FINAL)
     chosen = candidate.build(seed, max_seconds)
-    model = table_model(chosen, task, seed=seed, groups=None if groups is None else groups[train])
+    inner = None if groups is None else groups[train]
+    model = table_model(chosen, task, seed=seed, groups=inner, readings=read_readings(where))
     model.fit(features.take(train), y[train])
     lower, upper = model.predict_interval(features.take(test))
     covered = (lower <= y[test]) & (y[test] <= upper)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..intervals import score_interval
-from ..ties import p_values_against_best
+from ..ties import verdict_on
 from .measures import Measure
 from .race import Outcome
 from .record import Row, plain
@@ -26,7 +26,6 @@ _BOUNDS = {
     "mae": (0.0, math.inf),
     "log_loss": (0.0, math.inf),
 }
-_TIE_LEVEL = 0.05
 _ORDER = ("ok", "timeout", "interrupted", "failed", "skipped")
 
 
@@ -57,9 +56,11 @@ def fill_row(row: Row, outcome: Outcome, measure: Measure, n_folds: int, test_sh
 
 
 def rank_rows(rows: Sequence[Row], measure: Measure, n_train: float, n_test: float) -> list[Row]:
-    """Set rank, tie and p-value of every complete line; return the lines, the best first, the incomplete ones last.
+    """Set rank, verdict and p-value of every complete line; return the lines, the best first, the incomplete ones last.
 
-    Tied is who cannot be told from the best by the corrected resampled t-test at level 0.05.
+    `verdict` says how a line stands to the best one by the folds that both were scored on: "worse", "equal" (within
+    the measure's margin) or "undecided". `tied` is true of the best line and of equal ones. Lines that were scored on
+    further folds come first: those were the best ones before.
 
     Examples
     --------
@@ -73,15 +74,28 @@ def rank_rows(rows: Sequence[Row], measure: Measure, n_train: float, n_test: flo
     [('b', 1), ('a', 2)]
     """
     sign = 1.0 if measure.greater_is_better else -1.0
-    complete = sorted((row for row in rows if row["status"] == "ok"), key=lambda row: -sign * _number(row["mean"]))
+    complete = sorted(
+        (row for row in rows if row["status"] == "ok"),
+        key=lambda row: (-len(row["scores"]), -sign * _number(row["mean"])),
+    )
     for position, row in enumerate(complete, start=1):
         row["rank"], row["tied"], row["p_value"] = position, position == 1, None
-    if len(complete) > 1 and len(complete[0]["scores"]) > 1:
-        matrix = sign * np.array([row["scores"] for row in complete], dtype=np.float64)
-        for row, p in list(zip(complete, p_values_against_best(matrix, n_train, n_test), strict=True))[1:]:
-            row["p_value"], row["tied"] = float(p), bool(p >= _TIE_LEVEL)
+        row["verdict"], row["difference"] = ("best" if position == 1 else None), None
+    for row in complete[1:]:
+        _judge(row, complete[0], measure, sign, n_train, n_test)
     rest = [row for row in rows if row["status"] != "ok"]
     return complete + sorted(rest, key=lambda row: _ORDER.index(row["status"]))
+
+
+def _judge(row: Row, best: Row, measure: Measure, sign: float, n_train: float, n_test: float) -> None:
+    """Say how a line stands to the best one."""
+    shared = min(len(row["scores"]), len(best["scores"]))
+    a, b = (sign * np.array(line["scores"][:shared], dtype=np.float64) for line in (best, row))
+    if shared < 1 or not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return
+    found = verdict_on(a - b, n_train, n_test, measure.margin(_number(best["mean"])))
+    row["verdict"], row["tied"], row["p_value"] = found.word, found.word == "equal", plain(found.p)
+    row["difference"] = plain({"value": found.difference, "low": found.low, "high": found.high})
 
 
 def winner_of(rows: Sequence[Row]) -> Row | None:

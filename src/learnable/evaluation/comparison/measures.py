@@ -60,6 +60,16 @@ class Measure:
     function: Callable[[NDArray[Any], Prediction], float]
     scoring: str
 
+    def margin(self, best: float) -> float:
+        """Return the difference to a best score below which nobody would care.
+
+        A hundredth, or a tenth of what is missing to a perfect score where that is less; of an error, a hundredth of
+        itself.
+        """
+        if not self.greater_is_better:
+            return 0.01 * abs(best)
+        return max(min(0.01, 0.1 * (1.0 - best)), 1e-6)
+
     def to_record(self) -> MetricRecord:
         """Return what the comparison record says of it."""
         return MetricRecord(name=self.name, label=self.label, greater_is_better=self.greater_is_better)

@@ -1,15 +1,16 @@
 """From a table and the name of a column to a learning problem: which rows, which columns, which task, which targets.
 
 Rows whose target is missing are left out. Columns that cannot help are too: the target, groups and times, identifiers
-(unless they are wanted), and what the caller drops. What was decided is written down for people to read.
+(unless they are wanted), and what the caller drops. Text that holds dates or amounts is read as such; rows that are
+copies of each other are kept together. What was decided is written down for people to read.
 """
 
 from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,15 @@ from ...core.parameters import Options, check_parameters, optional
 from ...data.files import read_table
 from ...data.frames import is_frame, listed, open_frame
 from ...data.profile import profile
+from ...data.readings import Found
+from .copies import find_copies, merge_groups
 from .record import DataRecord, plain
+from .taken_for import as_read, example_of, find_texts, tell
+from .times import read_times
 
 FEWEST_ROWS = 10
 TASKS = ("regression", "binary", "multiclass")
+COPIES = ("together", "apart")
 
 
 @dataclass(frozen=True)
@@ -44,11 +50,17 @@ class Problem:
     target : str
         The name of the target's column.
     groups, times : array or None
-        The group, or the time, of each row.
+        The group of each row (its number), and when it was seen; not both.
     data : DataRecord
         What the comparison record says of the table.
     notes : list of str
         What was decided about rows and columns.
+    readings : dict
+        How columns of text are read that hold dates or amounts, by name.
+    grouping : {"groups", "copies"} or None
+        Where `groups` come from: a column, or rows that are copies of each other.
+    series : array or None
+        Of rows in time, the number of the group that each row belongs to.
     """
 
     features: Any
@@ -60,6 +72,9 @@ class Problem:
     times: NDArray[Any] | None
     data: DataRecord
     notes: list[str]
+    readings: dict[str, str] = field(default_factory=dict)
+    grouping: str | None = None
+    series: NDArray[np.int64] | None = None
 
     @property
     def classes(self) -> list[str] | None:
@@ -97,6 +112,9 @@ def read_problem(
     keep: Sequence[str] = (),
     source: str | None = None,
     fewest_rows: int = FEWEST_ROWS,
+    dayfirst: bool | None = None,
+    kinds: Mapping[str, str] | None = None,
+    copies: str = "together",
 ) -> Problem:
     """Read a table and decide what there is to learn.
 
@@ -109,7 +127,8 @@ def read_problem(
     target : str
         The column to predict.
     groups, time : str, optional
-        Columns that say which rows belong together, or when they were seen; they are not learned from.
+        Columns that say which rows belong together, or when they were seen; they are not learned from. With both, the
+        rows are split by time, and the groups are the series that each have a past of their own.
     task : {"regression", "classification"}, optional
         What the target is; by default the profile decides.
     drop : sequence of str
@@ -120,6 +139,13 @@ def read_problem(
         The name of the table.
     fewest_rows : int
         Fewer rows with a target are refused.
+    dayfirst : bool, optional
+        Whether 03/04/2024 is in April, where no row of a column tells.
+    kinds : mapping, optional
+        What columns of text hold: "text", "date", "number" or one of `learnable.data.readings.READINGS`, by name;
+        by default their values decide.
+    copies : {"together", "apart"}
+        Whether rows that are copies of each other stay on one side of every split.
 
     Examples
     --------
@@ -135,17 +161,26 @@ def read_problem(
     for column, role in [(target, "target"), (groups, "groups"), (time, "time"), *((c, "drop") for c in drop)]:
         if column is not None:
             check_column(owner, column, names, role)
-    check_parameters(owner, {"task": task}, {"task": optional(Options("regression", "classification"))})
+    for column in kinds or {}:
+        check_column(owner, column, names, "kind")
+    check_parameters(
+        owner,
+        {"task": task, "copies": copies},
+        {"task": optional(Options("regression", "classification")), "copies": Options(*COPIES)},
+    )
     _check_roles(owner, target, groups, time, drop, keep)
     table, notes = rows_with_target(owner, table, target, fewest_rows)
     n_notes = len(notes)
     table = table.drop_columns(list(drop))
-    record = plain(profile(table, target, groups=groups, time=time, task=_task(table[target], task)).to_dict())
-    for column in record["profile"]:
-        if column["name"] in keep and column["role"] == "dropped" and column["kind"] == "identifier":
-            column["role"] = "feature"
-    features = [column["name"] for column in record["profile"] if column["role"] == "feature"]
-    left_out = [column["name"] for column in record["profile"] if column["role"] == "dropped"]
+    when = None if time is None else read_times(owner, table[time], time, dayfirst)
+    texts = find_texts(owner, table, kinds or {}, dayfirst, leave=[name for name in (groups, time) if name])
+    typed = as_read(table, texts)
+    if target in texts:
+        table = table.set_column(table.column_names.index(target), target, typed[target])
+        notes.append(tell(target, texts[target]))
+    record = plain(profile(typed, target, groups=groups, time=time, task=_task(typed[target], task)).to_dict())
+    features, left_out = _choose_columns(record, keep, texts, table)
+    notes += [tell(name, texts[name]) for name in features if name in texts]
     if left_out:
         notes.append(f"columns left out because constant, empty or an identifier: {listed(left_out)}")
     if drop:
@@ -157,22 +192,93 @@ def read_problem(
             "more columns, or keep one of these."
         )
     y, labels = read_targets(owner, table[target], record["task"], target)
-    taken = {key: _values(owner, table[column], column) for key, column in (("g", groups), ("t", time)) if column}
+    chosen = table.select(features).combine_chunks()
+    readings = {name: texts[name].reading for name in features if name in texts}
+    codes = None if groups is None else _codes(_values(owner, table[groups], groups))
     data_record = _data_record(record, source or name, target, labels, y)
     data_record["warnings"] = [
         {"kind": "missing", "column": target, "text": note} for note in notes[:n_notes]
     ] + record["warnings"]
+    if when is not None:
+        notes.append(f"the rows are ordered by {time!r} ({when.note}), which is not learned from")
+    rows_together, grouping = _keep_together(data_record, chosen, readings, codes, when is not None, copies)
     return Problem(
-        table.select(features).combine_chunks(),
+        chosen,
         y,
         labels,
         record["task"],
         target,
-        taken.get("g"),
-        taken.get("t"),
+        rows_together,
+        None if when is None else when.values,
         data_record,
         notes,
+        readings,
+        grouping,
+        codes if when is not None else None,
     )
+
+
+def _choose_columns(
+    record: dict[str, Any], keep: Sequence[str], texts: Mapping[str, Found], table: Any
+) -> tuple[list[str], list[str]]:
+    """Return the columns to learn from and those left out; complete what the record says of each."""
+    for column in record["profile"]:
+        name = column["name"]
+        if name in keep and column["role"] == "dropped" and column["kind"] == "identifier":
+            column["role"] = "feature"
+        column["example"] = example_of(table[name])
+        if name in texts:
+            column["notes"] = [*column["notes"], tell(name, texts[name])]
+            column["reading"] = texts[name].reading
+    features = [column["name"] for column in record["profile"] if column["role"] == "feature"]
+    left_out = [column["name"] for column in record["profile"] if column["role"] == "dropped"]
+    return features, left_out
+
+
+def _keep_together(
+    data: DataRecord, features: Any, readings: dict[str, str], codes: Any, in_time: bool, copies: str
+) -> tuple[NDArray[np.int64] | None, str | None]:
+    """Return the groups of rows that stay on one side of a split, and where they come from; tell it in the record."""
+    found = find_copies(features, readings)
+    data["copies"] = {
+        "rows": found.rows,
+        "exact": found.exact,
+        "near": found.near,
+        "kept": "by time" if in_time else copies,
+    }
+    data["warnings"] = [warning for warning in data["warnings"] if warning["kind"] != "duplicates"]
+    if found.rows:
+        data["warnings"].append({"kind": "duplicates", "column": None, "text": _about_copies(data["copies"])})
+    if in_time:
+        return None, None
+    if not found.rows or copies == "apart":
+        return codes, None if codes is None else "groups"
+    if codes is None:
+        return found.groups, "copies"
+    return merge_groups(codes, found.groups), "groups"
+
+
+def _about_copies(copies: dict[str, Any]) -> str:
+    parts = [(copies["exact"], "a copy", "copies"), (copies["near"], "nearly a copy", "nearly copies")]
+    told = [
+        f"1 row is {one} of another" if count == 1 else f"{count} rows are {many} of others"
+        for count, one, many in parts
+        if count
+    ]
+    end = {
+        "together": "copies stay on one side of every split, because one among the training rows gives its twin away",
+        "apart": "as asked, they may stand on both sides of a split, where one gives its twin away",
+        "by time": "rows are split by time, so a later one may have its twin among the training rows",
+    }[copies["kept"]]
+    return f"{' and '.join(told)} in the columns learned from; {end}."
+
+
+def _codes(values: NDArray[Any]) -> NDArray[np.int64]:
+    try:
+        return np.unique(values, return_inverse=True)[1].astype(np.int64)
+    except TypeError:  # values of several types
+        codes: dict[Any, int] = {}
+        return np.array([codes.setdefault(value, len(codes)) for value in values.tolist()], dtype=np.int64)
 
 
 def _task(column: Any, wanted: str | None) -> str | None:
@@ -197,11 +303,11 @@ def check_column(owner: str, name: str, names: Sequence[str], role: str) -> None
 def _check_roles(
     owner: str, target: str, groups: str | None, time: str | None, drop: Sequence[str], keep: Sequence[str]
 ) -> None:
-    if groups is not None and time is not None:
-        raise ParameterError(f"{owner}: rows can be split by groups or by time, not both; give one of them.")
     for name, role in ((groups, "groups"), (time, "time")):
         if name is not None and name == target:
             raise ParameterError(f"{owner}: {name!r} is the target, so it cannot be {role} too.")
+    if groups is not None and groups == time:
+        raise ParameterError(f"{owner}: {time!r} cannot be both groups and time; give two columns, or one of them.")
     clash = [name for name in drop if name in (target, groups, time) or name in keep]
     if clash:
         raise ParameterError(f"{owner}: {clash[0]!r} cannot be dropped: it is needed. Leave it out of drop.")
@@ -238,6 +344,7 @@ def read_targets(owner: str, column: Any, task: str, name: str) -> tuple[NDArray
     import pyarrow.compute as pc
 
     if task == "regression":
+        column = _amounts(owner, column, name)
         try:
             y = np.asarray(pc.cast(column, pa.float64()).to_numpy(), dtype=np.float64)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError) as error:
@@ -265,6 +372,14 @@ def read_targets(owner: str, column: Any, task: str, name: str) -> tuple[NDArray
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     return place[encoded.indices.to_numpy(zero_copy_only=False)], labels[order]
+
+
+def _amounts(owner: str, column: Any, name: str) -> Any:
+    """Return a column of amounts that are written as text, such as "$1,234", as numbers; others as they are."""
+    import pyarrow as pa
+
+    found = find_texts(owner, pa.table({name: column}), {}, None).get(name)
+    return column if found is None or found.is_date else as_read(pa.table({name: column}), {name: found})[name]
 
 
 def _values(owner: str, column: Any, name: str) -> NDArray[Any]:

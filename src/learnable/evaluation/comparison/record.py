@@ -35,6 +35,7 @@ class DataRecord(TypedDict):
     fingerprint: str
     profile: list[dict[str, Any]]
     warnings: list[dict[str, Any]]
+    copies: NotRequired[dict[str, Any]]
 
 
 class MetricRecord(TypedDict):
@@ -57,6 +58,8 @@ class ProtocolRecord(TypedDict):
     also: list[str]
     level: float
     seconds_limit: float | None
+    margin: NotRequired[float | None]
+    time: NotRequired[dict[str, Any] | None]
 
 
 class Row(TypedDict):
@@ -80,6 +83,9 @@ class Row(TypedDict):
     certificate: dict[str, Any] | None
     tied: bool
     p_value: float | None
+    verdict: NotRequired[str | None]
+    difference: NotRequired[dict[str, float | None] | None]
+    limit: NotRequired[str | None]
 
 
 class WinnerRecord(TypedDict):
@@ -92,6 +98,8 @@ class WinnerRecord(TypedDict):
     predict_command: str | None
     refitted_on: NotRequired[str | None]
     intervals: dict[str, Any] | None
+    against: NotRequired[dict[str, Any] | None]
+    as_given: NotRequired[dict[str, Any] | None]
 
 
 class TimingRecord(TypedDict):

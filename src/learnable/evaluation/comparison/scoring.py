@@ -60,7 +60,10 @@ def score_candidate(
 def certificate_of(model: Any) -> dict[str, Any] | None:
     """Return a fitted model's certificate as JSON types; None for a model that has none, such as scikit-learn's."""
     certificate = getattr(model, "certificate_", None)
-    return plain(certificate.to_dict()) if isinstance(certificate, Certificate) else None
+    if not isinstance(certificate, Certificate):
+        return None
+    most = getattr(model, "max_iter", None)
+    return plain(certificate.to_dict()) | ({"max_iter": most} if isinstance(most, int) else {})
 
 
 def weakest(certificates: list[dict[str, Any] | None]) -> dict[str, Any] | None:

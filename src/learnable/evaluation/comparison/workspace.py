@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ...core.errors import DataError
 
 FINAL: Final = "final"
+GIVEN: Final = "given"  # the hold-out as it would be if no row were a copy of another
 Report = Callable[[Any], None]
 
 
@@ -35,22 +36,44 @@ class EncodedSplit(NamedTuple):
     y_test: NDArray[Any]
 
 
-def write_problem(folder: Path, features: Any, y: NDArray[Any], splits: dict[str, tuple[Any, Any]]) -> None:
-    """Write the table of features (pyarrow), the targets (numbers or class codes) and the row numbers of each split."""
+def write_problem(
+    folder: Path,
+    features: Any,
+    y: NDArray[Any],
+    splits: dict[str, tuple[Any, Any]],
+    readings: dict[str, str] | None = None,
+) -> None:
+    """Write the table of features (pyarrow), the targets (numbers or class codes) and the row numbers of each split.
+
+    `readings` says how columns of text are read that hold dates or amounts.
+    """
     import pyarrow as pa
 
     try:
         with pa.OSFile(str(folder / "features.arrow"), "wb") as sink, pa.ipc.new_file(sink, features.schema) as writer:
             writer.write_table(features)
         np.save(folder / "y.npy", y)
-        for name, (train, test) in splits.items():
-            np.save(folder / f"{name}.train.npy", train)
-            np.save(folder / f"{name}.test.npy", test)
+        (folder / "readings.json").write_text(json.dumps(readings or {}), encoding="utf-8")
+        write_splits(folder, splits)
     except OSError as error:
         raise DataError(
             f"compare: cannot write temporary files to {folder.parent}: {error.strerror or error}; free some space, or "
             "set TMPDIR to another folder."
         ) from error
+
+
+def write_splits(folder: Path, splits: dict[str, tuple[Any, Any]]) -> None:
+    """Write the row numbers of further splits."""
+    for name, (train, test) in splits.items():
+        np.save(folder / f"{name}.train.npy", train)
+        np.save(folder / f"{name}.test.npy", test)
+
+
+def read_readings(folder: Path) -> dict[str, str]:
+    """Return how columns of text are read that hold dates or amounts."""
+    file = folder / "readings.json"
+    found: dict[str, str] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return found
 
 
 def read_features(folder: Path) -> Any:
@@ -107,11 +130,11 @@ def encode_splits(report: Report, folder: str, splits: list[str], task: str) -> 
 
     where = Path(folder)
     features, y = read_features(where), np.load(where / "y.npy")
-    columns = features.column_names
+    columns, readings = features.column_names, read_readings(where)
     for split in splits:
         began = time.perf_counter()
         train, test = read_rows(where, split)
-        encoder = TableEncoder(task="regression" if task == "regression" else "classification")
+        encoder = TableEncoder(task="regression" if task == "regression" else "classification", readings=readings)
         encoded = encoder.fit_transform(features.take(train), y[train])
         _write_matrix(where / f"{split}.X_train", encoded)
         _write_matrix(where / f"{split}.X_test", encoder.transform(features.take(test)))
