@@ -121,7 +121,8 @@ def _observed(table: Any) -> tuple[list[str], list[str]]:
     import numpy as np
     import pyarrow as pa
 
-    kept, left_out = [], []
+    kept: list[str] = []
+    left_out: list[str] = []
     for name in table.column_names:
         kind = table.schema.field(name).type
         numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)

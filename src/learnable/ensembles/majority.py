@@ -132,6 +132,8 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
     }
     _door = staticmethod(door(target="classes", sparse=True))
 
+    stumps_: Stumps | None
+
     def __init__(
         self,
         estimator: Any = None,
