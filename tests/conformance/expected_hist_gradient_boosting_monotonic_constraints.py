@@ -1,4 +1,4 @@
-"""Tests of scikit-learn's `ensemble/_hist_gradient_boosting/tests/test_monotonic_constraints.py` that ours need not pass.
+"""Tests of scikit-learn's `ensemble/_hist_gradient_boosting/tests/test_monotonic_constraints.py` not for ours.
 
 Each with its reason.
 """
