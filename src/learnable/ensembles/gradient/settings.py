@@ -54,9 +54,8 @@ def monotone_signs(owner: str, given: Any, n_columns: int, names: Any, n_outputs
         known = [] if names is None else list(names)
         strange = [name for name in given if name not in known]
         if strange:
-            raise ParameterError(
-                f"{owner}: monotonic_cst contains {len(strange)} unexpected feature names: {sorted(strange)[:5]!r}."
-            )
+            shown = [*sorted(strange)[:5], *(["..."] if len(strange) > 5 else [])]
+            raise ParameterError(f"{owner}: monotonic_cst contains {len(strange)} unexpected feature names: {shown!r}.")
         signs = np.array([given.get(name, 0) for name in known])
     else:
         signs = np.asarray(given)
