@@ -37,6 +37,7 @@ import numpy as np
 from numba.core import compiler, serialize
 from numba.core import config as numba_config
 from numba.core.caching import _Cache
+from numba.core.runtime import rtsys
 
 from . import intrinsics  # noqa: F401  # known to Numba before it compiles anything
 from .jit import Intrinsic, Kernel
@@ -122,7 +123,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the code for these types, or None."""
-        target_context.refresh()
+        rtsys.initialize(target_context)  # what compiled code calls; what compiling needs, the compiler loads itself
         if self._is_known():
             for origin, folder, processor in _places(target_context.codegen().magic_tuple()):
                 path = folder.joinpath(self._file_name(sig, processor))
