@@ -164,7 +164,10 @@ def measure(
     if cold:
         with tempfile.TemporaryDirectory(dir=work) as empty:
             result["source"] = run(here, ours, {"NUMBA_CACHE_DIR": empty})
-    result["warm"] = best(run(here, ours, {}) for _ in range(repeats + 1))
+    runs = [run(here, ours, {}) for _ in range(repeats)]
+    if all(one["kernels"].get("compiled") for one in runs):  # the cache was empty, and is full now
+        runs = [run(here, ours, {})]
+    result["warm"] = best(runs)
     expected = np.load(work / "found.npy")
     if wheel:
         python, variables = wheel
@@ -172,12 +175,12 @@ def measure(
         for _ in range(repeats):
             with tempfile.TemporaryDirectory(dir=work) as empty:
                 runs.append(run(python, ours, {**variables, "NUMBA_CACHE_DIR": empty}))
-        result["wheel"] = best(iter(runs))
+        result["wheel"] = best(runs)
         result["difference"] = difference(expected, np.load(work / "found.npy"))
     home = peer_module(name)
     if home:
         peer = [_PEER, home, name, task, ""]
-        result["scikit-learn"] = best(run(here, peer, {}) for _ in range(repeats))
+        result["scikit-learn"] = best([run(here, peer, {}) for _ in range(repeats)])
     return result
 
 
@@ -196,7 +199,7 @@ def run(python: Path, arguments: list[str], variables: dict[str, str]) -> dict[s
     return {**json.loads(done.stdout), "elapsed": elapsed, "used": used}
 
 
-def best(runs: Any) -> dict[str, Any]:
+def best(runs: list[dict[str, Any]]) -> dict[str, Any]:
     return min(runs, key=lambda one: one["total"])
 
 

@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import pickle
 import shutil
@@ -39,7 +40,7 @@ def main() -> int:
     if options.fit:
         return fit_part(*options.fit)
 
-    from learnable.core.kernel_cache import LEVELS, levels_here
+    from learnable.core.kernel_cache import LEVELS, VERSIONS_FILE, build_versions, levels_here
 
     for level in LEVELS:
         if level not in levels_here():
@@ -49,6 +50,7 @@ def main() -> int:
         native = run_parts(options.processes, Path(work), "native", {}, None)
         for level in levels_here():
             build_level(level, options.processes, Path(work), native)
+    (TARGET / VERSIONS_FILE).write_text(json.dumps(dict(build_versions())) + "\n")
     size = sum(file.stat().st_size for file in TARGET.rglob("*.kernel"))
     print(f"{size / 1e6:.1f} MB in {TARGET.relative_to(HERE)}")
     return 0
