@@ -50,11 +50,13 @@ def warm_models(names: Iterable[str] | None = None, *, sparse: bool = True, sing
         yield Warmed(name, time.perf_counter() - began, failure)
 
 
-def small_fits(name: str, *, sparse: bool = True, single: bool = True) -> Iterator[Any]:
+def small_fits(
+    name: str, *, sparse: bool = True, single: bool = True, shape: tuple[int, int] = (60, 3)
+) -> Iterator[Any]:
     """Fit one model to a few rows of each kind; yield what it says of them."""
     traits = REGISTRY[name].traits
     for task in traits.tasks if traits else ("regression" if name.endswith("Regressor") else "binary",):
-        for X in _tables(sparse, single):
+        for X in _tables(sparse, single, shape):
             model = _brief(_built(name))
             if not sp.issparse(X) or get_tags(model).input_tags.sparse:
                 with warnings.catch_warnings():
@@ -70,8 +72,8 @@ def make_ready(name: str) -> None:
             pass
 
 
-def _tables(sparse: bool, single: bool) -> list[Any]:
-    X = np.random.default_rng(0).normal(size=(60, 3))
+def _tables(sparse: bool, single: bool, shape: tuple[int, int]) -> list[Any]:
+    X = np.random.default_rng(0).normal(size=shape)
     tables: list[Any] = [X, sp.csr_array(np.where(np.abs(X) > 1.0, X, 0.0))] if sparse else [X]
     return [*tables, *(table.astype(np.float32) for table in tables)] if single else tables
 
