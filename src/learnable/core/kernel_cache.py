@@ -38,7 +38,7 @@ import numpy as np
 from numba.core import compiler, serialize
 from numba.core import config as numba_config
 from numba.core.caching import _Cache
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 
 from . import intrinsics  # noqa: F401  # known to Numba before it compiles anything
 from .jit import Intrinsic, Kernel
