@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
 
 from ...core.errors import DataError, ParameterError
 from ...core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Matches, Number, Options, Rule, optional
@@ -122,6 +121,8 @@ def interaction_sets(owner: str, given: Any, n_columns: int) -> list[list[int]] 
 
 def hold_out(owner: str, y: NDArray[Any], classes: bool, fraction: Any, seed: int) -> tuple[Rows, Rows]:
     """Return the rows to fit on and the rows held out, the latter with the same shares of the classes."""
+    from sklearn.model_selection import train_test_split
+
     try:
         fit, held = train_test_split(
             np.arange(len(y)),
