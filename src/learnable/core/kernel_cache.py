@@ -285,7 +285,9 @@ def _is_private_group(number: int) -> bool:
         group = grp.getgrgid(number)
     except KeyError:
         return False
-    return number == user.pw_gid and group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
+    others = any(other.pw_gid == number and other.pw_uid != user.pw_uid for other in pwd.getpwall())
+    alone = set(group.gr_mem) <= {user.pw_name} and not others
+    return alone and number == user.pw_gid and group.gr_name == user.pw_name
 
 
 def _write(path: Path, data: bytes) -> None:
