@@ -312,16 +312,17 @@ def test_kernels_are_loaded_from_a_zip_file(tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions are access lists there")
 @pytest.mark.parametrize(
-    ("owner", "members", "primary", "private"),
+    ("owner", "members", "primary", "shared", "private"),
     [
-        ("ada", [], True, True),
-        ("ada", ["ada"], True, True),
-        ("ada", ["ada", "bob"], True, False),
-        ("staff", [], True, False),
-        ("ada", [], False, False),
+        ("ada", [], True, False, True),
+        ("ada", ["ada"], True, False, True),
+        ("ada", ["ada", "bob"], True, False, False),
+        ("staff", [], True, False, False),
+        ("ada", [], False, False, False),
+        ("ada", [], True, True, False),
     ],
 )
-def test_a_group_may_write_if_it_is_the_users_own(tmp_path, monkeypatch, owner, members, primary, private):
+def test_a_group_may_write_if_it_is_the_users_own(tmp_path, monkeypatch, owner, members, primary, shared, private):
     import grp
     import pwd
 
@@ -329,8 +330,10 @@ def test_a_group_may_write_if_it_is_the_users_own(tmp_path, monkeypatch, owner, 
     folder.mkdir()
     folder.chmod(0o775)
     number = folder.stat().st_gid
-    user = SimpleNamespace(pw_name="ada", pw_gid=number if primary else number + 1)
+    user = SimpleNamespace(pw_name="ada", pw_uid=5, pw_gid=number if primary else number + 1)
+    other = SimpleNamespace(pw_name="bob", pw_uid=6, pw_gid=number)
     monkeypatch.setattr(pwd, "getpwuid", lambda _: user)
+    monkeypatch.setattr(pwd, "getpwall", lambda: [user, other] if shared else [user])
     monkeypatch.setattr(grp, "getgrgid", lambda _: SimpleNamespace(gr_name=owner, gr_mem=members))
     kernel_cache._is_private_group.cache_clear()
     assert kernel_cache.is_safe(folder) is private
