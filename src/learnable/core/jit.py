@@ -118,6 +118,8 @@ class Kernel:
     @property
     def _numba_type_(self) -> Any:
         """The type that Numba gives this kernel inside another, of which it becomes a part."""
+        if self._dispatcher is not None and self._dispatcher.is_compiling:  # it calls itself
+            return self._dispatcher._numba_type_
         if self._part is None:
             with _MAKING:
                 if self._part is None:

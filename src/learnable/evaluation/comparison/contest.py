@@ -124,8 +124,8 @@ def compare(
     server : Server, optional
         One that was started before, while the table was read.
     on_event : callable, optional
-        Called with a dict for everything that happens: `"kind"` is "data", "plan", "stage", "compiling", "start", "fold",
-        "finish" or "ranked".
+        Called with a dict for everything that happens: `"kind"` is "data", "plan", "stage", "compiling", "start",
+        "fold", "finish" or "ranked".
 
     Returns
     -------
