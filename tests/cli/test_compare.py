@@ -27,8 +27,10 @@ def test_the_demo_from_end_to_end(folder, learnable):
     assert code == 0 and err == ""
     for words in ("1,200 rows", "identifiers: sale_id", "constant columns: country", "suspected leaks: none"):
         assert words in out
-    for words in ("baseline: the mean", "rows set aside: R²", "optimistic", "seed 0; learnable", "closed-form"):
+    for words in ("baseline: the mean", "rows set aside: R²", "the one to quote", "seed 0; learnable", "solved to"):
         assert words in out
+    assert "baseline: the mean on the same rows: " in out and "the model is better by 0." in out
+    assert "proven" not in out
     assert (folder / "report.html").stat().st_size > 10_000 and not list(folder.glob(".*"))
     command = next(line for line in out.splitlines() if line.startswith("predict with:")).partition("learnable ")[2]
     code, out, _ = learnable(*command.split())
