@@ -43,7 +43,17 @@ def test_the_seed_reaches_models_that_have_one():
 def test_a_gaussian_process_suits_targets_of_any_size(learnable):
     """The example of the help: house prices, and a kernel of amplitude one."""
     kernel = "kernel=Matern(nu=1.5) + White()"
-    arguments = ("fit", "demo:houses", "-m", "GaussianProcessRegressor", "--set", kernel, "--intervals", "split", "--json")
+    arguments = (
+        "fit",
+        "demo:houses",
+        "-m",
+        "GaussianProcessRegressor",
+        "--set",
+        kernel,
+        "--intervals",
+        "split",
+        "--json",
+    )
     code, out, _ = learnable(*arguments)
     record = json.loads(out)
     assert code == 0 and record["held_out_score"] > 0.8 and record["warnings"] == []

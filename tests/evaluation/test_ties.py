@@ -169,7 +169,7 @@ def test_a_large_difference_that_folds_cannot_prove_is_undecided_and_never_equal
 
 
 def test_models_are_called_equal_beyond_the_margin_no_more_often_than_the_level_says():
-    """Two one-sided tests: with a true difference at the margin, "equal" is said in at most about one case in twenty."""
+    """Two one-sided tests: with a true difference at the margin, "equal" is said in about one case in twenty."""
     rng = np.random.default_rng(1)
     n_train, n_test, n_folds = 90, 10, 10
     shared = np.sqrt(n_test / n_train)  # the corrected test is exact for folds that share this much

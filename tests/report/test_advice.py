@@ -127,7 +127,7 @@ def test_there_is_always_something_to_do():
 def test_reading_a_learning_curve():
     trend = {"per_doubling": 0.02, "low": 0.01, "high": 0.03, "margin": 0.01, "word": "rising"}
     assert "More rows are likely to help" in read_curve({"trend": trend})
-    assert "0.02 (95 % interval 0.01" in read_curve({"trend": trend}).replace("0.0200", "0.02").replace("0.0100", "0.01")
+    assert "by 0.0200 (95 % interval 0.0100 to 0.0300)" in read_curve({"trend": trend})
     assert "flat" in read_curve({"trend": trend | {"word": "flat"}})
     assert read_curve({"trend": trend | {"word": "unknown"}}) is None
     assert read_curve({"trend": trend | {"word": "falling"}}) is None

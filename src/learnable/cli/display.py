@@ -150,7 +150,7 @@ def duration(seconds: float | None) -> str:
 
 
 def leaderboard(record: dict[str, Any]) -> Table:
-    """Return the final table: rank, score with interval, how it stands to the first, train score, times, optimisation."""
+    """Return the final table: rank, score with interval, its standing to the first, times, optimisation."""
     protocol = record["protocol"]
     label, level = protocol["metric"]["label"], f"{100 * protocol['level']:g} %"
     rows = []

@@ -117,7 +117,7 @@ def certificate_sentence(numbers: Numbers, *path: str | int) -> Markup | None:
 
 
 def certificate_mark(record: Any) -> tuple[str, str]:
-    """Return a class and a few words for a certificate: how far the training problem was solved, not how good a model is.
+    """Return a class and a few words for a certificate: how far a fit was solved, not how good a model is.
 
     Examples
     --------

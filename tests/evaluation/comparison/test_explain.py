@@ -1,7 +1,6 @@
 """Learning curves of models that a few rows do not suffice for."""
 
 import numpy as np
-
 import pytest
 
 from learnable import KNeighborsRegressor, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis, Ridge

@@ -16,7 +16,7 @@ def row_of(record, name):
 
 @pytest.fixture(scope="module")
 def copied():
-    """A table of noise, each row of which is there three times: a neighbour is a twin, and knows nothing of new rows."""
+    """A table of noise, every row three times: a neighbour is a twin, and knows nothing of new rows."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(250, 4)), rng.normal(size=250)
     X, y = np.vstack([X, X, X]), np.concatenate([y, y, y])
@@ -62,7 +62,9 @@ def test_undecided_models_get_further_folds_and_decided_ones_do_not():
     baseline = row_of(record, "baseline: the mean")
     assert record["protocol"]["repeats"] > 1 and len(baseline["scores"]) <= 5 * record["protocol"]["repeats"]
     assert max(len(row["scores"]) for row in record["leaderboard"]) == 5 * record["protocol"]["repeats"]
-    again = compare(table, "y", models=["LinearRegression", ("same", KNeighborsRegressor(n_neighbors=119 * 4 // 5 * 4 // 5))])
+    again = compare(
+        table, "y", models=["LinearRegression", ("same", KNeighborsRegressor(n_neighbors=119 * 4 // 5 * 4 // 5))]
+    )
     assert {row["verdict"] for row in again["leaderboard"]} <= {"best", "equal", "worse", "undecided"}
 
 
@@ -91,7 +93,10 @@ def test_time_has_its_baselines_its_periods_and_an_order():
     [(0.9, 0.7, True, "worse"), (0.8, 0.79, True, "alike"), (0.7, 0.9, True, "alike"), (1.0, 2.0, False, "worse")],
 )
 def test_optimism_is_a_hold_out_that_is_worse_beyond_noise(mean, score, greater, word):
-    row, holdout = {"low": mean - 0.05, "high": mean + 0.05}, {"score": score, "low": score - 0.05, "high": score + 0.05}
+    row, holdout = (
+        {"low": mean - 0.05, "high": mean + 0.05},
+        {"score": score, "low": score - 0.05, "high": score + 0.05},
+    )
     assert hold_against(mean, row, holdout, greater) == word
     assert hold_against(mean, row, holdout | {"low": None}, greater) == "unknown"
 

@@ -3,8 +3,8 @@
 Exact copies agree in every column that is learned from. Near copies agree in their text, spaces and capitals aside, and
 in their numbers up to a thousandth of a standard deviation, and to far less than the distance to their neighbours.
 
-In a table of a few coarse columns rows agree by chance, and say what many others say too; that is no copy. Rows count as
-copies where fewer than one in a hundred such rows would have a double if the columns were independent.
+In a table of a few coarse columns rows agree by chance, and say what many others say too; that is no copy. Rows count
+as copies where fewer than one in a hundred such rows would have a double if the columns were independent.
 """
 
 from __future__ import annotations
