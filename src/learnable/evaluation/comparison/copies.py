@@ -132,8 +132,7 @@ def _groups(keys: NDArray[np.uint64], rare: NDArray[np.bool_]) -> NDArray[np.int
 def _near_pairs(numbers: list[Array], codes: list[NDArray[np.int64]], groups: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return pairs of rows, each the first of its group, that are nearly copies."""
     rows = np.unique(groups)
-    scaled = [_scaled(column[rows]) for column in numbers]
-    scaled = [column for column in scaled if column is not None]
+    scaled = [column for column in (_scaled(column[rows]) for column in numbers) if column is not None]
     if not scaled or len(rows) < 3:
         return np.empty((0, 2), dtype=np.int64)
     Z = np.column_stack(scaled)

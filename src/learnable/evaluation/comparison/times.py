@@ -86,8 +86,8 @@ def _read_text(owner: str, column: Any, name: str, dayfirst: bool | None) -> Tim
     if found is None or not found.is_date:
         raise DataError(
             f"{owner}: the time column {name!r} is no order of rows: {_why(labels)}. Use a column of dates "
-            "(2024-01-31, 31/01/2024, 31.01.2024, 01/31/2024, with or without a time of day) or of numbers, or sort the "
-            "rows and number them."
+            "(2024-01-31, 31/01/2024, 31.01.2024, 01/31/2024, with or without a time of day) or of numbers, or sort "
+            "the rows and number them."
         )
     if found.others and dayfirst is None:
         first, second = (show(found.example, reading) for reading in ("day-month-year", "month-day-year"))
