@@ -135,7 +135,7 @@ def decimals_to_tell(values: list[Any], decimals: int, most: int = 6) -> int:
     --------
     >>> from learnable.report.numbers import decimals_to_tell
     >>> decimals_to_tell([0.8123, 0.8119], 2), decimals_to_tell([0.8, 0.1], 2)
-    (3, 2)
+    (4, 2)
     """
     known = sorted({float(value) for value in values if is_number(value)})
     while decimals < most and len({text_of(value, decimals=decimals) for value in known}) < len(known):

@@ -75,7 +75,8 @@ def example_of(column: Any, most: int = 24) -> str | None:
     for chunk in column.chunks:
         valid = chunk.drop_null()
         if len(valid):
-            text = " ".join(str(valid[0].as_py()).split())
+            value = valid[0].as_py()
+            text = f"{value:.6g}" if isinstance(value, float) else " ".join(str(value).split())
             return text if len(text) <= most else text[: most - 1] + "…"
     return None
 
