@@ -79,8 +79,8 @@ def about_past(problem: Problem, groups: str | None) -> list[str]:
         return []
     own = f" of the same {groups!r}" if groups is not None else ""
     return [
-        f"baselines besides the models: {' and '.join(names)}: targets{own} before the row, those of test rows too, as "
-        "known to who is told each target before the next row"
+        f"baselines in time: {' and '.join(names)}, from the targets{own} before each row, those of test rows too, "
+        "which the models do not know"
     ]
 
 
