@@ -58,6 +58,13 @@ def test_models_that_folds_cannot_tell_apart_are_called_undecided_and_not_equal(
     assert "Whether it is better than Lasso (alpha=500) cannot be told from these folds." in verdict(record)
 
 
+def test_a_winner_that_is_not_the_first_line_is_not_called_the_best():
+    record = records.houses()
+    record["leaderboard"][1] |= {"rank": 0, "cut": {"done": 3, "of": 100, "unit": "rounds"}}
+    text = verdict(record)
+    assert "has the best" not in text and "Ridge (alpha=1) ranks above it but is not kept" in text
+
+
 def test_a_baseline_that_leads_is_named_first():
     record = records.houses()
     record["leaderboard"][4] |= {"rank": 0, "mean": 0.99, "name": "baseline: the last value"}

@@ -131,9 +131,15 @@ def _about_fit(record: dict[str, Any], row: dict[str, Any]) -> list[str]:
 
 def _about_others(record: dict[str, Any], stand: Standing, row: dict[str, Any]) -> list[str]:
     """Say which models are equal, and why the one that is saved is."""
-    if stand.leader != stand.winner or record.get("subject") == "model":
+    if record.get("subject") == "model" or stand.leader is None:
         return []
     rows = record["leaderboard"]
+    first = rows[stand.leader]
+    if first is not row:
+        if first.get("baseline"):
+            return []
+        why = "was cut by the clock" if first.get("cut") else "has no model that can be kept"
+        return [f"{first.get('name')} ranks first but {why}; {row.get('name')} is kept instead."]
     equal = [rows[k] for k in stand.tied if not rows[k].get("baseline")]
     if not equal:
         return []
