@@ -86,8 +86,8 @@ def compare(
 ) -> int:
     """Compare models on a table: honest scores with intervals, how well each fit was solved, a report, a model file.
 
-    One fifth of the rows is set aside and scored once, by the winner and a baseline. Every model runs in a process of its own.
-    Ctrl-C keeps what is done.
+    One fifth of the rows is set aside and scored once, by the winner and a baseline. Every model runs in a process of
+    its own. Ctrl-C keeps what is done.
     """
     from ..evaluation.comparison.clock import Clock
     from ..evaluation.comparison.race import Server

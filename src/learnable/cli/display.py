@@ -77,7 +77,7 @@ def facts(data: dict[str, Any], notes: Sequence[str]) -> list[str]:
     ]
     for kind, label in (("constant", "constant columns"), ("identifier", "identifiers")):
         kinds = ("constant", "empty") if kind == "constant" else (kind,)
-        named = [c["name"] for c in columns if c["kind"] in kinds and c["role"] != "target"]
+        named = [c["name"] for c in columns if c["kind"] in kinds and c["role"] in ("dropped", "feature")]
         lines.append(f"{label}: {_names(named)}")
     leaks = [warning["column"] for warning in data["warnings"] if warning["kind"] == "leak"]
     lines.append(f"suspected leaks: {_names(leaks)}")
@@ -137,7 +137,7 @@ def score(value: float | None, digits: int = 4) -> str:
     """
     if value is None:
         return "–"
-    return f"{value:.4g}" if abs(value) >= 1e4 or 0 < abs(value) < 1e-5 else f"{value:.{digits}f}"
+    return f"{value:.4g}" if abs(value) >= 1e4 or 0 < abs(value) < 0.5 * 10.0**-digits else f"{value:.{digits}f}"
 
 
 def duration(seconds: float | None) -> str:
@@ -150,7 +150,7 @@ def duration(seconds: float | None) -> str:
 
 
 def leaderboard(record: dict[str, Any]) -> Table:
-    """Return the final table: rank, score with interval, how it stands to the first, train score, times, optimisation."""
+    """Return the final table: rank, score with interval, its standing to the first, times, optimisation."""
     protocol = record["protocol"]
     label, level = protocol["metric"]["label"], f"{100 * protocol['level']:g} %"
     rows = []

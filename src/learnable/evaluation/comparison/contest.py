@@ -32,7 +32,7 @@ from .problem import Problem, read_problem
 from .race import Outcome, Server
 from .record import FORMAT, VERSION, ComparisonRecord, ProtocolRecord, Row, TimingRecord, new_row, timestamp, versions
 from .repeats import settle
-from .series import past_rows
+from .series import about_past, past_rows
 from .splitting import WORDS, cut, cut_as_given
 from .times import show_time
 from .worker import free_memory
@@ -156,6 +156,7 @@ def compare(
     candidates = candidates_for(problem.task, models, problem.y)
     emit = on_event or (lambda event: None)
     ahead = CompileAhead(server, [candidate.model for candidate in candidates if candidate.path], problem.task)
+    problem.notes.extend(about_past(problem, groups))
     emit({"kind": "data", "data": problem.data, "notes": problem.notes})
     with temporary_folder() as folder:
         return _Comparison(folder, server, problem, candidates, measure, folds, seed, memory, clock, emit, ahead).run(

@@ -103,7 +103,7 @@ def curve_where_possible(model: Any, X: Any, y: NDArray[Any], **settings: Any) -
 
 
 def trend(curve: Curve, measure: Measure, n_splits: int) -> dict[str, Any] | None:
-    """Return what twice as many rows bring at the end of a learning curve, fold by fold, and whether that is more than noise.
+    """Return what twice as many rows bring at the end of a learning curve, and whether that is more than noise.
 
     Each fold's score is regressed on the logarithm of the size over the last three sizes; the slopes of the folds have
     the corrected interval. "rising" is a slope above zero, "falling" one below, "flat" one within the measure's margin,

@@ -54,9 +54,9 @@ def judge_candidate(
 ) -> None:
     """Fit a candidate to all training rows and judge it on the hold-out; a job.
 
-    Reports `{"holdout": …}` first, then `{"details": …}`. With the name and the prediction of a `baseline`, the hold-out
-    has `"against"` too: its score on the same rows and the difference, row by row, or of the `groups` of the rows. Of
-    another `split` than the final one, only the score is reported.
+    Reports `{"holdout": …}` first, then `{"details": …}`. With the name and the prediction of a `baseline`, the
+    hold-out has `"against"` too: its score on the same rows and the difference, row by row, or of the `groups` of the
+    rows. Of another `split` than the final one, only the score is reported.
     """
     warnings.simplefilter("ignore")
     began = time.perf_counter()

@@ -22,11 +22,13 @@ INTERVAL_METHODS: Final = ("cv+", "split", "jackknife+", "none")
 LEVEL: Final = 0.9
 
 
-def table_model(model: Any, task: str, *, intervals: str = "cv+", seed: int = 0, groups: Any = None, readings: Any = None) -> Any:
+def table_model(
+    model: Any, task: str, *, intervals: str = "cv+", seed: int = 0, groups: Any = None, readings: Any = None
+) -> Any:
     """Return an unfitted model that takes the table as it is; for numbers, with conformal intervals unless "none".
 
-    With groups, the folds of "cv+" keep them together: a new row is then one of a new group. `readings` says how columns
-    of text are read that hold dates or amounts.
+    With groups, the folds of "cv+" keep them together: a new row is then one of a new group. `readings` says how
+    columns of text are read that hold dates or amounts.
     """
     encoder = TableEncoder(task="regression" if task == "regression" else "classification", readings=readings or None)
     wrapped = TableModel(model, encoder=encoder)

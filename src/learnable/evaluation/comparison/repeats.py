@@ -96,8 +96,6 @@ def _repeat(comparison: _Comparison, contenders: list[Row]) -> float | None:
     train, test = comparison.mean_sizes()
     for row in contenders:
         messages = comparison.messages[row["name"]] = comparison.messages[row["name"]] + found[row["name"]]
-        fill_row(
-            row, Outcome("ok", None, messages), comparison.measure, len(messages), test / (train + test), 0.95
-        )
+        fill_row(row, Outcome("ok", None, messages), comparison.measure, len(messages), test / (train + test), 0.95)
     comparison.repeats += 1
     return spent
