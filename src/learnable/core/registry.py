@@ -86,6 +86,7 @@ REGISTRY: Final[dict[str, Entry]] = {
         "learnable.linear.verify_svm:linear_svr",
         traits=Traits("linear", _REGRESSION, False, True, "relative duality gap to the optimum"),
         variants=({"C": 1.0},),
+        scales_target=True,
     ),
     "SVC": Entry(
         "learnable.kernel.svc:SVC",
@@ -95,8 +96,8 @@ REGISTRY: Final[dict[str, Entry]] = {
         most_rows=10_000,
     ),
     "NuSVC": Entry("learnable.kernel.nu_svc:NuSVC", "learnable.kernel.verify_svm:nu_svc", traits=_SVM_CLASSES),
-    "SVR": Entry("learnable.kernel.svr:SVR", "learnable.kernel.verify_svm:svr", traits=_SVM_REGRESSION),
-    "NuSVR": Entry("learnable.kernel.nu_svr:NuSVR", "learnable.kernel.verify_svm:nu_svr", traits=_SVM_REGRESSION),
+    "SVR": Entry("learnable.kernel.svr:SVR", "learnable.kernel.verify_svm:svr", traits=_SVM_REGRESSION, scales_target=True),
+    "NuSVR": Entry("learnable.kernel.nu_svr:NuSVR", "learnable.kernel.verify_svm:nu_svr", traits=_SVM_REGRESSION, scales_target=True),
     "OneClassSVM": Entry("learnable.kernel.one_class:OneClassSVM", "learnable.kernel.verify_svm:one_class"),
     "Perceptron": Entry(
         "learnable.linear.perceptron:Perceptron",
@@ -215,6 +216,11 @@ REGISTRY: Final[dict[str, Entry]] = {
     **KERNEL_MACHINES,
     "TableEncoder": Entry("learnable.data.encoder:TableEncoder"),
     "TableModel": Entry("learnable.meta.table_model:TableModel", "learnable.meta.verify:table_model"),
+    "BlendRegressor": Entry("learnable.meta.blend:BlendRegressor", "learnable.meta.verify_scaled:blend"),
+    "BlendClassifier": Entry("learnable.meta.blend:BlendClassifier", "learnable.meta.verify_scaled:blend"),
+    "ScaledTargetRegressor": Entry(
+        "learnable.meta.scaled_target:ScaledTargetRegressor", "learnable.meta.verify_scaled:scaled_target"
+    ),
     "OneVsRestClassifier": Entry(
         "learnable.meta.one_vs_rest:OneVsRestClassifier", "learnable.meta.verify_multiclass:one_vs_rest"
     ),

@@ -72,6 +72,7 @@ class Run:
         self._context = context
         self._started = time.perf_counter()
         self._deadline = None if max_seconds is None else self._started + max_seconds
+        self.told_to_stop = False  # whether the fit asked for the time after its deadline
 
     @property
     def seconds(self) -> float:
@@ -80,8 +81,10 @@ class Run:
 
     @property
     def out_of_time(self) -> bool:
-        """Whether the deadline has passed."""
-        return self._deadline is not None and time.perf_counter() > self._deadline
+        """Whether the deadline has passed; whoever asks then has to stop."""
+        passed = self._deadline is not None and time.perf_counter() > self._deadline
+        self.told_to_stop |= passed
+        return passed
 
     def should_stop(self) -> bool:
         """Tell whether the time is up or somebody raised the flag, for loops inside an iteration."""
