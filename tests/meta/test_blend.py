@@ -10,7 +10,9 @@ from learnable.meta import BlendClassifier, BlendRegressor, greedy_weights
 
 
 @pytest.mark.filterwarnings("ignore:.*stopped after")
-@parametrize_with_checks([BlendRegressor([ln.Ridge(), ln.Ridge(alpha=9.0)]), BlendClassifier([ln.LogisticRegression()])])
+@parametrize_with_checks(
+    [BlendRegressor([ln.Ridge(), ln.Ridge(alpha=9.0)]), BlendClassifier([ln.LogisticRegression()])]
+)
 def test_sklearn_contract(estimator, check):
     check(estimator)
 

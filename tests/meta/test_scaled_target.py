@@ -13,7 +13,9 @@ def test_sklearn_contract(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("inner", [ln.LinearSVR(), ln.SVR(tol=1e-8), ln.KernelRidge(kernel="rbf")], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize(
+    "inner", [ln.LinearSVR(), ln.SVR(tol=1e-8), ln.KernelRidge(kernel="rbf")], ids=lambda m: type(m).__name__
+)
 @pytest.mark.parametrize("units", [1e-6, 1.0, 1e6])
 def test_the_units_of_the_target_do_not_matter(inner, units):
     rng = np.random.default_rng(0)

@@ -131,7 +131,7 @@ def leaderboard(record: dict[str, Any]) -> Table:
         certificate = row["certificate"]
         if row["status"] == "ok":
             interval = "" if row["low"] is None else f"[{score(row['low'])}, {score(row['high'])}]"
-            what = _certified(certificate)
+            what = _cut(row["cut"]) if row.get("cut") else _certified(certificate)
         else:
             interval, what = "", f"{row['status']}: {row['reason'] or 'not started'}"
         mark = "" if row["rank"] is None else f"{row['rank']}{'=' if row['tied'] and row['rank'] != 1 else ''}"
@@ -149,6 +149,12 @@ def leaderboard(record: dict[str, Any]) -> Table:
         )
     heads = ["", "model", f"{label} (CV)", f"{level} interval", "train", "fit", "predict", "certificate"]
     return table_of(heads, rows, right=(2, 4, 5, 6))
+
+
+def _cut(cut: dict[str, Any]) -> str:
+    """Say how far a fit came before its time was up."""
+    total = "" if cut["of"] is None else f" of {cut['of']}"
+    return f"CUT after {cut['done']}{total} {cut['unit']}"
 
 
 def _certified(certificate: dict[str, Any] | None) -> str:
@@ -205,7 +211,8 @@ def finished(row: dict[str, Any]) -> str:
     if row["status"] != "ok":
         return one_line(f"{row['status']}: {row['reason']}")
     interval = "" if row["low"] is None else f" [{score(row['low'])}, {score(row['high'])}]"
-    return f"{score(row['mean'])}{interval}, fit {duration(row['fit_seconds'])}"
+    cut = f", {_cut(row['cut'])}" if row.get("cut") else ""
+    return f"{score(row['mean'])}{interval}, fit {duration(row['fit_seconds'])}{cut}"
 
 
 class LiveRace(Silent):

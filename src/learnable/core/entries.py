@@ -26,6 +26,8 @@ class Entry:
         A comparison leaves the class out of longer tables, unless it is named; None if it never does.
     scales_target : bool
         Whether its parameters are in the units of the target, so that a comparison standardises the targets for it.
+    only_scores : bool
+        Whether a classifier has scores and no probabilities by default; a comparison calibrates it.
     """
 
     path: str
@@ -35,6 +37,7 @@ class Entry:
     variants: tuple[dict[str, Any], ...] = ()
     most_rows: int | None = None
     scales_target: bool = False
+    only_scores: bool = False
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ KERNEL_MACHINES: Final[dict[str, Entry]] = {
         "learnable.kernel.ridge_classifier:KernelRidgeClassifier",
         "learnable.kernel.verify_ridge:kernel_ridge_classifier",
         traits=Traits("kernel", _CLASSES, False, False, _EQUATIONS),
+        only_scores=True,
     ),
     "KernelRidgeCV": Entry(
         "learnable.kernel.ridge_cv:KernelRidgeCV",

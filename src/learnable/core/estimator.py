@@ -32,7 +32,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     certificate_: Certificate
     #: Whether the last fit was told to stop because `max_seconds` had passed; not saved.
-    _cut: bool = False
+    _told_to_stop: bool = False
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -62,7 +62,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         table = type(self)._door(draft, X, y, sample_weight, run)
         certificate = draft._fit(table, run)
         draft.certificate_ = replace(certificate, seconds=run.seconds, fingerprint=table.fingerprint)
-        draft._cut = run.told_to_stop
+        draft._told_to_stop = run.told_to_stop
         draft._warn_unless_certificate_holds()
         for name in _fitted_names(self):
             delattr(self, name)

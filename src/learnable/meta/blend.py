@@ -6,8 +6,8 @@ The weights are chosen on predictions of rows that the models were not fitted to
 the blend, with replacement, whichever lowers the loss most; a model's weight is the share of times it was added. The
 blend never ends worse than the best single model on these rows, and rarely uses more than a few.
 
-Reference: R. Caruana, A. Niculescu-Mizil, G. Crew and A. Ksikes, Ensemble selection from libraries of models, ICML 2004,
-sections 2 and 2.1.
+Reference: R. Caruana, A. Niculescu-Mizil, G. Crew and A. Ksikes, Ensemble selection from libraries of models, ICML
+2004, sections 2 and 2.1.
 """
 
 from __future__ import annotations

@@ -28,8 +28,6 @@ _MODEL = Matches(
 )
 
 
-
-
 class ScaledTargetRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     """Fit a regressor to (y − mean)/deviation and predict in the units of y.
 

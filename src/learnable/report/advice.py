@@ -67,7 +67,7 @@ def _about_winner(record: dict[str, Any], stand: Standing, row: dict[str, Any]) 
     if stand.tied:
         found.append("The best models are tied: prefer the one that is simplest to explain or fastest to run.")
     certificate = row.get("certificate") or {}
-    if certificate.get("kind") not in (None, "none") and not certificate.get("holds"):
+    if certificate.get("kind") not in (None, "none") and not certificate.get("holds") and not row.get("cut"):
         found.append("The fit stopped before its tolerance: raise max_iter, or scale the columns.")
     if _overfits(row) and not one_model:
         train, mean = text_of(row["train_mean"]), text_of(row["mean"])

@@ -24,6 +24,7 @@ from ...core.parameters import Number, check_parameters, optional
 from ..splits import Split, hold_out, make_splits
 from .candidates import Candidate, candidates_for
 from .clock import Clock
+from .cut import cut_notes
 from .finish import Finish
 from .folder import temporary_folder
 from .leaderboard import fill_row, rank_rows
@@ -31,6 +32,8 @@ from .measures import Measure, measures_for, ranking_measure
 from .problem import Problem, read_problem
 from .race import Outcome, Server
 from .record import FORMAT, VERSION, ComparisonRecord, ProtocolRecord, Row, TimingRecord, new_row, timestamp, versions
+from .screening import Screening
+from .tuning import Tuning
 from .worker import free_memory
 from .workspace import FINAL, write_problem
 
@@ -39,6 +42,10 @@ _SHARE_OF_MEMORY: Final = 0.8
 _SHARE_OF_ENCODING: Final = 0.4
 _LEVEL: Final = 0.95
 _HOLDOUT_SHARE: Final = 0.2
+_SHARE_OF_TUNING: Final = 0.45  # of the time for models: what better settings bring is worth as much as more families
+_PROMISE: Final = 0.9  # share of the best line's gain over the baseline from which a line is worth more time
+_WORTH_ANOTHER_TRY: Final = 1.5  # a model that was cut runs again if it can have so many times its first share
+_SHARE_OF_ANOTHER_TRY: Final = 0.5  # of the time left, that of tuning included
 _WORDS: Final = {"kfold": "", "stratified": "stratified ", "grouped": "grouped ", "time": "forward-in-time "}
 _RULES: Final = {
     "seconds": optional(Number(low=0.0, low_open=True)),
@@ -67,6 +74,7 @@ def compare(
     drop: Sequence[str] = (),
     keep: Sequence[str] = (),
     memory: float | None = None,
+    tune: bool | None = None,
     model_file: str | os.PathLike[str] | None = None,
     source: str | None = None,
     command: str = "",
@@ -102,6 +110,9 @@ def compare(
         Columns to leave out; columns to learn from although they look like identifiers.
     memory : float, optional
         Bytes that a model may take; default: 80 % of what is free.
+    tune : bool, optional
+        Whether to tune the best families on the folds and to blend the best models, as time allows; by default where
+        there is a limit and no models are named.
     model_file : path, optional
         Where to save the best model, refitted on all rows.
     source, command : str
@@ -135,6 +146,7 @@ def compare(
     clock = clock or Clock(seconds)
     models = None if models is None else [models] if isinstance(models, str) else list(models)
     server = server or Server(models)
+    tune = models is None and clock.seconds is not None if tune is None else bool(tune)
     problem = read_problem(
         "compare", data, target, groups=groups, time=time, task=task, drop=drop, keep=keep, source=source
     )
@@ -143,7 +155,7 @@ def compare(
     emit = on_event or (lambda event: None)
     emit({"kind": "data", "data": problem.data, "notes": problem.notes})
     with temporary_folder() as folder:
-        return _Comparison(folder, server, problem, candidates, measure, folds, seed, memory, clock, emit).run(
+        return _Comparison(folder, server, problem, candidates, measure, folds, seed, memory, clock, emit, tune).run(
             model_file, command
         )
 
@@ -163,6 +175,7 @@ class _Comparison:
         memory: float | None,
         clock: Clock,
         emit: Callable[[Event], None],
+        tune: bool,
     ) -> None:
         self.folder, self.server, self.problem, self.candidates = folder, server, problem, candidates
         self.measure, self.seed, self.clock, self.emit = measure, seed, clock, emit
@@ -173,6 +186,9 @@ class _Comparison:
         self.seconds_of = {"models": 0.0, "encoding": 0.0, "finish": 0.0}
         self.encode_seconds = 0.0
         self.interrupted = False
+        self.tune = tune
+        self.level = _LEVEL
+        self.given_seconds: dict[str, float | None] = {}
 
     def run(self, model_file: Any, command: str) -> ComparisonRecord:
         """Encode, race, rank, finish; after Ctrl-C rank what there is."""
@@ -181,6 +197,8 @@ class _Comparison:
             self.encode()
             self.emit({"kind": "plan", "models": [row["name"] for row in self.rows], "protocol": self.protocol()})
             self.race()
+            if self.tune:
+                Tuning(self).run(self.clock.reserve_for_finish(2.5 * self.seconds_to_finish()))
         except KeyboardInterrupt:
             self.interrupted = True
         if self.interrupted and not any(row["status"] == "ok" for row in self.rows):
@@ -239,39 +257,121 @@ class _Comparison:
             )
 
     def race(self) -> None:
-        """Cross-validate the candidates, one after the other."""
-        names = [str(number) for number in range(len(self.splits))]
-        for position, (candidate, row) in enumerate(zip(self.candidates, self.rows, strict=True)):
-            reserve = self.clock.reserve_for_finish(self.seconds_to_finish())
-            limit = self.clock.share(len(self.candidates) - position, reserve)
-            event = {"name": candidate.name, "position": position, "of": len(self.candidates), "seconds": limit}
-            if limit is not None and limit < 0.02:
-                row["status"], row["reason"] = "timeout", "no time was left to start it"
+        """Cross-validate the candidates, one after the other; long tables are screened first."""
+        screening = Screening(self)
+        if screening.is_needed():
+            screening.run(self.reserve_for_later())
+        waiting = [c for c in self.candidates if c.name not in screening.left_behind]
+        for position, (candidate, row) in enumerate(zip(list(self.candidates), list(self.rows), strict=True)):
+            if candidate.name in screening.left_behind:
+                row["reason"] = screening.left_behind[candidate.name]
                 self.emit({"kind": "finish", "row": row})
                 continue
-            self.emit({"kind": "start"} | event)
-            outcome = self.do(
-                "scoring:score_candidate",
-                seconds=limit,
-                on_message=self.teller(event),
-                splits=names,
-                candidate=candidate,
-                task=self.problem.task,
-                n_classes=self.n_classes,
-                seed=self.seed,
-                budget=limit,
-            )
-            self.seconds_of["models"] += outcome.seconds
-            train, test = self.mean_sizes()
-            fill_row(row, outcome, self.measure, len(names), test / (train + test), _LEVEL)
+            left = self.clock.left(self.reserve_for_later())
+            limit = None if left is None else screening.share(candidate, waiting, left)
+            waiting.remove(candidate)
+            self.enter(candidate, row, position, limit)
+        self.try_again()
+
+    def enter(self, candidate: Candidate, row: Row, position: int, limit: float | None) -> None:
+        """Cross-validate one candidate and fill its line."""
+        event = {"name": candidate.name, "position": position, "of": len(self.candidates), "seconds": limit}
+        if limit is not None and limit < 0.02:
+            row["status"], row["reason"] = "timeout", "no time was left to start it"
             self.emit({"kind": "finish", "row": row})
-            if outcome.status == "interrupted":
-                raise KeyboardInterrupt
+            return
+        self.emit({"kind": "start"} | event)
+        names = [str(number) for number in range(len(self.splits))]
+        outcome = self.score(candidate, names, limit, on_message=self.teller(event), keep=self.tune)
+        train, test = self.mean_sizes()
+        fill_row(row, outcome, self.measure, len(names), test / (train + test), _LEVEL)
+        self.given_seconds[candidate.name] = limit
+        self.emit({"kind": "finish", "row": row})
+        if outcome.status == "interrupted":
+            raise KeyboardInterrupt
+
+    def try_again(self) -> None:
+        """Give models that the clock cut or stopped what time the others left, the most promising first."""
+        if self.clock.seconds is None:
+            return
+        sign = -1.0 if self.measure.greater_is_better else 1.0
+        unfinished = [row for row in self.rows if row["cut"] is not None or row["status"] == "timeout"]
+        for row in sorted(filter(self.is_promising, unfinished), key=lambda row: sign * (row["mean"] or 0.0)):
+            left = self.clock.left(self.clock.reserve_for_finish(self.seconds_to_finish()))
+            before = self.given_seconds.get(row["name"])
+            if left is None or before is None:
+                continue
+            limit = min(_SHARE_OF_ANOTHER_TRY * left, 2.0 * before * _part_missing(row, len(self.splits)))
+            if limit < _WORTH_ANOTHER_TRY * before:
+                continue
+            line = new_row(row["name"], row["model"], row["parameters"])
+            self.enter(self.candidate(row["name"]), line, self.rows.index(row), limit)
+            if line["status"] == "ok" and (row["status"] != "ok" or _came_further(line, row)):
+                self.rows[self.rows.index(row)] = line
+
+    def is_promising(self, row: Row) -> bool:
+        """Tell whether a line reaches most of what the best one gains over the baseline."""
+        sign = 1.0 if self.measure.greater_is_better else -1.0
+        known = [sign * other["mean"] for other in self.rows if other["mean"] is not None and not other["baseline"]]
+        base = [sign * other["mean"] for other in self.rows if other["mean"] is not None and other["baseline"]]
+        if row["mean"] is None or not known:
+            return False
+        best = max(known)
+        floor = min([best, *base])
+        return bool(sign * row["mean"] >= floor + _PROMISE * (best - floor))
+
+    def score(
+        self,
+        candidate: Candidate,
+        splits: list[str],
+        seconds: float | None,
+        *,
+        rows: int | None = None,
+        keep: bool = False,
+        on_message: Callable[[Any], None] | None = None,
+    ) -> Outcome:
+        """Fit and measure a candidate on some splits, in a process of its own; compiling is not its time."""
+        left = self.clock.left(self.clock.reserve_for_end())
+        outcome = self.do(
+            "scoring:score_candidate",
+            seconds=seconds,
+            preparing=0.0 if left is None or seconds is None else max(0.0, left - seconds),
+            on_message=on_message,
+            splits=splits,
+            candidate=candidate,
+            task=self.problem.task,
+            n_classes=self.n_classes,
+            seed=self.seed,
+            budget=seconds,
+            rows=rows,
+            keep=keep,
+        )
+        self.seconds_of["models"] += outcome.seconds
+        return outcome
+
+    def reserve_for_later(self) -> float:
+        """Return the seconds that are not for the race: for the finish, and for tuning if there is any."""
+        reserve = self.clock.reserve_for_finish(self.seconds_to_finish())
+        if not self.tune or self.clock.seconds is None:
+            return reserve
+        return reserve + _SHARE_OF_TUNING * max(0.0, self.clock.seconds - reserve)
+
+    def candidate(self, name: str) -> Candidate:
+        """Return the candidate of a line."""
+        return next(candidate for candidate in self.candidates if candidate.name == name)
+
+    def add(self, candidate: Candidate, row: Row) -> None:
+        """Let one more candidate take part, whose line is filled already."""
+        self.candidates.append(candidate)
+        self.rows.append(row)
 
     def seconds_to_finish(self) -> float:
-        """Estimate what judging and keeping the slowest model so far would take; intervals of numbers take six fits."""
+        """Estimate what judging and keeping the slowest of the best would take; intervals of numbers take six fits."""
         encodings, fits = (13, 14) if self.problem.labels is None else (2, 3)
-        slowest = max((row["fit_seconds"] or 0.0 for row in self.rows if row["status"] == "ok"), default=0.0)
+        sign = -1.0 if self.measure.greater_is_better else 1.0
+        complete = [row for row in self.rows if row["status"] == "ok" and not row["baseline"]]
+        leading = sorted(complete, key=lambda row: sign * (row["mean"] or 0.0))[:3]
+        slowest = max((row["fit_seconds"] or 0.0 for row in leading), default=0.0)
         return 1.3 * (encodings * self.encode_seconds + fits * slowest)
 
     def teller(self, event: Event) -> Callable[[Any], None]:
@@ -285,6 +385,7 @@ class _Comparison:
         seconds: float | None,
         on_message: Callable[[Any], None] | None = None,
         budget: float | None = None,
+        preparing: float = 0.0,
         **arguments: Any,
     ) -> Outcome:
         """Run a job of this package on the shared folder; `budget` tells the job itself how long it may take."""
@@ -295,7 +396,7 @@ class _Comparison:
         }
         if budget is not None:
             job["seconds"] = budget
-        return self.server.run(job | arguments, seconds=seconds, on_message=on_message)
+        return self.server.run(job | arguments, seconds=seconds, preparing=preparing, on_message=on_message)
 
     @property
     def n_classes(self) -> int | None:
@@ -323,6 +424,7 @@ class _Comparison:
 
     def record(self, ranked: list[Row], finish: Finish, command: str) -> ComparisonRecord:
         """Return everything that was found."""
+        finish.notes += cut_notes(ranked, self.clock.seconds)
         if self.problem.times is not None and finish.winner is not None and finish.winner["intervals"]:
             finish.notes.append(
                 "Prediction intervals assume that new rows are like the old ones; with time that is a hope, and their "
@@ -353,6 +455,21 @@ class _Comparison:
                 overhead=round(max(0.0, total - models - encoding - finishing), 4),
             ),
         )
+
+
+def _came_further(one: Row, other: Row) -> bool:
+    """Tell whether a second try is complete, or was cut later than the first."""
+    if one["cut"] is None or other["cut"] is None:
+        return one["cut"] is None
+    return bool(one["cut"]["done"] > other["cut"]["done"])
+
+
+def _part_missing(row: Row, n_folds: int) -> float:
+    """Return how many times as long as it had a model would have taken."""
+    folds = n_folds / max(1, len(row["scores"]))
+    cut = row["cut"]
+    rounds = 1.0 if cut is None else (cut["of"] / max(1, cut["done"]) if cut["of"] else 3.0)
+    return float(max(folds, rounds))
 
 
 def _cut(problem: Problem, folds: int, seed: int) -> tuple[str, Split, list[Split]]:

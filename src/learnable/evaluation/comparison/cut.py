@@ -22,8 +22,8 @@ _PARTS: Final = (
     ("max_iter", "n_iter_", "rounds"),
     ("n_estimators", "n_estimators_", "rounds"),
     ("n_estimators", "steps_", "rounds"),
-    ("n_estimators", "estimators_", "rounds"),
     ("n_estimators", "trees_", "trees"),
+    ("n_estimators", "estimators_", "rounds"),
 )
 
 
@@ -47,7 +47,7 @@ def cut_of(model: Any) -> Cut | None:
     >>> cut_of(GradientBoostingRegressor(n_estimators=3, random_state=0).fit(X, X[:, 0])) is None
     True
     """
-    if getattr(model, "_cut", False):
+    if getattr(model, "_told_to_stop", False):
         own = _own_cut(model)
         if own is not None:
             return own
@@ -118,6 +118,18 @@ def cut_remedy(model: str, cut: Cut, seconds: float | None) -> str:
         wanted = seconds * min(100.0, 1.2 * cut["of"] / cut["done"])
         more = f"--seconds {_round_up(wanted)}"
     return f"give {more}, or race it alone with -m {model}"
+
+
+def cut_notes(rows: Sequence[Any], seconds: float | None) -> list[str]:
+    """Return what is said of the ranked lines whose fits the clock cut: one sentence each, and one of the winner."""
+    notes = []
+    for row in rows:
+        if row["cut"] is None or row["status"] != "ok":
+            continue
+        remedy = cut_remedy(row["model"], row["cut"], seconds)
+        place = "It is ranked by what it had by then" if row["rank"] != 1 else "It leads all the same"
+        notes.append(f"{row['name']} was {cut_sentence(row['cut'])}. {place}; {remedy}.")
+    return notes
 
 
 def _round_up(seconds: float) -> int:

@@ -100,23 +100,37 @@ class Finish:
     def keep(self, name: str) -> None:
         """Refit the winner on all rows and move its file to where it belongs."""
         problem = self.comparison.problem
-        outcome = self.do(
-            "keep:keep_candidate",
-            f"the model file of {name}",
-            0.8,
-            name=name,
-            fits=6 if problem.task == "regression" else 1,
-            task=problem.task,
-            labels=problem.labels,
-            target=problem.target,
-            groups=problem.groups,
-            file=_FILE,
-        )
+        numbers = problem.task == "regression"
+        outcome = self._keep(name, f"the model file of {name}", share=0.6 if numbers else 0.8, intervals=numbers)
+        if (
+            numbers and outcome.status == "timeout"
+        ):  # one fit instead of six: a model without intervals is better than none
+            self.notes.pop()
+            self.notes.append(
+                "Without prediction intervals in the model file: six fits took too long; give more seconds."
+            )
+            outcome = self._keep(name, f"the model file of {name}", share=0.9, intervals=False)
         if outcome.status != "ok" or self.winner is None or self.model_file is None:
             return
         _move(self.comparison.folder / _FILE, Path(self.model_file))
         self.winner["model_file"] = str(self.model_file)
         self.winner["refitted_on"] = f"all {len(problem.y)} rows, the hold-out included, after it was scored"
+
+    def _keep(self, name: str, what: str, *, share: float, intervals: bool) -> Outcome:
+        problem = self.comparison.problem
+        return self.do(
+            "keep:keep_candidate",
+            what,
+            share,
+            name=name,
+            fits=6 if intervals else 1,
+            task=problem.task,
+            labels=problem.labels,
+            target=problem.target,
+            groups=problem.groups,
+            file=_FILE,
+            intervals=intervals,
+        )
 
     def cover(self, name: str) -> None:
         """Count how many rows of the hold-out the intervals of the winner hold."""

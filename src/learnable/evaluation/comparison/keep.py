@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...core.model_file import save
+from ...core.registry import REGISTRY
 from ...data.encoder import TableEncoder
 from ...meta.table_model import TableModel
 from ..conformal import ConformalRegressor
@@ -18,21 +19,38 @@ from .candidates import Candidate
 from .record import plain
 from .workspace import FINAL, Report, read_features, read_rows
 
-INTERVAL_METHODS: Final = ("cv+", "split", "jackknife+", "none")
+INTERVAL_METHODS: Final = ("cv+", "cv", "split", "jackknife+", "none")
 LEVEL: Final = 0.9
+
+
+def interval_method(candidate: Candidate) -> str:
+    """Return how a candidate's intervals are made: "cv+" where the models of the folds are small, otherwise "cv".
+
+    A model whose size grows with the rows, such as a forest, would be kept six times; of its folds only the residuals
+    are kept.
+
+    Examples
+    --------
+    >>> from learnable.evaluation.comparison.candidates import candidates_for
+    >>> [interval_method(c) for c in candidates_for("regression", ["LinearRegression", "ExtraTreesRegressor"])[1:]]
+    ['cv+', 'cv']
+    """
+    entry = REGISTRY.get(candidate.model)
+    small = candidate.baseline or (entry is not None and entry.traits is not None and entry.traits.parametric)
+    return "cv+" if small else "cv"
 
 
 def table_model(model: Any, task: str, *, intervals: str = "cv+", seed: int = 0, groups: Any = None) -> Any:
     """Return an unfitted model that takes the table as it is; for numbers, with conformal intervals unless "none".
 
-    With groups, the folds of "cv+" keep them together: a new row is then one of a new group.
+    With groups, the folds of "cv+" and "cv" keep them together: a new row is then one of a new group.
     """
     encoder = TableEncoder(task="regression" if task == "regression" else "classification")
     wrapped = TableModel(model, encoder=encoder)
     if task != "regression" or intervals == "none":
         return wrapped
     cv: Any = 5
-    if groups is not None and intervals == "cv+":
+    if groups is not None and intervals in ("cv", "cv+"):
         cv = make_splits(len(groups), scheme="grouped", n_splits=5, groups=groups, random_state=seed)
     return ConformalRegressor(wrapped, method=intervals, cv=cv, level=LEVEL, random_state=seed)
 
@@ -48,12 +66,14 @@ def keep_candidate(
     file: str,
     groups: Any = None,
     max_seconds: float | None = None,
+    intervals: bool = True,
 ) -> None:
     """Fit a candidate to all rows and save it in the folder; a job. Reports `{"seconds"}`."""
     warnings.simplefilter("ignore")
     began = time.perf_counter()
     y = np.load(Path(folder) / "y.npy")
-    model = table_model(candidate.build(seed, max_seconds), task, seed=seed, groups=groups)
+    method = interval_method(candidate) if intervals else "none"
+    model = table_model(candidate.build(seed, max_seconds), task, intervals=method, seed=seed, groups=groups)
     model.fit(read_features(Path(folder)), y if labels is None else labels[y])
     save(with_target(model, target), Path(folder) / file)
     report({"seconds": time.perf_counter() - began})
@@ -80,13 +100,15 @@ def cover_holdout(
     features, y = read_features(where), np.load(where / "y.npy")
     train, test = read_rows(where, FINAL)
     chosen = candidate.build(seed, max_seconds)
-    model = table_model(chosen, task, seed=seed, groups=None if groups is None else groups[train])
+    method = interval_method(candidate)
+    own = None if groups is None else groups[train]
+    model = table_model(chosen, task, intervals=method, seed=seed, groups=own)
     model.fit(features.take(train), y[train])
     lower, upper = model.predict_interval(features.take(test))
     covered = (lower <= y[test]) & (y[test] <= upper)
     finite = np.isfinite(lower) & np.isfinite(upper)
     found = {
-        "method": "cv+",
+        "method": method,
         "level": LEVEL,
         "holdout_coverage": float(np.mean(covered)),
         "mean_width": float(np.mean((upper - lower)[finite])) if finite.any() else None,

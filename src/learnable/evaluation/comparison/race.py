@@ -240,7 +240,8 @@ def _end(process: Any) -> None:
 def _needs_main(job: dict[str, Any]) -> bool:
     """Tell whether the job holds an estimator of the caller's own script, which the process then has to import."""
     candidate = job.get("candidate")
-    return type(getattr(candidate, "estimator", None)).__module__ == "__main__"
+    involved = [candidate, *getattr(candidate, "members", ())]
+    return any(type(getattr(one, "estimator", None)).__module__ == "__main__" for one in involved)
 
 
 @contextlib.contextmanager

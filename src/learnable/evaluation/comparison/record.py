@@ -80,6 +80,7 @@ class Row(TypedDict):
     certificate: dict[str, Any] | None
     tied: bool
     p_value: float | None
+    cut: dict[str, Any] | None  #: how far the model that came least far got before its time was up; None if complete
 
 
 class WinnerRecord(TypedDict):
@@ -151,6 +152,7 @@ def new_row(name: str, model: str, parameters: dict[str, Any], *, baseline: bool
         certificate=None,
         tied=False,
         p_value=None,
+        cut=None,
     )
 
 

@@ -50,6 +50,7 @@ class Reporter:
         self._pipe = pipe
 
     def __call__(self, message: Any) -> None:
+        """Send a message."""
         self._pipe.send(("message", message))
 
     def ready(self, seconds: float) -> None:

@@ -94,6 +94,26 @@ def take_fitted(folder: Path, name: str) -> Any:
     return None
 
 
+def keep_predictions(folder: Path, name: str, split: str, prediction: Any) -> None:
+    """Leave what a model predicts of the test rows of a split, for a blend: probabilities, or numbers."""
+    values = prediction.values if prediction.probabilities is None else prediction.probabilities
+    path = _predictions_file(folder, name, split)
+    with contextlib.suppress(OSError):  # without them there is no blend, and nothing else is missing
+        np.save(path.with_suffix(".part.npy"), values)
+        path.with_suffix(".part.npy").replace(path)
+
+
+def take_predictions(folder: Path, name: str, split: str) -> NDArray[np.float64] | None:
+    """Return what a model predicted of the test rows of a split; None if it left nothing."""
+    with contextlib.suppress(OSError, ValueError):
+        return np.asarray(np.load(_predictions_file(folder, name, split)), dtype=np.float64)
+    return None
+
+
+def _predictions_file(folder: Path, name: str, split: str) -> Path:
+    return folder / f"{hashlib.blake2b(name.encode(), digest_size=8).hexdigest()}.{split}.predictions.npy"
+
+
 def _fitted_file(folder: Path, name: str) -> Path:
     return folder / f"{hashlib.blake2b(name.encode(), digest_size=8).hexdigest()}.fitted"
 
