@@ -19,12 +19,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...core.errors import DataError, LearnableError
+from ...core.errors import DataError, LearnableError, ParameterError
 from ...core.parameters import Number, check_parameters, optional
 from ..splits import Split, hold_out, make_splits
 from .candidates import Candidate, candidates_for
 from .clock import Clock
 from .cut import cut_notes
+from .decision import Cost, lopsided_note, read_cost
 from .finish import Finish
 from .folder import temporary_folder
 from .leaderboard import fill_row, rank_rows
@@ -75,6 +76,7 @@ def compare(
     keep: Sequence[str] = (),
     memory: float | None = None,
     tune: bool | None = None,
+    cost: Any = None,
     model_file: str | os.PathLike[str] | None = None,
     source: str | None = None,
     command: str = "",
@@ -113,6 +115,10 @@ def compare(
     tune : bool, optional
         Whether to tune the best families on the folds and to blend the best models, as time allows; by default where
         there is a limit and no models are named.
+    cost : str or mapping, optional
+        What the wrong decisions of two classes cost, as `"FP=1,FN=20"`; the rarer class is the positive one. The kept
+        model decides by the threshold of the least cost. Without costs, where a class has 90 % of the rows, by that of
+        the greatest F1.
     model_file : path, optional
         Where to save the best model, refitted on all rows.
     source, command : str
@@ -150,14 +156,28 @@ def compare(
     problem = read_problem(
         "compare", data, target, groups=groups, time=time, task=task, drop=drop, keep=keep, source=source
     )
+    prices = read_cost(cost)
+    if prices is not None and problem.task != "binary":
+        raise ParameterError(f"compare: cost is for a target of two classes; {target!r} is for {problem.task}.")
+    lopsided = None
+    if problem.labels is not None:
+        lopsided = lopsided_note(problem.data["class_counts"] or [], problem.classes or [])
+    if lopsided is not None and metric is None:
+        metric = "log_loss"
+        problem.notes.append(lopsided)
+    if task is None and problem.task == "multiclass" and problem.data["task_reason"].endswith("whole numbers"):
+        problem.notes.append(
+            f"{target!r} has {problem.data['task_reason']} and is taken for classes; if they are ratings or amounts, "
+            "--task regression predicts them as numbers"
+        )
     measure = ranking_measure(problem.task, metric)
     candidates = candidates_for(problem.task, models, problem.y)
     emit = on_event or (lambda event: None)
     emit({"kind": "data", "data": problem.data, "notes": problem.notes})
     with temporary_folder() as folder:
-        return _Comparison(folder, server, problem, candidates, measure, folds, seed, memory, clock, emit, tune).run(
-            model_file, command
-        )
+        return _Comparison(
+            folder, server, problem, candidates, measure, folds, seed, memory, clock, emit, tune, prices, lopsided
+        ).run(model_file, command)
 
 
 class _Comparison:
@@ -176,6 +196,8 @@ class _Comparison:
         clock: Clock,
         emit: Callable[[Event], None],
         tune: bool,
+        cost: Cost | None,
+        lopsided: str | None,
     ) -> None:
         self.folder, self.server, self.problem, self.candidates = folder, server, problem, candidates
         self.measure, self.seed, self.clock, self.emit = measure, seed, clock, emit
@@ -187,6 +209,8 @@ class _Comparison:
         self.encode_seconds = 0.0
         self.interrupted = False
         self.tune = tune
+        self.cost = cost
+        self.lopsided = lopsided
         self.level = _LEVEL
         self.given_seconds: dict[str, float | None] = {}
 
@@ -282,7 +306,7 @@ class _Comparison:
             return
         self.emit({"kind": "start"} | event)
         names = [str(number) for number in range(len(self.splits))]
-        outcome = self.score(candidate, names, limit, on_message=self.teller(event), keep=self.tune)
+        outcome = self.score(candidate, names, limit, on_message=self.teller(event), keep=self.keeps_predictions)
         train, test = self.mean_sizes()
         fill_row(row, outcome, self.measure, len(names), test / (train + test), _LEVEL)
         self.given_seconds[candidate.name] = limit
@@ -348,6 +372,11 @@ class _Comparison:
         )
         self.seconds_of["models"] += outcome.seconds
         return outcome
+
+    @property
+    def keeps_predictions(self) -> bool:
+        """Whether predictions of the folds are needed later: for a blend, or to choose a threshold."""
+        return self.tune or (self.problem.task == "binary" and (self.cost or self.lopsided) is not None)
 
     def reserve_for_later(self) -> float:
         """Return the seconds that are not for the race: for the finish, and for tuning if there is any."""

@@ -7,11 +7,15 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from ...core.atomic import writing
 from ...core.errors import ModelFileError
+from .decision import Decision, choose_threshold
 from .leaderboard import winner_of
 from .race import Outcome
 from .record import Row, WinnerRecord
+from .workspace import read_rows, take_predictions
 
 if TYPE_CHECKING:
     from .contest import _Comparison
@@ -62,10 +66,11 @@ class Finish:
         best = winner_of(ranked)
         if best is None or self.winner is None:
             return
-        self.judge(best["name"], share=0.5)
+        decision = self.decide(best["name"])
+        self.judge(best["name"], share=0.5, decision=decision)
         self.winner["holdout"] = self.details.get(best["name"], {}).pop("holdout", None)
         if self.model_file is not None:
-            self.keep(best["name"])
+            self.keep(best["name"], None if decision is None else decision.of_second)
         if self.comparison.problem.task == "regression":
             self.cover(best["name"])
         models = [row["name"] for row in ranked if row["rank"] is not None and not row["baseline"]][:_DETAILED_MODELS]
@@ -75,7 +80,31 @@ class Finish:
             self.details.get(name, {}).pop("holdout", None)
             self.explain(name)
 
-    def judge(self, name: str, share: float) -> None:
+    def decide(self, name: str) -> Decision | None:
+        """Choose the threshold of two classes where costs are given or one is rare, by the rows of the folds alone."""
+        comparison = self.comparison
+        if comparison.problem.task != "binary" or not (comparison.cost or comparison.lopsided):
+            return None
+        folds = [str(number) for number in range(len(comparison.splits))]
+        stored = [take_predictions(comparison.folder, name, fold) for fold in folds]
+        if self.winner is None or any(part is None or part.ndim != 2 for part in stored):
+            return None
+        y = np.load(comparison.folder / "y.npy")
+        truth = np.concatenate([y[read_rows(comparison.folder, fold)[1]] for fold in folds])
+        found = choose_threshold(truth, np.concatenate([part for part in stored if part is not None]), comparison.cost)
+        classes = comparison.problem.classes or []
+        self.winner["decision"] = {
+            "threshold": found.threshold,
+            "positive": classes[found.positive],
+            "criterion": found.criterion,
+        }
+        self.notes.append(
+            f"It predicts {classes[found.positive]!r} from a probability of {found.threshold:.3g} on: "
+            f"{found.criterion} on rows that its folds had not seen."
+        )
+        return found
+
+    def judge(self, name: str, share: float, decision: Decision | None = None) -> None:
         """Score a model on the hold-out."""
         problem = self.comparison.problem
         outcome = self.do(
@@ -88,6 +117,7 @@ class Finish:
             classes=problem.classes,
             level=0.95,
             task=problem.task,
+            decision=decision,
         )
         found: dict[str, Any] = {}
         for message in outcome.messages:
@@ -97,11 +127,13 @@ class Finish:
         if "on" in found or "holdout" in found:
             self.details[name] = found
 
-    def keep(self, name: str) -> None:
+    def keep(self, name: str, threshold: float | None = None) -> None:
         """Refit the winner on all rows and move its file to where it belongs."""
         problem = self.comparison.problem
         numbers = problem.task == "regression"
-        outcome = self._keep(name, f"the model file of {name}", share=0.6 if numbers else 0.8, intervals=numbers)
+        outcome = self._keep(
+            name, f"the model file of {name}", share=0.6 if numbers else 0.8, intervals=numbers, threshold=threshold
+        )
         if (
             numbers and outcome.status == "timeout"
         ):  # one fit instead of six: a model without intervals is better than none
@@ -116,7 +148,7 @@ class Finish:
         self.winner["model_file"] = str(self.model_file)
         self.winner["refitted_on"] = f"all {len(problem.y)} rows, the hold-out included, after it was scored"
 
-    def _keep(self, name: str, what: str, *, share: float, intervals: bool) -> Outcome:
+    def _keep(self, name: str, what: str, *, share: float, intervals: bool, threshold: float | None = None) -> Outcome:
         problem = self.comparison.problem
         return self.do(
             "keep:keep_candidate",
@@ -130,6 +162,7 @@ class Finish:
             groups=problem.groups,
             file=_FILE,
             intervals=intervals,
+            threshold=threshold,
         )
 
     def cover(self, name: str) -> None:

@@ -22,6 +22,7 @@ from ...core.errors import LearnableError
 from ..intervals import Interval, score_interval, t_interval
 from ..reliability import calibration_table
 from .candidates import Candidate
+from .decision import Decision, class_figures
 from .measures import Measure, Prediction, measure_all, predict_rows, ranking_measure
 from .record import plain
 from .scoring import certificate_of
@@ -47,6 +48,7 @@ def judge_candidate(
     seed: int,
     level: float,
     max_seconds: float | None = None,
+    decision: Decision | None = None,
 ) -> None:
     """Fit a candidate to all training rows and judge it on the hold-out; a job.
 
@@ -57,6 +59,8 @@ def judge_candidate(
     data = read_split(Path(folder), FINAL)
     model = candidate.build(seed, max_seconds).fit(data.X_train, data.y_train)
     prediction = predict_rows(model, data.X_test, None if classes is None else len(classes))
+    if decision is not None and prediction.probabilities is not None:
+        prediction = Prediction(decision.decide(prediction.probabilities), prediction.probabilities)
     measure = ranking_measure(task, metric)
     interval = holdout_interval(measure, data.y_test, prediction, level, seed)
     score = measure.function(data.y_test, prediction)
@@ -135,6 +139,7 @@ def draw_details(y: NDArray[Any], prediction: Prediction, classes: list[str] | N
         details["residuals"] = {"predicted": prediction.values[rows], "actual": y[rows]}
         return details
     details["confusion"] = confusion(y, prediction, classes)
+    details["per_class"] = class_figures(y, prediction.values, classes)
     if prediction.probabilities is not None:
         details["roc"] = roc_curves(y, prediction.probabilities, classes)
         table = calibration_table(y, prediction.probabilities, classes=np.arange(len(classes)))

@@ -67,6 +67,7 @@ def keep_candidate(
     groups: Any = None,
     max_seconds: float | None = None,
     intervals: bool = True,
+    threshold: float | None = None,
 ) -> None:
     """Fit a candidate to all rows and save it in the folder; a job. Reports `{"seconds"}`."""
     warnings.simplefilter("ignore")
@@ -75,6 +76,8 @@ def keep_candidate(
     method = interval_method(candidate) if intervals else "none"
     model = table_model(candidate.build(seed, max_seconds), task, intervals=method, seed=seed, groups=groups)
     model.fit(read_features(Path(folder)), y if labels is None else labels[y])
+    if threshold is not None and hasattr(model, "threshold"):
+        model.threshold = threshold
     save(with_target(model, target), Path(folder) / file)
     report({"seconds": time.perf_counter() - began})
 

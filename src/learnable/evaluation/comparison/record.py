@@ -92,6 +92,7 @@ class WinnerRecord(TypedDict):
     model_file: str | None
     predict_command: str | None
     refitted_on: NotRequired[str | None]
+    decision: NotRequired[dict[str, Any] | None]
     intervals: dict[str, Any] | None
 
 

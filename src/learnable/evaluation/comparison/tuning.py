@@ -23,7 +23,7 @@ from .leaderboard import fill_row
 from .measures import Measure, Prediction, measure_all, ranking_measure
 from .race import Outcome
 from .record import Row, new_row, plain
-from .workspace import read_rows, take_predictions
+from .workspace import keep_predictions, read_rows, take_predictions
 
 if TYPE_CHECKING:
     from .contest import _Comparison
@@ -170,6 +170,8 @@ class Tuning:
         train, test = comparison.mean_sizes()
         fill_row(line, outcome, comparison.measure, len(folds), test / (train + test), comparison.level)
         line["train_mean"] = None  # its members were not asked about training rows
+        for fold, values in zip(folds, told, strict=True):
+            keep_predictions(comparison.folder, blend.name, fold, _prediction(_mean(values, weights), task))
         comparison.emit({"kind": "finish", "row": line})
         comparison.add(blend, line)
 
