@@ -24,6 +24,7 @@ from ..data.dask_blocks import is_dask, is_dask_frame
 from ..data.encoded import encode_external
 from ..data.encoder import TableEncoder
 from ..data.encoder_input import read_whole
+from ..data.encoder_text import COMPONENTS
 from ..data.frames import take_named_columns
 from ..data.sources import NamedScore, is_external, open_files, rowwise
 
@@ -249,6 +250,8 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):
             encoder.task = "classification" if is_classifier(self.model) else "regression"
         if encoder.sparse == "auto" and not get_tags(self.model).input_tags.sparse:
             encoder.sparse = False
+            if encoder.n_text_components is None:
+                encoder.n_text_components = COMPONENTS
         encoder.set_output(transform="default")
         return encoder
 

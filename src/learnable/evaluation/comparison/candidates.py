@@ -77,6 +77,29 @@ class Candidate:
         return model
 
 
+def wants_dense(candidate: Candidate) -> bool:
+    """Tell whether a model takes dense columns only, or does better with few of them than with many sparse ones.
+
+    Linear models use sparse columns well; trees, neighbours and kernels drown in hashed text.
+
+    Examples
+    --------
+    >>> from learnable.evaluation.comparison.candidates import candidates_for, wants_dense
+    >>> [wants_dense(c) for c in candidates_for("binary", ["LinearSVC", "GaussianNB", "KNeighborsClassifier"])[2::2]]
+    [False, True, True]
+    """
+    if candidate.members:
+        return any(wants_dense(member) for member in candidate.members)
+    if candidate.baseline:
+        return False
+    entry = REGISTRY.get(candidate.model)
+    if entry is not None and entry.path == candidate.path and entry.traits is not None:
+        return entry.traits.family != "linear"
+    from sklearn.utils import get_tags
+
+    return not get_tags(candidate.build(seed=0)).input_tags.sparse
+
+
 def candidates_for(task: str, models: Iterable[Any] | None = None, y: Any = None) -> list[Candidate]:
     """Return the baseline and the models of a comparison.
 

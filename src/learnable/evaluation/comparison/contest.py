@@ -22,7 +22,7 @@ import numpy as np
 from ...core.errors import DataError, LearnableError, ParameterError
 from ...core.parameters import Number, check_parameters, optional
 from ..splits import Split, hold_out, make_splits
-from .candidates import Candidate, candidates_for
+from .candidates import Candidate, candidates_for, wants_dense
 from .clock import Clock
 from .cut import cut_notes
 from .decision import Cost, lopsided_note, read_cost
@@ -256,6 +256,7 @@ class _Comparison:
             on_message=lambda m: self.emit({"kind": "stage", "text": f"encoded {m['columns']} columns"}),
             splits=names,
             task=self.problem.task,
+            dense=any(wants_dense(candidate) for candidate in self.candidates),
         )
         self.seconds_of["encoding"] = outcome.seconds
         ready = [message["split"] for message in outcome.messages]

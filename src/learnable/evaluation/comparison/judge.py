@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ...core.errors import LearnableError
 from ..intervals import Interval, score_interval, t_interval
 from ..reliability import calibration_table
-from .candidates import Candidate
+from .candidates import Candidate, wants_dense
 from .decision import Decision, class_figures
 from .measures import Measure, Prediction, measure_all, predict_rows, ranking_measure
 from .record import plain
@@ -56,7 +56,8 @@ def judge_candidate(
     """
     warnings.simplefilter("ignore")
     began = time.perf_counter()
-    data = read_split(Path(folder), FINAL)
+    dense = wants_dense(candidate)
+    data = read_split(Path(folder), FINAL, dense=dense)
     model = candidate.build(seed, max_seconds).fit(data.X_train, data.y_train)
     prediction = predict_rows(model, data.X_test, None if classes is None else len(classes))
     if decision is not None and prediction.probabilities is not None:
@@ -68,7 +69,7 @@ def judge_candidate(
     holdout = {"score": score, "low": interval.low, "high": interval.high, "method": interval.method, "also": also}
     report({"holdout": plain(holdout), "seconds": time.perf_counter() - began})
     details = draw_details(data.y_test, prediction, classes, seed)
-    details["coefficients"] = coefficients(model, read_names(Path(folder), FINAL)[0], classes, level)
+    details["coefficients"] = coefficients(model, read_names(Path(folder), FINAL, dense=dense)[0], classes, level)
     details["certificate"] = certificate_of(model)
     report({"details": plain(details)})
     if max_seconds is None:

@@ -15,9 +15,9 @@ from ...data.encoder import TableEncoder
 from ...meta.table_model import TableModel
 from ..conformal import ConformalRegressor
 from ..splits import make_splits
-from .candidates import Candidate
+from .candidates import Candidate, wants_dense
 from .record import plain
-from .workspace import FINAL, Report, read_features, read_rows
+from .workspace import FINAL, Report, dense_encoder, read_features, read_rows
 
 INTERVAL_METHODS: Final = ("cv+", "cv", "split", "jackknife+", "none")
 LEVEL: Final = 0.9
@@ -40,12 +40,17 @@ def interval_method(candidate: Candidate) -> str:
     return "cv+" if small else "cv"
 
 
-def table_model(model: Any, task: str, *, intervals: str = "cv+", seed: int = 0, groups: Any = None) -> Any:
+def table_model(
+    model: Any, task: str, *, intervals: str = "cv+", seed: int = 0, groups: Any = None, dense: bool = False
+) -> Any:
     """Return an unfitted model that takes the table as it is; for numbers, with conformal intervals unless "none".
 
     With groups, the folds of "cv+" and "cv" keep them together: a new row is then one of a new group.
     """
-    encoder = TableEncoder(task="regression" if task == "regression" else "classification")
+    kind = "regression" if task == "regression" else "classification"
+    encoder = TableEncoder(task=kind)
+    if dense:  # as in the race: dense where the usual encoding would be sparse, otherwise the same
+        encoder = dense_encoder(kind)
     wrapped = TableModel(model, encoder=encoder)
     if task != "regression" or intervals == "none":
         return wrapped
@@ -74,7 +79,10 @@ def keep_candidate(
     began = time.perf_counter()
     y = np.load(Path(folder) / "y.npy")
     method = interval_method(candidate) if intervals else "none"
-    model = table_model(candidate.build(seed, max_seconds), task, intervals=method, seed=seed, groups=groups)
+    dense = wants_dense(candidate)
+    model = table_model(
+        candidate.build(seed, max_seconds), task, intervals=method, seed=seed, groups=groups, dense=dense
+    )
     model.fit(read_features(Path(folder)), y if labels is None else labels[y])
     if threshold is not None and hasattr(model, "threshold"):
         model.threshold = threshold
@@ -105,7 +113,7 @@ def cover_holdout(
     chosen = candidate.build(seed, max_seconds)
     method = interval_method(candidate)
     own = None if groups is None else groups[train]
-    model = table_model(chosen, task, intervals=method, seed=seed, groups=own)
+    model = table_model(chosen, task, intervals=method, seed=seed, groups=own, dense=wants_dense(candidate))
     model.fit(features.take(train), y[train])
     lower, upper = model.predict_interval(features.take(test))
     covered = (lower <= y[test]) & (y[test] <= upper)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.certificate import Certificate
-from .candidates import Candidate
+from .candidates import Candidate, wants_dense
 from .cut import cut_of
 from .measures import measure_all, predict_rows
 from .record import plain
@@ -45,9 +45,10 @@ def score_candidate(
     get_ready = getattr(report, "ready", None)
     if get_ready is not None:  # compiling is not the model's time
         get_ready(time.perf_counter() - began)
+    dense = wants_dense(candidate)
     end = None if seconds is None else time.monotonic() + seconds
     for done, split in enumerate(splits):
-        data = fewer_rows(read_split(Path(folder), split), rows, seed)
+        data = fewer_rows(read_split(Path(folder), split, dense=dense), rows, seed)
         allowed = None if end is None else _SHARE_OF_FIT * (end - time.monotonic()) / (len(splits) - done)
         model = candidate.build(seed, max_seconds=allowed)
         began = time.perf_counter()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ...core.certificate import Certificate
 from ...core.search_spaces import SEARCH_SPACES, draw_settings
 from ...meta.blend import TOLERANCE, greedy_weights
-from .candidates import Candidate, blend_of
+from .candidates import Candidate, blend_of, wants_dense
 from .leaderboard import fill_row
 from .measures import Measure, Prediction, measure_all, ranking_measure
 from .race import Outcome
@@ -153,6 +153,9 @@ class Tuning:
         stored = {name: [take_predictions(comparison.folder, name, fold) for fold in folds] for name in names}
         n_columns = 1 if comparison.n_classes is None else comparison.n_classes
         names = [name for name in names if all(_fits(values, n_columns) for values in stored[name])]
+        if names and (comparison.folder / "0.dense.names.json").exists():  # members of a blend see the same columns
+            dense = wants_dense(comparison.candidate(names[0]))
+            names = [name for name in names if wants_dense(comparison.candidate(name)) == dense]
         if len(names) < 2:
             return
         y = np.load(comparison.folder / "y.npy")
