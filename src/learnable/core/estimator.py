@@ -62,7 +62,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         table = type(self)._door(draft, X, y, sample_weight, run)
         certificate = draft._fit(table, run)
         draft.certificate_ = replace(certificate, seconds=run.seconds, fingerprint=table.fingerprint)
-        draft._told_to_stop = run.told_to_stop
+        if run.told_to_stop:
+            draft._told_to_stop = True
         draft._warn_unless_certificate_holds()
         for name in _fitted_names(self):
             delattr(self, name)
@@ -99,4 +100,5 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
 
 def _fitted_names(estimator: BaseEstimator) -> list[str]:
-    return [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]
+    names = [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]
+    return [*names, "_told_to_stop"] if "_told_to_stop" in vars(estimator) else names
