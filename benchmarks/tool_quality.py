@@ -172,10 +172,14 @@ def run_tool(
 ) -> dict[str, Any]:
     """Run the comparison on the training rows and judge the model it saved."""
     import learnable as ln
+    from learnable.core.registry import REGISTRY
     from learnable.evaluation import compare
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model.safetensors"
+        if models is not None:  # of those that are named, the ones for this task
+            tasks = {"regression"} if task == "numbers" else {"binary", "multiclass"}
+            models = [name for name in models if tasks & set(getattr(REGISTRY[name].traits, "tasks", ()))]
         words = {"numbers": "regression", "classes": "classification"}[task]
         record = compare(train, target, seconds=seconds, models=models, tune=True, task=words, model_file=file)
         if not file.exists():

@@ -37,7 +37,7 @@ def _is_model(value: Any) -> bool:
 
 
 _MODELS = Matches(
-    lambda value: _is_model(value) or (isinstance(value, (list, tuple)) and value and all(map(_is_model, value))),
+    lambda value: _is_model(value) or (isinstance(value, (list, tuple)) and bool(value) and all(map(_is_model, value))),
     "an estimator, or a list of estimators",
 )
 _WEIGHTS = Matches(
