@@ -1,8 +1,8 @@
 r"""Short codes and free text: what tells them apart, the prefix of a code, and the reduction of hashed text.
 
-A code such as "C85" or "PC 17599" is short, of one word, and often occurs once; what its values have in common is how
-they begin. Free text is hashed into many columns, which suits linear models; for models of dense columns the hashed
-rows H are projected on the directions of their greatest variation, the first right singular vectors of H:
+A code such as "C85" or "PC 17599" is short, of one word or two, and often occurs once; what its values have in common
+is how they begin. Free text is hashed into many columns, which suits linear models; for models of dense columns the
+hashed rows H are projected on the directions of their greatest variation, the first right singular vectors of H:
 
     Z = H V,    V of the eigenvectors of HᵀH with the largest eigenvalues.
 
@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 COMPONENTS: Final = 32  # of a free-text column, for models of dense columns
 _SAMPLE: Final = 2**13  # rows that the directions come from
 _CODE_LETTERS: Final = 12
-_CODE_WORDS: Final = 1.5
+_CODE_WORDS: Final = 2.0
 _ROWS_PER_PREFIX: Final = 5
 _RANK: Final = 1e-10  # eigenvalues below this share of the largest are rounding
 

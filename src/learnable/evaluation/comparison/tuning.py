@@ -1,9 +1,9 @@
 """After the race: the best families tuned, by successive halving over settings, and a blend of the finalists.
 
 Settings are drawn from a model's search space (`learnable.core.search_spaces`) and compared on the folds of the race:
-all of them on the first fold (on long tables with a third of its rows), the better third on the second, the best one on
-all. The hold-out takes no part in it. Then a greedy blend of out-of-fold predictions enters as one more model; its
-score on a fold uses weights that were chosen on the other folds.
+all of them on one fold (of short tables on two; on long ones with a third of the rows), the better quarter on more, and
+the best one on all. The hold-out takes no part in it. Then a greedy blend of out-of-fold predictions enters as one more
+model; its score on a fold uses weights that were chosen on the other folds.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ MOST_SETTINGS: Final = 36  # of a family, if time allows
 _FEWEST_SETTINGS: Final = 3
 _FAMILIES: Final = 2
 _MANY_ROWS: Final = 20_000  # from here on the first round uses a third of the rows
+_FEW_ROWS: Final = 2000  # below, one fold is too few to tell settings apart: two begin, and the others follow
 _SHARE_OF_FIRST: Final = 0.65  # the best family's part of the time for tuning
 _FINALISTS: Final = 8
 _LEAST_WEIGHT: Final = 0.03
@@ -81,11 +82,13 @@ class Tuning:
         cost = max(0.02, (row["fit_seconds"] or 0.0) + 2 * (row["predict_seconds"] or 0.0))
         n_train, _ = comparison.mean_sizes()
         rows = int(n_train / 3) if n_train > _MANY_ROWS else None
-        # Drawn settings have more rounds than the usual ones: about 2.5 times the cost. All once, a third twice, one on
-        # all folds.
+        # Drawn settings have more rounds than the usual ones: about 2.5 times the cost. Then one goes through all
+        # folds.
         each = 2.5 * cost * (0.4 if rows else 1.0)
         room = math.inf if left is None else left - 2.5 * cost * len(folds)
-        n = min(MOST_SETTINGS, int(room / (1.5 * each)) if math.isfinite(room) else MOST_SETTINGS)
+        small = n_train < _FEW_ROWS and len(folds) > 2
+        parts = 2.75 if small else 1.5
+        n = min(MOST_SETTINGS, int(room / (parts * each)) if math.isfinite(room) else MOST_SETTINGS)
         if n < _FEWEST_SETTINGS:
             return
         drawn = draw_settings(candidate.model, n, comparison.seed)
@@ -95,28 +98,32 @@ class Tuning:
         ]
         comparison.emit({"kind": "stage", "text": f"tuning {candidate.model}: {len(trials)} settings"})
         end = None if left is None else comparison.clock.spent + left
-        first = self._scores(trials, folds[0], rows, end, keep_back=2.5 * cost * len(folds))
+        begin, rest = (folds[:2], folds[2:]) if small else (folds[:1], folds[-1:])
+        first = self._scores(trials, begin, rows, end, keep_back=2.5 * cost * len(folds))
         better = self._best_of(trials, first)[: max(2, len(trials) // 4)]
-        second = self._scores(better, folds[-1], None, end, keep_back=2.5 * cost * len(folds))
+        second = self._scores(better, rest, None, end, keep_back=2.5 * cost * len(folds))
+        if rows is None:  # on all rows, what both rounds showed counts
+            share = len(begin) / (len(begin) + len(rest))
+            second = {name: share * first[name] + (1.0 - share) * score for name, score in second.items()}
         best = self._best_of(better, second or first)
         if best:
             self._enter(best[0], row, folds, end)
 
     def _scores(
-        self, trials: list[Candidate], fold: str, rows: int | None, end: float | None, keep_back: float
+        self, trials: list[Candidate], folds: list[str], rows: int | None, end: float | None, keep_back: float
     ) -> dict[str, float]:
-        """Return the score of each setting that ended in time, by name."""
+        """Return the mean score over some folds of each setting that ended in time, by name."""
         comparison = self.comparison
         found: dict[str, float] = {}
         for trial in trials:
             left = None if end is None else end - comparison.clock.spent - keep_back
             if left is not None and left <= 0.05:
                 break
-            outcome = comparison.score(trial, [fold], left, rows=rows)
+            outcome = comparison.score(trial, folds, left, rows=rows)
             if outcome.status == "interrupted":
                 raise KeyboardInterrupt
-            if outcome.status == "ok" and outcome.messages[0]["cut"] is None:
-                score = outcome.messages[0]["test"][comparison.measure.name]
+            if outcome.status == "ok" and all(message["cut"] is None for message in outcome.messages):
+                score = float(np.mean([message["test"][comparison.measure.name] for message in outcome.messages]))
                 if math.isfinite(score):
                     found[trial.name] = score
         return found
