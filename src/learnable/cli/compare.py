@@ -54,6 +54,21 @@ def compare(
             help="What ranks: r2, rmse, mae for numbers; accuracy, balanced_accuracy, log_loss, auc for classes.",
         ),
     ] = None,
+    cost: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FP=…,FN=…",
+            help="What wrong decisions of two classes cost, as in FP=1,FN=20 (the rarer class is the positive one): "
+            "the model decides by the threshold of the least cost.",
+        ),
+    ] = None,
+    tune: Annotated[
+        bool | None,
+        typer.Option(
+            "--tune/--no-tune",
+            help="Tune the best models and blend them, as time allows; by default unless models are named.",
+        ),
+    ] = None,
     task: options.Task = None,
     folds: Annotated[int, typer.Option(min=2, max=100, metavar="K", help="Folds of the cross-validation.")] = 5,
     seed: options.Seed = 0,
@@ -112,6 +127,8 @@ def compare(
                 time=time,
                 models=model or None,
                 metric=metric,
+                cost=cost,
+                tune=tune,
                 task=task,
                 folds=folds,
                 seed=seed,

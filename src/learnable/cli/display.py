@@ -157,7 +157,7 @@ def leaderboard(record: dict[str, Any]) -> Table:
     for row in record["leaderboard"]:
         if row["status"] == "ok":
             interval = "" if row["low"] is None else f"[{score(row['low'])}, {score(row['high'])}]"
-            what = certified(row["certificate"])
+            what = _cut(row["cut"]) if row.get("cut") else certified(row["certificate"])
         else:
             interval, what = "", f"{row['status']}: {row['reason'] or 'not started'}"
         rows.append(
@@ -252,6 +252,12 @@ def digits_to_tell(values: Sequence[float | None], digits: int = 4, most: int = 
     return digits
 
 
+def _cut(cut: dict[str, Any]) -> str:
+    """Say how far a fit came before its time was up."""
+    total = "" if cut["of"] is None else f" of {cut['of']}"
+    return f"CUT after {cut['done']}{total} {cut['unit']}"
+
+
 class Silent:
     """Shows nothing, for `--json`."""
 
@@ -308,7 +314,8 @@ def finished(row: dict[str, Any]) -> str:
     if row["status"] != "ok":
         return one_line(f"{row['status']}: {row['reason']}")
     interval = "" if row["low"] is None else f" [{score(row['low'])}, {score(row['high'])}]"
-    return f"{score(row['mean'])}{interval}, fit {duration(row['fit_seconds'])}"
+    cut = f", {_cut(row['cut'])}" if row.get("cut") else ""
+    return f"{score(row['mean'])}{interval}, fit {duration(row['fit_seconds'])}{cut}"
 
 
 class LiveRace(Silent):

@@ -53,6 +53,8 @@ _COVERAGE: Final = {
     "split": "Split conformal prediction promises at least this level, on average over new rows like these.",
     "cv+": "CV+ (Barber, Candès, Ramdas and Tibshirani) proves that they miss at most about twice as often as the "
     "level says; in practice they keep the level.",
+    "cv": "They are as wide as the errors of models that had not seen the rows; in practice they keep the level, which "
+    "is proven only for models that a few rows more or less hardly change.",
     "jackknife+": "The jackknife+ (Barber, Candès, Ramdas and Tibshirani) proves that they miss at most twice as often "
     "as the level says; in practice they keep the level.",
 }

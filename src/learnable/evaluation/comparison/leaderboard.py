@@ -11,6 +11,7 @@ import numpy as np
 
 from ..intervals import score_interval
 from ..ties import verdict_on
+from .cut import cut_sentence, earliest
 from .measures import Measure
 from .race import Outcome
 from .record import Row, plain
@@ -40,6 +41,9 @@ def fill_row(row: Row, outcome: Outcome, measure: Measure, n_folds: int, test_sh
     row["fit_seconds"] = statistics.median(fold["fit_seconds"] for fold in folds)
     row["predict_seconds"] = statistics.median(fold["predict_seconds"] for fold in folds)
     row["certificate"] = weakest([fold["certificate"] for fold in folds])
+    row["cut"] = plain(earliest([fold.get("cut") for fold in folds]))
+    if row["cut"] is not None and row["certificate"] is not None:  # what is proven is of a smaller model
+        row["certificate"] |= {"holds": False, "sentence": cut_sentence(row["cut"])}
     if row["status"] == "ok" and not all(math.isfinite(score) for score in scores):
         row["status"] = "failed"
         row["reason"] = f"{measure.label} is not defined for what it predicts: nothing finite, or no probabilities"
@@ -99,8 +103,14 @@ def _judge(row: Row, best: Row, measure: Measure, sign: float, n_train: float, n
 
 
 def winner_of(rows: Sequence[Row]) -> Row | None:
-    """Return the best complete line that is not the baseline."""
+    """Return the best complete line that is not the baseline.
+
+    A model that the clock cut wins only where every complete one is worse.
+    """
     models = [row for row in rows if row["rank"] is not None and not row["baseline"]]
+    if models and min(models, key=lambda row: row["rank"] or 0).get("cut") is not None:
+        whole = [row for row in models if row.get("cut") is None and row.get("verdict") in ("equal", "undecided")]
+        models = whole or models
     return min(models, key=lambda row: row["rank"] or 0, default=None)
 
 
