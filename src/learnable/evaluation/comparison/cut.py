@@ -6,7 +6,7 @@ instead of 100. What it proves is true of the smaller model, so its line says th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypedDict
 
 import numpy as np
@@ -88,7 +88,7 @@ def earliest(cuts: Sequence[Cut | None]) -> Cut | None:
     return min(found, key=lambda cut: cut["done"] / (cut["of"] or 1), default=None)
 
 
-def cut_sentence(cut: Cut) -> str:
+def cut_sentence(cut: Mapping[str, Any]) -> str:
     """Say how far a fit came, in a few words.
 
     Examples
@@ -101,7 +101,7 @@ def cut_sentence(cut: Cut) -> str:
     return f"cut by its share of time after {cut['done']}{total} {cut['unit']}"
 
 
-def cut_remedy(model: str, cut: Cut, seconds: float | None) -> str:
+def cut_remedy(model: str, cut: Mapping[str, Any], seconds: float | None) -> str:
     """Say what lets a model finish.
 
     Parameters

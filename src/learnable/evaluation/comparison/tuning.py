@@ -174,7 +174,9 @@ class Tuning:
             return
         outcome = Outcome("ok", None, self._fold_messages(task, told, truth, names))
         blend = blend_of(
-            [comparison.candidate(n) for n, w in zip(names, weights, strict=True) if w > 0], weights[weights > 0], task
+            [comparison.candidate(n) for n, w in zip(names, weights, strict=True) if w > 0],
+            weights[weights > 0].tolist(),
+            task,
         )
         line = new_row(blend.name, blend.model, blend.parameters)
         train, test = comparison.mean_sizes()
