@@ -199,7 +199,10 @@ def legend(record: dict[str, Any]) -> list[str]:
         lines.append("optimisation: how far a fit is from its optimum; the scores say how good a model is")
     repeats = record["protocol"]["repeats"]
     if repeats > 1:
-        lines.append(f"the folds were cut {repeats} times for models that the first could not tell apart")
+        lines.append(
+            f"the folds were cut {repeats} times for models that the first could not tell apart; the others are "
+            "placed by the folds that all share"
+        )
     return lines
 
 

@@ -71,8 +71,16 @@ def test_verdicts_are_by_the_folds_that_two_lines_share():
     far = filled("c", [0.1, 0.12, 0.11])
     first.update(scores=[0.8, 0.81, 0.82, 0.0, 0.0, 0.0], mean=0.405)
     rows = rank_rows([second, far, first], R2, 75, 25)
-    assert [row["name"] for row in rows] == ["a", "b", "c"]  # more folds come first
+    assert [row["name"] for row in rows] == ["a", "b", "c"]  # the further folds were hard
     assert [row["verdict"] for row in rows] == ["best", "equal", "worse"] and second["tied"]
+
+
+def test_a_line_of_fewer_folds_is_placed_by_those_it_shares():
+    """A blend is not scored on further folds; it stands where the folds of all put it, not behind those scored again."""
+    again, blend = filled("a", [0.80, 0.80, 0.80]), filled("blend", [0.85, 0.85, 0.85])
+    worse = filled("c", [0.75, 0.75, 0.75])
+    again.update(scores=[0.80, 0.80, 0.80, 0.9, 0.9, 0.9], mean=0.85)
+    assert [row["name"] for row in rank_rows([again, worse, blend], R2, 75, 25)] == ["blend", "a", "c"]
 
 
 def test_margins_are_small_beside_what_is_left_to_gain():

@@ -64,7 +64,7 @@ def rank_rows(rows: Sequence[Row], measure: Measure, n_train: float, n_test: flo
 
     `verdict` says how a line stands to the best one by the folds that both were scored on: "worse", "equal" (within
     the measure's margin) or "undecided". `tied` is true of the best line and of equal ones. Lines that were scored on
-    further folds come first: those were the best ones before.
+    fewer folds than others are placed by their mean plus what the further folds changed for the others on average.
 
     Examples
     --------
@@ -78,10 +78,9 @@ def rank_rows(rows: Sequence[Row], measure: Measure, n_train: float, n_test: flo
     [('b', 1), ('a', 2)]
     """
     sign = 1.0 if measure.greater_is_better else -1.0
-    complete = sorted(
-        (row for row in rows if row["status"] == "ok"),
-        key=lambda row: (-len(row["scores"]), -sign * _number(row["mean"])),
-    )
+    complete = [row for row in rows if row["status"] == "ok"]
+    shift = _shifts(complete)
+    complete.sort(key=lambda row: -sign * (_number(row["mean"]) + shift.get(len(row["scores"]), 0.0)))
     for position, row in enumerate(complete, start=1):
         row["rank"], row["tied"], row["p_value"] = position, position == 1, None
         row["verdict"], row["difference"] = ("best" if position == 1 else None), None
@@ -89,6 +88,14 @@ def rank_rows(rows: Sequence[Row], measure: Measure, n_train: float, n_test: flo
         _judge(row, complete[0], measure, sign, n_train, n_test)
     rest = [row for row in rows if row["status"] != "ok"]
     return complete + sorted(rest, key=lambda row: _ORDER.index(row["status"]))
+
+
+def _shifts(rows: Sequence[Row]) -> dict[int, float]:
+    """Return, by the number of folds, what the further folds changed in the mean of lines that were scored on all."""
+    most = max((len(row["scores"]) for row in rows), default=0)
+    full = np.array([row["scores"] for row in rows if len(row["scores"]) == most], dtype=np.float64)
+    counts = {len(row["scores"]) for row in rows if 0 < len(row["scores"]) < most}
+    return {count: float(full.mean() - full[:, :count].mean()) for count in counts}
 
 
 def _judge(row: Row, best: Row, measure: Measure, sign: float, n_train: float, n_test: float) -> None:
