@@ -5,6 +5,7 @@ import gc
 import numpy as np
 import pytest
 
+from learnable.core import kernel_parts
 from learnable.core.jit import kernel, strict_kernel
 from learnable.core.kernel_cache import MissingKernelError, loading_only, origins
 
@@ -113,3 +114,10 @@ def test_nothing_is_compiled_where_only_loading_is_allowed(monkeypatch, tmp_path
     assert minus_four(1) == -3
     with loading_only():
         assert minus_four(1) == -3
+
+
+def test_with_an_unknown_numba_every_kernel_is_compiled_on_its_own(monkeypatch):
+    options = {"nogil": True, "fastmath": ()}
+    assert kernel_parts.make_part(root.py_func, options).targetoptions.get("no_cpython_wrapper")
+    monkeypatch.setattr(kernel_parts, "_LAST_TESTED", (0, 1))
+    assert not kernel_parts.make_part(root.py_func, options).targetoptions.get("no_cpython_wrapper")
