@@ -6,6 +6,7 @@ a value may be
 | key             | value                            | stands for                                            |
 |-----------------|----------------------------------|-------------------------------------------------------|
 | `$masked`       | `{data, mask}`                   | a masked array, as in `cv_results_`                   |
+| `$transposed`   | a matrix                         | its transpose, in Fortran's order                     |
 | `$dtype`        | `"<f8"`                          | a NumPy dtype                                         |
 | `$type`         | `"numpy.float64"`                | a type                                                |
 | `$function`     | `"f_classif"`                    | a function, by its name                               |
@@ -69,13 +70,21 @@ def encode_foreign(name: str, model: Any, path: str, inner: Inner) -> dict[str, 
                 f"{path}.{key} is a member that this version of learnable does not know of {name} "
                 f"(scikit-learn {installed_version()}); upgrade learnable"
             )
-    check_foreign(name, model, path)
     fitted = {key: value for key, value in vars(model).items() if key in members and key not in params}
-    return {
+    document = {
         "class": PREFIX + name,
         "params": {key: inner(value, f"{path}.{key}") for key, value in params.items()},
-        "fitted": {key: inner(value, f"{path}.{key}") for key, value in fitted.items()},
+        "fitted": {key: _in_its_order(value, f"{path}.{key}", inner) for key, value in fitted.items()},
     }
+    check_foreign(name, model, path)  # afterwards: a member that cannot be saved is named above
+    return document
+
+
+def _in_its_order(value: Any, path: str, inner: Inner) -> Any:
+    """Encode a member; a matrix keeps its order in memory, on which the last bits of products depend."""
+    if type(value) is np.ndarray and value.ndim == 2 and value.flags.f_contiguous and not value.flags.c_contiguous:
+        return {"$transposed": inner(value.T, path)}
+    return inner(value, path)
 
 
 def decode_foreign(full_name: str, params: Any, fitted: Any, path: str, inner: Inner, version: str) -> Any:
@@ -201,6 +210,12 @@ def decoders(inner: Inner, members: Callable[..., list[Any]]) -> dict[str, Inner
             raise ModelFileError(f"{path} must be an array and truth values of the same shape")
         return np.ma.MaskedArray(data, mask=mask)
 
+    def transposed(document: Any, path: str) -> Any:
+        matrix = inner(document, path)
+        if type(matrix) is not np.ndarray or matrix.ndim != 2:
+            raise ModelFileError(f"{path} must be a matrix")
+        return matrix.T
+
     def arguments(document: Any, path: str) -> Any:
         name, params = members(document, path, "class", "params")
         module, allowed = ARGUMENTS_ONLY[_known(name, ARGUMENTS_ONLY, path)]
@@ -230,6 +245,7 @@ def decoders(inner: Inner, members: Callable[..., list[Any]]) -> dict[str, Inner
 
     return {
         "$masked": masked,
+        "$transposed": transposed,
         "$dtype": lambda name, path: _DTYPES[_known(name, _DTYPES, path)],
         "$type": lambda name, path: _types()[_known(name, TYPES, path)],
         "$function": lambda name, path: resolve(FUNCTIONS[_known(name, FUNCTIONS, path)]),

@@ -34,10 +34,11 @@ def check_foreign(name: str, model: Any, path: str) -> None:
     """
     entry = SKLEARN[name]
     params = model.get_params(deep=False)
-    try:
-        model._validate_params()  # scikit-learn's own rules, which `fit` would apply
-    except ValueError as error:
-        raise ModelFileError(f"{path}: {error}") from error
+    if hasattr(model, "_parameter_constraints"):
+        try:
+            model._validate_params()  # scikit-learn's own rules, which `fit` would apply
+        except ValueError as error:
+            raise ModelFileError(f"{path}: {error}") from error
     jobs = params.get("n_jobs")
     if jobs is not None and abs(jobs) > _MOST_JOBS:
         raise ModelFileError(f"{path}.n_jobs must be between -{_MOST_JOBS} and {_MOST_JOBS}; got {jobs!r}")

@@ -10,7 +10,7 @@ What is not re-derived is said in `Verdict.unchecked`, in words: a verdict never
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Final
 
@@ -52,8 +52,9 @@ def pipeline(model: Any, X: Any, y: Any, sample_weight: Any) -> Verdict:
         if again is not None and agree:
             second = verify(final, again, y, sample_weight)
             found = second if second else found
-        if not found and any(_is_random(step) for _, step in steps):
-            found = replace(found, reasons=(*found.reasons, "a step draws random numbers; fit with integer seeds"))
+            third, _ = _fit_steps_again(steps, X, y)
+            if not found and (third is None or not _agree(again, third, rounding=0.0)):
+                found = replace(found, reasons=(*found.reasons, "a step draws random numbers; fit with integer seeds"))
     return _with_unchecked(found, (_STATE,) if steps else ())
 
 
@@ -83,17 +84,10 @@ def stacking(model: Any, X: Any, y: Any, sample_weight: Any) -> Verdict:
     if isinstance(codes, Verdict):
         return codes
     found = [(name, verify(member, X, y if prefit else codes, sample_weight)) for name, member in members]
-    why = _why_not_refit(model, members, X, codes, sample_weight)
-    if why is not None:
+    final, why = _check_final(model, members, X, codes, sample_weight)
+    if final is None:
         return _all_of(found, unchecked=(f"the final model ({why})",))
-    try:
-        features = _features(model, members, X, codes)
-    except _FAILURES as error:
-        raise VerificationError(
-            f"verify: the models of the stack cannot be fitted again: {_in_words(error)}"
-        ) from error
-    found.append(("final_estimator", verify(model.final_estimator_, features, codes, sample_weight)))
-    return _all_of(found)
+    return _all_of([*found, ("final_estimator", final)])
 
 
 def _members(model: Any) -> list[tuple[str, Any]]:
@@ -179,14 +173,14 @@ def _fit_steps_again(steps: list[tuple[str, Any]], X: Any, y: Any) -> tuple[Any,
     return rows, True
 
 
-def _agree(one: Any, other: Any) -> bool:
+def _agree(one: Any, other: Any, rounding: float = _ROUNDING) -> bool:
     """Tell whether two transformations of the same rows are the same, up to rounding."""
     left, right = _numbers(one), _numbers(other)
     if left is None or right is None or left.shape != right.shape:
         return False
     size = np.max(np.abs(right), axis=0, initial=0.0, where=np.isfinite(right))
     return bool(
-        np.all((np.abs(left - right) <= _ROUNDING * size) | (left == right) | (np.isnan(left) & np.isnan(right)))
+        np.all((np.abs(left - right) <= rounding * size) | (left == right) | (np.isnan(left) & np.isnan(right)))
     )
 
 
@@ -198,50 +192,44 @@ def _numbers(X: Any) -> NDArray[np.float64] | None:
         return None
 
 
-def _is_random(model: Any) -> bool:
-    """Tell whether a model, or one inside it, draws random numbers without an integer seed."""
-    return any(
-        key.rpartition("__")[2] == "random_state" and value is None
-        for key, value in model.get_params(deep=True).items()
-    )
-
-
 # Stacking
 
 
-def _why_not_refit(model: Any, members: list[tuple[str, Any]], X: Any, y: Any, sample_weight: Any) -> str | None:
-    """Say why the out-of-fold features are not recomputed; None if they are."""
-    if model.cv == "prefit":
-        return None
-    if sample_weight is not None:
-        return "with weights of rows, its out-of-fold features are not recomputed"
-    if not all(isinstance(value, (int, type(None))) or hasattr(value, "split") for value in [model.cv]):
-        return "its folds are a list that was used up"
-    unseeded = [name for name, member in members if _is_random(member)]
-    if unseeded:
-        return f"{unseeded[0]!r} may draw random numbers: its out-of-fold features cannot be had again"
-    if _is_shuffled_without_seed(model.cv):
-        return "its folds were drawn at random, without a seed"
-    folds = check_cv(model.cv, y, classifier=is_classifier(model)).get_n_splits(X, y)
-    shape = np.shape(X) if hasattr(X, "shape") or isinstance(X, list) else (len(X), 1)
-    if int(np.prod(shape)) * len(members) * folds > _MOST_NUMBERS:
-        return f"{len(members) * folds} fits on folds would be needed, too many for this table"
-    return None
+def _check_final(
+    model: Any, members: list[tuple[str, Any]], X: Any, y: Any, sample_weight: Any
+) -> tuple[Verdict | None, str]:
+    """Return the verdict on the final model of a stack; None, and why, where its rows cannot be had again.
 
-
-def _is_shuffled_without_seed(cv: Any) -> bool:
-    return getattr(cv, "random_state", 0) is None and getattr(cv, "shuffle", True)
-
-
-def _features(model: Any, members: list[tuple[str, Any]], X: Any, y: Any) -> Any:
-    """Return what the final model was fitted on: predictions out of fold, or of models given fitted."""
+    A model that does not hold on the features fitted again is refused only if fitting twice gives the same features:
+    otherwise random numbers differ, not the model.
+    """
     folds = None if model.cv == "prefit" else check_cv(model.cv, y, classifier=is_classifier(model))
-    ask: Callable[[Any, str], Any] = lambda member, method: getattr(member, method)(X)  # noqa: E731
-    if folds is not None:
-        ask = lambda member, method: cross_val_predict(clone(member), X, y, cv=folds, method=method)  # noqa: E731
+    fits = 0 if folds is None else len(members) * folds.get_n_splits(X, y)
+    shape = X.shape if hasattr(X, "shape") else np.shape(X)
+    if fits * int(np.prod(shape)) > _MOST_NUMBERS:
+        return None, f"{fits} fits on folds would be needed, too many for this table"
+    try:
+        features = _features(model, members, folds, X, y, sample_weight)
+        found = verify(model.final_estimator_, features, y, sample_weight)
+        if found or _agree(features, _features(model, members, folds, X, y, sample_weight), rounding=0.0):
+            return found, ""
+    except _FAILURES as error:
+        return None, f"its models cannot be fitted again: {_in_words(error)}"
+    return None, "its models, or their folds, draw random numbers without a seed, so that its rows cannot be had again"
+
+
+def _features(model: Any, members: list[tuple[str, Any]], folds: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    """Return what the final model was fitted on: predictions out of fold, or of models given fitted."""
+    params = None if sample_weight is None else {"sample_weight": sample_weight}
+    predictions = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        predictions = [ask(member, method) for (_, member), method in zip(members, model.stack_method_, strict=True)]
+        warnings.simplefilter("ignore")  # those of the first fit
+        for (_, member), method in zip(members, model.stack_method_, strict=True):
+            if folds is None:
+                predictions.append(getattr(member, method)(X))
+            else:  # every model gets the same folds, even if they are drawn
+                own = deepcopy(folds)
+                predictions.append(cross_val_predict(clone(member), X, y, cv=own, method=method, params=params))
     return model._concatenate_predictions(X, predictions)
 
 
