@@ -290,6 +290,8 @@ def check_splines(model: Any, path: str) -> None:
         _demand(
             square and spline.k == model.degree, f"{where}[{i}]", f"must be of degree {model.degree}, as the others"
         )
+    expected = len(splines) * (size[1] - (not model.include_bias))
+    _demand(model.n_features_out_ == expected, f"{path}.n_features_out_", f"must be {expected}")
 
 
 def check_bins(model: Any, path: str) -> None:
