@@ -33,6 +33,7 @@ from .race import Outcome, Server
 from .record import FORMAT, VERSION, ComparisonRecord, ProtocolRecord, Row, TimingRecord, new_row, timestamp, versions
 from .repeats import settle
 from .series import past_rows
+from .shown import shown
 from .splitting import WORDS, cut, cut_as_given
 from .times import show_time
 from .worker import free_memory
@@ -130,7 +131,8 @@ def compare(
     Returns
     -------
     dict
-        The record (`learnable.evaluation.comparison.record`): plain JSON types. After Ctrl-C, its "status" is
+        The record (`learnable.evaluation.comparison.record`): plain JSON types, in a dict that notebooks and the
+        prompt show as a table. After Ctrl-C, its "status" is
         "interrupted" and it holds what was finished.
 
     Examples
@@ -158,9 +160,8 @@ def compare(
     ahead = CompileAhead(server, [candidate.model for candidate in candidates if candidate.path], problem.task)
     emit({"kind": "data", "data": problem.data, "notes": problem.notes})
     with temporary_folder() as folder:
-        return _Comparison(folder, server, problem, candidates, measure, folds, seed, memory, clock, emit, ahead).run(
-            model_file, command
-        )
+        race = _Comparison(folder, server, problem, candidates, measure, folds, seed, memory, clock, emit, ahead)
+        return shown(race.run(model_file, command))
 
 
 class _Comparison:
