@@ -51,7 +51,8 @@ _DTYPES: Final = {
 
 def output_of(model: Any) -> str | None:
     """Return the container that `set_output` asked for; None if nobody did."""
-    return vars(model).get("_sklearn_output_config", {}).get("transform")
+    container: str | None = vars(model).get("_sklearn_output_config", {}).get("transform")
+    return container
 
 
 def set_output_of(model: Any, container: Any, path: str) -> None:
@@ -174,9 +175,9 @@ def encode_value(value: Any, path: str, inner: Inner) -> dict[str, Any] | None:
     if callable(value) and getattr(value, "__name__", None) in FUNCTIONS:
         return {"$function": value.__name__} if value is resolve(FUNCTIONS[value.__name__]) else None
     if kind.__module__.startswith("sklearn.") and kind.__name__ in ARGUMENTS_ONLY:
-        module, names = ARGUMENTS_ONLY[kind.__name__]
+        module, allowed = ARGUMENTS_ONLY[kind.__name__]
         if kind is resolve(f"{module}:{kind.__name__}"):
-            held = {name: inner(getattr(value, name), f"{path}.{name}") for name in names}
+            held = {name: inner(getattr(value, name), f"{path}.{name}") for name in allowed}
             return {"$arguments": {"class": kind.__name__, "params": held}}
     if kind.__module__.startswith("scipy."):
         return _encode_scipy(value, path, inner)

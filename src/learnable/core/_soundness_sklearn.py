@@ -20,6 +20,7 @@ from .errors import ModelFileError
 from .registry import registered_name, resolve
 
 _MOST_JOBS: Final = 256  # a forged n_jobs must not start a process for every number that JSON has
+_PLAIN: Final[dict[str, tuple[type, ...]]] = {"flag": (bool, np.bool_), "text": (str,), "dtype": (np.dtype,)}
 _KINDS: Final = {"float": "fiub", "int": "iu"}
 _METHODS: Final = ("predict_proba", "decision_function", "predict", "transform")
 
@@ -84,7 +85,7 @@ def _check_kind(value: Any, kind: str, sizes: dict[str, int], path: str) -> None
     elif kind == "number":
         agrees = _is_array(value, "float", None, sizes) if isinstance(value, np.ndarray) else isinstance(value, Real)
     else:
-        agrees = isinstance(value, {"flag": (bool, np.bool_), "text": str, "dtype": np.dtype}[kind])
+        agrees = isinstance(value, _PLAIN[kind])
     if not agrees:
         raise ModelFileError(f"{path} is not what scikit-learn's fit sets: it must be {kind}")
 
@@ -192,7 +193,7 @@ def check_one_hot(model: Any, path: str) -> None:
         fits = isinstance(dropped, np.ndarray) and dropped.dtype == object and dropped.shape == (len(counts),)
         _demand(fits, where, "must have an item for each column")
         for position, end in zip(dropped, ends, strict=True):
-            sound = position is None or (isinstance(position, Integral) and 0 <= position < end)
+            sound = position is None or (isinstance(position, Integral) and 0 <= int(position) < end)
             _demand(sound, where, "must be None or the position of a category")
     if model._drop_idx_after_grouping is not None:
         counts = [n - (gone is not None) for n, gone in zip(counts, model._drop_idx_after_grouping, strict=True)]
@@ -208,8 +209,8 @@ def check_ordinal(model: Any, path: str) -> None:
     where = f"{path}._missing_indices"
     _demand(isinstance(missing, dict), where, "must be a dict")
     for column, position in missing.items():
-        _demand(isinstance(column, Integral) and 0 <= column < model.n_features_in_, where, "names no column")
-        sound = isinstance(position, Integral) and 0 <= position < len(model.categories_[column])
+        _demand(isinstance(column, Integral) and 0 <= int(column) < model.n_features_in_, where, "names no column")
+        sound = isinstance(position, Integral) and 0 <= int(position) < len(model.categories_[column])
         _demand(sound, where, "must be positions of categories")
 
 
@@ -421,7 +422,7 @@ def check_voting(model: Any, path: str) -> None:
         for i, member in enumerate(model.estimators_):
             # Votes are counted in an array as long as the largest code.
             codes = np.arange(len(model.classes_))
-            fits = np.array_equal(getattr(member, "classes_", None), codes)
+            fits = np.array_equal(getattr(member, "classes_", ()), codes)
             _demand(fits, f"{path}.estimators_[{i}].classes_", f"must be the codes 0 to {len(codes) - 1}")
 
 
@@ -435,7 +436,7 @@ def check_stacking(model: Any, path: str) -> None:
     fits = isinstance(methods, list) and len(methods) == len(model.estimators_)
     _demand(fits and all(m in _METHODS for m in methods), f"{path}.stack_method_", "must name a method for each model")
     widths = model._n_feature_outs
-    fits = isinstance(widths, list) and all(isinstance(n, Integral) and 0 <= n < 2**31 for n in widths)
+    fits = isinstance(widths, list) and all(isinstance(n, Integral) and 0 <= int(n) < 2**31 for n in widths)
     _demand(fits, f"{path}._n_feature_outs", "must be numbers of columns")
     if hasattr(model, "_label_encoder"):
         _check_label_encoder(model._label_encoder, model, f"{path}._label_encoder")
