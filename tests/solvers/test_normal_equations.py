@@ -114,10 +114,14 @@ def test_the_value_belongs_to_the_coefficients_returned(alpha, stop_at):
     assert found.value == pytest.approx(value_of(X, y, alpha, found)[0], rel=1e-6)
 
 
-def test_iterations_are_shared_by_the_targets_up_to_max_iter():
+def test_every_target_has_max_iter_iterations_as_if_it_were_alone():
     X, y, _ = random_table(6, 60, 30, 3)
     found = iterative_fit(blocks_of(X, y), 0.0, tol=1e-15, max_iter=7)
-    assert found.n_iter <= 7
+    assert found.n_iter <= 3 * 7
+    for k in range(3):
+        alone = iterative_fit(blocks_of(X, y[:, [k]]), 0.0, tol=1e-15, max_iter=7)
+        assert alone.n_iter <= 7
+        np.testing.assert_allclose(found.coef[:, [k]], alone.coef, rtol=1e-9, atol=1e-12)
 
 
 def test_a_sparse_column_far_from_zero_is_still_solved():

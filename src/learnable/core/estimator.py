@@ -32,6 +32,8 @@ class Estimator(CallbackSupportMixin, Declared):
     _remedy: ClassVar[str] = "raise max_iter, or scale the columns of X"
 
     certificate_: Certificate
+    #: Whether the last fit was told to stop because `max_seconds` had passed; not saved.
+    _told_to_stop: bool = False
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -64,6 +66,8 @@ class Estimator(CallbackSupportMixin, Declared):
         table = type(self)._door(draft, X, y, sample_weight, run)
         certificate = draft._fit(table, run)
         draft.certificate_ = replace(certificate, seconds=run.seconds, fingerprint=table.fingerprint)
+        if run.told_to_stop:
+            draft._told_to_stop = True
         draft._warn_unless_certificate_holds()
         for name in _fitted_names(self):
             delattr(self, name)
@@ -108,4 +112,5 @@ def _is_observed(estimator: BaseEstimator) -> bool:
 
 
 def _fitted_names(estimator: BaseEstimator) -> list[str]:
-    return [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]
+    names = [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]
+    return [*names, "_told_to_stop"] if "_told_to_stop" in vars(estimator) else names

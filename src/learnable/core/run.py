@@ -6,8 +6,10 @@ can attach to a fit (a progress bar, a time limit, Ctrl-C) arrives through these
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -83,6 +85,7 @@ class Run:
         self._state: Callable[[], dict[str, Any]] | None = None  # fitted attributes after the last iteration
         self._started = time.perf_counter()
         self._deadline = None if max_seconds is None else self._started + max_seconds
+        self.told_to_stop = False  # whether the fit asked for the time after its deadline
 
     @property
     def seconds(self) -> float:
@@ -91,8 +94,10 @@ class Run:
 
     @property
     def out_of_time(self) -> bool:
-        """Whether the deadline has passed."""
-        return self._deadline is not None and time.perf_counter() > self._deadline
+        """Whether the deadline has passed; whoever asks then has to stop."""
+        passed = self._deadline is not None and time.perf_counter() > self._deadline
+        self.told_to_stop |= passed
+        return passed
 
     def should_stop(self) -> bool:
         """Tell whether the time is up or somebody raised the flag, for loops inside an iteration."""
@@ -103,17 +108,23 @@ class Run:
         """Whether the estimator has callbacks."""
         return self._context is not None and bool(getattr(self._estimator, "_skl_callbacks", None))
 
+    @cached_property
+    def shows_models(self) -> bool:
+        """Whether a callback asks for the fitted model of each iteration, as scikit-learn's `ScoringMonitor` does."""
+        hooks = [callback.on_fit_task_end for callback in self._estimator._skl_callbacks] if self.is_watched else []
+        return any("fitted_estimator" in inspect.signature(hook).parameters for hook in hooks)
+
     def progress(self, iteration: int, value: float, state: Callable[[], dict[str, Any]] | None = None) -> bool:
         """Report one iteration to the callbacks; return True when the solver has to stop.
 
-        `state` gives the fitted attributes of a fit that ends here. With it callbacks get a fitted model and the data,
-        as scikit-learn's `ScoringMonitor` wants them; without it, the value.
+        `state` gives the fitted attributes of a fit that ends here. If a callback asks for models, all get one, with
+        the data, and sample weights as metadata: what a scorer takes. Otherwise the metadata are the value.
         """
         stop = self.should_stop()
         if self.is_watched:
             task = self._context.subcontext(task_name=f"iteration {iteration}")
             begin, end = {}, {"metadata": {"value": value}}
-            if state is not None:
+            if state is not None and self.shows_models:
                 begin, end = self._scorable(self._state), self._scorable(state)
             task.call_on_fit_task_begin(estimator=self._estimator, **begin)
             stop |= task.call_on_fit_task_end(estimator=self._estimator, **end)

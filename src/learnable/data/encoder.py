@@ -8,7 +8,8 @@
 | text with many, with a target | the mean target of the value, smoothed and cross-fitted                         |
 | text with many, no target     | one column for each frequent value, one for the others                          |
 | dates and times               | days since 1970, sine and cosine of the place in the year, the week and the day |
-| free text                     | hashed n-grams of words or characters                                           |
+| short codes                   | as text with many values; where it helps, how they begin, too                   |
+| free text                     | hashed n-grams of words or characters, reduced to a few columns on demand        |
 | constant or empty             | nothing; `columns_` says so                                                     |
 
 Numbers, truth values, dates and free text that were missing somewhere in the fit get a 0/1 column that says where.
@@ -62,6 +63,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         values have several. A column is free text when most of its values occur once, or are long.
     n_text_features : int, default=1024
         Hashed columns of a free-text column.
+    n_text_components : int or None, default=None
+        To how many columns the hashed columns of a free-text column are reduced, by their singular vectors; None for
+        all of them. `TableModel` reduces to 32 for models that take dense columns only.
     task : {"auto", "regression", "classification"}, default="auto"
         What the target is, for mean targets; "auto" looks at it.
     sparse : {"auto", True, False}, default="auto"
@@ -109,6 +113,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         "max_categories": Number(low=2, integer=True),
         "text": Options("auto", "words", "characters", "category", "drop"),
         "n_text_features": Number(low=1, high=2**20, integer=True),
+        "n_text_components": optional(Number(low=1, high=1024, integer=True)),
         "task": Options("auto", "regression", "classification"),
         "sparse": Options("auto") | Boolean(),
         "readings": optional(Matches(_are_readings, "a dict from names of columns to readings")),
@@ -127,6 +132,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         max_categories: int = 20,
         text: str = "auto",
         n_text_features: int = 1024,
+        n_text_components: int | None = None,
         task: str = "auto",
         sparse: Any = "auto",
         readings: dict[str, str] | None = None,
@@ -136,6 +142,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.max_categories = max_categories
         self.text = text
         self.n_text_features = n_text_features
+        self.n_text_components = n_text_components
         self.task = task
         self.sparse = sparse
         self.readings = readings

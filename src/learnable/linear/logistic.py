@@ -234,7 +234,7 @@ class LogisticRegression(LinearClassifierModel):
             random_state=self.random_state,
             progress=progress,
             stop=run.should_stop,
-            observe=reached.append if run.is_watched else unobserved,
+            observe=reached.append if run.shows_models else unobserved,
         )
         if np.isinf(stated.C):
             _refuse_separable(problem, solution)

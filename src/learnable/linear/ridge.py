@@ -96,7 +96,7 @@ class Ridge(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
     intercept_ : float or array of shape (n_targets,)
         b.
     n_iter_ : int
-        Steps of an iterative method (epochs of "sgd"), 1 for a direct solver.
+        Steps of an iterative method, for all targets together (epochs of "sgd"); 1 for a direct solver.
     solver_ : str
         The solver: that which was asked for, or what "auto" means for these data, by scikit-learn's names.
     certificate_ : Certificate

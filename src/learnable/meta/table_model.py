@@ -17,13 +17,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..core.certificate import Certificate
-from ..core.errors import DataError, ModelFileError
+from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator
-from ..core.parameters import Matches, Rule, check_parameters, optional
+from ..core.parameters import Matches, Number, Rule, check_parameters, optional
 from ..data.dask_blocks import is_dask, is_dask_frame
 from ..data.encoded import encode_external
 from ..data.encoder import TableEncoder
 from ..data.encoder_input import read_whole
+from ..data.encoder_text import COMPONENTS
 from ..data.frames import take_named_columns
 from ..data.sources import NamedScore, is_external, open_files, rowwise
 
@@ -55,6 +56,9 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):
         library can be saved and verified.
     encoder : TableEncoder, optional
         How columns become numbers; the default is `TableEncoder()`.
+    threshold : float or None, default=None
+        For two classes: `predict` gives the second one where its probability reaches this; None gives the class that is
+        more probable.
 
     Attributes
     ----------
@@ -80,14 +84,19 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):
     True
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {"model": _MODEL, "encoder": optional(_ENCODER)}
+    _parameters: ClassVar[dict[str, Rule]] = {
+        "model": _MODEL,
+        "encoder": optional(_ENCODER),
+        "threshold": optional(Number(low=0.0)),
+    }
 
     encoder_: TableEncoder
     model_: Any
 
-    def __init__(self, model: Any, encoder: TableEncoder | None = None) -> None:
+    def __init__(self, model: Any, encoder: TableEncoder | None = None, threshold: float | None = None) -> None:
         self.model = model
         self.encoder = encoder
+        self.threshold = threshold
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the encoder, then the model on the features.
@@ -150,7 +159,14 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):
         array of shape (n_samples,) or (n_samples, n_targets)
             Labels or numbers; a lazy Dask array for a Dask collection.
         """
-        return self._ask("predict", X)
+        if self.threshold is None:
+            return self._ask("predict", X)
+        if not hasattr(self.model_, "predict_proba") or len(self.classes_) != 2:
+            raise ParameterError(
+                "TableModel: threshold needs a classifier of two classes with predict_proba; set None."
+            )
+        reached = np.asarray(self._ask("predict_proba", X))[:, 1] >= self.threshold
+        return np.asarray(self.classes_)[reached.astype(np.intp)]
 
     @_model_has("predict_proba")
     @rowwise
@@ -234,6 +250,8 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):
             encoder.task = "classification" if is_classifier(self.model) else "regression"
         if encoder.sparse == "auto" and not get_tags(self.model).input_tags.sparse:
             encoder.sparse = False
+            if encoder.n_text_components is None:
+                encoder.n_text_components = COMPONENTS
         encoder.set_output(transform="default")
         return encoder
 

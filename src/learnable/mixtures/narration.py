@@ -44,8 +44,11 @@ class LloydNarrator:
 
     def settle(self, before: Array, after: Array) -> None:
         """Take note of the step that ends the climb."""
+        if not self.verbose:
+            return
         shift = float(((after - before) ** 2).sum())
-        within = f"center shift {shift / self.unit**2:.6g} within tolerance {self.limit / self.unit**2:.6g}"
+        moved, limit = self._in_data(shift), self._in_data(self.limit)
+        within = f"center shift {moved:.6g} within tolerance {limit:.6g}"
         self.reason = "strict convergence" if shift == 0 or self.limit == 0 else within
 
     def report(self, progress: Progress) -> Progress:
@@ -54,14 +57,17 @@ class LloydNarrator:
             return progress
 
         def narrate(iteration: int, objective: float) -> bool:
-            with np.errstate(over="ignore"):
-                inertia = np.float64(max(-objective, 0.0)) / self.unit / self.unit
-            print(f"Iteration {iteration - 1}, inertia {inertia:.6g}.")
+            print(f"Iteration {iteration - 1}, inertia {self._in_data(max(-objective, 0.0)):.6g}.")
             if self.reason:
                 print(f"Converged at iteration {iteration - 1}: {self.reason}.")
             return progress(iteration, objective)
 
         return narrate
+
+    def _in_data(self, square: float) -> np.float64:
+        """Return a squared length in the units of the data; infinite where it is beyond float64."""
+        with np.errstate(over="ignore"):
+            return np.float64(square) / self.unit / self.unit
 
 
 class BatchNarrator:
@@ -83,7 +89,8 @@ class BatchNarrator:
     def step(self, number: int, inertia: float, smoothed: float) -> None:
         """Say what a batch was like, and the average over the last ones."""
         if self.verbose:
-            own, mean = (np.float64(value) / self.unit / self.unit for value in (inertia, smoothed))
+            with np.errstate(over="ignore"):
+                own, mean = (np.float64(value) / self.unit / self.unit for value in (inertia, smoothed))
             print(f"Minibatch step {number}/{self.most}: mean batch inertia: {own:.6g}, ewa inertia: {mean:.6g}")
 
     def end(self, number: int, reason: str) -> None:

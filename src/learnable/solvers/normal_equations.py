@@ -152,7 +152,7 @@ def iterative_fit(
     kind = "stationarity" if singular else "gap"
     scaled = singular and restarts > 0 and not plain and not stopped and (max_iter is None or max(spent) < max_iter)
     level = level - sums.x_mean @ coef
-    return LinearFit(coef, level, rank, None, sums.x_mean, norm, value, max(1, *spent), kind, scaled)
+    return LinearFit(coef, level, rank, None, sums.x_mean, norm, value, max(1, sum(spent)), kind, scaled)
 
 
 def optimality(

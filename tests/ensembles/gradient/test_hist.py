@@ -358,3 +358,13 @@ def test_edge_cases():
         HistGradientBoostingClassifier().fit(XC, YC, X_val=XC, y_val=YC + 7)
     with pytest.raises(DataError, match="X_val is provided, but y_val was not provided"):
         HistGradientBoostingClassifier().fit(XC, YC, X_val=XC)
+
+
+@pytest.mark.parametrize(("count", "shown"), [(2, "['f00', 'f01']."), (7, "'f04', '...'].")])
+def test_unknown_names_in_monotonic_cst_are_listed_up_to_five(count, shown):
+    frame = pd.DataFrame({"a": [0.0, 1.0]})
+    model = HistGradientBoostingRegressor(monotonic_cst={f"f{i:02}": 1 for i in range(count)})
+    with pytest.raises(ParameterError) as error:
+        model.fit(frame, [0.0, 1.0])
+    assert f"contains {count} unexpected feature names" in str(error.value)
+    assert str(error.value).endswith(shown)
