@@ -24,6 +24,7 @@ from ..core.threads import resolve_n_jobs
 from ..data.door import Table, read_features
 from ..trees.columns import Columns
 from ..trees.criteria import Target
+from ..trees.explained import ShapleyValues
 from ..trees.grower import Grown, GrowthRule, grow
 from ..trees.layout import Trees, concatenate
 from ..trees.random_grower import Values, read_table
@@ -48,7 +49,7 @@ class Plan(NamedTuple):
     reweigh: Callable[[Target, Rows], Target] | None = None  #: balanced_subsample
 
 
-class Forest(MemberSequence, Estimator):
+class Forest(ShapleyValues, MemberSequence, Estimator):
     """Base of the four forests; not to be used directly."""
 
     _parameters: ClassVar[dict[str, Rule]] = TREE_PARAMETERS | {

@@ -32,6 +32,7 @@ from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
 from ..meta.binary import MODEL
 from ..trees.decision_tree import DecisionTreeClassifier
+from ..trees.explained import ShapleyValues
 from ._members import MemberSequence, stump_members
 from .adaboost_files import check_loaded
 from .adaboost_one_class import fit_one_class
@@ -56,7 +57,7 @@ Array = NDArray[np.float64]
 RESIDUAL = 1e-9
 
 
-class AdaBoostClassifier(MemberSequence, ClassifierMixin, MetaEstimatorMixin, Estimator):
+class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEstimatorMixin, Estimator):
     r"""AdaBoost: f = Σ α_t h_t, minimising n⁻¹ Σ e^{−yf(x)} one weak learner at a time.
 
     More than two classes: SAMME, with the same formulas for classes coded as 1 and −1/(K−1). Stumps take O(nd) a round

@@ -36,6 +36,7 @@ from .record import FORMAT, VERSION, ComparisonRecord, ProtocolRecord, Row, Timi
 from .repeats import settle
 from .screening import Screening
 from .series import about_past, past_rows
+from .shown import shown
 from .splitting import WORDS, cut, cut_as_given
 from .times import show_time
 from .tuning import Tuning
@@ -147,7 +148,8 @@ def compare(
     Returns
     -------
     dict
-        The record (`learnable.evaluation.comparison.record`): plain JSON types. After Ctrl-C, its "status" is
+        The record (`learnable.evaluation.comparison.record`): plain JSON types, in a dict that notebooks and the
+        prompt show as a table. After Ctrl-C, its "status" is
         "interrupted" and it holds what was finished.
 
     Examples
@@ -191,10 +193,11 @@ def compare(
     problem.notes.extend(about_past(problem, groups))
     emit({"kind": "data", "data": problem.data, "notes": problem.notes})
     with temporary_folder() as folder:
-        return _Comparison(
+        race = _Comparison(
             folder, server, problem, candidates, measure, folds, seed, memory, clock, emit, ahead,
             tune=tune, cost=prices, lopsided=lopsided,
-        ).run(model_file, command)  # fmt: skip
+        )  # fmt: skip
+        return shown(race.run(model_file, command))
 
 
 class _Comparison:
