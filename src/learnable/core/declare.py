@@ -16,7 +16,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, dataclass_transform
+from typing import Any, Final, Literal, dataclass_transform
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +25,8 @@ from sklearn.base import BaseEstimator
 from .errors import ModelFileError
 from .parameters import Rule
 
+#: In place of a default: the argument must be given.
+REQUIRED: Final = inspect.Parameter.empty
 #: Sections of a docstring before which those that are made here stand.
 _LATER_SECTIONS = ("Attributes", "See Also", "Notes", "References", "Examples")
 
@@ -73,7 +75,7 @@ class FittedAttribute:
     infinite: bool = False
 
 
-def param(rule: Rule, meaning: str, *, default: Any, kw_only: bool = True) -> Any:
+def param(rule: Rule, meaning: str, *, default: Any = REQUIRED, kw_only: bool = True) -> Any:
     """Declare a parameter: what it may be, what it means, its default.
 
     Parameters
@@ -83,7 +85,8 @@ def param(rule: Rule, meaning: str, *, default: Any, kw_only: bool = True) -> An
     meaning : str
         For the docstring.
     default : object
-        The default, shared by all instances. Type checkers want it by name (PEP 681).
+        The default, shared by all instances; without one the argument must be given. Type checkers want it by name
+        (PEP 681).
     kw_only : bool
         Whether it must be given by name.
 
@@ -146,6 +149,9 @@ def declare(cls: type) -> None:
         if "__init__" not in own:
             cls.__init__ = _constructor(cls, parameters)  # type: ignore[misc]
     cls.__doc__ = _with_sections(inspect.cleandoc(cls.__doc__ or ""), parameters, attributes)
+    for name, parameter in cls._own_parameters.items():  # type: ignore[attr-defined]
+        if parameter.default is REQUIRED:
+            delattr(cls, name)
 
 
 def _inherited(cls: type, key: str) -> dict[str, Any]:
@@ -171,8 +177,10 @@ def _constructor(cls: type, parameters: Mapping[str, Parameter]) -> Any:
         ]
     )
 
+    needed = {name for name, default in defaults.items() if default is REQUIRED}
+
     def __init__(self: Any, *args: Any, **given: Any) -> None:  # noqa: N807
-        if args or not given.keys() <= defaults.keys():
+        if args or not needed <= given.keys() <= defaults.keys():
             try:
                 bound = signature.bind(self, *args, **given).arguments
             except TypeError as error:
@@ -208,7 +216,8 @@ def _parameter_entry(name: str, parameter: Parameter) -> str:
     default = parameter.default
     default = default.item() if isinstance(default, np.generic) else default
     shown = f'"{default}"' if isinstance(default, str) else repr(default)
-    return f"{name} : {parameter.rule.phrase}, default={shown}\n{_indented(parameter.meaning)}"
+    shown = "" if default is REQUIRED else f", default={shown}"
+    return f"{name} : {parameter.rule.phrase}{shown}\n{_indented(parameter.meaning)}"
 
 
 def _attribute_entry(name: str, attribute: FittedAttribute) -> str:
@@ -281,5 +290,5 @@ def _check_range(name: str, array: np.ndarray[Any, Any], attribute: FittedAttrib
         return
     if attribute.finite and (np.isnan(array) if attribute.infinite else ~np.isfinite(array)).any():
         raise ModelFileError(f"load: {name} has {'NaN' if attribute.infinite else 'numbers that are not finite'}.")
-    if array.size and (np.nanmin(array) < attribute.low or np.nanmax(array) > attribute.high):
+    if ((array < attribute.low) | (array > attribute.high)).any():
         raise ModelFileError(f"load: {name} has numbers outside [{attribute.low:g}, {attribute.high:g}].")
