@@ -102,12 +102,12 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         default=None,
         kw_only=False,
     )
-    coef_: Array = fitted(
+    coef_: Any = fitted(
         "(1, n_features) or (n_classes, n_features)",
         "Normal vectors of the rule; for two classes one, for the second class. float32 for float32 rows in "
         "memory, with scores, probabilities and projections of such rows, at a tolerance of 1e-6.",
     )
-    intercept_: Array = fitted("(1,) or (n_classes,)", "Its constants.", infinite=True)
+    intercept_: Any = fitted("(1,) or (n_classes,)", "Its constants.", infinite=True)
     priors_: Array = fitted("(n_classes,)", "Class probabilities.")
     means_: Array = fitted("(n_classes, n_features)", "μ.")
     covariance_: Array = fitted(

@@ -50,12 +50,12 @@ class DevianceRegressor(RegressorMixin, IterativeModel):
     max_iter: int = param(MAX_ITER, "Most iterations.", default=100)
     tol: float = param(
         TOLERANCE,
-        "Relative duality gap (relative gradient if α = 0) at which to stop; at least 1e-6 for float32 data. A number "
-        "given here also bounds the largest entry of the gradient, which is what scikit-learn's `tol` bounds.",
+        "Relative duality gap (relative gradient if α = 0) at which to stop; at least 1e-6 for float32 data. A `tol` "
+        "that is given also bounds the largest entry of the gradient, which is what scikit-learn's `tol` bounds.",
         default=DEFAULT_TOLERANCE,
     )
-    coef_: Array = fitted("(n_features,)", "w.")
-    intercept_: float = fitted("()", "b.")
+    coef_: Any = fitted("(n_features,)", "w.")
+    intercept_: Any = fitted("()", "b.")
     n_iter_: int = fitted("int", "Iterations on all rows.")
     certificate_: Certificate = fitted("Certificate", "`gap`, or `stationarity` if α = 0.")
 

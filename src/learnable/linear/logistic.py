@@ -98,7 +98,7 @@ class LogisticRegression(LinearClassifierModel):
     tol: float = param(
         TOLERANCE,
         "Relative duality gap (relative gradient if C = inf) at which to stop; at least 1e-6 for float32 "
-        "data. A number given here also bounds the largest entry of the mean loss's gradient, which is what "
+        "data. A `tol` that is given also bounds the largest entry of the mean loss's gradient, which is what "
         "scikit-learn's `tol` bounds.",
         default=DEFAULT_TOLERANCE,
     )
