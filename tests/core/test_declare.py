@@ -132,39 +132,6 @@ Examples
     assert "Strength of the penalty." not in Plain.__doc__
 
 
-def test_fitted_attributes_are_absent_before_the_fit():
-    assert not hasattr(Penalised(), "coef_")
-
-
-def loaded(**members):
-    model = Penalised()
-    vars(model).update({"n_features_in_": 2, "coef_": np.zeros(2)} | members)
-    return model
-
-
-@pytest.mark.parametrize(
-    "members",
-    [{}, {"coef_": np.zeros((3, 2)), "weights_": np.ones(3)}, {"weights_": np.full(7, 0.5)}],
-)
-def test_sound_attributes_are_accepted(members):
-    check_fitted(loaded(**members))
-
-
-@pytest.mark.parametrize(
-    ("members", "words"),
-    [
-        ({"coef_": np.zeros(3)}, r"coef_ has shape \(3,\) instead of \(n_features,\).*n_features = 2"),
-        ({"coef_": np.zeros((3, 2)), "weights_": np.ones(2)}, r"weights_ has shape .*n_targets = 3"),
-        ({"coef_": np.array(["a", "b"])}, "coef_ holds <U1, where real numbers are expected"),
-        ({"coef_": np.array([0.0, np.nan])}, "coef_ has numbers that are not finite"),
-        ({"weights_": np.array([1.5])}, r"weights_ has numbers outside \[0, 1\]"),
-    ],
-)
-def test_damaged_attributes_are_refused(members, words):
-    with pytest.raises(ModelFileError, match=words):
-        check_fitted(loaded(**members))
-
-
 class Wrapper(Estimator):
     """An estimator around another."""
 
@@ -215,3 +182,36 @@ def test_infinities_and_gaps_are_accepted_where_declared_so():
     check_fitted(wrapper(levels_=np.inf))
     with pytest.raises(ModelFileError, match="levels_ has NaN"):
         check_fitted(wrapper(levels_=np.array([np.nan, 1.0])))
+
+
+def test_fitted_attributes_are_absent_before_the_fit():
+    assert not hasattr(Penalised(), "coef_")
+
+
+def loaded(**members):
+    model = Penalised()
+    vars(model).update({"n_features_in_": 2, "coef_": np.zeros(2)} | members)
+    return model
+
+
+@pytest.mark.parametrize(
+    "members",
+    [{}, {"coef_": np.zeros((3, 2)), "weights_": np.ones(3)}, {"weights_": np.full(7, 0.5)}],
+)
+def test_sound_attributes_are_accepted(members):
+    check_fitted(loaded(**members))
+
+
+@pytest.mark.parametrize(
+    ("members", "words"),
+    [
+        ({"coef_": np.zeros(3)}, r"coef_ has shape \(3,\) instead of \(n_features,\).*n_features = 2"),
+        ({"coef_": np.zeros((3, 2)), "weights_": np.ones(2)}, r"weights_ has shape .*n_targets = 3"),
+        ({"coef_": np.array(["a", "b"])}, "coef_ holds <U1, where real numbers are expected"),
+        ({"coef_": np.array([0.0, np.nan])}, "coef_ has numbers that are not finite"),
+        ({"weights_": np.array([1.5])}, r"weights_ has numbers outside \[0, 1\]"),
+    ],
+)
+def test_damaged_attributes_are_refused(members, words):
+    with pytest.raises(ModelFileError, match=words):
+        check_fitted(loaded(**members))

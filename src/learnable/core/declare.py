@@ -16,7 +16,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, dataclass_transform
+from typing import Any, Literal, dataclass_transform
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,7 +26,7 @@ from .errors import ModelFileError
 from .parameters import Rule
 
 #: In place of a default: the argument must be given.
-REQUIRED: Final = inspect.Parameter.empty
+REQUIRED: Any = inspect.Parameter.empty
 #: Sections of a docstring before which those that are made here stand.
 _LATER_SECTIONS = ("Attributes", "See Also", "Notes", "References", "Examples")
 
