@@ -21,16 +21,6 @@ from learnable.core.threads import _controller
 LIMIT = 0.4
 MOST = 1.5 * LIMIT + 0.5
 LIMITED = [name for name in estimator_names() if "max_seconds" in inspect.signature(registered_class(name)).parameters]
-#: What ends too late today, with the reason; only `make test-full` runs these. Take out what is mended.
-NOT_YET = {
-    **dict.fromkeys(("Lasso", "ElasticNet", "MultiTaskLasso", "MultiTaskElasticNet"), "one sweep is not interrupted"),
-    **dict.fromkeys(("LassoCV", "ElasticNetCV"), "the paths of the folds do not share the limit"),
-    **dict.fromkeys(("CategoricalHMM", "GaussianHMM", "GMMHMM", "PoissonHMM"), "n_init starts do not share the limit"),
-    **dict.fromkeys(("KMeans", "MiniBatchKMeans", "GaussianMixture"), "n_init starts do not share the limit"),
-    **dict.fromkeys(("MixtureModel", "VariationalGaussianMixture"), "n_init starts do not share the limit"),
-    "MixtureOfExperts": "n_init starts do not share the limit",
-    "GaussianProcessClassifier": "the limit is heeded between evaluations only",
-}
 #: Settings under which a fit would go on for very long.
 ENDLESS = {
     "max_iter": 10**7,
@@ -100,16 +90,6 @@ def seconds_of_fit(name):
     return time.process_time() - began
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.long if name in NOT_YET else ()) for name in LIMITED],
-)
+@pytest.mark.parametrize("name", LIMITED)
 def test_a_fit_ends_when_its_time_is_up(name, processor_clock):
-    taken = seconds_of_fit(name)
-    if name in NOT_YET and taken > MOST:
-        pytest.xfail(f"{taken:.1f} s: {NOT_YET[name]}")
-    assert taken <= MOST
-
-
-def test_the_list_names_models_with_a_limit():
-    assert set(NOT_YET) <= set(LIMITED)
+    assert seconds_of_fit(name) <= MOST

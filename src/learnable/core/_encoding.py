@@ -17,6 +17,7 @@ strings, lists and dicts stand for themselves; everything else is an object with
 | `$csr`     | `{data, indices, indptr, shape}` | a SciPy CSR array                                        |
 | `$model`   | `{class, params, fitted}`        | a registered estimator                                   |
 | `$part`    | `{class, fields}`                | a registered dataclass, such as a certificate            |
+| `$part`    | `{class, packed}`                | one that is smaller in a form of its own, such as trees  |
 
 Both directions apply the same checks, so that what was saved can be loaded. Decoding needs memory in
 proportion to the file: an array is used once, and what could expand (padded strings) has a fixed limit.
@@ -159,6 +160,9 @@ class _Encoder:
     def _part(self, part: Any, path: str) -> dict[str, Any]:
         name = _name_to_save(type(part), path, estimator=False)
         check_part(part, path)
+        packed = part._to_file() if hasattr(part, "_to_file") else None
+        if packed is not None:
+            return {"class": name, "packed": self._dict(packed, path)}
         keys = [field.name for field in dataclasses.fields(part) if field.init]
         return {
             "class": name,
@@ -314,6 +318,8 @@ class _Decoder:
         return matrix
 
     def _part(self, document: Any, path: str) -> Any:
+        if isinstance(document, dict) and "packed" in document:
+            return self._packed_part(document, path)
         name, content = _members(document, path, "class", "fields")
         cls = _class_to_load(name, path, estimator=False)
         allowed = {field.name for field in dataclasses.fields(cls) if field.init}
@@ -321,6 +327,15 @@ class _Decoder:
             if key not in allowed:
                 raise ModelFileError(f"{path}: {name} has no field {key!r}")
         part = cls(**{key: self.value(value, f"{path}.{key}") for key, value in content.items()})
+        check_part(part, path)
+        return part
+
+    def _packed_part(self, document: Any, path: str) -> Any:
+        name, content = _members(document, path, "class", "packed")
+        cls = _class_to_load(name, path, estimator=False)
+        if not hasattr(cls, "_from_file"):
+            raise ModelFileError(f"{path}: a {name} is never packed")
+        part = cls._from_file({key: self.value(content[key], f"{path}.{key}") for key in _names_in(content, path)})
         check_part(part, path)
         return part
 

@@ -20,18 +20,20 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 
 _JITCodeLibrary: Any = JITCodeLibrary
 _CompilerBase: Any = CompilerBase
+_passes: Any = DefaultPassBuilder
+_njit: Any = numba.njit
 
 
 def make_whole(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
     """Return a dispatcher that Python may call."""
     wanted = {**options, "fastmath": set(options["fastmath"])}
-    return numba.njit(pipeline_class=WholeCompiler, no_cfunc_wrapper=True, **wanted)(function)
+    return _njit(pipeline_class=WholeCompiler, no_cfunc_wrapper=True, **wanted)(function)
 
 
 def make_part(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
     """Return a dispatcher that other kernels may call, and nobody else."""
     wanted = {**options, "fastmath": set(options["fastmath"])}
-    return numba.njit(pipeline_class=PartCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True, **wanted)(function)
+    return _njit(pipeline_class=PartCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True, **wanted)(function)
 
 
 class WholeCompiler(_CompilerBase):  # type: ignore[misc]
@@ -49,7 +51,7 @@ class WholeCompiler(_CompilerBase):  # type: ignore[misc]
 
     def define_pipelines(self) -> list[Any]:
         """Return Numba's passes."""
-        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+        return [_passes.define_nopython_pipeline(self.state)]
 
 
 class PartLibrary(_JITCodeLibrary):  # type: ignore[misc]
@@ -80,10 +82,10 @@ class _NoEnvironment:
         """Do nothing."""
 
 
-class PartCompiler(_CompilerBase):  # type: ignore[misc]
+class PartCompiler(WholeCompiler):
     """Numba's compiler, writing into a `PartLibrary`."""
 
     def define_pipelines(self) -> list[Any]:
         """Choose the library; return Numba's passes."""
         self.state.library = PartLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
-        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+        return [_passes.define_nopython_pipeline(self.state)]

@@ -8,7 +8,8 @@
 | text with many, with a target | the mean target of the value, smoothed and cross-fitted                         |
 | text with many, no target     | one column for each frequent value, one for the others                          |
 | dates and times               | days since 1970, sine and cosine of the place in the year, the week and the day |
-| free text                     | hashed n-grams of words or characters                                           |
+| short codes                   | as text with many values; where it helps, how they begin, too                   |
+| free text                     | hashed n-grams of words or characters, reduced to a few columns on demand        |
 | constant or empty             | nothing; `columns_` says so                                                     |
 
 Numbers, truth values, dates and free text that were missing somewhere in the fit get a 0/1 column that says where.
@@ -90,6 +91,12 @@ class TableEncoder(TransformerMixin, Declared):
     )
     n_text_features: int = param(
         Number(low=1, high=2**20, integer=True), "Hashed columns of a free-text column.", default=1024
+    )
+    n_text_components: int | None = param(
+        optional(Number(low=1, high=1024, integer=True)),
+        "To how many columns the hashed columns of a free-text column are reduced, by their singular vectors; None for "
+        "all of them. `TableModel` reduces to 32 for models that take dense columns only.",
+        default=None,
     )
     task: str = param(
         Options("auto", "regression", "classification"),

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
@@ -350,6 +349,8 @@ class AdaBoostClassifier(MemberSequence, ClassifierMixin, MetaEstimatorMixin, Es
 
     def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
         """Yield the accuracy of the first learner, of the first two, and so on."""
+        from sklearn.metrics import accuracy_score
+
         for predicted in self.staged_predict(X):
             yield float(accuracy_score(y, predicted, sample_weight=sample_weight))
 

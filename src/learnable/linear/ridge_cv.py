@@ -20,8 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.metrics import check_scoring, get_scorer
-from sklearn.model_selection import check_cv
 
 from ..core.certificate import Certificate
 from ..core.declare import fitted, param
@@ -201,6 +199,8 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel
 
     def _scores_of(self, predictions: Array, y: Array, weight: Array | None) -> Array:
         """Score leave-one-out predictions (n, k, n_alphas): each target alone, or all of them at once."""
+        from sklearn.metrics import get_scorer
+
         groups = [slice(k, k + 1) for k in range(y.shape[1])] if self.alpha_per_target else [slice(None)]
         with _blaming("scoring", self.scoring):
             scorer = get_scorer(self.scoring) if isinstance(self.scoring, str) else self.scoring
@@ -217,6 +217,8 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel
 
     def _fold_scores(self, table: Table, X: Array, weight: Array | None, alphas: Array) -> Array:
         """Return the mean score of every α over the folds; each fold is factorised once."""
+        from sklearn.metrics import check_scoring
+
         total, y = np.zeros(len(alphas)), table.y
         with _blaming("cv", self.cv):
             splits = list(_splits(self.cv, table))
@@ -254,6 +256,8 @@ def _blaming(name: str, value: Any) -> Iterator[None]:
 
 def _splits(cv: Any, table: Table) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Yield the folds as positions in the table, leaving out rows without weight."""
+    from sklearn.model_selection import check_cv
+
     n = table.n_rows if table.kept is None else len(table.kept)
     position = np.arange(n) if table.kept is None else np.where(table.kept, np.cumsum(table.kept) - 1, -1)
     for train, test in check_cv(cv).split(np.zeros((n, 1)), np.zeros(n)):

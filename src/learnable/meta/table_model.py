@@ -18,13 +18,14 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..core.certificate import Certificate
 from ..core.declare import Declared, fitted, param
-from ..core.errors import DataError, ModelFileError
+from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator
-from ..core.parameters import Matches, check_parameters, optional
+from ..core.parameters import Matches, Number, check_parameters, optional
 from ..data.dask_blocks import is_dask, is_dask_frame
 from ..data.encoded import encode_external
 from ..data.encoder import TableEncoder
 from ..data.encoder_input import read_whole
+from ..data.encoder_text import COMPONENTS
 from ..data.frames import take_named_columns
 from ..data.sources import NamedScore, is_external, open_files, rowwise
 
@@ -70,6 +71,13 @@ class TableModel(MetaEstimatorMixin, Declared):
     )
     encoder: TableEncoder | None = param(
         optional(_ENCODER), "How columns become numbers; the default is `TableEncoder()`.", default=None, kw_only=False
+    )
+    threshold: float | None = param(
+        optional(Number(low=0.0)),
+        "For two classes: `predict` gives the second one where its probability reaches this; None gives the class that "
+        "is more probable.",
+        default=None,
+        kw_only=False,
     )
     encoder_: TableEncoder = fitted(
         "TableEncoder", "The fitted encoder; `encoder_.get_feature_names_out()` names the features of `model_`."
@@ -137,7 +145,14 @@ class TableModel(MetaEstimatorMixin, Declared):
         array of shape (n_samples,) or (n_samples, n_targets)
             Labels or numbers; a lazy Dask array for a Dask collection.
         """
-        return self._ask("predict", X)
+        if self.threshold is None:
+            return self._ask("predict", X)
+        if not hasattr(self.model_, "predict_proba") or len(self.classes_) != 2:
+            raise ParameterError(
+                "TableModel: threshold needs a classifier of two classes with predict_proba; set None."
+            )
+        reached = np.asarray(self._ask("predict_proba", X))[:, 1] >= self.threshold
+        return np.asarray(self.classes_)[reached.astype(np.intp)]
 
     @_model_has("predict_proba")
     @rowwise
@@ -221,6 +236,8 @@ class TableModel(MetaEstimatorMixin, Declared):
             encoder.task = "classification" if is_classifier(self.model) else "regression"
         if encoder.sparse == "auto" and not get_tags(self.model).input_tags.sparse:
             encoder.sparse = False
+            if encoder.n_text_components is None:
+                encoder.n_text_components = COMPONENTS
         encoder.set_output(transform="default")
         return encoder
 

@@ -40,6 +40,7 @@ from .settings import (
     SIGNS,
     hold_out,
     interaction_sets,
+    least_hessian,
     monotone_signs,
 )
 from .stopping import Part, Stopping
@@ -60,7 +61,7 @@ _PARAMETERS: dict[str, Rule] = EXTRAS | {
     "min_samples_leaf": Number(low=1, integer=True),
     "l2_regularization": Number(low=0.0),
     "reg_lambda": optional(Number(low=0.0)),
-    "min_hessian": Number(low=0.0),
+    "min_hessian": optional(Number(low=0.0)),
     "category_smoothing": Number(low=0.0),
     "max_features": SHARE,
     "max_features_tree": SHARE,
@@ -125,7 +126,7 @@ class HistBoosting(GradientBoosting):
             max_leaf_nodes=self.max_leaf_nodes,
             max_depth=self.max_depth,
             min_samples_leaf=self.min_samples_leaf,
-            min_hessian=self.min_hessian if second else 0.0,
+            min_hessian=least_hessian(self, part.w) if second else 0.0,
             reg_lambda=self._lambda() if second else 0.0,
             gamma=self.gamma,
             growth=self.growth,

@@ -87,8 +87,8 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistBoosting):
         program leaves out the ½, so its `gamma` is twice this one.)
     reg_lambda : float or None, default=None
         XGBoost's name of `l2_regularization`, which it replaces if it is given.
-    min_hessian : float, default=1e-3
-        Σh that a leaf needs.
+    min_hessian : float or None, default=None
+        Σh that a leaf needs. None: 1e-3, as in scikit-learn.
     growth : {"leaf", "depth"}, default="leaf"
         Whether the leaf of the largest gain is split next, or level after level.
     subsample : float in (0, 1], default=1.0
@@ -175,7 +175,7 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistBoosting):
         step: str = "fixed",
         gamma: float = 0.0,
         reg_lambda: float | None = None,
-        min_hessian: float = 1e-3,
+        min_hessian: float | None = None,
         growth: str = "leaf",
         subsample: float = 1.0,
         sampling: str = "uniform",
