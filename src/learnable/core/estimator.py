@@ -23,7 +23,7 @@ from .run import Run
 
 
 class _Certified:
-    """What every fit sets; in a plain class, where type checkers do not take it for an argument."""
+    """What every fit sets. It stands in a plain class, where type checkers do not take it for an argument."""
 
     certificate_: Certificate
     #: Whether the last fit was told to stop because `max_seconds` had passed; not saved.
