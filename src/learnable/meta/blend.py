@@ -189,12 +189,12 @@ class _Blend(MetaEstimatorMixin, Declared):
 
     def _check_loaded(self) -> None:
         owner = type(self).__name__
-        members, weights = getattr(self, "members_", None), getattr(self, "weights_", None)
+        members = getattr(self, "members_", None)
         models = self._models()
         if not isinstance(members, list) or [type(m) for m in members] != [type(m) for m in models]:
             raise ModelFileError(f"load: {owner}: members_ are not of the classes of estimators.")
         check_fitted(self)
-        if np.shape(weights) != (len(members),):
+        if not hasattr(self, "weights_") or len(self.weights_) != len(members):
             raise ModelFileError(f"load: {owner}: weights_ must be one number for each member.")
         if not abs(self.weights_.sum() - 1.0) <= TOLERANCE:
             raise ModelFileError(f"load: {owner}: weights_ must be shares that add up to one.")
