@@ -13,17 +13,18 @@ Reference: R. Caruana, A. Niculescu-Mizil, G. Crew and A. Ksikes, Ensemble selec
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.base import ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..core.certificate import Certificate
+from ..core.declare import Declared, check_fitted, fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import Matches, Rule, check_parameters, optional
+from ..core.parameters import Matches, check_parameters, optional
 
 Array = NDArray[np.float64]
 
@@ -99,18 +100,22 @@ def greedy_weights(
     return np.asarray(chosen / chosen.sum(), dtype=np.float64)
 
 
-class _Blend(MetaEstimatorMixin, BaseEstimator):
+class _Blend(MetaEstimatorMixin, Declared):
     """What both blends share."""
 
-    _parameters: ClassVar[dict[str, Rule]] = {"estimators": _MODELS, "weights": optional(_WEIGHTS)}
-
-    members_: list[Any]
-    weights_: Array
-    certificate_: Certificate
-
-    def __init__(self, estimators: Any, weights: Any = None) -> None:
-        self.estimators = estimators
-        self.weights = weights
+    estimators: Any = param(_MODELS, "The members; each is cloned and fitted to all rows.", kw_only=False)
+    weights: Any = param(
+        optional(_WEIGHTS),
+        "What each member counts, scaled to add up to one; None counts all alike. `greedy_weights` chooses them.",
+        default=None,
+        kw_only=False,
+    )
+    members_: list[Any] = fitted("list of estimators", "The fitted members.")
+    weights_: Array = fitted("(n_members,)", "Weights that add up to one.", low=0.0)
+    certificate_: Certificate = fitted(
+        "Certificate",
+        "`closed-form`: that the weights add up to one; `verify` checks every member's own certificate too.",
+    )
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit every member to all rows.
@@ -184,36 +189,19 @@ class _Blend(MetaEstimatorMixin, BaseEstimator):
 
     def _check_loaded(self) -> None:
         owner = type(self).__name__
-        members, weights = getattr(self, "members_", None), getattr(self, "weights_", None)
+        members = getattr(self, "members_", None)
         models = self._models()
         if not isinstance(members, list) or [type(m) for m in members] != [type(m) for m in models]:
             raise ModelFileError(f"load: {owner}: members_ are not of the classes of estimators.")
-        if not isinstance(weights, np.ndarray) or weights.dtype != np.float64 or weights.shape != (len(members),):
+        check_fitted(self)
+        if not hasattr(self, "weights_") or len(self.weights_) != len(members):
             raise ModelFileError(f"load: {owner}: weights_ must be one number for each member.")
-        if not (np.isfinite(weights).all() and (weights >= 0).all() and abs(weights.sum() - 1.0) <= TOLERANCE):
+        if not abs(self.weights_.sum() - 1.0) <= TOLERANCE:
             raise ModelFileError(f"load: {owner}: weights_ must be shares that add up to one.")
 
 
 class BlendRegressor(RegressorMixin, _Blend):
     """The weighted mean of the predictions of several regressors.
-
-    Parameters
-    ----------
-    estimators : list of regressors, or one
-        The members; each is cloned and fitted to all rows.
-    weights : list of float or None, default=None
-        What each member counts, scaled to add up to one; None counts all alike. `greedy_weights` chooses them.
-
-    Attributes
-    ----------
-    members_ : list of regressors
-        Fitted.
-    weights_ : array of shape (n_members,)
-        Weights that add up to one.
-    certificate_ : Certificate
-        `closed-form`: that the weights add up to one; `verify` checks every member's own certificate too.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
 
     Examples
     --------
@@ -244,27 +232,7 @@ class BlendRegressor(RegressorMixin, _Blend):
 
 
 class BlendClassifier(ClassifierMixin, _Blend):
-    """The weighted mean of the probabilities of several classifiers.
-
-    Parameters
-    ----------
-    estimators : list of classifiers, or one
-        The members, all with `predict_proba`; each is cloned and fitted to all rows.
-    weights : list of float or None, default=None
-        What each member counts, scaled to add up to one; None counts all alike. `greedy_weights` chooses them.
-
-    Attributes
-    ----------
-    members_ : list of classifiers
-        Fitted.
-    weights_ : array of shape (n_members,)
-        Weights that add up to one.
-    classes_ : array of shape (n_classes,)
-        The labels.
-    certificate_ : Certificate
-        `closed-form`: that the weights add up to one; `verify` checks every member's own certificate too.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+    """The weighted mean of the probabilities of several classifiers, all with `predict_proba`.
 
     Examples
     --------

@@ -7,17 +7,18 @@ Here the targets are standardised for the fit, and predictions are turned back.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.base import MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..core.certificate import Certificate
+from ..core.declare import Declared, fitted, param
 from ..core.errors import DataError, ModelFileError
-from ..core.parameters import Matches, Rule, check_parameters
+from ..core.parameters import Matches, check_parameters
 from ..data.frames import read_values, take_named_columns
 from ..data.targets import read_target
 
@@ -28,26 +29,8 @@ _MODEL = Matches(
 )
 
 
-class ScaledTargetRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+class ScaledTargetRegressor(MetaEstimatorMixin, RegressorMixin, Declared):
     """Fit a regressor to (y − mean)/deviation and predict in the units of y.
-
-    Parameters
-    ----------
-    model : regressor
-        Of this library or of scikit-learn, for one target. It is cloned, not changed.
-
-    Attributes
-    ----------
-    model_ : regressor
-        Fitted to the standardised targets.
-    center_, scale_ : float
-        Mean and standard deviation of the targets (one where they are constant), weighted if the rows are.
-    certificate_ : Certificate
-        What `model_` proves about its fit to the standardised targets.
-    coef_, intercept_ : arrays
-        Of a linear model, in the units of y.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
 
     Notes
     -----
@@ -66,14 +49,14 @@ class ScaledTargetRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     True
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {"model": _MODEL}
-
-    model_: Any
-    center_: float
-    scale_: float
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
+    model: Any = param(
+        _MODEL,
+        "A regressor of this library or of scikit-learn, for one target. It is cloned, not changed.",
+        kw_only=False,
+    )
+    model_: Any = fitted("regressor", "Fitted to the standardised targets.")
+    center_: float = fitted("()", "Mean of the targets, weighted if the rows are.")
+    scale_: float = fitted("()", "Their standard deviation; one where they are constant.")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model to standardised targets.

@@ -7,19 +7,20 @@ look at the target (see `TableEncoder`), so that the model is not misled by them
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
+from sklearn.base import MetaEstimatorMixin, clone, is_classifier, is_regressor
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..core.certificate import Certificate
+from ..core.declare import Declared, fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator
-from ..core.parameters import Matches, Number, Rule, check_parameters, optional
+from ..core.parameters import Matches, Number, check_parameters, optional
 from ..data.dask_blocks import is_dask, is_dask_frame
 from ..data.encoded import encode_external
 from ..data.encoder import TableEncoder
@@ -46,30 +47,8 @@ def _model_has(name: str) -> Callable[[Method], Method]:
     return cast(Callable[[Method], Method], available_if(check))
 
 
-class TableModel(MetaEstimatorMixin, BaseEstimator):
+class TableModel(MetaEstimatorMixin, Declared):
     """Fit a model on a table of numbers, categories, dates, text and gaps.
-
-    Parameters
-    ----------
-    model : estimator
-        A classifier or regressor, of this library or of scikit-learn. It is cloned, not changed. Only models of this
-        library can be saved and verified.
-    encoder : TableEncoder, optional
-        How columns become numbers; the default is `TableEncoder()`.
-    threshold : float or None, default=None
-        For two classes: `predict` gives the second one where its probability reaches this; None gives the class that is
-        more probable.
-
-    Attributes
-    ----------
-    encoder_ : TableEncoder
-        The fitted encoder; `encoder_.get_feature_names_out()` names the features of `model_`.
-    model_ : estimator
-        The fitted model.
-    certificate_ : Certificate
-        What `model_` proves about its fit to the encoded rows.
-    classes_, n_features_in_, feature_names_in_
-        As in scikit-learn.
 
     Examples
     --------
@@ -84,19 +63,26 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):
     True
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "model": _MODEL,
-        "encoder": optional(_ENCODER),
-        "threshold": optional(Number(low=0.0)),
-    }
-
-    encoder_: TableEncoder
-    model_: Any
-
-    def __init__(self, model: Any, encoder: TableEncoder | None = None, threshold: float | None = None) -> None:
-        self.model = model
-        self.encoder = encoder
-        self.threshold = threshold
+    model: Any = param(
+        _MODEL,
+        "A classifier or regressor, of this library or of scikit-learn. It is cloned, not changed. Only "
+        "models of this library can be saved and verified.",
+        kw_only=False,
+    )
+    encoder: TableEncoder | None = param(
+        optional(_ENCODER), "How columns become numbers; the default is `TableEncoder()`.", default=None, kw_only=False
+    )
+    threshold: float | None = param(
+        optional(Number(low=0.0)),
+        "For two classes: `predict` gives the second one where its probability reaches this; None gives the class that "
+        "is more probable.",
+        default=None,
+        kw_only=False,
+    )
+    encoder_: TableEncoder = fitted(
+        "TableEncoder", "The fitted encoder; `encoder_.get_feature_names_out()` names the features of `model_`."
+    )
+    model_: Any = fitted("estimator", "The fitted model.")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the encoder, then the model on the features.
