@@ -136,7 +136,7 @@ def _long_sums(problem: LogisticProblem, theta: Any) -> tuple[Any, Any, Any]:
         z = z - z.max(axis=1, keepdims=True)
         e = np.exp(z)
         total = e.sum(axis=1, keepdims=True)
-        own = np.eye(K)[np.asarray(y[rows])]
+        own = np.eye(K)[np.asarray(y)[rows]]
         loss += s @ (np.log1p(total[:, 0] - 1) - (own * z).sum(axis=1))
         p = e / total
         r, p = (s[:, None] * (p - own))[:, -len(theta) :], p[:, -len(theta) :]
