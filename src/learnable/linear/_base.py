@@ -268,14 +268,25 @@ def weighted_blocks(table: Table, of_class: Array | None) -> Any:
     return Blocks([Part(table.X, table.y, weight)])
 
 
-def refuse_extreme_sizes(X: Any, weight: Array | None, owner: str) -> None:
-    """Raise where sums of squares over the rows would overflow."""
+def refuse_extreme_sizes(X: Any, weight: Array | None, owner: str, name: str = "X") -> None:
+    """Raise where sums of squares over the rows would overflow; `name` says what X is."""
     data = X.data if hasattr(X, "indptr") else X
     largest = max(float(data.max(initial=0.0)), -float(data.min(initial=0.0)))
     heaviest = 1.0 if weight is None else float(weight.max())
     if largest > LARGEST_ENTRY or heaviest > LARGEST_ENTRY:
-        what, size = ("X", largest) if largest > LARGEST_ENTRY else ("sample_weight", heaviest)
+        what, size = (name, largest) if largest > LARGEST_ENTRY else ("sample_weight", heaviest)
         raise DataError(TOO_LARGE.format(owner=owner, what=what, size=size))
+
+
+def refuse_tiny_sizes(owner: str, **columns: Any) -> None:
+    """Raise where all squares would underflow to zero."""
+    for name, values in columns.items():
+        largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+        if 0.0 < largest < SMALLEST_ENTRY:
+            raise DataError(
+                f"{owner}: {name} reaches only {largest:.3g}, below {SMALLEST_ENTRY:g}, so that sums of squares would "
+                "underflow; rescale it, for example by StandardScaler."
+            )
 
 
 def in_units_of_columns(blocks: Blocks) -> tuple[Blocks, Array]:

@@ -37,7 +37,7 @@ from ..solvers.least_squares import dense_rows, least_squares
 from ..solvers.moments import centred_moments
 from ..solvers.orthogonal import eliminate_intercept, weighted_mean
 from ..solvers.residuals import CLOSED_FORM_TOLERANCE, relative_residual, residual_sums
-from ._base import refuse_extreme_sizes
+from ._base import refuse_extreme_sizes, refuse_tiny_sizes
 from .bayesian_posterior import LinearPosterior
 from .evidence import Problem, RowMoments, maximise, merge, problem_of, spectral, stationarity, thin
 
@@ -47,7 +47,6 @@ _POSITIVE = Number(low=0.0, low_open=True, high=1e100)
 _ONE_SWEEP_RESIDUAL = 1e-6  # of y's square that must be left for its digits to be found in the moments alone
 _MAX_PASSES = 4
 _LARGEST_BASIS = 4e8  # numbers, 3.2 GB
-_SMALLEST_ENTRY = 1e-100  # of a table whose squares can still be summed
 
 
 class BayesianLinearRegression(NamedScore, RegressorMixin, LinearPosterior):
@@ -147,7 +146,7 @@ class BayesianLinearRegression(NamedScore, RegressorMixin, LinearPosterior):
             )
         if blocks.in_memory:
             refuse_extreme_sizes(table.X, table.weight, owner)
-            _refuse_tiny_sizes(owner, X=table.X.data if blocks.sparse else table.X, y=table.y)
+            refuse_tiny_sizes(owner, X=table.X.data if blocks.sparse else table.X, y=table.y)
         if blocks.in_memory and blocks.n_rows < blocks.n_columns:
             X, y, weight = dense_rows(blocks)
             x_mean, y_mean = weighted_mean(X, weight, intercept), weighted_mean(y, weight, intercept)
@@ -260,17 +259,6 @@ class BayesianLinearRegression(NamedScore, RegressorMixin, LinearPosterior):
             self.cross_,
             self.y_square_,
         )
-
-
-def _refuse_tiny_sizes(owner: str, **columns: Any) -> None:
-    """Raise where all squares would underflow to zero."""
-    for name, values in columns.items():
-        largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
-        if 0.0 < largest < _SMALLEST_ENTRY:
-            raise DataError(
-                f"{owner}: {name} reaches only {largest:.3g}, below {_SMALLEST_ENTRY:g}, so that sums of squares would "
-                "underflow; rescale it, for example by StandardScaler."
-            )
 
 
 def _mean_of(m: RowMoments, cross: Array, rho: float) -> Array:

@@ -53,7 +53,7 @@ from ._base import (
 from .likelihood import ClassSums, LogisticProblem, class_sums
 from .logistic_penalty import FAILED_TO_CONVERGE, StatedPenalty, stated_penalty
 from .logistic_solvers import SOLVERS, polish_intercept, solve
-from .logistic_sparse import Composite, solve_sparse
+from .logistic_sparse import Composite, proven, solve_sparse
 from .minimum_norm import with_minimum_norm
 from .scores import DEFAULT_TOLERANCE, GRADIENT_MARGIN, is_explicit
 from .separation import is_separable
@@ -225,12 +225,13 @@ class LogisticRegression(LinearClassifierModel):
             max_iter=self.max_iter,
             progress=run.progress,
         )
+        value = proven(composite, found.theta, found.value, tol)
         theta = found.theta.copy()
         if likelihood.n_scores > 1 and free:
             theta[:, 0] -= theta[:, 0].mean()
         self._set_scores(theta, sums.centre)
         self.n_iter_ = np.array([max(1, found.n_iter)], dtype=np.int32)
-        return Certificate("gap", found.value, tol, found.value, found.n_iter)
+        return Certificate("gap", value, tol, value, found.n_iter)
 
     def _with_constant_column(self, blocks: Any) -> Any:
         """Return the rows with liblinear's constant column, whose coefficient stands for the intercept."""

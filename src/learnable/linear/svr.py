@@ -22,7 +22,7 @@ from ..core.parameters import Number, Options
 from ..core.run import Run
 from ..data.door import Table, door
 from ..data.sources import NamedScore
-from ._base import LinearRegressorModel, refuse_extreme_sizes
+from ._base import LinearRegressorModel, refuse_extreme_sizes, refuse_tiny_sizes
 from .squared_margin import Target
 from .svm import MarginModel, previous_weights, settings_of, store_fits
 from .svm_solvers import fit_margin
@@ -71,7 +71,8 @@ class LinearSVR(MarginModel, NamedScore, RegressorMixin, LinearRegressorModel):
         blocks = table.blocks
         if table.in_memory:
             refuse_extreme_sizes(table.X, table.weight, "LinearSVR")
-            refuse_extreme_sizes(table.y, None, "LinearSVR")
+            refuse_extreme_sizes(table.y, None, "LinearSVR", "y")
+            refuse_tiny_sizes("LinearSVR", y=table.y)
         settings = settings_of(self, Target(None, float(self.epsilon)), squared)
         start = previous_weights(self, run, 0, 1, blocks)
         fit = fit_margin(blocks, settings, run.progress, *start)
