@@ -91,21 +91,15 @@ def targets_of(kind, z):
     return z if kind == "numbers" else np.digitize(z, [0.0] if kind == "two" else [-1.0, 1.0])
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::RuntimeWarning")
-@pytest.mark.parametrize("what", ["X", "y", "weights"])
-@pytest.mark.parametrize("name", ALL_MODELS)
-def test_what_a_fit_claims_is_what_is_found_at_any_scale(name, what):
+def assert_claims_are_found(name, what, scales):
+    """Fit with X, y or the weights at each scale: `verify` confirms what is claimed, or the fit is refused in words."""
     model, kind = ALL_MODELS[name]
-    if what == "y" and kind in ("two", "three"):
-        pytest.skip("classes have no unit")
-    if what == "X" and name in BELOW_ROUNDING:
-        pytest.xfail("columns from 1e9 to 1e13: the penalty is below the rounding of the slopes, but claims are not")
     for seed in range(2):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(60, 4))
         y = targets_of(kind, X @ [1.0, -2.0, 0.5, 0.0] + rng.normal(size=60))
         weight = rng.uniform(0.5, 2.0, 60)
-        for scale in SCALES:
+        for scale in scales:
             rows = X * scale if what == "X" else X
             target = y * scale if what == "y" else y
             s = weight * scale if what == "weights" else weight
@@ -120,6 +114,23 @@ def test_what_a_fit_claims_is_what_is_found_at_any_scale(name, what):
                 continue
             verdict = ln.verify(twin, rows, target, sample_weight=s)
             assert verdict or not twin.certificate_.holds, f"{scale:g}: {verdict}"
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::RuntimeWarning")
+@pytest.mark.parametrize("what", ["X", "y", "weights"])
+@pytest.mark.parametrize("name", ALL_MODELS)
+def test_what_a_fit_claims_is_what_is_found_at_any_scale(name, what):
+    if what == "y" and ALL_MODELS[name][1] in ("two", "three"):
+        pytest.skip("classes have no unit")
+    limited = what == "X" and name in BELOW_ROUNDING
+    assert_claims_are_found(name, what, [s for s in SCALES if not (limited and 1e9 <= s <= 1e30)])
+
+
+@pytest.mark.xfail(reason="the penalty is below the rounding of the slopes, and the claim is not yet", strict=False)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", sorted(BELOW_ROUNDING))
+def test_what_a_fit_claims_is_found_where_the_penalty_is_below_rounding(name):
+    assert_claims_are_found(name, "X", [1e9, 1e12, 1e13, 1e30])
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
