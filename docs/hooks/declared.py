@@ -20,8 +20,8 @@ class Declared(griffe.Extension):
         live = getattr(importlib.import_module(cls.parent.path), cls.name)
         if not hasattr(live, "_declared_attributes"):
             return
-        first = cls.docstring.lineno if cls.docstring else None
-        cls.docstring = griffe.Docstring(inspect.getdoc(live) or "", parent=cls, lineno=first)
+        if cls.docstring is not None:
+            cls.docstring.value = inspect.getdoc(live) or ""
         if "__init__" in cls.members or "__init__" not in vars(live):  # written out, or that of a base
             return
         arguments = [
