@@ -169,12 +169,12 @@ FITTED: Final[dict[str, str]] = {
         "certificate_, cluster_centers_, counts_, inertia_, labels_ unless compute_labels=False, n_features_in_"
     ),
     "GradientBoostingClassifier": (
-        "baseline_, certificate_, classes_, init_, is_categorical_, levels_, max_features_, n_features_in_, "
-        "n_held_out_, n_trees_per_iteration_, seed_, steps_, train_score_, training_loss_, trees_"
+        "baseline_, certificate_, classes_, depth_limits_, init_, is_categorical_, levels_, max_features_, "
+        "n_features_in_, n_held_out_, n_trees_per_iteration_, seed_, steps_, train_score_, training_loss_, trees_"
     ),
     "GradientBoostingRegressor": (
-        "baseline_, certificate_, init_, is_categorical_, levels_, max_features_, n_features_in_, n_held_out_, "
-        "n_trees_per_iteration_, seed_, steps_, train_score_, training_loss_, trees_"
+        "baseline_, certificate_, depth_limits_, init_, is_categorical_, levels_, max_features_, n_features_in_, "
+        "n_held_out_, n_trees_per_iteration_, seed_, steps_, train_score_, training_loss_, trees_"
     ),
     "HistGradientBoostingClassifier": (
         "baseline_, certificate_, classes_, init_, is_categorical_, levels_, n_features_in_, n_held_out_, "
