@@ -22,7 +22,13 @@ from .registry import resolve
 from .run import Run
 
 
-class Estimator(CallbackSupportMixin, Declared):
+class _Certified:
+    """What every fit sets. It stands in a plain class, where type checkers do not take it for an argument."""
+
+    certificate_: Certificate
+
+
+class Estimator(CallbackSupportMixin, _Certified, Declared):
     """Base class; not to be used directly."""
 
     _parameters: ClassVar[Mapping[str, Rule]]
@@ -30,8 +36,6 @@ class Estimator(CallbackSupportMixin, Declared):
     _door: ClassVar[Callable[..., Any]]
     #: What to do when the certificate does not hold; completes the warning.
     _remedy: ClassVar[str] = "raise max_iter, or scale the columns of X"
-
-    certificate_: Certificate
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -48,29 +48,17 @@ class GaussianHMM(HiddenMarkovModel):
     """
 
     covariance_type: str = param(
-        Options("diag", "spherical", "full", "tied"),
-        "Shape of the covariances.",
-        default="diag",
-        kw_only=False,
+        Options("diag", "spherical", "full", "tied"), "Shape of the covariances.", default="diag", kw_only=False
     )
     min_covar: float = param(
-        Number(low=0.0),
-        "Added to the diagonal of the first covariances.",
-        default=1e-3,
-        kw_only=False,
+        Number(low=0.0), "Added to the diagonal of the first covariances.", default=1e-3, kw_only=False
     )
     means_prior: Any = param(Number() | ArrayLike(), "μ₀ of the module.", default=0, kw_only=False)
     means_weight: Any = param(
-        Number(low=0.0) | ArrayLike(Number(low=0.0)),
-        "m of the module.",
-        default=0,
-        kw_only=False,
+        Number(low=0.0) | ArrayLike(Number(low=0.0)), "m of the module.", default=0, kw_only=False
     )
     covars_prior: Any = param(
-        Number(low=0.0) | ArrayLike(),
-        "C₀: it keeps every variance above zero.",
-        default=1e-2,
-        kw_only=False,
+        Number(low=0.0) | ArrayLike(), "C₀: it keeps every variance above zero.", default=1e-2, kw_only=False
     )
     covars_weight: float = param(Number(), "Degrees of freedom of the prior.", default=1, kw_only=False)
     params: str = param(

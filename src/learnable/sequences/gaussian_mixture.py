@@ -54,22 +54,11 @@ class GMMHMM(HiddenMarkovModel):
         kw_only=False,
     )
     weights_prior: Any = param(
-        PRIOR,
-        "Dirichlet parameters of the weights of each state, ≥ 1.",
-        default=1.0,
-        kw_only=False,
+        PRIOR, "Dirichlet parameters of the weights of each state, ≥ 1.", default=1.0, kw_only=False
     )
-    means_prior: Any = param(
-        Number() | ArrayLike(),
-        "μ₀, of a shape that fits (K, G, d).",
-        default=0.0,
-        kw_only=False,
-    )
+    means_prior: Any = param(Number() | ArrayLike(), "μ₀, of a shape that fits (K, G, d).", default=0.0, kw_only=False)
     means_weight: Any = param(
-        Number(low=0.0) | ArrayLike(Number(low=0.0)),
-        "m, of a shape that fits (K, G).",
-        default=0.0,
-        kw_only=False,
+        Number(low=0.0) | ArrayLike(Number(low=0.0)), "m, of a shape that fits (K, G).", default=0.0, kw_only=False
     )
     covars_prior: Any = param(
         optional(Number(low=0.0) | ArrayLike()),
@@ -78,10 +67,7 @@ class GMMHMM(HiddenMarkovModel):
         kw_only=False,
     )
     covars_weight: float | None = param(
-        optional(Number()),
-        "Degrees of freedom of the prior; None: no more than C₀ needs.",
-        default=None,
-        kw_only=False,
+        optional(Number()), "Degrees of freedom of the prior; None: no more than C₀ needs.", default=None, kw_only=False
     )
     covariance_type: str = param(
         Options("diag", "spherical", "full", "tied"),

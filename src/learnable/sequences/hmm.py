@@ -85,9 +85,7 @@ class HiddenMarkovModel(Estimator):
         default="st",
     )
     init_params: str = param(
-        LETTERS,
-        "Which parameters start anew; the others are taken from the attributes.",
-        default="st",
+        LETTERS, "Which parameters start anew; the others are taken from the attributes.", default="st"
     )
     implementation: str = param(
         Options("log", "scaling"),
