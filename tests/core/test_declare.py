@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -200,3 +201,20 @@ def test_a_parameter_may_be_kept_by_a_property_of_a_base():
     assert vars(Sized()) == {"_size": 3}
     assert clone(model).get_params() == {"size": 5}
     assert Sized().set_params(size=7).size == 7
+
+
+class Told(Penalised):
+    """Looks at an argument when it is made."""
+
+    def __post_init__(self):
+        if self.alpha == 0.0:
+            warnings.warn("alpha is zero", FutureWarning, stacklevel=3)
+
+
+def test_a_class_may_look_at_its_arguments():
+    with pytest.warns(FutureWarning, match="alpha is zero") as found:
+        Told(0.0)
+    assert found[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Told(1.0)

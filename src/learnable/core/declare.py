@@ -7,7 +7,8 @@
 The constructor, its signature, the range check in `fit`, the docstring's sections and the check of a loaded file all
 follow from these lines. A subclass inherits them, overrides a line by writing it again, and takes a parameter out of
 its constructor by setting a plain value: `l1_ratio = 1.0`. Where arguments given by place have another order than the
-lines, `_positional = ("component", "n_components")` states it.
+lines, `_positional = ("component", "n_components")` states it. `__post_init__`, if there is one, is called once the
+arguments are stored.
 """
 
 from __future__ import annotations
@@ -168,6 +169,7 @@ def _constructor(cls: type, parameters: Mapping[str, Parameter]) -> Any:
     """Return an `__init__` that stores its arguments and does nothing else."""
     ordered = sorted(parameters.items(), key=lambda item: item[1].kw_only)
     defaults = {name: parameter.default for name, parameter in ordered}
+    finish = getattr(cls, "__post_init__", None)
     properties = [name for name in defaults if isinstance(getattr(cls, name, None), property)]
     kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     signature = inspect.Signature(
@@ -187,6 +189,8 @@ def _constructor(cls: type, parameters: Mapping[str, Parameter]) -> Any:
         vars(self).update(defaults | given)
         for name in properties:
             setattr(self, name, vars(self).pop(name))
+        if finish is not None:
+            finish(self)
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]
     __init__.__qualname__ = f"{cls.__qualname__}.__init__"
