@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight, compute_sample_weig
 
 from ..core.declare import Declared, param
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import ArrayLike, Matches, Number, Options, Rule, optional
+from ..core.parameters import ArrayLike, Matches, Number, Options, optional
 from ..data.door import Table
 from .grower import GrowthRule
 
@@ -70,8 +70,6 @@ class TreeGrowth(Declared):
     )
 
 
-#: Ranges of what all trees share.
-TREE_PARAMETERS: Final[dict[str, Rule]] = TreeGrowth._parameters
 CLASS_WEIGHT: Final = Matches(
     lambda v: v is None or isinstance(v, (dict, list)) or (isinstance(v, str) and v == "balanced"),
     "None, 'balanced', a dict of weights, or a list of dicts for several targets",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Matches, Number, Options, Rule, optional
+from ...core.parameters import Matches, Number, Options, optional
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -29,21 +29,6 @@ CUSTOM_LOSS: Final = Matches(
     "an object with value(y, z) and gradient(y, z)",
 )
 CLASS_WEIGHT: Final = optional(Options("balanced") | Matches(lambda v: isinstance(v, dict), "a dict of weights"))
-
-#: Ranges of what both kinds of boosted models add to scikit-learn's parameters.
-EXTRAS: Final[dict[str, Rule]] = {
-    "direction": Options("newton", "gradient", "inner-product"),
-    "leaf": Options("best", "minimiser", "fitted"),
-    "step": Options("fixed", "line-search", "sqrt-decay"),
-    "gamma": Number(low=0.0),
-    "sampling": Options("uniform", "gradient"),
-    "subsample": SHARE,
-    "warm_start": Boolean(),
-    "verbose": Boolean() | Number(low=0, integer=True),
-    "random_state": RANDOM_STATE,
-    "n_jobs": N_JOBS,
-    "max_seconds": MAX_SECONDS,
-}
 
 
 def monotone_signs(owner: str, given: Any, n_columns: int, names: Any, n_outputs: int) -> NDArray[np.int8] | None:
