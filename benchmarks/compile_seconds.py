@@ -125,7 +125,9 @@ def model_table(name: str, found: dict[str, Any], lines: int) -> str:
         text.append(f"| {kernel} | {len(rows)} | {_sum(rows, 'seconds'):.2f} | {_sum(rows, 'llvm'):.2f} |")
     rest = [row for _, rows in ordered[lines:] for row in rows]
     if rest:
-        text.append(f"| {len(ordered) - lines} more | {len(rest)} | {_sum(rest, 'seconds'):.2f} | {_sum(rest, 'llvm'):.2f} |")
+        text.append(
+            f"| {len(ordered) - lines} more | {len(rest)} | {_sum(rest, 'seconds'):.2f} | {_sum(rest, 'llvm'):.2f} |"
+        )
     families: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in found["kernels"]:
         families[row["kernel"].split(".")[0]].append(row)
@@ -137,7 +139,10 @@ def model_table(name: str, found: dict[str, Any], lines: int) -> str:
 
 def total_table(found: dict[str, Any]) -> str:
     """Return one line per model."""
-    text = ["\n| model | package | signatures | compiling, s | of these LLVM | outside, s |", "|---|---|---|---|---|---|"]
+    text = [
+        "\n| model | package | signatures | compiling, s | of these LLVM | outside, s |",
+        "|---|---|---|---|---|---|",
+    ]
     for name, one in found.items():
         package = REGISTRY[name].path.split(".")[1]
         seconds, llvm = _sum(one["kernels"], "seconds"), _sum(one["kernels"], "llvm")

@@ -46,6 +46,7 @@ WHOLE_PACKAGE = {
     "test_certificates.py",
     "test_contract.py",
     "test_hostile_inputs.py",
+    "test_missing.py",
     "test_refusals.py",
     "test_reproducible.py",
     "test_tampered_models.py",

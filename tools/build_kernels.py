@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import pickle
 import shutil
@@ -28,6 +29,7 @@ import scipy.sparse as sp
 
 HERE = Path(__file__).resolve().parent.parent
 TARGET = HERE / "src" / "learnable" / "compiled"
+LARGER = (300, 5)  #: rows and columns from which on some models take other kernels than for a few rows
 
 
 def main() -> int:
@@ -39,7 +41,7 @@ def main() -> int:
     if options.fit:
         return fit_part(*options.fit)
 
-    from learnable.core.kernel_cache import LEVELS, levels_here
+    from learnable.core.kernel_cache import LEVELS, VERSIONS_FILE, build_versions, levels_here
 
     for level in LEVELS:
         if level not in levels_here():
@@ -49,6 +51,7 @@ def main() -> int:
         native = run_parts(options.processes, Path(work), "native", {}, None)
         for level in levels_here():
             build_level(level, options.processes, Path(work), native)
+    (TARGET / VERSIONS_FILE).write_text(json.dumps(dict(build_versions())) + "\n")
     size = sum(file.stat().st_size for file in TARGET.rglob("*.kernel"))
     print(f"{size / 1e6:.1f} MB in {TARGET.relative_to(HERE)}")
     return 0
@@ -70,7 +73,7 @@ def build_level(level: str, processes: int, work: Path, native: dict) -> None:
     compare(native["values"], loaded["values"], 1e-9, f"{level} against this processor's own code")
     (TARGET / level).mkdir(parents=True)
     for name in sorted(loaded["files"]):
-        shutil.copy(shipped / name, TARGET / level / name)
+        shutil.copyfile(shipped / name, TARGET / level / name)  # readable by all, unlike those of a cache
     size = sum(file.stat().st_size for file in (TARGET / level).iterdir())
     took = time.perf_counter() - began
     print(f"{level}: {len(loaded['files'])} kernels, {size / 1e6:.1f} MB, {took:.0f} s")
@@ -125,6 +128,8 @@ def fit_part(part: str, shipped: str, result: str) -> int:
     for name in estimator_names()[number::count]:
         for case, prediction in enumerate(small_fits(name)):
             values[f"{name}, case {case}"] = prediction
+        for case, prediction in enumerate(small_fits(name, sparse=False, single=False, shape=LARGER)):
+            values[f"{name}, larger case {case}"] = prediction
     outcome = {"values": values, "files": kernel_cache.loaded, "compiled": kernel_cache.origins["compiled"]}
     Path(result).write_bytes(pickle.dumps(outcome))
     return 0

@@ -81,8 +81,11 @@ from .linear import TweedieRegressor as TweedieRegressor
 from .linear import enet_path as enet_path
 from .linear import lasso_path as lasso_path
 from .linear import ridge_path as ridge_path
+from .meta import BlendClassifier as BlendClassifier
+from .meta import BlendRegressor as BlendRegressor
 from .meta import OneVsOneClassifier as OneVsOneClassifier
 from .meta import OneVsRestClassifier as OneVsRestClassifier
+from .meta import ScaledTargetRegressor as ScaledTargetRegressor
 from .meta import TableModel as TableModel
 from .meta import select as select
 from .mixtures import GaussianMixture as GaussianMixture

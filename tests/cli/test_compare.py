@@ -27,8 +27,10 @@ def test_the_demo_from_end_to_end(folder, learnable):
     assert code == 0 and err == ""
     for words in ("1,200 rows", "identifiers: sale_id", "constant columns: country", "suspected leaks: none"):
         assert words in out
-    for words in ("baseline: the mean", "rows set aside: R²", "optimistic", "seed 0; learnable", "closed-form"):
+    for words in ("baseline: the mean", "rows set aside: R²", "the one to quote", "seed 0; learnable", "solved to"):
         assert words in out
+    assert "baseline: the mean on the same rows: " in out and "the model is better by 0." in out
+    assert "proven" not in out
     assert (folder / "report.html").stat().st_size > 10_000 and not list(folder.glob(".*"))
     command = next(line for line in out.splitlines() if line.startswith("predict with:")).partition("learnable ")[2]
     code, out, _ = learnable(*command.split())
@@ -162,3 +164,42 @@ def test_a_report_that_cannot_be_written_is_said_in_a_line(learnable):
         "compare", "numbers.csv", "-t", "y", "-m", "Ridge", "--no-save", "--report", "no/where.html"
     )
     assert code == 1 and err.count("\n") == 1 and "no/where.html" in err
+
+
+def write_sales(form):
+    """Write 120 days of sales in random order; the first 60 days have day and month up to twelve only by chance."""
+    rng = np.random.default_rng(0)
+    days = np.datetime64("2023-11-20") + np.arange(120)
+    texts = [day.astype(object).strftime(form) for day in days]
+    names = [day.astype(object).strftime("%A") for day in days]
+    x = rng.normal(size=120)
+    table = {"day": texts, "name": names, "cost": [f"${1000 + 100 * v:,.2f}" for v in x], "y": x + rng.normal(size=120)}
+    pyarrow.csv.write_csv(pa.table(table).take(rng.permutation(120)), "sales.csv")
+
+
+SALES = ("compare", "sales.csv", "-t", "y", "-m", "LinearRegression", "--no-report", "--no-save")
+
+
+@pytest.mark.parametrize("form", ["%d/%m/%Y", "%d.%m.%Y", "%m/%d/%Y"])
+def test_dates_order_the_rows_and_the_periods_are_printed(learnable, form):
+    write_sales(form)
+    code, out, err = learnable(*SALES, "--time", "day")
+    assert code == 0 and err == ""
+    assert "training 2023-11-20 to 2024-02-23, hold-out 2024-02-24 to 2024-03-18" in out
+    assert "rows set aside (2024-02-24 to 2024-03-18): R²" in out
+    assert "baselines in time: the last value and the value 7 days before, from the targets before each row" in out
+    assert out.count("baseline: the last") == 1 and out.count("baseline: the value") >= 1
+    assert "'cost' is read as amounts in $" in out and "identifiers: none" in out
+
+
+def test_what_is_no_order_of_time_is_refused_and_what_is_ambiguous_is_asked(folder, learnable):
+    write_sales("%d/%m/%Y")
+    code, _, err = learnable(*SALES, "--time", "name")
+    assert code == 1 and "no order of rows" in err and "which is no date" in err
+    rows = "\n".join(f"{1 + k % 12:02d}/{1 + k // 12:02d}/2024,{k % 7},{k + 0.5}" for k in range(60))
+    (folder / "short.csv").write_text(f"day,x,y\n{rows}\n")
+    ask = ("compare", "short.csv", "-t", "y", "--time", "day", "-m", "Ridge", "--no-report", "--no-save", "--json")
+    code, _, err = learnable(*ask)
+    assert code == 1 and "(--dayfirst)" in err and "(--no-dayfirst)" in err
+    ends = [json.loads(learnable(*ask, option)[1])["protocol"]["time"] for option in ("--dayfirst", "--no-dayfirst")]
+    assert ends[0]["holdout"][1] == "2024-05-12" and ends[1]["holdout"][1] == "2024-12-05"

@@ -12,7 +12,6 @@ EXPECTED: dict[str, str] = {
     "test_early_stopping_classification[accuracy-0.1-True-5-1e-07-data1]": "departure: early stopping keeps the best round (docstring)",
     "test_early_stopping_classification[None-0.1-True-5-1e-07-data0]": "departure: early stopping keeps the best round (docstring)",
     "test_early_stopping_classification[None-0.1-True-5-1e-07-data1]": "departure: early stopping keeps the best round (docstring)",
-    "test_early_stopping_classification[loss-0.1-True-5-1e-07-data1]": "numeric: the loss of the held-out rows still falls in round 50",
     "test_should_stop": "private: asks for _should_stop",
     "test_binning_train_validation_are_separated": "private: asks for _bin_mapper",
     "test_small_trainset": "private: asks for _get_small_trainset",

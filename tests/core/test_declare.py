@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 from tests.core.toys import simple_door
 
@@ -130,6 +131,58 @@ Examples
     )
     assert "Strength, larger." in Plain.__doc__
     assert "Strength of the penalty." not in Plain.__doc__
+
+
+class Wrapper(Estimator):
+    """An estimator around another."""
+
+    inner: object = param(Boolean(), "What it is around; " + 20 * "words and " + "more.", kw_only=False)
+    depth: float = param(Number(low=0.0), "A number of NumPy.", default=np.float64(1e-8))
+    levels_: np.ndarray = fitted("() or (n_levels,)", "May be infinite.", infinite=True)
+    note_: np.ndarray = fitted("(n_levels,)", "Not in every fit.", optional=True)
+
+
+def test_a_parameter_without_a_default_must_be_given():
+    assert str(inspect.signature(Wrapper)) == "(inner, *, depth=np.float64(1e-08))"
+    assert Wrapper(True).inner is Wrapper(inner=True).inner is True
+    assert not hasattr(Wrapper, "inner")
+    for arguments in ({}, {"depth": 1.0}):
+        with pytest.raises(TypeError, match="Wrapper: missing a required argument: 'inner'"):
+            Wrapper(**arguments)
+
+
+def test_the_docstring_wraps_long_meanings_and_shows_plain_defaults():
+    assert "inner : True or False\n    What it is around; words" in Wrapper.__doc__
+    assert "depth : a number >= 0, default=1e-08\n" in Wrapper.__doc__
+    assert "levels_ : number or array of shape (n_levels,)\n" in Wrapper.__doc__
+    assert max(map(len, Wrapper.__doc__.splitlines())) <= 112
+
+
+def test_sparse_attributes_are_checked_like_dense_ones():
+    check_fitted(loaded(coef_=sp.csr_array([[0.0, 1.0]])))
+    with pytest.raises(ModelFileError, match=r"coef_ has shape \(1, 3\)"):
+        check_fitted(loaded(coef_=sp.csr_array([[0.0, 1.0, 2.0]])))
+    with pytest.raises(ModelFileError, match="coef_ has numbers that are not finite"):
+        check_fitted(loaded(coef_=sp.csr_array([[0.0, np.inf]])))
+
+
+@pytest.mark.parametrize("value", [[0.0, 1.0], [0.0, [1.0]], None, "ab", {"a": 1.0}])
+def test_what_is_no_array_is_refused(value):
+    with pytest.raises(ModelFileError, match=f"coef_ is a {type(value).__name__} instead of numbers"):
+        check_fitted(loaded(coef_=value))
+
+
+def wrapper(**members):
+    model = Wrapper(True)
+    vars(model).update(members)
+    return model
+
+
+def test_infinities_and_gaps_are_accepted_where_declared_so():
+    check_fitted(wrapper(levels_=np.array([-np.inf, 1.0]), note_=None))
+    check_fitted(wrapper(levels_=np.inf))
+    with pytest.raises(ModelFileError, match="levels_ has NaN"):
+        check_fitted(wrapper(levels_=np.array([np.nan, 1.0])))
 
 
 def test_fitted_attributes_are_absent_before_the_fit():

@@ -44,7 +44,8 @@ def test_dates_are_read_as_they_are_written(form, reading):
 
 
 def test_a_zone_is_taken_into_account():
-    assert read_as(column("2024-01-31T02:00:00+02:00"), "year-month-day") == read_as(column("2024-01-31"), "year-month-day")
+    ahead, utc = column("2024-01-31T02:00:00+02:00"), column("2024-01-31")
+    assert read_as(ahead, "year-month-day") == read_as(utc, "year-month-day")
 
 
 def test_two_readings_are_both_told_and_an_option_decides():

@@ -25,6 +25,7 @@ from tests.oracles import conformal as oracle
 from learnable import LinearRegression, PoissonRegressor, Ridge, load, save, verify
 from learnable.core import DataError, ModelFileError, ParameterError
 from learnable.evaluation import ConformalRegressor
+from learnable.evaluation.conformal_base import rank_of
 from learnable.meta import TableModel
 
 METHODS = ("split", "cv+", "jackknife+")
@@ -346,7 +347,7 @@ def test_what_a_file_cannot_hold(tmp_path):
         ({"level": 1.0}, "level must be a number > 0 and < 1; got 1.0"),
         ({"level": "0.9"}, "level must be a number"),
         ({"share": 0.0}, "share must be a number > 0 and < 1"),
-        ({"method": "jackknife"}, "method must be one of 'split', 'cv\\+', 'jackknife\\+'"),
+        ({"method": "jackknife"}, "method must be one of 'split', 'cv', 'cv\\+', 'jackknife\\+'"),
         ({"cv": 1}, "cv must be an integer >= 2"),
         ({"estimator": "ridge"}, "estimator must be None, or a regressor with fit and predict"),
         ({"estimator": Ridge}, "estimator must be None, or a regressor"),
@@ -444,3 +445,28 @@ def test_intervals_of_counts_are_not_negative_and_still_cover(method):
     assert (lower >= 0.0).all() and (lower == 0.0).any()
     assert np.mean((lower[80:] <= y[80:]) & (y[80:] <= upper[80:])) >= 0.8
     assert (ConformalRegressor(Ridge(), method=method).fit(X, y).predict_interval(X)[0] < 0.0).any()
+
+
+def test_cv_keeps_the_residuals_of_the_folds_and_not_their_models():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = X[:, 0] + rng.normal(size=300)
+    plus, plain = (ConformalRegressor(Ridge(), method=m, random_state=0).fit(X, y) for m in ("cv+", "cv"))
+    assert np.array_equal(plus.scores_, plain.scores_) and np.array_equal(plus.folds_, plain.folds_)
+    assert plain.estimators_ == [] and len(plus.estimators_) == 5
+    lower, upper = plain.predict_interval(X[:5])
+    half = np.sort(plain.scores_)[rank_of(0.9, 300) - 1]
+    assert np.allclose(upper - lower, 2 * half) and np.allclose((upper + lower) / 2, plain.predict(X[:5]))
+    assert "in practice" in plain.guarantee_
+
+
+def test_cv_covers_new_rows_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    inside = []
+    for _ in range(30):
+        X = rng.normal(size=(160, 3))
+        y = X[:, 0] ** 2 + rng.standard_t(3, size=160)
+        model = ConformalRegressor(Ridge(), method="cv", random_state=0).fit(X[:80], y[:80])
+        lower, upper = model.predict_interval(X[80:])
+        inside.append(np.mean((lower <= y[80:]) & (y[80:] <= upper)))
+    assert 0.88 < np.mean(inside) < 0.95

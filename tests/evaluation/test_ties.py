@@ -16,6 +16,7 @@ from learnable.evaluation import (
     t_interval,
     tied_with_best,
 )
+from learnable.evaluation.ties import verdict_on
 
 
 def null_differences(n_data_sets, seed, n=60, n_splits=10):
@@ -150,3 +151,40 @@ def test_scores_that_cannot_be_compared_are_refused(call):
 def test_wrong_parameters_are_refused(n_train, n_test, level):
     with pytest.raises(ParameterError):
         tied_with_best([[1.0, 2.0], [2.0, 1.0]], n_train, n_test, level)
+
+
+def test_three_words_on_differences_whose_truth_is_known():
+    rng = np.random.default_rng(0)
+    assert verdict_on(0.26 + 0.02 * rng.normal(size=10), 80, 20, 0.01).word == "worse"
+    assert verdict_on(0.0005 + 0.001 * rng.normal(size=10), 80, 20, 0.01).word == "equal"
+    assert verdict_on(0.005 + 0.2 * rng.normal(size=10), 80, 20, 0.01).word == "undecided"
+    # A difference that is sure but does not matter is no difference.
+    assert verdict_on(np.full(5, 0.004) + 1e-5 * rng.normal(size=5), 80, 20, 0.01).word == "equal"
+
+
+def test_a_large_difference_that_folds_cannot_prove_is_undecided_and_never_equal():
+    folds = np.array([0.862 - 0.604 + shift for shift in (-0.6, 0.9, -0.2, 0.5, -0.6)])
+    assert corrected_t_test(folds, np.zeros(5), 80, 20).p > 0.05  # tied, by the test alone
+    assert verdict_on(folds, 80, 20, 0.01).word == "undecided"
+
+
+def test_models_are_called_equal_beyond_the_margin_no_more_often_than_the_level_says():
+    """Two one-sided tests: with a true difference at the margin, "equal" is said in about one case in twenty."""
+    rng = np.random.default_rng(1)
+    n_train, n_test, n_folds = 90, 10, 10
+    shared = np.sqrt(n_test / n_train)  # the corrected test is exact for folds that share this much
+    said = 0
+    for _ in range(2000):
+        folds = 0.01 + 0.004 * (shared * rng.normal() + rng.normal(size=n_folds))
+        said += verdict_on(folds, n_train, n_test, 0.01).word == "equal"
+    assert said / 2000 <= 0.065
+
+
+def test_the_interval_of_the_difference_is_the_corrected_one():
+    folds = np.array([0.1, 0.3, 0.2, 0.25])
+    found, expected = verdict_on(folds, 75, 25, 0.01), corrected_t_interval(folds, 0.25, 0.95)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert found.p == pytest.approx(corrected_t_test(folds, np.zeros(4), 75, 25).p)
+    assert verdict_on([0.5], 75, 25, 0.01).word == "undecided"
+    with pytest.raises(DataError, match="finite"):
+        verdict_on([0.1, float("nan")], 75, 25, 0.01)

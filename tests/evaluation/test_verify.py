@@ -14,6 +14,7 @@ REGRESSORS = [
     ConformalRegressor(random_state=0),
     ConformalRegressor(random_state=0, scale=Ridge()),
     ConformalRegressor(method="cv+", random_state=0),
+    ConformalRegressor(method="cv", random_state=0),
     ConformalRegressor(method="jackknife+"),
     ConformalRegressor(LinearRegression(fit_intercept=False), method="jackknife+"),
     ConformalRegressor(Ridge(positive=True), method="jackknife+"),

@@ -54,3 +54,86 @@ def test_a_certificate_that_holds_is_verified_in_any_unit(name, columns, unit):
             continue
         verdict = ln.verify(model, X, y)
         assert verdict or not model.certificate_.holds, str(verdict)
+
+
+#: Every kind of linear model, with the target that suits it: numbers, amounts, two classes or three.
+ALL_MODELS = {
+    "least squares": (ln.LinearRegression(), "numbers"),
+    "ridge": (ln.Ridge(), "numbers"),
+    "ridge cv": (ln.RidgeCV(), "numbers"),
+    "lasso": (ln.Lasso(alpha=0.1), "numbers"),
+    "elastic net": (ln.ElasticNet(alpha=0.1), "numbers"),
+    "lasso cv": (ln.LassoCV(alphas=10, cv=3), "numbers"),
+    "Bayesian": (ln.BayesianLinearRegression(), "numbers"),
+    "tube": (ln.LinearSVR(max_iter=100), "numbers"),
+    "squared tube": (ln.LinearSVR(loss="squared_epsilon_insensitive"), "numbers"),
+    "poisson": (ln.PoissonRegressor(), "amounts"),
+    "gamma": (ln.GammaRegressor(), "amounts"),
+    "tweedie": (ln.TweedieRegressor(power=1.5), "amounts"),
+    "logistic": (ln.LogisticRegression(), "two"),
+    "logistic, L1": (ln.LogisticRegression(l1_ratio=1.0, max_iter=50), "two"),
+    "logistic, elastic net": (ln.LogisticRegression(l1_ratio=0.5, max_iter=50), "two"),
+    "softmax": (ln.LogisticRegression(), "three"),
+    "softmax, L1": (ln.LogisticRegression(l1_ratio=1.0, max_iter=50), "three"),
+    "squared hinge": (ln.LinearSVC(), "two"),
+    "hinge": (ln.LinearSVC(loss="hinge", max_iter=100), "two"),
+    "squared hinge, L1": (ln.LinearSVC(penalty="l1", max_iter=100), "two"),
+    "joint margin": (ln.LinearSVC(multi_class="crammer_singer", max_iter=100), "three"),
+}
+#: Models that, on huge columns, claim a gap from slopes in 53 digits that more digits do not always confirm.
+BELOW_ROUNDING = {"lasso", "elastic net", "tube", "squared tube", "logistic", "softmax", "squared hinge", "hinge"}
+SCALES = [1e-310, 1e-300, 1e-150, 1e-30, 1e-12, 1e-6, 1e6, 1e9, 1e12, 1e13, 1e30, 1e150, 1e300]
+
+
+def targets_of(kind, z):
+    if kind == "amounts":
+        return np.exp(z / 4.0)
+    return z if kind == "numbers" else np.digitize(z, [0.0] if kind == "two" else [-1.0, 1.0])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::RuntimeWarning")
+@pytest.mark.parametrize("what", ["X", "y", "weights"])
+@pytest.mark.parametrize("name", ALL_MODELS)
+def test_what_a_fit_claims_is_what_is_found_at_any_scale(name, what):
+    model, kind = ALL_MODELS[name]
+    if what == "y" and kind in ("two", "three"):
+        pytest.skip("classes have no unit")
+    if what == "X" and name in BELOW_ROUNDING:
+        pytest.xfail("columns from 1e9 to 1e13: the penalty is below the rounding of the slopes, but claims are not")
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(60, 4))
+        y = targets_of(kind, X @ [1.0, -2.0, 0.5, 0.0] + rng.normal(size=60))
+        weight = rng.uniform(0.5, 2.0, 60)
+        for scale in SCALES:
+            rows = X * scale if what == "X" else X
+            target = y * scale if what == "y" else y
+            s = weight * scale if what == "weights" else weight
+            twin = type(model)(**model.get_params())
+            refusal = ""
+            try:
+                twin.fit(rows, target, sample_weight=s)
+            except DataError as error:
+                refusal = str(error)
+            assert not refusal or any(word in refusal for word in ("rescale", "sample_weight", "weight of")), refusal
+            if refusal:
+                continue
+            verdict = ln.verify(twin, rows, target, sample_weight=s)
+            assert verdict or not twin.certificate_.holds, f"{scale:g}: {verdict}"
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("shape", [(60, 4), (40, 60)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("l1_ratio", [0.5, 1.0])
+def test_heavy_weights_under_an_l1_penalty_are_claimed_as_they_are_found(shape, n_classes, l1_ratio):
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=shape)
+        z = X[:, :4] @ [1.0, -2.0, 0.5, 0.0] + rng.normal(size=len(X))
+        y = np.digitize(z, [0.0] if n_classes == 2 else [-1.0, 1.0])
+        for scale in (1e6, 1e9, 1e10, 1e11, 1e12, 1e13):
+            s = scale * rng.uniform(0.5, 2.0, len(X))
+            model = ln.LogisticRegression(l1_ratio=l1_ratio).fit(X, y, sample_weight=s)
+            verdict = ln.verify(model, X, y, sample_weight=s)
+            assert bool(verdict) == model.certificate_.holds, f"{scale:g}: {verdict}"

@@ -1,53 +1,60 @@
-"""Second-order boosting by brute force: every cut of every column, in plain loops, from XGBoost's paper."""
+"""Second-order boosting by brute force: every cut of every column, in plain loops, from XGBoost's paper.
+
+Several cuts may have the same gain, and rounding decides between them. So no tree is grown here: a tree that was grown
+is followed node by node, and each of its splits has to be one of the best.
+"""
 
 from itertools import pairwise
 
 import numpy as np
+import pytest
 
 
-def best_split(X, g, h, reg_lambda, min_samples_leaf=1):
-    """Return (gain, column, threshold): the largest G_L²/(H_L+λ) + G_R²/(H_R+λ) − G²/(H+λ); None if there is no cut."""
+def gain_of(left, g, h, reg_lambda):
+    """Return G_L²/(H_L+λ) + G_R²/(H_R+λ) − G²/(H+λ), where `left` tells which rows go left."""
 
     def score(rows):
         return g[rows].sum() ** 2 / (h[rows].sum() + reg_lambda)
 
-    best = None
+    return score(left) + score(~left) - score(np.ones(len(g), bool))
+
+
+def best_gain(X, g, h, reg_lambda, min_samples_leaf=1):
+    """Return the largest gain of all cuts; 0 if there is none."""
+    best = 0.0
     for j in range(X.shape[1]):
-        values = np.unique(X[:, j])
-        for a, b in pairwise(values):
-            left = X[:, j] <= a
-            if min(left.sum(), (~left).sum()) < min_samples_leaf:
-                continue
-            gain = score(left) + score(~left) - score(np.ones(len(g), bool))
-            if best is None or gain > best[0] + 1e-12:
-                best = (gain, j, (a + b) / 2)
+        for value, _ in pairwise(np.unique(X[:, j])):
+            left = X[:, j] <= value
+            if min(left.sum(), (~left).sum()) >= min_samples_leaf:
+                best = max(best, gain_of(left, g, h, reg_lambda))
     return best
 
 
-def grow(X, g, h, reg_lambda, gamma, depth, min_samples_leaf=1):
-    """Return a nested tree: a number at a leaf, else (gain, column, threshold, left, right)."""
-    found = best_split(X, g, h, reg_lambda, min_samples_leaf) if depth else None
-    if found is None or found[0] / 2 <= gamma:
-        return -g.sum() / (h.sum() + reg_lambda)
-    gain, j, threshold = found
-    left = X[:, j] <= threshold
-    rest = (reg_lambda, gamma, depth - 1, min_samples_leaf)
-    return gain, j, threshold, grow(X[left], g[left], h[left], *rest), grow(X[~left], g[~left], h[~left], *rest)
+def bounded(step):
+    """Return how far a leaf moves log-odds: at most max(2, log(1 + |step|))."""
+    return np.sign(step) * min(abs(step), max(2.0, np.log(1.0 + abs(step))))
 
 
-def predict(tree, x):
-    """Walk one row down."""
-    while isinstance(tree, tuple):
-        tree = tree[3] if x[tree[1]] <= tree[2] else tree[4]
-    return tree
+def follow(tree, X, g, h, reg_lambda, gamma, depth, min_samples_leaf=1):
+    """Return the step of every row, after checking that each split is a best one and each leaf has none worth γ."""
+    steps = np.empty(len(X))
+    noise = 1e-9 * max(1.0, float(np.abs(g).sum()))
 
+    def visit(node, rows, depth):
+        most = best_gain(X[rows], g[rows], h[rows], reg_lambda, min_samples_leaf) if depth else 0.0
+        if tree.left[node] < 0:
+            assert most / 2 <= gamma + noise, "a leaf that should have been split"
+            steps[rows] = bounded(-g[rows].sum() / (h[rows].sum() + reg_lambda))
+            return
+        left = X[rows, tree.feature[node]] <= tree.threshold[node]
+        gain = gain_of(left, g[rows], h[rows], reg_lambda)
+        assert min(left.sum(), (~left).sum()) >= min_samples_leaf
+        assert gain == pytest.approx(most, rel=1e-9, abs=noise), "not a best split"
+        assert gain / 2 >= gamma - noise, "a split that is not worth γ"
+        mass = tree.weight * tree.impurity  # −G²/(H + λ)
+        assert mass[node] - mass[tree.left[node]] - mass[tree.right[node]] == pytest.approx(gain, rel=1e-6, abs=noise)
+        visit(tree.left[node], rows[left], depth - 1)
+        visit(tree.right[node], rows[~left], depth - 1)
 
-def boost(X, y, derivatives, start, rounds, rate, **rule):
-    """Return the trees and the scores of the training rows; log-odds move by at most max(2, log(1 + |step|)) a leaf."""
-    F, trees = np.full(len(y), start), []
-    for _ in range(rounds):
-        g, h = derivatives(y, F)
-        trees.append(grow(X, g, h, **rule))
-        step = np.array([predict(trees[-1], x) for x in X])
-        F = F + rate * np.sign(step) * np.minimum(np.abs(step), np.maximum(2.0, np.log(1.0 + np.abs(step))))
-    return trees, F
+    visit(0, np.arange(len(X)), depth)
+    return steps

@@ -198,8 +198,15 @@ def houses():
     record["winner"] = {
         "name": "RidgeCV",
         "holdout": {"score": 0.8087, "low": 0.7951, "high": 0.8216, "method": "bootstrap"},
-        "against": {"name": "Always the mean", "score": -0.0012, "difference": 0.8099, "low": 0.7961, "high": 0.8231,
-                    "method": "t of the paired rows", "verdict": "better"},
+        "against": {
+            "name": "Always the mean",
+            "score": -0.0012,
+            "difference": 0.8099,
+            "low": 0.7961,
+            "high": 0.8231,
+            "method": "t of the paired rows",
+            "verdict": "better",
+        },
         "optimism_note": "The cross-validated score of the winner of several models is optimistic by selection; "
         "the hold-out score is not.",
         "model_file": "houses-RidgeCV.safetensors",

@@ -109,6 +109,14 @@ def test_equal_models_are_named_with_the_reason_for_the_one_that_is_saved():
     assert not said(record, "equal")
 
 
+def test_a_first_line_that_is_not_kept_is_told_with_the_reason():
+    record = records.houses()
+    record["leaderboard"][1] |= {"rank": 0, "cut": {"done": 3, "of": 100, "unit": "rounds"}}
+    assert said(record, "Ridge (alpha=1) ranks first but was cut by the clock; RidgeCV is kept instead.")
+    assert not said(record, "its mean is the best")
+    assert not said(records.houses(), "is kept instead")
+
+
 def test_an_interruption_is_told_as_one_and_not_as_a_lack_of_time():
     record = records.nothing_worked()
     assert said(record, "Ctrl-C interrupted the comparison, before 2 of the models had a score")
@@ -127,7 +135,7 @@ def test_there_is_always_something_to_do():
 def test_reading_a_learning_curve():
     trend = {"per_doubling": 0.02, "low": 0.01, "high": 0.03, "margin": 0.01, "word": "rising"}
     assert "More rows are likely to help" in read_curve({"trend": trend})
-    assert "0.02 (95 % interval 0.01" in read_curve({"trend": trend}).replace("0.0200", "0.02").replace("0.0100", "0.01")
+    assert "by 0.0200 (95 % interval 0.0100 to 0.0300)" in read_curve({"trend": trend})
     assert "flat" in read_curve({"trend": trend | {"word": "flat"}})
     assert read_curve({"trend": trend | {"word": "unknown"}}) is None
     assert read_curve({"trend": trend | {"word": "falling"}}) is None

@@ -32,3 +32,12 @@ def test_dates():
     assert created("2026-01-31T12:00:00Z") == '<time datetime="2026-01-31T12:00:00Z">31 January 2026, 12:00 UTC</time>'
     assert created("yesterday <b>") == "yesterday &lt;b&gt;"
     assert created(None) is None
+
+
+def test_the_periods_of_rows_in_time_are_told_and_of_others_are_not():
+    record = records.houses()
+    assert "Training period" not in dict(how_measured(Numbers(record)))
+    record["protocol"]["time"] = {"train": ["2021-01-01", "2022-12-21"], "holdout": ["2022-12-22", "2023-06-19"]}
+    told = dict(how_measured(Numbers(record)))
+    assert told["Training period"] == "2021-01-01 to 2022-12-21"
+    assert told["Hold-out period"] == "2022-12-22 to 2023-06-19"

@@ -54,6 +54,21 @@ def compare(
             help="What ranks: r2, rmse, mae for numbers; accuracy, balanced_accuracy, log_loss, auc for classes.",
         ),
     ] = None,
+    cost: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FP=…,FN=…",
+            help="What wrong decisions of two classes cost, as in FP=1,FN=20 (the rarer class is the positive one): "
+            "the model decides by the threshold of the least cost.",
+        ),
+    ] = None,
+    tune: Annotated[
+        bool | None,
+        typer.Option(
+            "--tune/--no-tune",
+            help="Tune the best models and blend them, as time allows; by default unless models are named.",
+        ),
+    ] = None,
     task: options.Task = None,
     folds: Annotated[int, typer.Option(min=2, max=100, metavar="K", help="Folds of the cross-validation.")] = 5,
     seed: options.Seed = 0,
@@ -86,8 +101,8 @@ def compare(
 ) -> int:
     """Compare models on a table: honest scores with intervals, how well each fit was solved, a report, a model file.
 
-    One fifth of the rows is set aside and scored once, by the winner and a baseline. Every model runs in a process of its own.
-    Ctrl-C keeps what is done.
+    One fifth of the rows is set aside and scored once, by the winner and a baseline. Every model runs in a process of
+    its own. Ctrl-C keeps what is done.
     """
     from ..evaluation.comparison.clock import Clock
     from ..evaluation.comparison.race import Server
@@ -112,6 +127,8 @@ def compare(
                 time=time,
                 models=model or None,
                 metric=metric,
+                cost=cost,
+                tune=tune,
                 task=task,
                 folds=folds,
                 seed=seed,

@@ -77,7 +77,7 @@ def facts(data: dict[str, Any], notes: Sequence[str]) -> list[str]:
     ]
     for kind, label in (("constant", "constant columns"), ("identifier", "identifiers")):
         kinds = ("constant", "empty") if kind == "constant" else (kind,)
-        named = [c["name"] for c in columns if c["kind"] in kinds and c["role"] != "target"]
+        named = [c["name"] for c in columns if c["kind"] in kinds and c["role"] in ("dropped", "feature")]
         lines.append(f"{label}: {_names(named)}")
     leaks = [warning["column"] for warning in data["warnings"] if warning["kind"] == "leak"]
     lines.append(f"suspected leaks: {_names(leaks)}")
@@ -137,7 +137,7 @@ def score(value: float | None, digits: int = 4) -> str:
     """
     if value is None:
         return "–"
-    return f"{value:.4g}" if abs(value) >= 1e4 or 0 < abs(value) < 1e-5 else f"{value:.{digits}f}"
+    return f"{value:.4g}" if abs(value) >= 1e4 or 0 < abs(value) < 0.5 * 10.0**-digits else f"{value:.{digits}f}"
 
 
 def duration(seconds: float | None) -> str:
@@ -150,14 +150,14 @@ def duration(seconds: float | None) -> str:
 
 
 def leaderboard(record: dict[str, Any]) -> Table:
-    """Return the final table: rank, score with interval, how it stands to the first, train score, times, optimisation."""
+    """Return the final table: rank, score with interval, its standing to the first, times, optimisation."""
     protocol = record["protocol"]
     label, level = protocol["metric"]["label"], f"{100 * protocol['level']:g} %"
     rows = []
     for row in record["leaderboard"]:
         if row["status"] == "ok":
             interval = "" if row["low"] is None else f"[{score(row['low'])}, {score(row['high'])}]"
-            what = certified(row["certificate"])
+            what = _cut(row["cut"]) if row.get("cut") else certified(row["certificate"])
         else:
             interval, what = "", f"{row['status']}: {row['reason'] or 'not started'}"
         rows.append(
@@ -199,7 +199,10 @@ def legend(record: dict[str, Any]) -> list[str]:
         lines.append("optimisation: how far a fit is from its optimum; the scores say how good a model is")
     repeats = record["protocol"]["repeats"]
     if repeats > 1:
-        lines.append(f"the folds were cut {repeats} times for models that the first could not tell apart")
+        lines.append(
+            f"the folds were cut {repeats} times for models that the first could not tell apart; the others are "
+            "placed by the folds that all share"
+        )
     return lines
 
 
@@ -250,6 +253,12 @@ def digits_to_tell(values: Sequence[float | None], digits: int = 4, most: int = 
     while digits < most and len({score(value, digits) for value in known}) < len(known):
         digits += 1
     return digits
+
+
+def _cut(cut: dict[str, Any]) -> str:
+    """Say how far a fit came before its time was up."""
+    total = "" if cut["of"] is None else f" of {cut['of']}"
+    return f"CUT after {cut['done']}{total} {cut['unit']}"
 
 
 class Silent:
@@ -308,7 +317,8 @@ def finished(row: dict[str, Any]) -> str:
     if row["status"] != "ok":
         return one_line(f"{row['status']}: {row['reason']}")
     interval = "" if row["low"] is None else f" [{score(row['low'])}, {score(row['high'])}]"
-    return f"{score(row['mean'])}{interval}, fit {duration(row['fit_seconds'])}"
+    cut = f", {_cut(row['cut'])}" if row.get("cut") else ""
+    return f"{score(row['mean'])}{interval}, fit {duration(row['fit_seconds'])}{cut}"
 
 
 class LiveRace(Silent):

@@ -32,19 +32,35 @@ def findings() -> list[tuple[str, str]]:
     folder = kernel_cache.user_folder()
     cached = kernel_cache.count_kernels(folder)
     writable = os.access(next(path for path in (folder, *folder.parents) if path.exists()), os.W_OK)
-    shipped = {level: kernel_cache.count_kernels(kernel_cache.shipped_folder(level)) for level in levels}
-    best = next((level for level, count in shipped.items() if count), None)
-    if best:
-        source = f"{shipped[best]} came compiled for {best}; others are compiled once, when they are first used"
-    else:
-        source = "none came compiled; each is compiled once, when it is first used (learnable warmup: all now)"
     libraries = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite")
     return [
         ("learnable", f"{version('learnable')}, Python {platform.python_version()}, {platform.platform()}"),
         ("processor", f"{llvm.get_host_cpu_name()}: {' and '.join(levels) or 'no level that kernels are shipped for'}"),
-        ("kernels", source),
-        ("cache", f"{cached} kernels in {folder}; {'it can' if writable else 'it can NOT'} be written to"),
+        ("kernels", _shipped(levels)),
+        (
+            "cache",
+            f"{cached} kernels compiled here, in {folder}; {'it can' if writable else 'it can NOT'} be written to",
+        ),
         ("BLAS", "; ".join(blas_libraries()) or "none found"),
         ("threads", f"{thread_budget()} of {os.cpu_count()} processors"),
         ("libraries", ", ".join(f"{name} {version(name)}" for name in libraries)),
     ]
+
+
+def _shipped(levels: tuple[str, ...]) -> str:
+    """Return which kernels came with the wheel, and why they cannot be used if they cannot."""
+    from ..core import kernel_cache
+
+    folders = {level: kernel_cache.shipped_folder(level) for level in levels}
+    best = next((level for level, folder in folders.items() if kernel_cache.count_kernels(folder)), None)
+    if best is None:
+        return "none came compiled; each is compiled once, when it is first used (learnable warmup: all now)"
+    shipped = f"{kernel_cache.count_kernels(folders[best])} came compiled for {best}"
+    built, here = kernel_cache.shipped_versions(), kernel_cache.build_versions()
+    other = [f"{name} {version}, not {here[name]}" for name, version in built.items() if here.get(name) != version]
+    if other:
+        return f"{shipped}, but for {' and '.join(other)}: each is compiled once, when it is first used"
+    if not kernel_cache.is_safe(folders[best]):
+        return f"{shipped}, but are not used, because others can write to {folders[best]}: chmod -R go-w that folder"
+    versions = ", ".join(f"{name} {version}" for name, version in built.items())
+    return f"{shipped} and {versions}; others are compiled once, when they are first used"

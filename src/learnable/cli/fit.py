@@ -222,12 +222,13 @@ def worse_than_guessing(task: str, held_out: float | None, score: float, problem
     if task == "regression":
         guess, what, measure = 0.0, "the mean of the target", "R²"
     else:
-        guess, what, measure = float(np.bincount(problem.y).max() / len(problem.y)), "the most frequent class", "accuracy"
+        guess = float(np.bincount(problem.y).max() / len(problem.y))
+        what, measure = "the most frequent class", "accuracy"
     if known >= guess:
         return None
     return (
-        f"on {where} the model is worse than {what}: {measure} {known:.4f} against {guess:.4f}; do not use it. Set other "
-        "parameters, or let `learnable compare` choose a model"
+        f"on {where} the model is worse than {what}: {measure} {known:.4f} against {guess:.4f}; do not use it. Set "
+        "other parameters, or let `learnable compare` choose a model"
     )
 
 

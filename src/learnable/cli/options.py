@@ -71,12 +71,14 @@ Groups = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="Rows with equal values here stay together in every split; with --time, each value is a series of its own.",
+        help="Rows with equal values here stay together in every split; with --time, each value is a series.",
     ),
 ]
 Time = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="Train on earlier rows, test on later ones, by this column of dates or numbers."),
+    typer.Option(
+        metavar="COLUMN", help="Train on earlier rows, test on later ones, by this column of dates or numbers."
+    ),
 ]
 DayFirst = Annotated[
     bool | None,

@@ -17,6 +17,10 @@ strings, lists and dicts stand for themselves; everything else is an object with
 | `$csr`     | `{data, indices, indptr, shape}` | a SciPy CSR array                                        |
 | `$model`   | `{class, params, fitted}`        | a registered estimator                                   |
 | `$part`    | `{class, fields}`                | a registered dataclass, such as a certificate            |
+| `$part`    | `{class, packed}`                | one that is smaller in a form of its own, such as trees  |
+
+The models of scikit-learn, and the values that only they have, are in `_encoding_sklearn`. A model may also have
+`"output"`, the container that `set_output` asked for.
 
 Both directions apply the same checks, so that what was saved can be loaded. Decoding needs memory in
 proportion to the file: an array is used once, and what could expand (padded strings) has a fixed limit.
@@ -36,6 +40,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ._encoding_sklearn import (
+    decode_foreign,
+    decoders,
+    encode_foreign,
+    encode_value,
+    output_of,
+    set_output_of,
+    warn_of_version,
+)
 from ._soundness import (
     TextBudget,
     are_offsets,
@@ -46,6 +59,8 @@ from ._soundness import (
     is_sound_csr,
     with_article,
 )
+from ._soundness_sklearn import sklearn_name
+from .entries_sklearn import PREFIX
 from .errors import ModelFileError
 from .registry import REGISTRY, registered_class, registered_name
 
@@ -71,10 +86,15 @@ def encode(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     return encoder.model(model), encoder.arrays
 
 
-def decode(document: Any, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Build the model that `document` describes; every array must be used exactly once."""
-    decoder = _Decoder(arrays)
+def decode(document: Any, arrays: dict[str, NDArray[Any]], sklearn_version: str = "") -> Any:
+    """Build the model that `document` describes; every array must be used exactly once.
+
+    `sklearn_version` is the version of scikit-learn that wrote the file.
+    """
+    decoder = _Decoder(arrays, sklearn_version)
     model = decoder.model(document)
+    if decoder.has_foreign:
+        warn_of_version(sklearn_version)
     if decoder.arrays:
         raise ModelFileError(f"the array {next(iter(decoder.arrays))!r} belongs to no member of the model")
     return model
@@ -88,6 +108,15 @@ class _Encoder:
         self._text_budget = TextBudget()
 
     def model(self, model: Any, path: str = "") -> dict[str, Any]:
+        foreign = sklearn_name(type(model))
+        document = self._own(model, path) if foreign is None else self._foreign(foreign, model, path)
+        container = output_of(model)
+        return document if container is None else document | {"output": container}
+
+    def _foreign(self, name: str, model: Any, path: str) -> dict[str, Any]:
+        return encode_foreign(name, model, path or name, self.value)
+
+    def _own(self, model: Any, path: str) -> dict[str, Any]:
         cls = type(model)
         name = _name_to_save(cls, path or "the model", estimator=True)
         path = path or name
@@ -140,8 +169,11 @@ class _Encoder:
         name = registered_name(kind)
         if name is not None and not REGISTRY[name].estimator:
             return {"$part": self._part(value, path)}
-        if hasattr(value, "get_params"):
+        if hasattr(value, "get_params") and not isinstance(value, type):
             return {"$model": self.model(value, path)}
+        encoded = encode_value(value, path, self.value)
+        if encoded is not None:
+            return encoded
         if isinstance(value, (np.random.Generator, np.random.RandomState)):
             raise ModelFileError(
                 f"{path} is {with_article(kind)}, whose state is not stored; use an integer seed instead"
@@ -159,6 +191,9 @@ class _Encoder:
     def _part(self, part: Any, path: str) -> dict[str, Any]:
         name = _name_to_save(type(part), path, estimator=False)
         check_part(part, path)
+        packed = part._to_file() if hasattr(part, "_to_file") else None
+        if packed is not None:
+            return {"class": name, "packed": self._dict(packed, path)}
         keys = [field.name for field in dataclasses.fields(part) if field.init]
         return {
             "class": name,
@@ -200,8 +235,10 @@ class _Encoder:
 class _Decoder:
     """Each method gets a piece of the document and its path, and trusts neither its type nor its shape."""
 
-    def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
+    def __init__(self, arrays: dict[str, NDArray[Any]], sklearn_version: str) -> None:
         self.arrays = dict(arrays)
+        self.has_foreign = False
+        self._sklearn_version = sklearn_version
         self._depth = 0
         self._text_budget = TextBudget()
         self._by_key: dict[str, Callable[[Any, str], Any]] = {
@@ -217,10 +254,30 @@ class _Decoder:
             "$csr": self._csr,
             "$model": self.model,
             "$part": self._part,
+            **decoders(self.value, _members),
         }
 
     def model(self, document: Any, path: str = "") -> Any:
+        container = None
+        if isinstance(document, dict) and "output" in document:
+            container = document["output"]
+            document = {key: value for key, value in document.items() if key != "output"}
         name, params, fitted = _members(document, path or "the model", "class", "params", "fitted")
+        if isinstance(name, str) and name.startswith(PREFIX):
+            model = self._foreign(name, params, fitted, path)
+        else:
+            model = self._own(name, params, fitted, path)
+        if container is not None:
+            set_output_of(model, container, path or name)
+        return model
+
+    def _foreign(self, name: str, params: Any, fitted: Any, path: str) -> Any:
+        self.has_foreign = True
+        path = path or name.removeprefix(PREFIX)[:80]
+        _names_in(params, path), _names_in(fitted, path)
+        return decode_foreign(name, params, fitted, path, self.value, self._sklearn_version)
+
+    def _own(self, name: Any, params: Any, fitted: Any, path: str) -> Any:
         cls = _class_to_load(name, path or "the model", estimator=True)
         path = path or name
         allowed = inspect.signature(cls).parameters
@@ -314,6 +371,8 @@ class _Decoder:
         return matrix
 
     def _part(self, document: Any, path: str) -> Any:
+        if isinstance(document, dict) and "packed" in document:
+            return self._packed_part(document, path)
         name, content = _members(document, path, "class", "fields")
         cls = _class_to_load(name, path, estimator=False)
         allowed = {field.name for field in dataclasses.fields(cls) if field.init}
@@ -324,13 +383,24 @@ class _Decoder:
         check_part(part, path)
         return part
 
+    def _packed_part(self, document: Any, path: str) -> Any:
+        name, content = _members(document, path, "class", "packed")
+        cls = _class_to_load(name, path, estimator=False)
+        if not hasattr(cls, "_from_file"):
+            raise ModelFileError(f"{path}: a {name} is never packed")
+        part = cls._from_file({key: self.value(content[key], f"{path}.{key}") for key in _names_in(content, path)})
+        check_part(part, path)
+        return part
+
 
 def _name_to_save(cls: type, path: str, *, estimator: bool) -> str:
     name = registered_name(cls)
     if name is not None and REGISTRY[name].estimator is estimator:
         return name
-    parents = [f", a subclass of {parent.__name__}" for parent in cls.__mro__[1:] if registered_name(parent)]
-    raise ModelFileError(f"{path} is {with_article(cls)}{''.join(parents[:1])}; {_ONLY}")
+    known = [parent.__name__ for parent in cls.__mro__[1:] if registered_name(parent) or sklearn_name(parent)]
+    parents = f", a subclass of {known[0]}" if known else ""
+    foreign = f"; scikit-learn's {cls.__name__} is not one of them" if cls.__module__.startswith("sklearn.") else ""
+    raise ModelFileError(f"{path} is {with_article(cls)}{parents}; {_ONLY}{foreign}")
 
 
 def _class_to_load(name: Any, path: str, *, estimator: bool) -> Any:

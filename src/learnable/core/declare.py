@@ -15,16 +15,20 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, dataclass_transform
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from .errors import ModelFileError
 from .parameters import Rule
 
+#: In place of a default: the argument must be given.
+REQUIRED: Any = inspect.Parameter.empty
 #: Sections of a docstring before which those that are made here stand.
 _LATER_SECTIONS = ("Attributes", "See Also", "Notes", "References", "Examples")
 
@@ -59,6 +63,8 @@ class FittedAttribute:
         Range of the numbers.
     optional : bool
         Whether only some fits set it.
+    infinite : bool
+        Whether infinities are allowed although `finite` refuses NaN.
     """
 
     shape: str
@@ -68,9 +74,10 @@ class FittedAttribute:
     low: float = -np.inf
     high: float = np.inf
     optional: bool = False
+    infinite: bool = False
 
 
-def param(rule: Rule, meaning: str, *, default: Any, kw_only: bool = True) -> Any:
+def param(rule: Rule, meaning: str, *, default: Any = REQUIRED, kw_only: bool = True) -> Any:
     """Declare a parameter: what it may be, what it means, its default.
 
     Parameters
@@ -80,7 +87,8 @@ def param(rule: Rule, meaning: str, *, default: Any, kw_only: bool = True) -> An
     meaning : str
         For the docstring.
     default : object
-        The default, shared by all instances. Type checkers want it by name (PEP 681).
+        The default, shared by all instances; without one the argument must be given. Type checkers want it by name
+        (PEP 681).
     kw_only : bool
         Whether it must be given by name.
 
@@ -105,10 +113,11 @@ def fitted(
     low: float = -np.inf,
     high: float = np.inf,
     optional: bool = False,
+    infinite: bool = False,
     init: Literal[False] = False,
 ) -> Any:
     """Declare a fitted attribute; see `FittedAttribute`. `init` tells type checkers that the constructor lacks it."""
-    return FittedAttribute(shape, meaning, kind, finite, low, high, optional)
+    return FittedAttribute(shape, meaning, kind, finite, low, high, optional, infinite)
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(param, fitted))
@@ -144,6 +153,9 @@ def declare(cls: type) -> None:
         if "__init__" not in own:
             cls.__init__ = _constructor(cls, parameters)  # type: ignore[misc]
     cls.__doc__ = _with_sections(inspect.cleandoc(cls.__doc__ or ""), parameters, attributes)
+    for name, parameter in cls._own_parameters.items():  # type: ignore[attr-defined]
+        if parameter.default is REQUIRED:
+            delattr(cls, name)
 
 
 def _inherited(cls: type, key: str) -> dict[str, Any]:
@@ -179,8 +191,10 @@ def _constructor(cls: type, parameters: Mapping[str, Parameter]) -> Any:
         ]
     )
 
+    needed = {name for name, default in defaults.items() if default is REQUIRED}
+
     def __init__(self: Any, *args: Any, **given: Any) -> None:  # noqa: N807
-        if args or not given.keys() <= defaults.keys():
+        if args or not needed <= given.keys() <= defaults.keys():
             try:
                 bound = signature.bind(self, *args, **given).arguments
             except TypeError as error:
@@ -218,19 +232,24 @@ def _section_start(text: str, title: str) -> int | None:
 
 def _parameter_entry(name: str, parameter: Parameter) -> str:
     default = parameter.default
+    default = default.item() if isinstance(default, np.generic) else default
     shown = f'"{default}"' if isinstance(default, str) else repr(default)
-    return f"{name} : {parameter.rule.phrase}, default={shown}\n{_indented(parameter.meaning)}"
+    shown = "" if default is REQUIRED else f", default={shown}"
+    return f"{name} : {parameter.rule.phrase}{shown}\n{_indented(parameter.meaning)}"
 
 
 def _attribute_entry(name: str, attribute: FittedAttribute) -> str:
-    is_shape = attribute.shape.startswith("(")
-    what = f"array of shape {attribute.shape}" if is_shape else attribute.shape
-    what = "number" if attribute.shape == "()" else what
+    what = attribute.shape
+    if what.startswith("() or "):
+        what = f"number or array of shape {what.removeprefix('() or ')}"
+    elif what.startswith("("):
+        what = "number" if what == "()" else f"array of shape {what}"
     return f"{name} : {what}\n{_indented(attribute.meaning)}"
 
 
 def _indented(text: str) -> str:
-    return "\n".join("    " + line for line in inspect.cleandoc(text).splitlines())
+    lines = inspect.cleandoc(text).splitlines()
+    return "\n".join(textwrap.fill(line, 112, initial_indent="    ", subsequent_indent="    ") for line in lines)
 
 
 def check_fitted(model: Any) -> None:
@@ -248,14 +267,17 @@ def check_fitted(model: Any) -> None:
         lengths["n_classes"] = len(model.classes_)
     for name, attribute in getattr(model, "_declared_attributes", {}).items():
         value = vars(model).get(name)
-        if value is None or not attribute.shape.startswith("("):
+        if name not in vars(model) or not attribute.shape.startswith("(") or (value is None and attribute.optional):
             continue
-        array = value if isinstance(value, np.ndarray) else np.asarray(value)
+        if not (isinstance(value, (np.ndarray, np.generic, int, float)) or sp.issparse(value)):
+            raise ModelFileError(f"load: {name} is a {type(value).__name__} instead of numbers.")
+        array = value.data if sp.issparse(value) else np.asarray(value)
+        shape = np.shape(array) if isinstance(value, (int, float)) else value.shape
         if array.dtype.kind not in attribute.kind:
             raise ModelFileError(f"load: {name} holds {array.dtype}, where {_words(attribute)} are expected.")
-        if not any(_fits(array.shape, shape, lengths) for shape in _shapes(attribute.shape)):
+        if not any(_fits(shape, wanted, lengths) for wanted in _shapes(attribute.shape)):
             known = ", ".join(f"{symbol} = {length}" for symbol, length in lengths.items())
-            raise ModelFileError(f"load: {name} has shape {array.shape} instead of {attribute.shape} ({known}).")
+            raise ModelFileError(f"load: {name} has shape {shape} instead of {attribute.shape} ({known}).")
         _check_range(name, array, attribute)
 
 
@@ -284,7 +306,7 @@ def _fits(shape: tuple[int, ...], wanted: list[str], lengths: dict[str, int]) ->
 def _check_range(name: str, array: np.ndarray[Any, Any], attribute: FittedAttribute) -> None:
     if array.dtype.kind not in "fiu":
         return
-    if attribute.finite and not np.isfinite(array).all():
-        raise ModelFileError(f"load: {name} has numbers that are not finite.")
-    if array.size and (np.nanmin(array) < attribute.low or np.nanmax(array) > attribute.high):
+    if attribute.finite and (np.isnan(array) if attribute.infinite else ~np.isfinite(array)).any():
+        raise ModelFileError(f"load: {name} has {'NaN' if attribute.infinite else 'numbers that are not finite'}.")
+    if ((array < attribute.low) | (array > attribute.high)).any():
         raise ModelFileError(f"load: {name} has numbers outside [{attribute.low:g}, {attribute.high:g}].")

@@ -24,6 +24,10 @@ class Entry:
         The settings that a comparison tries; empty if it leaves the class out.
     most_rows : int or None
         A comparison leaves the class out of longer tables, unless it is named; None if it never does.
+    scales_target : bool
+        Whether its parameters are in the units of the target, so that a comparison standardises the targets for it.
+    only_scores : bool
+        Whether a classifier has scores and no probabilities by default; a comparison calibrates it.
     """
 
     path: str
@@ -32,6 +36,8 @@ class Entry:
     traits: Traits | None = None
     variants: tuple[dict[str, Any], ...] = ()
     most_rows: int | None = None
+    scales_target: bool = False
+    only_scores: bool = False
 
 
 @dataclass(frozen=True)

@@ -17,16 +17,19 @@ KERNEL_MACHINES: Final[dict[str, Entry]] = {
         traits=Traits("kernel", _REGRESSION, False, False, _EQUATIONS),
         variants=tuple({"kernel": "rbf", "alpha": alpha} for alpha in (0.01, 0.1, 1.0)),
         most_rows=5000,
+        scales_target=True,
     ),
     "KernelRidgeClassifier": Entry(
         "learnable.kernel.ridge_classifier:KernelRidgeClassifier",
         "learnable.kernel.verify_ridge:kernel_ridge_classifier",
         traits=Traits("kernel", _CLASSES, False, False, _EQUATIONS),
+        only_scores=True,
     ),
     "KernelRidgeCV": Entry(
         "learnable.kernel.ridge_cv:KernelRidgeCV",
         "learnable.kernel.verify_ridge:kernel_ridge",
         traits=Traits("kernel", _REGRESSION, False, False, _EQUATIONS),
+        scales_target=True,
     ),
     "KernelLogisticRegression": Entry(
         "learnable.kernel.logistic:KernelLogisticRegression",

@@ -26,6 +26,8 @@ class _Certified:
     """What every fit sets. It stands in a plain class, where type checkers do not take it for an argument."""
 
     certificate_: Certificate
+    #: Whether the last fit was told to stop because `max_seconds` had passed; not saved.
+    _told_to_stop: bool = False
 
 
 class Estimator(CallbackSupportMixin, _Certified, Declared):
@@ -68,6 +70,8 @@ class Estimator(CallbackSupportMixin, _Certified, Declared):
         table = type(self)._door(draft, X, y, sample_weight, run)
         certificate = draft._fit(table, run)
         draft.certificate_ = replace(certificate, seconds=run.seconds, fingerprint=table.fingerprint)
+        if run.told_to_stop:
+            draft._told_to_stop = True
         draft._warn_unless_certificate_holds()
         for name in _fitted_names(self):
             delattr(self, name)
@@ -112,4 +116,5 @@ def _is_observed(estimator: BaseEstimator) -> bool:
 
 
 def _fitted_names(estimator: BaseEstimator) -> list[str]:
-    return [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]
+    names = [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]
+    return [*names, "_told_to_stop"] if "_told_to_stop" in vars(estimator) else names

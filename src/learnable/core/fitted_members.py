@@ -184,6 +184,9 @@ FITTED: Final[dict[str, str]] = {
         "baseline_, certificate_, init_, is_categorical_, levels_, n_features_in_, n_held_out_, "
         "n_trees_per_iteration_, seed_, steps_, training_loss_, trees_"
     ),
+    "BlendRegressor": "certificate_, members_, weights_",
+    "BlendClassifier": "certificate_, members_, weights_",
+    "ScaledTargetRegressor": "center_, model_, scale_",
     "CalibratedClassifier": "calibration_rows_, calibrators_, certificate_, classes_, estimators_, n_features_in_",
     "ConformalRegressor": "certificate_, estimator_, estimators_, folds_, n_features_in_, scores_",
     "ConformalClassifier": "certificate_, classes_, estimator_, estimators_, folds_, n_features_in_, scores_, uniform_",

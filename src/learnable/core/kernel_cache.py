@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import pickle
 import stat
@@ -37,6 +38,7 @@ import numpy as np
 from numba.core import compiler, serialize
 from numba.core import config as numba_config
 from numba.core.caching import _Cache
+from numba.core.runtime.nrt import rtsys
 
 from . import intrinsics  # noqa: F401  # known to Numba before it compiles anything
 from .jit import Intrinsic, Kernel
@@ -72,6 +74,8 @@ _HARMLESS: Final = (
 )
 _MAGIC: Final = b"learnable kernel 1\n"
 _SUFFIX: Final = ".kernel"
+#: Lies beside the shipped folders; for people and `learnable doctor`: a kernel's own name decides.
+VERSIONS_FILE: Final = "versions.json"
 #: What loading may raise where a name in the code is not known here: the kernel is compiled then.
 _FAULTS: Final = (
     pickle.UnpicklingError,
@@ -140,7 +144,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the code for these types, or None."""
-        target_context.refresh()
+        rtsys.initialize(target_context)  # what compiled code calls; what compiling needs, the compiler loads itself
         if self._is_known():
             for origin, folder, processor in _places(target_context.codegen().magic_tuple()):
                 path = folder.joinpath(self._file_name(sig, processor))
@@ -208,6 +212,21 @@ def shipped_folder(level: str) -> Traversable:
     return files("learnable").joinpath("compiled", level)
 
 
+def build_versions() -> Mapping[str, str]:
+    """Return the versions that code depends on, by name: shipped kernels are for those of the build and no others."""
+    python = sys.implementation.cache_tag or sys.implementation.name
+    numpy = np.__version__.split(".")[0]
+    return {"Python": python, "Numba": numba.__version__, "llvmlite": llvmlite.__version__, "NumPy": numpy}
+
+
+def shipped_versions() -> Mapping[str, str]:
+    """Return `build_versions` as they were when the shipped kernels were built; empty if none are shipped."""
+    try:
+        return dict(json.loads(files("learnable").joinpath("compiled", VERSIONS_FILE).read_text(encoding="utf-8")))
+    except (OSError, KeyError):
+        return {}
+
+
 def count_kernels(folder: Traversable) -> int:
     """Return how many compiled kernels lie in a folder; none if there is no such folder."""
     return sum(path.name.endswith(_SUFFIX) for path in folder.iterdir()) if folder.is_dir() else 0
@@ -228,13 +247,18 @@ def _places(machine: tuple[str, str, str]) -> Iterator[tuple[str, Traversable, s
     if config.CPU_NAME is None and config.CPU_FEATURES is None:  # else somebody wants code for another processor
         for level in levels_here():
             shipped = shipped_folder(level)
-            if not isinstance(shipped, Path) or _is_mine(shipped):  # what lies in a zip file is as safe as that file
+            if is_safe(shipped):
                 yield "shipped", shipped, _processor((machine[0], level, ""))
 
 
 def _processor(machine: tuple[str, str, str]) -> str:
     """Return the system and the processor that code is for; the third part are features besides the processor's own."""
     return " ".join(machine)
+
+
+def is_safe(path: Traversable) -> bool:
+    """Tell whether code may be loaded from there; what lies in a zip file is as safe as the library's source in it."""
+    return not isinstance(path, Path) or _is_mine(path)
 
 
 def _is_mine(path: Path) -> bool:
@@ -245,7 +269,25 @@ def _is_mine(path: Path) -> bool:
         return False
     if sys.platform == "win32":
         return True  # access lists protect a profile's folders
-    return status.st_uid in (0, os.getuid()) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and not _is_private_group(status.st_gid)):
+        return False
+    return status.st_uid in (0, os.getuid())
+
+
+@cache
+def _is_private_group(number: int) -> bool:
+    """Tell whether the group has this user alone: many systems give each one, and let it write what its user writes."""
+    import grp
+    import pwd
+
+    try:
+        user = pwd.getpwuid(os.getuid())
+        group = grp.getgrgid(number)
+    except KeyError:
+        return False
+    others = any(other.pw_gid == number and other.pw_uid != user.pw_uid for other in pwd.getpwall())
+    alone = set(group.gr_mem) <= {user.pw_name} and not others
+    return alone and number == user.pw_gid and group.gr_name == user.pw_name
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -264,7 +306,7 @@ def _write(path: Path, data: bytes) -> None:
 
 def _read(path: Traversable) -> bytes | None:
     """Return what `_write` wrote, if it is there, whole, and nobody else could have changed it."""
-    if isinstance(path, Path) and not _is_mine(path):
+    if not is_safe(path):
         return None
     try:
         raw = path.read_bytes()
@@ -285,8 +327,7 @@ def _environment() -> str:
         for name in sorted(vars(config))
         if name.isupper() and not name.startswith(_HARMLESS)
     }
-    versions = (sys.implementation.cache_tag, numba.__version__, llvmlite.__version__, np.__version__.split(".")[0])
-    return _digest(*versions, repr(settings))
+    return _digest(*build_versions().values(), repr(settings))
 
 
 def _digest(*parts: str) -> str:

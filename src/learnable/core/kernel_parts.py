@@ -18,20 +18,27 @@ import numba
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 
+#: Versions of Numba whose insides are known; with others every kernel is compiled on its own, which takes longer.
+_FIRST_TESTED = (0, 62)
+_LAST_TESTED = (0, 68)
 _JITCodeLibrary: Any = JITCodeLibrary
 _CompilerBase: Any = CompilerBase
+_passes: Any = DefaultPassBuilder
+_njit: Any = numba.njit
 
 
 def make_whole(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
     """Return a dispatcher that Python may call."""
     wanted = {**options, "fastmath": set(options["fastmath"])}
-    return numba.njit(pipeline_class=WholeCompiler, no_cfunc_wrapper=True, **wanted)(function)
+    return _njit(pipeline_class=WholeCompiler, no_cfunc_wrapper=True, **wanted)(function)
 
 
 def make_part(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
     """Return a dispatcher that other kernels may call, and nobody else."""
+    if not _FIRST_TESTED <= numba.version_info.short <= _LAST_TESTED:
+        return make_whole(function, options)
     wanted = {**options, "fastmath": set(options["fastmath"])}
-    return numba.njit(pipeline_class=PartCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True, **wanted)(function)
+    return _njit(pipeline_class=PartCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True, **wanted)(function)
 
 
 class WholeCompiler(_CompilerBase):  # type: ignore[misc]
@@ -49,7 +56,7 @@ class WholeCompiler(_CompilerBase):  # type: ignore[misc]
 
     def define_pipelines(self) -> list[Any]:
         """Return Numba's passes."""
-        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+        return [_passes.define_nopython_pipeline(self.state)]
 
 
 class PartLibrary(_JITCodeLibrary):  # type: ignore[misc]
@@ -64,7 +71,8 @@ class PartLibrary(_JITCodeLibrary):  # type: ignore[misc]
         """Take in the code of the parts of this part."""
         self._raise_if_finalized()
         for library in dict.fromkeys(self._linking_libraries):
-            self._reload_init.update(library._reload_init)
+            if hasattr(library, "_reload_init"):  # since Numba 0.63
+                self._reload_init.update(library._reload_init)
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)
         self._finalize_dynamic_globals()
         self._finalized = True
@@ -80,10 +88,10 @@ class _NoEnvironment:
         """Do nothing."""
 
 
-class PartCompiler(_CompilerBase):  # type: ignore[misc]
+class PartCompiler(WholeCompiler):
     """Numba's compiler, writing into a `PartLibrary`."""
 
     def define_pipelines(self) -> list[Any]:
         """Choose the library; return Numba's passes."""
         self.state.library = PartLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
-        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+        return [_passes.define_nopython_pipeline(self.state)]

@@ -53,15 +53,18 @@ _UNSOUND: Final = (
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Save a model of this library, fitted or not, to one `.safetensors` file.
+    """Save a model, or a scikit-learn workflow of our models, fitted or not, to one `.safetensors` file.
 
-    The parameters and the fitted attributes are stored; callbacks, `set_output` and metadata requests are
-    not. Arrays come back in C order and in the machine's byte order, otherwise bit for bit.
+    The parameters, the fitted attributes and the container of `set_output` are stored; callbacks and metadata
+    requests are not. Workflows of scikit-learn (pipelines, searches, voting, stacking) are saved with their models
+    if all of them are of this library, and their transformers are among the common ones. Arrays come back in
+    C order and in the machine's byte order, otherwise bit for bit.
 
     Parameters
     ----------
     model : estimator
-        A model of this library itself, not of a subclass.
+        A model of this library itself, not of a subclass; or a scikit-learn `Pipeline`, `ColumnTransformer`,
+        `GridSearchCV`, `VotingClassifier`, … of such models.
     path : str or path
         Where to write. An existing file is replaced in one step: a reader sees the old file or the new one,
         and after an error the old one is still there.
@@ -121,7 +124,7 @@ def load(path: str | os.PathLike[str]) -> Any:
             arrays = _read_arrays(file, header)
         if header.metadata.get(_CHECKSUM) != _checksum(header.metadata, header.table, arrays):
             raise ModelFileError("the file is damaged: its checksum does not match its content")
-        return decode(_strict_json(header.metadata["model"]), arrays)
+        return decode(_strict_json(header.metadata["model"]), arrays, header.metadata.get("scikit-learn", ""))
     except OSError as error:
         raise _error("load", f"cannot read {target.name}: {error.strerror or error}") from error
     except LearnableError as error:

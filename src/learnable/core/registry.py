@@ -80,12 +80,14 @@ REGISTRY: Final[dict[str, Entry]] = {
         "learnable.linear.verify_svm:linear_svc",
         traits=Traits("linear", _CLASSES, False, True, "relative duality gap to the optimum"),
         variants=({"C": 1.0}, {"C": 0.01}),
+        only_scores=True,
     ),
     "LinearSVR": Entry(
         "learnable.linear.svr:LinearSVR",
         "learnable.linear.verify_svm:linear_svr",
         traits=Traits("linear", _REGRESSION, False, True, "relative duality gap to the optimum"),
         variants=({"C": 1.0},),
+        scales_target=True,
     ),
     "SVC": Entry(
         "learnable.kernel.svc:SVC",
@@ -93,15 +95,26 @@ REGISTRY: Final[dict[str, Entry]] = {
         traits=_SVM_CLASSES,
         variants=({"C": 1.0}, {"C": 10.0}),
         most_rows=10_000,
+        only_scores=True,
     ),
-    "NuSVC": Entry("learnable.kernel.nu_svc:NuSVC", "learnable.kernel.verify_svm:nu_svc", traits=_SVM_CLASSES),
-    "SVR": Entry("learnable.kernel.svr:SVR", "learnable.kernel.verify_svm:svr", traits=_SVM_REGRESSION),
-    "NuSVR": Entry("learnable.kernel.nu_svr:NuSVR", "learnable.kernel.verify_svm:nu_svr", traits=_SVM_REGRESSION),
+    "NuSVC": Entry(
+        "learnable.kernel.nu_svc:NuSVC", "learnable.kernel.verify_svm:nu_svc", traits=_SVM_CLASSES, only_scores=True
+    ),
+    "SVR": Entry(
+        "learnable.kernel.svr:SVR", "learnable.kernel.verify_svm:svr", traits=_SVM_REGRESSION, scales_target=True
+    ),
+    "NuSVR": Entry(
+        "learnable.kernel.nu_svr:NuSVR",
+        "learnable.kernel.verify_svm:nu_svr",
+        traits=_SVM_REGRESSION,
+        scales_target=True,
+    ),
     "OneClassSVM": Entry("learnable.kernel.one_class:OneClassSVM", "learnable.kernel.verify_svm:one_class"),
     "Perceptron": Entry(
         "learnable.linear.perceptron:Perceptron",
         "learnable.linear.verify_svm:perceptron",
         traits=Traits("linear", _CLASSES, False, True, "that the rows are separated, where they can be"),
+        only_scores=True,
     ),
     "DecisionTreeClassifier": Entry(
         "learnable.trees.decision_tree:DecisionTreeClassifier",
@@ -215,6 +228,11 @@ REGISTRY: Final[dict[str, Entry]] = {
     **KERNEL_MACHINES,
     "TableEncoder": Entry("learnable.data.encoder:TableEncoder"),
     "TableModel": Entry("learnable.meta.table_model:TableModel", "learnable.meta.verify:table_model"),
+    "BlendRegressor": Entry("learnable.meta.blend:BlendRegressor", "learnable.meta.verify_scaled:blend"),
+    "BlendClassifier": Entry("learnable.meta.blend:BlendClassifier", "learnable.meta.verify_scaled:blend"),
+    "ScaledTargetRegressor": Entry(
+        "learnable.meta.scaled_target:ScaledTargetRegressor", "learnable.meta.verify_scaled:scaled_target"
+    ),
     "OneVsRestClassifier": Entry(
         "learnable.meta.one_vs_rest:OneVsRestClassifier", "learnable.meta.verify_multiclass:one_vs_rest"
     ),

@@ -85,6 +85,7 @@ class Run:
         self._state: Callable[[], dict[str, Any]] | None = None  # fitted attributes after the last iteration
         self._started = time.perf_counter()
         self._deadline = None if max_seconds is None else self._started + max_seconds
+        self.told_to_stop = False  # whether the fit asked for the time after its deadline
 
     @property
     def seconds(self) -> float:
@@ -93,8 +94,10 @@ class Run:
 
     @property
     def out_of_time(self) -> bool:
-        """Whether the deadline has passed."""
-        return self._deadline is not None and time.perf_counter() > self._deadline
+        """Whether the deadline has passed; whoever asks then has to stop."""
+        passed = self._deadline is not None and time.perf_counter() > self._deadline
+        self.told_to_stop |= passed
+        return passed
 
     def should_stop(self) -> bool:
         """Tell whether the time is up or somebody raised the flag, for loops inside an iteration."""

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ._soundness import check_members
+from ._soundness_sklearn import sklearn_name
 from .certificate import Certificate
+from .entries_sklearn import SKLEARN
 from .errors import LearnableError, ModelFileError, VerificationError
 from .registry import REGISTRY, registered_name, resolve
 
@@ -48,6 +50,10 @@ class Verdict:
         What failed, in words; empty when `ok`.
     inner : Verdict or None
         On the model inside, where it has a certificate of its own: that behind prediction intervals, for example.
+    unchecked : tuple of str
+        What was not re-derived, in words; of a scikit-learn workflow only.
+    members : tuple of (str, Verdict)
+        On each model of a voting or stacking workflow; `value` and `recorded` are those of the weakest.
     """
 
     ok: bool
@@ -55,6 +61,8 @@ class Verdict:
     recorded: Certificate
     reasons: tuple[str, ...] = ()
     inner: Verdict | None = None
+    unchecked: tuple[str, ...] = ()
+    members: tuple[tuple[str, Verdict], ...] = ()
 
     def __bool__(self) -> bool:
         return self.ok
@@ -64,7 +72,9 @@ class Verdict:
             claim = f"{self.recorded.tolerance:.3g}"
             if self.value > self.recorded.tolerance:
                 claim += f" + {self.value - self.recorded.tolerance:.2g} of rounding"
-            return f"verified: {self.recorded.kind} {self.value:.3g} <= {claim} (recorded {self.recorded.value:.3g})"
+            gaps = f"; not checked: {'; '.join(self.unchecked)}" if self.unchecked else ""
+            shown = f"{self.recorded.kind} {self.value:.3g} <= {claim} (recorded {self.recorded.value:.3g})"
+            return f"verified: {shown}{gaps}"
         return "NOT verified: " + "; ".join(self.reasons)
 
 
@@ -74,9 +84,13 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Verd
     Parameters
     ----------
     model : estimator
-        A fitted model of this library, perhaps loaded from a file.
+        A fitted model of this library, perhaps loaded from a file; or a scikit-learn pipeline, search, voting or
+        stacking workflow of such models. Of a pipeline the last model is checked, on the rows as the fitted steps
+        transform them; of a search the `best_estimator_`; of the others every model. `Verdict.unchecked` says what
+        was not re-derived.
     X, y, sample_weight
-        The training data, in any form that `fit` takes.
+        The training data, in any form that `fit` takes. The weights are those of the last model of a pipeline
+        (`model__sample_weight` of its fit), and of every model of a voting or stacking workflow.
 
     Returns
     -------
@@ -95,6 +109,9 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Verd
     >>> bool(ln.verify(model, X, y))
     False
     """
+    foreign = sklearn_name(type(model))
+    if foreign is not None and SKLEARN[foreign].checker is not None:
+        return _verify_workflow(foreign, model, X, y, sample_weight)
     name = registered_name(type(model))
     checker = REGISTRY[name].checker if name else None
     if checker is None:
@@ -132,6 +149,12 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Verd
     if inner is not None and not inner and inner.recorded.holds:  # a fit that stopped early never claimed to hold
         reasons += [f"of the model inside, {reason}" for reason in inner.reasons]
     return Verdict(not reasons, found.value, recorded, tuple(reasons), inner)
+
+
+def _verify_workflow(name: str, model: Any, X: Any, y: Any, sample_weight: Any) -> Verdict:
+    """Have the models of a scikit-learn workflow checked, each by its own checker."""
+    found: Verdict = resolve(str(SKLEARN[name].checker))(model, X, y, sample_weight)
+    return found
 
 
 def _recheck(checker: str, model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck | str:

@@ -8,12 +8,13 @@ product with an odd number are bijections, so that the change of a single elemen
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.jit import intrinsic, kernel
+from ..core.jit import intrinsic, kernel, numba_is_loaded
 
 Bits = NDArray[np.uint64]
 
@@ -25,6 +26,7 @@ _S16, _S32 = np.uint64(16), np.uint64(32)
 _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 _M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _WIDTH = np.uint64(8)  # bytes of a float64
+_FEW_SCANS, _FEW_NUMBERS = 20, 50_000  # of a process that NumPy scans in less than a tenth of what loading Numba takes
 _TILE_ROWS = 256  # of the rows that are written at a time: they stay in the cache until all columns have come
 
 _numbers_at = intrinsic("numbers_at")  #: uint64 → a pointer to the float64 at this address
@@ -48,6 +50,28 @@ def fold(bits: np.uint64) -> np.uint64:
     """
     bits ^= bits >> _S32
     return bits ^ (bits >> _S16)
+
+
+_scans = itertools.count()
+
+
+def scan_rows(bits: Bits, multipliers: Bits, tail: Bits) -> tuple[np.uint64, np.int64]:
+    """Return what `scan_dense` returns; small tables of a process without Numba do not wait for its import."""
+    if bits.size > _FEW_NUMBERS or numba_is_loaded() or next(_scans) >= _FEW_SCANS:
+        return scan_dense(bits, multipliers, tail)
+    return scan_by_numpy(bits, multipliers, tail)
+
+
+def scan_by_numpy(bits: Bits, multipliers: Bits, tail: Bits) -> tuple[np.uint64, np.int64]:
+    """Return what `scan_dense` returns, to the bit: all of it are integers mod 2⁶⁴."""
+    bits = np.where(bits == _SIGN_BIT, _ZERO, bits)
+    n_bad = np.int64(((bits & _EXPONENT) == _EXPONENT).any(axis=1).sum())
+    bits ^= bits >> _S32
+    bits ^= bits >> _S16
+    h = (bits * multipliers).sum(axis=1, dtype=np.uint64) + tail
+    h = (h ^ (h >> _S30)) * _M1
+    h = (h ^ (h >> _S27)) * _M2
+    return np.uint64((h ^ (h >> _S31)).sum(dtype=np.uint64)), n_bad
 
 
 @kernel

@@ -8,7 +8,8 @@
 | text with many, with a target | the mean target of the value, smoothed and cross-fitted                         |
 | text with many, no target     | one column for each frequent value, one for the others                          |
 | dates and times               | days since 1970, sine and cosine of the place in the year, the week and the day |
-| free text                     | hashed n-grams of words or characters                                           |
+| short codes                   | as text with many values; where it helps, how they begin, too                   |
+| free text                     | hashed n-grams of words or characters, reduced to a few columns on demand        |
 | constant or empty             | nothing; `columns_` says so                                                     |
 
 Numbers, truth values, dates and free text that were missing somewhere in the fit get a 0/1 column that says where.
@@ -19,14 +20,15 @@ gives the same encoder as in one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.parameters import Boolean, Matches, Number, Options, Rule, check_parameters, optional
+from ..core.declare import Declared, fitted, param
+from ..core.parameters import Boolean, Matches, Number, Options, check_parameters, optional
 from .door import match_columns
 from .encoder_fit import EncoderFit
 from .encoder_input import Columns, input_names, open_table, read_whole
@@ -43,45 +45,11 @@ def _are_readings(value: Any) -> bool:
     return isinstance(value, dict) and all(reading in READINGS for reading in value.values())
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
+class TableEncoder(TransformerMixin, Declared):
     """Turn a table of numbers, categories, dates, text and gaps into an array of numbers.
 
     Named columns are found by name, in any order; further columns are ignored. A value that the fit has not seen is
     never an error: its one-hot columns are zero, its mean target is the overall mean.
-
-    Parameters
-    ----------
-    scale : bool, default=True
-        Whether numbers and mean targets get mean zero and variance one over the rows of the fit.
-    fill : {"median", "mean"}, default="median"
-        What a missing number becomes. Medians of more than 2¹⁷ rows are taken from every 2ᵏ-th row.
-    max_categories : int, default=20
-        Most one-hot columns of a text column.
-    text : {"auto", "words", "characters", "category", "drop"}, default="auto"
-        Free text is hashed by words or by characters, treated as a category, or left out. "auto" takes words where most
-        values have several. A column is free text when most of its values occur once, or are long.
-    n_text_features : int, default=1024
-        Hashed columns of a free-text column.
-    task : {"auto", "regression", "classification"}, default="auto"
-        What the target is, for mean targets; "auto" looks at it.
-    sparse : {"auto", True, False}, default="auto"
-        Whether to return a SciPy CSR array; "auto" does so when less than a fifth of the entries would not be zero.
-    readings : dict or None, default=None
-        Columns of text that hold dates or amounts, and how they are written: a name to one of "day-month-year",
-        "month-day-year", "year-month-day", "decimal point", "decimal comma" (`learnable.data.readings`). A value that
-        cannot be read so is missing.
-
-    Attributes
-    ----------
-    columns_ : list of dict
-        One record for each input column: `name`, `kind` ("number", "boolean", "date", "category", "text", "constant",
-        "empty"), `missing` and what its encoding needs.
-    sources_ : array of shape (n_features_out,)
-        The position of the input column each output column comes from.
-    sparse_ : bool
-        Whether `transform` returns a CSR array.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
 
     Notes
     -----
@@ -103,42 +71,59 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ['age', 'age=(missing)', 'colour=blue', 'colour=red', 'colour=(missing)']
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "scale": Boolean(),
-        "fill": Options("median", "mean"),
-        "max_categories": Number(low=2, integer=True),
-        "text": Options("auto", "words", "characters", "category", "drop"),
-        "n_text_features": Number(low=1, high=2**20, integer=True),
-        "task": Options("auto", "regression", "classification"),
-        "sparse": Options("auto") | Boolean(),
-        "readings": optional(Matches(_are_readings, "a dict from names of columns to readings")),
-    }
-
-    columns_: list[dict[str, Any]]
-    sources_: NDArray[np.int64]
-    sparse_: bool
-    n_features_in_: int
-
-    def __init__(
-        self,
-        *,
-        scale: bool = True,
-        fill: str = "median",
-        max_categories: int = 20,
-        text: str = "auto",
-        n_text_features: int = 1024,
-        task: str = "auto",
-        sparse: Any = "auto",
-        readings: dict[str, str] | None = None,
-    ) -> None:
-        self.scale = scale
-        self.fill = fill
-        self.max_categories = max_categories
-        self.text = text
-        self.n_text_features = n_text_features
-        self.task = task
-        self.sparse = sparse
-        self.readings = readings
+    scale: bool = param(
+        Boolean(),
+        "Whether numbers and mean targets get mean zero and variance one over the rows of the fit.",
+        default=True,
+    )
+    fill: str = param(
+        Options("median", "mean"),
+        "What a missing number becomes. Medians of more than 2¹⁷ rows are taken from every 2ᵏ-th row.",
+        default="median",
+    )
+    max_categories: int = param(Number(low=2, integer=True), "Most one-hot columns of a text column.", default=20)
+    text: str = param(
+        Options("auto", "words", "characters", "category", "drop"),
+        'Free text is hashed by words or by characters, treated as a category, or left out. "auto" takes '
+        "words where most values have several. A column is free text when most of its values occur once, or "
+        "are long.",
+        default="auto",
+    )
+    n_text_features: int = param(
+        Number(low=1, high=2**20, integer=True), "Hashed columns of a free-text column.", default=1024
+    )
+    n_text_components: int | None = param(
+        optional(Number(low=1, high=1024, integer=True)),
+        "To how many columns the hashed columns of a free-text column are reduced, by their singular vectors; None for "
+        "all of them. `TableModel` reduces to 32 for models that take dense columns only.",
+        default=None,
+    )
+    task: str = param(
+        Options("auto", "regression", "classification"),
+        'What the target is, for mean targets; "auto" looks at it.',
+        default="auto",
+    )
+    sparse: Any = param(
+        Options("auto") | Boolean(),
+        'Whether to return a SciPy CSR array; "auto" does so when less than a fifth of the entries would not be zero.',
+        default="auto",
+    )
+    readings: dict[str, str] | None = param(
+        optional(Matches(_are_readings, "a dict from names of columns to readings")),
+        "Columns of text that hold dates or amounts, and how they are written: a name to one of "
+        '"day-month-year", "month-day-year", "year-month-day", "decimal point", "decimal comma" '
+        "(`learnable.data.readings`). A value that cannot be read so is missing.",
+        default=None,
+    )
+    columns_: list[dict[str, Any]] = fitted(
+        "list of dict",
+        'One record for each input column: `name`, `kind` ("number", "boolean", "date", "category", '
+        '"text", "constant", "empty"), `missing` and what its encoding needs.',
+    )
+    sources_: NDArray[np.int64] = fitted(
+        "(n_features_out,)", "The position of the input column each output column comes from.", kind="i", low=0
+    )
+    sparse_: bool = fitted("bool", "Whether `transform` returns a CSR array.")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the encoding of each column.

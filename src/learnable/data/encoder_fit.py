@@ -12,8 +12,9 @@ from ..core.errors import DataError
 from .encoder_categories import CategoryStatistics, EncoderTarget, Level, choose_levels, target_means
 from .encoder_input import Columns
 from .encoder_numbers import NumberStatistics, NumberSummary
-from .encoder_output import Record, features
+from .encoder_output import Record, features, vectorizer
 from .encoder_read import Type
+from .encoder_text import TextSample, is_code, merge_prefixes, reduction
 from .frames import listed
 
 _LONG_LETTERS: Final = 40  # values that are this long on average, and
@@ -55,6 +56,8 @@ class EncoderFit:
             for j, (_, kind) in enumerate(schema)
             if kind in ("text", "mixed")
         }
+        self.components = int(options["n_text_components"] or 0)
+        self.texts = {j: TextSample() for j in self.labels} if self.components else {}
         self.numeric = [j for j, (_, kind) in enumerate(schema) if kind not in ("text", "mixed", "empty")]
         self.zones: list[str | None] | None = None
         self.numbers = NumberStatistics(owner, [schema[j][0] for j in self.numeric])
@@ -68,9 +71,10 @@ class EncoderFit:
             X = table.numbers(self.numeric, [self.schema[j][1] for j in self.numeric], self.zones)
             self.numbers.update(X, weight)
         for j, statistics in self.labels.items():
-            statistics.update(
-                table.labels(j, self.schema[j][1]), target if self.has_target else None, weight, self.n_rows
-            )
+            labels = table.labels(j, self.schema[j][1])
+            statistics.update(labels, target if self.has_target else None, weight, self.n_rows)
+            if j in self.texts:
+                self.texts[j].update(labels)
         self.n_rows += table.n_rows
 
     def finish(self) -> tuple[list[Record], bool]:
@@ -84,6 +88,8 @@ class EncoderFit:
                 record |= self._number_record(kind, summary, place[j])
             elif j in self.labels:
                 record |= self._label_record(self.labels[j])
+                if record["kind"] == "text" and record["n_features"] and j in self.texts:
+                    record |= self._reduced(record, self.texts[j])
             else:
                 record |= {"kind": "empty"}
             records.append(record)
@@ -142,7 +148,25 @@ class EncoderFit:
         record |= {"kind": "category", "levels": np.array(level.names, dtype=object)}
         if n_levels <= self.options["max_categories"] or not self.has_target:
             return record | {"encoding": "onehot", "columns": choose_levels(level, self.options["max_categories"])}
+        record |= self._target_record(level)
+        prefixes = merge_prefixes(level) if is_code(words, letters) else None
+        return record if prefixes is None else record | {"prefix": self._prefix_record(prefixes)}
+
+    def _prefix_record(self, level: Level) -> Record:
+        """Return the record of how the codes of a column begin: a category of its own."""
+        record: Record = {"kind": "category", "levels": np.array(level.names, dtype=object)}
+        if len(level.names) < self.options["max_categories"]:
+            return record | {"encoding": "onehot", "columns": choose_levels(level, self.options["max_categories"])}
         return record | self._target_record(level)
+
+    def _reduced(self, record: Record, texts: TextSample) -> Record:
+        """Return what reduces the hashed columns of free text to a few."""
+        found = texts.texts()
+        if not found:
+            return {}
+        hashed = vectorizer(record).transform(found).tocsr()
+        vectors = reduction(hashed, self.components, scale=bool(self.options["scale"]))
+        return {"reduction": vectors} if vectors.shape[1] else {}
 
     def _is_text(self, statistics: CategoryStatistics, present: int, words: float, letters: float) -> bool:
         if statistics.overflow:
@@ -176,7 +200,7 @@ class EncoderFit:
         for record in records:
             n_features = len(features(record))
             width += n_features
-            if record["kind"] == "text":
+            if record["kind"] == "text" and "reduction" not in record:
                 filled += min(n_features, 2 * record["words"] if record["analyzer"] == "words" else n_features / 8)
             elif record.get("encoding") == "onehot":
                 filled += 1
@@ -190,9 +214,13 @@ def is_free_text(n_levels: int, n_rows: int, words: float, letters: float, max_c
 
     Examples
     --------
-    >>> is_free_text(50, 1000, words=1.0, letters=8.0), is_free_text(900, 1000, words=1.0, letters=8.0)
+    Short codes such as "C85" are categories, however many there are.
+
+    >>> is_free_text(50, 1000, words=1.0, letters=8.0), is_free_text(900, 1000, words=3.0, letters=20.0)
     (False, True)
+    >>> is_free_text(900, 1000, words=1.0, letters=4.0)
+    False
     """
-    if n_levels <= max_categories:
+    if n_levels <= max_categories or is_code(words, letters):
         return False
     return 2 * n_levels > n_rows or (words >= _LONG_WORDS and letters >= _LONG_LETTERS)

@@ -17,6 +17,7 @@ from ..core.errors import DataError
 from .encoder_categories import FOLDS
 from .encoder_input import Columns
 from .encoder_read import Labels
+from .encoder_text import component_names, prefix_labels
 
 Array = NDArray[np.float64]
 Record = dict[str, Any]
@@ -47,12 +48,16 @@ def features(record: Record) -> list[str]:
         names = [f"{name}: days"] + [
             f"{name}: {wave} of the {cycle}" for cycle in cycles for wave in ("sine", "cosine")
         ]
+    elif kind == "text" and "reduction" in record:
+        names = list(component_names(name, record["reduction"].shape[1]))
     elif kind == "text":
         names = [f"{name}: hash {number}" for number in range(record["n_features"])]
     elif record["encoding"] == "target":
         names = [f"{name}: mean target {label}".rstrip() for label in record["targets"] or [""]]
     else:
         names = _level_names(record)
+    if "prefix" in record:
+        names = [*names, *features(record["prefix"] | {"name": f"{name}: prefix"})]
     return [*names, f"{name}={MISSING}"] if record.get("flag") else names
 
 
@@ -189,10 +194,12 @@ def _put_labels(out: Array, labels: Labels, record: Record, start: int, first_ro
     if record["kind"] == "category" and record["encoding"] == "target":
         values = _target_values(labels, record, first_row)
         out[:, start : start + values.shape[1]] = values
+        if "prefix" in record:
+            _put_labels(out, prefix_labels(labels), record["prefix"], start + values.shape[1], first_row)
         return
     if record["kind"] == "category":
         columns = _onehot_columns(labels, record).astype(np.int32)
-        for column in range(len(features(record))):  # much faster than to scatter ones
+        for column in range(int(record["columns"].max(initial=-1)) + 1):  # much faster than to scatter ones
             out[:, start + column] = columns == column
         return
     for part in _text_triples(labels, record, start):
@@ -203,7 +210,11 @@ def _label_triples(labels: Labels, record: Record, start: int, first_row: int | 
     if record["kind"] == "text":
         return _text_triples(labels, record, start)
     if record["encoding"] == "target":
-        return [_triples(_target_values(labels, record, first_row), start)]
+        values = _target_values(labels, record, first_row)
+        own = [_triples(values, start)]
+        if "prefix" in record:
+            own += _label_triples(prefix_labels(labels), record["prefix"], start + values.shape[1], first_row)
+        return own
     columns = _onehot_columns(labels, record)
     rows = np.flatnonzero(columns >= 0)
     return [Triples(rows, columns[rows] + start, np.ones(len(rows)))]
@@ -230,14 +241,17 @@ def _target_values(labels: Labels, record: Record, first_row: int | None) -> Arr
 
 def _text_triples(labels: Labels, record: Record, start: int) -> list[Triples]:
     parts = []
+    width = record["reduction"].shape[1] if "reduction" in record else record["n_features"]
     if labels.values and record["n_features"]:  # scikit-learn would divide by zero features
-        hashed = vectorizer(record).transform(labels.values).tocsr()[labels.codes]
-        coo = hashed.tocoo()
+        hashed = vectorizer(record).transform(labels.values).tocsr()
+        if "reduction" in record:
+            hashed = sp.csr_array(hashed @ record["reduction"])
+        coo = hashed[labels.codes].tocoo()
         present = labels.codes[coo.row] >= 0
         parts.append(Triples(coo.row[present].astype(np.int64), coo.col[present] + start, coo.data[present]))
     if record["flag"]:
         rows = np.flatnonzero(labels.codes < 0)
-        parts.append(Triples(rows, np.full(len(rows), start + record["n_features"]), np.ones(len(rows))))
+        parts.append(Triples(rows, np.full(len(rows), start + width), np.ones(len(rows))))
     return parts
 
 

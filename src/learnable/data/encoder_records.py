@@ -56,12 +56,29 @@ def _is_sound(record: Record) -> bool:
         return _are_finite(numbers) and record["scale"] > 0 and all(type(truth) is bool for truth in truths)
     if kind == "text":
         known = record["analyzer"] in ("words", "characters") and type(record["flag"]) is bool
-        return known and type(record["n_features"]) is int and 0 <= record["n_features"] <= 2**20
+        sized = type(record["n_features"]) is int and 0 <= record["n_features"] <= 2**20
+        return known and sized and _is_sound_reduction(record)
     return _is_sound_category(record) if kind == "category" else True
+
+
+def _is_sound_reduction(record: Record) -> bool:
+    if "reduction" not in record:
+        return True
+    vectors = record["reduction"]
+    if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float64 or vectors.ndim != 2:
+        return False
+    fits = vectors.shape[0] == record["n_features"] and 0 < vectors.shape[1] <= vectors.shape[0]
+    return bool(fits and np.isfinite(vectors).all())
 
 
 def _is_sound_category(record: Record) -> bool:
     levels = record["levels"]
+    if "prefix" in record:
+        inside = record["prefix"]
+        if record["encoding"] != "target" or "prefix" in inside or inside["kind"] != "category":
+            return False
+        if not _is_sound_category(inside):
+            return False
     if levels.dtype != object or levels.ndim != 1 or not all(type(level) is str for level in levels.tolist()):
         return False
     if record["encoding"] == "target":

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._kernels import Bits, scan_columns, scan_dense, scan_sparse
+from ._kernels import Bits, scan_columns, scan_rows, scan_sparse
 from .blocks import Block, Blocks, Part, map_reduce, unsigned
 
 _COLUMN_ROWS = 4096  # rows of a table by columns whose sums stay in the cache
@@ -70,7 +70,7 @@ def scan_block(block: Block) -> Scan:
         X = block.X
         checksum, bad = scan_sparse(_bits(X.data), unsigned(X.indices), unsigned(X.indptr), multipliers, tail)
     else:
-        checksum, bad = scan_dense(_bits(block.X), multipliers, tail)
+        checksum, bad = scan_rows(_bits(block.X), multipliers, tail)
     return Scan(int(checksum), int(bad))
 
 

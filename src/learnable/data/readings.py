@@ -37,8 +37,9 @@ GAPS: Final = frozenset({"", "-", "–", "—", ".", "na", "n/a", "n.a.", "nan",
 
 _FIRST: Final = 200  # values that are looked at before all are
 _MONTHS: Final = (
-    "january february march april may june july august september october november december".split()
-)
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
 _MONTH_NAMES: Final = {name[:width]: number + 1 for number, name in enumerate(_MONTHS) for width in (3, 4, 9)}
 _CLOCK: Final = re.compile(
     r"(?:[T ]\s*(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?P<fraction>[.,]\d{1,9})?)?"

@@ -12,7 +12,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.errors import DataError
@@ -305,6 +304,8 @@ class NamedScore:
         y, sample_weight : array or str
             Their targets and weights; with a frame, a path or Dask also the name of a column.
         """
+        from sklearn.metrics import accuracy_score, r2_score
+
         X, y, sample_weight = named_columns(type(self).__name__, X, y, sample_weight)
         if not is_external(X):
             return float(super().score(X, y, sample_weight))  # type: ignore[misc]

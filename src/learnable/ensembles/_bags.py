@@ -27,6 +27,7 @@ from ..data.frames import is_frame, open_frame, read_values, take_named_columns
 from ..data.targets import Target, read_target
 from ..meta.binary import MODEL, combined_certificate
 from ..meta.rows import read_rows, take_rows
+from ..trees.explained import ShapleyValues
 from ._members import MemberSequence
 from ._routing import asks_for_weights, of_rows, routed, router_of
 from .draws import MAX_SAMPLES, Draw, Rows, bag_size, chances, draw_columns, draw_rows, new_seed, out_of_bag
@@ -45,7 +46,7 @@ class BagTable(NamedTuple):
     metadata: Mapping[str, Any] = {}  #: what else the members' `fit` gets
 
 
-class Bagging(MemberSequence, MetaEstimatorMixin, Declared):
+class Bagging(ShapleyValues, MemberSequence, MetaEstimatorMixin, Declared):
     """Base of `BaggingClassifier` and `BaggingRegressor`; not to be used directly."""
 
     estimator: Any = param(

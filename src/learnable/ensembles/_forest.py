@@ -25,6 +25,7 @@ from ..core.threads import resolve_n_jobs
 from ..data.door import Table, read_features
 from ..trees.columns import Columns
 from ..trees.criteria import Target
+from ..trees.explained import ShapleyValues
 from ..trees.grower import Grown, GrowthRule, grow
 from ..trees.layout import Trees, concatenate
 from ..trees.random_grower import Values, read_table
@@ -49,7 +50,7 @@ class Plan(NamedTuple):
     reweigh: Callable[[Target, Rows], Target] | None = None  #: balanced_subsample
 
 
-class Forest(MemberSequence, TreeGrowth, Estimator):
+class Forest(ShapleyValues, MemberSequence, TreeGrowth, Estimator):
     """Base of the four forests; not to be used directly."""
 
     n_estimators: int = param(Number(low=1, integer=True), "Number of trees T.", default=100, kw_only=False)

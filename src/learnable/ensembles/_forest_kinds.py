@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import DataConversionWarning
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
@@ -143,6 +142,8 @@ class ForestClassifier(ClassifierMixin, Forest):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy; of several targets, the share of rows that are right in all of them."""
+        from sklearn.metrics import accuracy_score
+
         if getattr(self, "n_outputs_", 1) == 1:
             return float(super().score(X, y, sample_weight))
         right = (self.predict(X) == np.asarray(y)).all(axis=1)
@@ -214,6 +215,8 @@ class ForestRegressor(RegressorMixin, Forest):
         self.leaves_ = LeafTargets(np.concatenate(orders), sizes, y, weight)
 
     def _judge_out_of_bag(self, table: Table, total: Array, voters: NDArray[np.int64]) -> None:
+        from sklearn.metrics import r2_score
+
         judged = _judged(voters)
         found = _shares(total, voters)
         self.oob_prediction_ = found[:, 0].copy() if self.n_outputs_ == 1 else found

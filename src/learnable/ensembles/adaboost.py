@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
@@ -34,6 +33,7 @@ from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
 from ..meta.binary import MODEL
 from ..trees.decision_tree import DecisionTreeClassifier
+from ..trees.explained import ShapleyValues
 from ._members import MemberSequence, stump_members
 from .adaboost_files import check_loaded
 from .adaboost_one_class import fit_one_class
@@ -59,7 +59,7 @@ Array = NDArray[np.float64]
 RESIDUAL = 1e-9
 
 
-class AdaBoostClassifier(MemberSequence, ClassifierMixin, MetaEstimatorMixin, WeakLearning, Estimator):
+class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEstimatorMixin, WeakLearning, Estimator):
     r"""AdaBoost: f = Σ α_t h_t, minimising n⁻¹ Σ e^{−yf(x)} one weak learner at a time.
 
     More than two classes: SAMME, with the same formulas for classes coded as 1 and −1/(K−1). Stumps take O(nd) a round
@@ -317,6 +317,8 @@ class AdaBoostClassifier(MemberSequence, ClassifierMixin, MetaEstimatorMixin, We
 
     def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
         """Yield the accuracy of the first learner, of the first two, and so on."""
+        from sklearn.metrics import accuracy_score
+
         for predicted in self.staged_predict(X):
             yield float(accuracy_score(y, predicted, sample_weight=sample_weight))
 

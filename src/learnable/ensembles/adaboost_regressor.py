@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import MetaEstimatorMixin, RegressorMixin, clone
-from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
@@ -190,6 +189,8 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Weak
 
     def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
         """Yield R² of the first learner, of the first two, and so on."""
+        from sklearn.metrics import r2_score
+
         for predicted in self.staged_predict(X):
             yield float(r2_score(y, predicted, sample_weight=sample_weight))
 

@@ -19,7 +19,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.declare import fitted
@@ -228,6 +227,8 @@ class BaggingRegressor(RegressorMixin, Bagging):
     _default: ClassVar[str] = "DecisionTreeRegressor"
 
     def _judge_out_of_bag(self, table: BagTable) -> None:
+        from sklearn.metrics import r2_score
+
         total = np.zeros(table.y.shape)
         voters = np.zeros(len(table.y))
         for model, rows, X in self._out_of_bag(table):

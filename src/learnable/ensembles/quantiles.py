@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import ModelFileError
+from ..trees.file_layout import narrow
 from ..trees.layout import Trees
 from ._kernels import group_by_leaf, leaf_quantiles
 
@@ -47,6 +48,22 @@ class LeafTargets:
     sizes: NDArray[np.int64]
     y: Array
     weight: Array | None = None
+
+    def _to_file(self) -> dict[str, Any] | None:
+        """Return what a model file holds: row numbers in as few bytes as they need."""
+        packed = {"rows": narrow(self.rows), "sizes": self.sizes, "y": self.y}
+        return packed if self.weight is None else packed | {"weight": self.weight}
+
+    @classmethod
+    def _from_file(cls, packed: dict[str, Any]) -> LeafTargets:
+        """Return what `_to_file` packed."""
+        rows = packed.get("rows")
+        known = {"rows", "sizes", "y", "weight"}
+        if not isinstance(rows, np.ndarray) or rows.dtype.kind not in "iu" or not set(packed) <= known:
+            raise ModelFileError("load: the targets in the leaves are damaged.")
+        if rows.size and (rows.min() < 0 or rows.max() >= 2**31):
+            raise ModelFileError("load: the targets in the leaves are damaged.")
+        return cls(rows.astype(np.int32), packed["sizes"], packed["y"], packed.get("weight"))
 
     def begins(self, trees: Trees, drawn: bool) -> NDArray[np.int64]:
         """Return where each node's entries begin, (N + 1,); inner nodes have none."""

@@ -25,7 +25,6 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import MetaEstimatorMixin
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -247,6 +246,8 @@ class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of labels, R² of numbers."""
+        from sklearn.metrics import accuracy_score, r2_score
+
         metric = accuracy_score if classifies(self.loss) else r2_score
         return float(metric(y, self.predict(X), sample_weight=sample_weight))
 

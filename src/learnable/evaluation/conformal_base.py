@@ -8,6 +8,9 @@ all n + 1 is uniform (ties aside), so that s is at most the ⌈(1 − α)(n + 1)
 - **CV+**: every row is scored by the model of the folds it is not in, and a new row is compared with each row under
   that row's model. Coverage ≥ 1 − 2α − min{2(1 − 1/K)/(n/K + 1), (1 − K/n)/(K + 1)}, typically 1 − α.
 - **jackknife+**: CV+ with K = n. Coverage ≥ 1 − 2α, typically 1 − α.
+- **CV**: the residuals of CV+ around the model of all rows; the models of the folds need not be kept. Typically 1 − α,
+  since a model of more rows errs less than those that were scored; proven only for models that one fold more or less
+  hardly changes.
 
 References: R. F. Barber, E. J. Candès, A. Ramdas and R. J. Tibshirani, Predictive inference with the jackknife+, Annals
 of Statistics 49, 2021, theorems 1 and 4; Y. Romano, M. Sesia and E. J. Candès, Classification with valid and adaptive
@@ -98,6 +101,8 @@ class ConformalModel(Estimator):
                 parts = [np.flatnonzero(self.folds_ != k) for k in range(self._n_folds())]
                 self.estimators_ = fit_copies(owner, estimator, table, parts, self.n_jobs)
             self.scores_ = self._calibrate(table)
+            if self.method == "cv":
+                self.estimators_ = []
         adopt_features(self, self.estimator_)
         if not np.isfinite(self.scores_).all():
             raise DataError(f"{owner}: {type(self.estimator_).__name__} gives predictions that are not finite.")
@@ -182,6 +187,8 @@ class ConformalModel(Estimator):
         if self.method == "split":
             given = ", provided that the model was not fitted to them" if prefit else ""
             return f"{head} probability at least {self.level:g}{given}"
+        if self.method == "cv":
+            return f"{head} probability {self.level:g} in practice; proven only for models that a fold hardly changes"
         floor = max(0.0, 1.0 - 2.0 * alpha - fold_slack(n, self._n_folds()))
         given = "" if self.method == "jackknife+" else " (folds of equal size)"
         return f"{head} probability at least {floor:.4g}{given}, and typically {self.level:g}"
@@ -211,7 +218,7 @@ class ConformalModel(Estimator):
             raise ModelFileError("load: scores_ must have one number for each row of a fold.")
         if not (hasattr(self, "estimator_") and isinstance(models, list)):
             raise ModelFileError("load: the fitted models are missing.")
-        expected = 0 if self.method == "split" else n_folds
+        expected = 0 if self.method in ("split", "cv") else n_folds
         if (self.method == "split" and n_folds != 1) or (len(models) != expected and not self._is_linear()):
             raise ModelFileError(f"load: {n_folds} folds do not fit {len(models)} models.")
 

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn import linear_model as peer
 
 from ..data.door import read_features
 from ..linear.least_squares import LinearRegression
@@ -53,6 +52,8 @@ def penalty_of(model: Any) -> float | None:
     >>> penalty_of(Ridge(alpha=2.0)), penalty_of(LinearRegression()), penalty_of(Ridge(positive=True))
     (2.0, 0.0, None)
     """
+    from sklearn import linear_model as peer
+
     if type(model) in (LinearRegression, peer.LinearRegression):
         return None if model.positive else 0.0
     if type(model) not in (Ridge, peer.Ridge) or model.positive or np.ndim(model.alpha):

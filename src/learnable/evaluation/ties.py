@@ -164,7 +164,7 @@ def verdict_on(difference: Any, n_train: float, n_test: float, margin: float, le
     Examples
     --------
     >>> from learnable.evaluation.ties import verdict_on
-    >>> verdict_on([0.30, 0.02, 0.41, 0.25, 0.31], 80, 20, margin=0.01).word
+    >>> verdict_on([0.30, 0.22, 0.31, 0.25, 0.31], 80, 20, margin=0.01).word
     'worse'
     >>> verdict_on([0.30, -0.4, 0.41, 0.65, 0.31], 80, 20, margin=0.01).word
     'undecided'

@@ -9,11 +9,13 @@ change improves its fit to its rows. Where the inner model carries a certificate
 from __future__ import annotations
 
 import contextlib
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+from sklearn.base import clone
 
 from ..core.errors import LearnableError, VerificationError
 from ..core.verification import Recheck, verify
@@ -42,7 +44,7 @@ def conformal_regressor(model: Any, X: Any, y: Any, sample_weight: Any) -> Reche
     value = 0.0
     for k, rows in _folds(model):
         part = take_rows(sample.X, rows)
-        again = np.abs(sample.y[rows] - np.ravel(_fold_model(model, k).predict(part)))
+        again = np.abs(sample.y[rows] - np.ravel(_fold_model(model, k, sample).predict(part)))
         spread = 1.0
         if model.scale is not None:
             low, high = model.scale_range_
@@ -63,7 +65,7 @@ def conformal_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> Rech
         return _OTHER_ROWS
     value = 0.0
     for k, rows in _folds(model):
-        inner = _fold_model(model, k)
+        inner = _fold_model(model, k, sample)
         known = np.asarray(inner.classes_).tolist()
         p = dict(zip(known, np.asarray(inner.predict_proba(take_rows(sample.X, rows))).T, strict=True))
         nothing = np.zeros(len(rows))
@@ -121,8 +123,17 @@ def _folds(model: Any) -> list[tuple[int, NDArray[np.int64]]]:
     return [(k, np.flatnonzero(model.folds_ == k)) for k in range(int(model.folds_.max()) + 1)]
 
 
-def _fold_model(model: Any, k: int) -> Any:
-    return model.estimator_ if model.method == "split" else model.estimators_[k]
+def _fold_model(model: Any, k: int, sample: Sample) -> Any:
+    """Return the model that scored a fold; one that was not kept is fitted again."""
+    if model.method != "cv":
+        return model.estimator_ if model.method == "split" else model.estimators_[k]
+    train = np.flatnonzero(model.folds_ != k)
+    weight = sample.weights(train)
+    weights = {} if weight is None else {"sample_weight": weight}
+    inner = clone(model.estimator_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return inner.fit(take_rows(sample.X, train), sample.labels(train), **weights)
 
 
 def _with_inner(model: Any, sample: Sample, value: float) -> Recheck:

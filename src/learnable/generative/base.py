@@ -19,9 +19,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator
-from ..core.parameters import ArrayLike, Number, Rule, check_parameters, optional
+from ..core.parameters import N_JOBS, ArrayLike, Number, Rule, check_parameters, optional
 from ..core.run import Run
 from ..data.blocks import Block, Blocks, Part, map_reduce
 from ..data.door import Table, read_features, take_named_columns
@@ -53,9 +54,7 @@ class GenerativeModel(NamedScore, ClassifierMixin, Estimator):
     _missing: ClassVar[bool] = False
     _sparse: ClassVar[bool] = False
 
-    classes_: NDArray[Any]
-    n_features_in_: int
-    n_jobs: int | None = None
+    classes_: NDArray[Any] = fitted("array of shape (n_classes,)", "Labels.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -117,21 +116,15 @@ class GenerativeModel(NamedScore, ClassifierMixin, Estimator):
         names = getattr(self, "feature_names_in_", None)
         if names is not None and np.shape(names) != (columns,):
             raise ModelFileError("load: feature_names_in_ does not have one name a feature.")
-
-    def _require_numbers(
-        self, infinite: bool = False, kinds: tuple[Any, ...] = (np.float64,), **shapes: tuple[int, ...]
-    ) -> None:
-        """Raise ModelFileError unless the named members are arrays of these kinds and shapes without NaN."""
-        for name, shape in shapes.items():
-            array = getattr(self, name, None)
-            if not isinstance(array, np.ndarray) or array.dtype not in kinds or array.shape != shape:
-                raise ModelFileError(f"load: {name} must be a float64 array of shape {shape}.")
-            if np.isnan(array).any() or not (infinite or np.isfinite(array).all()):
-                raise ModelFileError(f"load: {name} must hold finite numbers.")
+        super()._check_loaded()
 
 
 class DensityModel(GenerativeModel):
     """A generative classifier that knows π_k p_k(x) itself, not only up to a factor."""
+
+    n_jobs: int | None = param(
+        N_JOBS, "Threads; None uses all that BLAS may use. The result does not depend on it.", default=None
+    )
 
     @rowwise
     def predict_joint_log_proba(self, X: Any) -> Array:

@@ -16,20 +16,21 @@ on Learning for Text Categorization (1998).
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError
-from ..core.parameters import Number, Rule, optional
+from ..core.parameters import Number, optional
 from ..data.blocks import Block, Blocks, map_reduce
 from ..data.door import door
 from ..probability.conjugate.beta_binomial import BetaBinomial
 from ._kernels import add_exceeding
 from .base import codes_of, log_or_minus_inf, score_rows, weights_of
-from .counts_nb import COUNT_PARAMETERS, CountsNB, rounding_of
+from .counts_nb import CountsNB, rounding_of
 from .multinomial_nb import sparse_class_sums
 
 Array = NDArray[np.float64]
@@ -39,34 +40,6 @@ class BernoulliNB(CountsNB):
     """Naive Bayes for features that are present or absent.
 
     The fit is one pass over the (dense or sparse) rows, in O(Kd) memory besides the data.
-
-    Parameters
-    ----------
-    alpha : float or array of shape (n_features,), default=1.0
-        Both concentrations of the Beta prior of every p: rows seen in advance, with and without the feature.
-    force_alpha : bool, default=True
-        Whether an alpha below 1e-10 is taken as it is, rather than raised to 1e-10.
-    binarize : float or None, default=0.0
-        A feature is present where its value is above this. None: values are 0 and 1 already.
-    fit_prior : bool, default=True
-        Whether class probabilities are the shares of the classes rather than equal.
-    class_prior : array of shape (n_classes,), default=None
-        Class probabilities, if they are known.
-    n_jobs : int or None, default=None
-        Threads; None uses all that BLAS may use. The result does not depend on it.
-
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        Labels.
-    class_count_, class_log_prior_ : arrays of shape (n_classes,)
-        Weight of the rows of each class, and the logarithms of the class probabilities.
-    feature_count_, feature_log_prob_ : arrays of shape (n_classes, n_features)
-        Weight of the rows that have the feature, and log p.
-    observed_ : array of shape (n_classes, n_features)
-        Weight of the rows of which this is known.
-    certificate_ : Certificate
-        Relative error that rounding may leave in p.
 
     Examples
     --------
@@ -78,27 +51,18 @@ class BernoulliNB(CountsNB):
            [0.333, 0.667]])
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = COUNT_PARAMETERS | {"binarize": optional(Number())}
+    binarize: float | None = param(
+        optional(Number()),
+        "A feature is present where its value is above this. None: values are 0 and 1 already.",
+        default=0.0,
+    )
+    observed_: Array = fitted("(n_classes, n_features)", "Weight of the rows of which this is known.")
+    feature_count_: Array = fitted("(n_classes, n_features)", "Weight of the rows that have the feature.", low=0.0)
+    feature_log_prob_: Array = fitted("(n_classes, n_features)", "log p.", infinite=True)
+
     _door = staticmethod(door(target="classes", sparse=True, missing=True, one_class=True))
     _sparse = True
     _missing = True
-
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        binarize: float | None = 0.0,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.binarize = binarize
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.n_jobs = n_jobs
 
     @property
     def _threshold(self) -> float:
@@ -183,11 +147,8 @@ class BernoulliNB(CountsNB):
         super()._check_loaded()
         if not hasattr(self, "classes_"):
             return
-        shape = (len(self.classes_), self.n_features_in_)
-        self._require_numbers(feature_count_=shape, observed_=shape)
-        self._require_numbers(infinite=True, feature_log_prob_=shape)
-        if (self.feature_count_ < 0).any() or (self.observed_ < self.feature_count_ * (1 - 1e-9)).any():
-            raise ModelFileError("load: feature_count_ must lie between 0 and observed_.")
+        if (self.observed_ < self.feature_count_ * (1 - 1e-9)).any():
+            raise ModelFileError("load: feature_count_ must not exceed observed_.")
 
 
 def _require_binary(owner: str, block: Block) -> None:

@@ -15,19 +15,20 @@ Reference: T. Mitchell, Machine Learning (1997), section 6.9.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import ArrayLike, Number, Rule, optional
+from ..core.parameters import ArrayLike, Number, optional
 from ..data.blocks import Block, map_reduce
 from ..data.door import door
 from ..probability.conjugate.dirichlet_multinomial import DirichletCategorical
 from ._kernels import add_categories, category_scores
 from .base import codes_of, log_or_minus_inf, score_rows, weights_of
-from .counts_nb import COUNT_PARAMETERS, CountsNB, rounding_of
+from .counts_nb import CountsNB, rounding_of
 
 Array = NDArray[np.float64]
 
@@ -41,34 +42,6 @@ class CategoricalNB(CountsNB):
     The fit is one pass over the rows, in O(K Σ_j C_j) memory besides the data. Text becomes such numbers by
     `sklearn.preprocessing.OrdinalEncoder`.
 
-    Parameters
-    ----------
-    alpha : float or array of shape (n_features,), default=1.0
-        Concentration of the Dirichlet prior of a column's probabilities: how often each category was seen in advance.
-    force_alpha : bool, default=True
-        Whether an alpha below 1e-10 is taken as it is, rather than raised to 1e-10.
-    fit_prior : bool, default=True
-        Whether class probabilities are the shares of the classes rather than equal.
-    class_prior : array of shape (n_classes,), default=None
-        Class probabilities, if they are known.
-    min_categories : int or array of shape (n_features,), default=None
-        Least number of categories of the columns; None: what the rows show.
-    n_jobs : int or None, default=None
-        Threads; None uses all that BLAS may use. The result does not depend on it.
-
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        Labels.
-    class_count_, class_log_prior_ : arrays of shape (n_classes,)
-        Weight of the rows of each class, and the logarithms of the class probabilities.
-    category_count_, feature_log_prob_ : lists of n_features arrays of shape (n_classes, n_categories_[j])
-        Weight of the rows with each category, and log p.
-    n_categories_ : array of shape (n_features,)
-        C_j.
-    certificate_ : Certificate
-        Relative error that rounding may leave in p.
-
     Examples
     --------
     >>> from learnable import CategoricalNB
@@ -79,28 +52,19 @@ class CategoricalNB(CountsNB):
            [0.286, 0.714]])
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = COUNT_PARAMETERS | {
-        "min_categories": optional(_CATEGORIES | ArrayLike(Number(low=1)))
-    }
+    min_categories: Any = param(
+        optional(_CATEGORIES | ArrayLike(Number(low=1))),
+        "Least number of categories of the columns; None: what the rows show.",
+        default=None,
+    )
+    category_count_: Any = fitted(
+        "list of n_features arrays of shape (n_classes, n_categories_[j])", "Weight of the rows with each category."
+    )
+    feature_log_prob_: Any = fitted("list of n_features arrays of shape (n_classes, n_categories_[j])", "log p.")
+    n_categories_: NDArray[np.int64] = fitted("(n_features,)", "C_j.", kind="i", low=1)
+
     _door = staticmethod(door(target="classes", sparse=False, missing=True, one_class=True))
     _missing = True
-
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        min_categories: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.min_categories = min_categories
-        self.n_jobs = n_jobs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -179,14 +143,11 @@ class CategoricalNB(CountsNB):
         if not hasattr(self, "classes_"):
             return
         K, d = len(self.classes_), self.n_features_in_
-        sizes = getattr(self, "n_categories_", None)
-        if not isinstance(sizes, np.ndarray) or sizes.dtype != np.int64 or sizes.shape != (d,) or (sizes < 1).any():
-            raise ModelFileError("load: n_categories_ must be positive integers, one a column.")
         for name in ("category_count_", "feature_log_prob_"):
             tables = getattr(self, name, None)
             if not isinstance(tables, list) or len(tables) != d:
                 raise ModelFileError(f"load: {name} must be a list of one array a column.")
-            for table, C in zip(tables, sizes.tolist(), strict=True):
+            for table, C in zip(tables, self.n_categories_.tolist(), strict=True):
                 sound = isinstance(table, np.ndarray) and table.dtype == np.float64 and table.shape == (K, C)
                 if not sound or np.isnan(table).any() or (name == "category_count_" and (table < 0).any()):
                     raise ModelFileError(f"load: {name} must hold float64 arrays of shape (n_classes, n_categories).")

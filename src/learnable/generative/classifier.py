@@ -10,7 +10,7 @@ the line is taken for each column, independently: naive Bayes with that family.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,9 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .. import probability
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import N_JOBS, Matches, Rule
+from ..core.parameters import Matches
 from ..core.run import Run
 from ..data.blocks import Block, map_reduce
 from ..data.door import Table, door
@@ -56,29 +57,6 @@ class GenerativeClassifier(DensityModel):
     A family of exponential type is fitted from sums over the rows, in memory, in files and on Dask; other densities
     need the rows of a class in memory.
 
-    Parameters
-    ----------
-    density : str, class, distribution, conjugate prior, estimator, or dict of these, default="Normal"
-        The density of a class: the name of a family in `learnable.probability` or its class; a distribution, which is
-        taken as known; a conjugate prior; or an estimator with `fit(X)` and `score_samples(X)`, which is cloned. A dict
-        gives each label its own.
-    priors : array of shape (n_classes,), default=None
-        Class probabilities; by default the shares of the classes.
-    n_jobs : int or None, default=None
-        Threads; None uses all that BLAS may use. The result does not depend on it.
-
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        Labels.
-    class_count_, class_prior_ : arrays of shape (n_classes,)
-        Weight of the rows of each class, and π.
-    fitted_ : list
-        What was fitted to each class: an estimator, or family and parameters; `densities()` returns it as objects.
-    certificate_ : Certificate
-        For exponential families, how far the mean statistics of the densities are from those of the rows: zero at the
-        maximum of the likelihood. Nothing is proven of other densities.
-
     Examples
     --------
     >>> from learnable import GenerativeClassifier
@@ -90,20 +68,31 @@ class GenerativeClassifier(DensityModel):
     Poisson(rate=[1.    , 0.6667])
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "density": Matches(
+    density: Any = param(
+        Matches(
             lambda v: all(map(_is_density, v.values())) and bool(v) if isinstance(v, dict) else _is_density(v),
             f"{_KINDS}, or a dict of these by label",
         ),
-        "priors": PRIORS,
-        "n_jobs": N_JOBS,
-    }
-    _door = staticmethod(door(target="classes", sparse=False))
+        "The density of a class: the name of a family in `learnable.probability` or its class; a "
+        "distribution, which is taken as known; a conjugate prior; or an estimator with `fit(X)` and "
+        "`score_samples(X)`, which is cloned. A dict gives each label its own.",
+        default="Normal",
+        kw_only=False,
+    )
+    priors: Any = param(PRIORS, "Class probabilities; by default the shares of the classes.", default=None)
+    class_count_: Array = fitted("(n_classes,)", "Weight of the rows of each class.")
+    class_prior_: Array = fitted("(n_classes,)", "π.")
+    fitted_: Any = fitted(
+        "list",
+        "What was fitted to each class: an estimator, or family and parameters; `densities()` returns it as objects.",
+    )
+    certificate_: Certificate = fitted(
+        "Certificate",
+        "For exponential families, how far the mean statistics of the densities are from those of the rows: "
+        "zero at the maximum of the likelihood. Nothing is proven of other densities.",
+    )
 
-    def __init__(self, density: Any = "Normal", *, priors: Any = None, n_jobs: int | None = None) -> None:
-        self.density = density
-        self.priors = priors
-        self.n_jobs = n_jobs
+    _door = staticmethod(door(target="classes", sparse=False))
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         self.classes_ = np.asarray(table.classes)
@@ -226,7 +215,6 @@ class GenerativeClassifier(DensityModel):
         if not hasattr(self, "classes_"):
             return
         K = len(self.classes_)
-        self._require_numbers(class_count_=(K,), class_prior_=(K,))
         if not isinstance(getattr(self, "fitted_", None), list) or len(self.fitted_) != K:
             raise ModelFileError("load: fitted_ must be a list of one density a class.")
         for record in self.fitted_:

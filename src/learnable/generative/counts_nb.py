@@ -7,39 +7,41 @@ the next one is category j with probability (n_j + α)/Σ(n + α): additive smoo
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import ModelFileError, ParameterError
-from ..core.parameters import N_JOBS, ArrayLike, Boolean, Number, Rule
+from ..core.certificate import Certificate
+from ..core.declare import fitted, param
+from ..core.errors import ParameterError
+from ..core.parameters import ArrayLike, Boolean, Number
 from .base import EPS, PRIORS, SummedModel, log_or_minus_inf
 
 Array = NDArray[np.float64]
 
 _LEAST_ALPHA = 1e-10
 
-COUNT_PARAMETERS: dict[str, Rule] = {
-    "alpha": Number(low=0.0) | ArrayLike(Number(low=0.0)),
-    "force_alpha": Boolean(),
-    "fit_prior": Boolean(),
-    "class_prior": PRIORS,
-    "n_jobs": N_JOBS,
-}
-
 
 class CountsNB(SummedModel):
     """Naive Bayes whose densities are probabilities of counts or categories."""
 
-    _parameters: ClassVar[dict[str, Rule]] = COUNT_PARAMETERS
-
-    alpha: Any
-    force_alpha: bool
-    fit_prior: bool
-    class_prior: Any
-    class_count_: Array
-    class_log_prior_: Array
+    alpha: Any = param(
+        Number(low=0.0) | ArrayLike(Number(low=0.0)),
+        "Concentration of the Dirichlet (Beta) prior of the probabilities: how often each outcome was seen in advance, "
+        "in all columns or in each. 0 is no smoothing.",
+        default=1.0,
+    )
+    force_alpha: bool = param(
+        Boolean(), "Whether an alpha below 1e-10 is taken as it is, rather than raised to 1e-10.", default=True
+    )
+    fit_prior: bool = param(
+        Boolean(), "Whether class probabilities are the shares of the classes rather than equal.", default=True
+    )
+    class_prior: Any = param(PRIORS, "Class probabilities, if they are known.", default=None)
+    class_count_: Array = fitted("(n_classes,)", "Weight of the rows of each class.", low=0.0)
+    class_log_prior_: Array = fitted("(n_classes,)", "Logarithms of the class probabilities.", infinite=True)
+    certificate_: Certificate = fitted("Certificate", "Relative error that rounding may leave in p.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -80,16 +82,6 @@ class CountsNB(SummedModel):
             self.class_log_prior_ = log_or_minus_inf(self.class_count_) - np.log(self.class_count_.sum())
         else:
             self.class_log_prior_ = np.full(K, -np.log(K))
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "classes_"):
-            return
-        K = len(self.classes_)
-        self._require_numbers(class_count_=(K,))
-        self._require_numbers(infinite=True, class_log_prior_=(K,))
-        if (self.class_count_ < 0).any():
-            raise ModelFileError("load: class_count_ must not be negative.")
 
 
 def rounding_of(log_prob: Array) -> float:

@@ -11,7 +11,7 @@ Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.parameters import N_JOBS, Boolean, Matches, Nothing, Number, Options, Rule, optional
 from ..core.run import Run
@@ -46,46 +47,6 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     matter. With "lsqr" and "eigen", `coef_` of more than two classes is about the overall mean, as with "svd":
     scikit-learn's differs by a vector that all classes share, which no comparison of classes sees.
 
-    Parameters
-    ----------
-    solver : {"svd", "lsqr", "eigen"}, default="svd"
-        "svd" leaves out directions without variance within the classes and projects; "lsqr" solves for the rule alone;
-        "eigen" solves Fisher's generalised eigenvalue problem.
-    shrinkage : "auto", float or None, default=None
-        Share λ of (tr Σ/d) I in every class's covariance, or Ledoit and Wolf's estimate of the best. Not with "svd".
-    priors : array of shape (n_classes,), default=None
-        Class probabilities; by default the shares of the classes.
-    n_components : int, default=None
-        Number of directions of `transform`; at most min(n_classes − 1, n_features), which is the default.
-    store_covariance : bool, default=False
-        Whether "svd" keeps Σ; the others always do.
-    tol : float, default=1e-4
-        With "svd": directions whose standard deviation, in columns scaled to one, is at most this are left out.
-    covariance_estimator : estimator, default=None
-        Fitted to the rows of each class (in memory) for its `covariance_`. Not with "svd".
-    n_jobs : int or None, default=None
-        Threads; None uses all that BLAS may use. The result does not depend on it.
-
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        Labels.
-    coef_ : array of shape (1, n_features) or (n_classes, n_features)
-        Normal vectors of the rule; for two classes one, for the second class. float32 for float32 rows in memory, with
-        scores, probabilities and projections of such rows, at a tolerance of 1e-6.
-    intercept_ : array of shape (1,) or (n_classes,)
-        Its constants.
-    priors_, means_ : arrays of shape (n_classes,), (n_classes, n_features)
-        Class probabilities, and μ.
-    covariance_ : array of shape (n_features, n_features)
-        Σ_k π_k Σ_k. (The rule of "svd" weights the classes by their rows, whatever the priors.)
-    scalings_, explained_variance_ratio_ : arrays
-        Fisher's directions, and their shares of the spread between the classes; not with "lsqr".
-    xbar_ : array of shape (n_features,)
-        Σ_k π_k μ_k.
-    certificate_ : Certificate
-        Relative residual of Σ β_k = μ_k − x̄ in scaled columns.
-
     Examples
     --------
     >>> from learnable import LinearDiscriminantAnalysis
@@ -97,37 +58,72 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     line: 3 x0 + 3 x1 − 15 = 0
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "solver": Options("svd", "lsqr", "eigen"),
-        "shrinkage": SHRINKAGE,
-        "priors": PRIORS,
-        "n_components": optional(Number(low=1, integer=True)),
-        "store_covariance": Boolean(),
-        "tol": Number(low=0.0),
-        "covariance_estimator": ESTIMATOR,
-        "n_jobs": N_JOBS,
-    }
-    _door = staticmethod(door(target="classes", sparse=False))
+    solver: str = param(
+        Options("svd", "lsqr", "eigen"),
+        '"svd" leaves out directions without variance within the classes and projects; "lsqr" solves for '
+        'the rule alone; "eigen" solves Fisher\'s generalised eigenvalue problem.',
+        default="svd",
+        kw_only=False,
+    )
+    shrinkage: Any = param(
+        SHRINKAGE,
+        "Share λ of (tr Σ/d) I in every class's covariance, or Ledoit and Wolf's estimate of the best. Not "
+        'with "svd".',
+        default=None,
+        kw_only=False,
+    )
+    priors: Any = param(
+        PRIORS, "Class probabilities; by default the shares of the classes.", default=None, kw_only=False
+    )
+    n_components: int | None = param(
+        optional(Number(low=1, integer=True)),
+        "Number of directions of `transform`; at most min(n_classes − 1, n_features), which is the default.",
+        default=None,
+        kw_only=False,
+    )
+    store_covariance: bool = param(
+        Boolean(), 'Whether "svd" keeps Σ; the others always do.', default=False, kw_only=False
+    )
+    tol: float = param(
+        Number(low=0.0),
+        'With "svd": directions whose standard deviation, in columns scaled to one, is at most this are left out.',
+        default=1e-4,
+        kw_only=False,
+    )
+    covariance_estimator: Any = param(
+        ESTIMATOR,
+        'Fitted to the rows of each class (in memory) for its `covariance_`. Not with "svd".',
+        default=None,
+        kw_only=False,
+    )
+    n_jobs: int | None = param(
+        N_JOBS,
+        "Threads; None uses all that BLAS may use. The result does not depend on it.",
+        default=None,
+        kw_only=False,
+    )
+    coef_: Any = fitted(
+        "(1, n_features) or (n_classes, n_features)",
+        "Normal vectors of the rule; for two classes one, for the second class. float32 for float32 rows in "
+        "memory, with scores, probabilities and projections of such rows, at a tolerance of 1e-6.",
+    )
+    intercept_: Any = fitted("(1,) or (n_classes,)", "Its constants.", infinite=True)
+    priors_: Array = fitted("(n_classes,)", "Class probabilities.")
+    means_: Array = fitted("(n_classes, n_features)", "μ.")
+    covariance_: Array = fitted(
+        "(n_features, n_features)",
+        'Σ_k π_k Σ_k. (The rule of "svd" weights the classes by their rows, whatever the priors.)',
+        optional=True,
+    )
+    scalings_: Array = fitted("(n_features, n_directions)", 'Fisher\'s directions; not with "lsqr".', optional=True)
+    explained_variance_ratio_: Array = fitted(
+        "array", 'Their shares of the spread between the classes; not with "lsqr".', optional=True
+    )
+    n_components_: int = fitted("int", "Number of directions of `transform`.")
+    xbar_: Array = fitted("(n_features,)", "Σ_k π_k μ_k.")
+    certificate_: Certificate = fitted("Certificate", "Relative residual of Σ β_k = μ_k − x̄ in scaled columns.")
 
-    def __init__(
-        self,
-        solver: str = "svd",
-        shrinkage: Any = None,
-        priors: Any = None,
-        n_components: int | None = None,
-        store_covariance: bool = False,
-        tol: float = 1e-4,
-        covariance_estimator: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.solver = solver
-        self.shrinkage = shrinkage
-        self.priors = priors
-        self.n_components = n_components
-        self.store_covariance = store_covariance
-        self.tol = tol
-        self.covariance_estimator = covariance_estimator
-        self.n_jobs = n_jobs
+    _door = staticmethod(door(target="classes", sparse=False))
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner, self.classes_ = type(self).__name__, np.asarray(table.classes)
@@ -303,19 +299,11 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             return
         K, d = len(self.classes_), self.n_features_in_
         rows = 1 if K == 2 else K
-        self._require_numbers(coef_=(rows, d), kinds=(np.float64, np.float32))
-        self._require_numbers(means_=(K, d), xbar_=(d,), priors_=(K,))
-        self._require_numbers(infinite=True, intercept_=(rows,))
+        if len(self.coef_) != rows or len(self.intercept_) != rows:
+            raise ModelFileError(f"load: coef_ and intercept_ must have {rows} rows for {K} classes.")
         width = getattr(self, "n_components_", None)
         if not isinstance(width, int) or not 1 <= width <= max(1, min(K - 1, d)):
             raise ModelFileError("load: n_components_ must be a number of directions.")
-        if hasattr(self, "covariance_"):
-            self._require_numbers(covariance_=(d, d))
-        if self.solver != "lsqr":
-            directions = getattr(self, "scalings_", None)
-            if not isinstance(directions, np.ndarray) or directions.ndim != 2:
-                raise ModelFileError("load: scalings_ must be a matrix.")
-            self._require_numbers(scalings_=(d, directions.shape[1]))
 
 
 def _largest_share(part: Array, whole: Array) -> float:

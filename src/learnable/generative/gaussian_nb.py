@@ -13,14 +13,16 @@ Reference: K. P. Murphy, Machine Learning: A Probabilistic Perspective (2012), s
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import N_JOBS, Boolean, Matches, Nothing, Number, Rule
+from ..core.parameters import Boolean, Matches, Nothing, Number
 from ..data.door import door
 from ..probability.conjugate.normal_inverse_gamma import NormalInverseGamma
 from ._kernels import normal_scores, observed_normal_scores, student_scores
@@ -36,38 +38,6 @@ class GaussianNB(SummedModel):
     The fit is one pass over the rows, in O(nd) time and O(Kd) memory besides the data. `partial_fit` gives the same
     model as one fit on all rows: unlike scikit-learn's, `epsilon_` always follows from all rows seen.
 
-    Parameters
-    ----------
-    priors : array of shape (n_classes,), default=None
-        Class probabilities π; by default the shares of the classes.
-    var_smoothing : float, default=1e-9
-        Share of the largest variance of a column that is added to every variance.
-    prior : dict, default=None
-        Parameters `mean, kappa, shape, rate` of a `NormalInverseGamma` prior of (θ, σ²), numbers or one a column:
-        θ | σ² ~ N(mean, σ²/kappa), σ² ~ InverseGamma(shape, rate). None is the limit without a prior.
-    integrate : bool, default=False
-        Whether probabilities are averaged over the posterior of θ and σ² (with `prior=None`, over that of Jeffreys'
-        prior 1/σ²) rather than computed at one estimate.
-    n_jobs : int or None, default=None
-        Threads; None uses all that BLAS may use. The result does not depend on it.
-
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        Labels.
-    class_count_, class_prior_ : arrays of shape (n_classes,)
-        Weight of the rows of each class, and π.
-    theta_, var_ : arrays of shape (n_classes, n_features)
-        θ and σ². With a prior: the most probable θ and σ² together.
-    epsilon_ : float
-        What was added to the variances.
-    observed_ : array of shape (n_classes, n_features)
-        Weight of the rows with a value in the column.
-    mean_, square_ : arrays of shape (n_classes, n_features)
-        Mean of these values, and sum of their squared deviations: all that the model keeps of the data.
-    certificate_ : Certificate
-        Relative rounding error of the sums.
-
     Examples
     --------
     >>> from learnable import GaussianNB
@@ -79,30 +49,37 @@ class GaussianNB(SummedModel):
     array([[0.49, 0.51]])
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "priors": PRIORS,
-        "var_smoothing": Number(low=0.0),
-        "prior": Nothing() | Matches(lambda v: isinstance(v, dict), "a dict of mean, kappa, shape and rate"),
-        "integrate": Boolean(),
-        "n_jobs": N_JOBS,
-    }
+    priors: Any = param(PRIORS, "Class probabilities π; by default the shares of the classes.", default=None)
+    var_smoothing: float = param(
+        Number(low=0.0), "Share of the largest variance of a column that is added to every variance.", default=1e-9
+    )
+    prior: Any = param(
+        Nothing() | Matches(lambda v: isinstance(v, dict), "a dict of mean, kappa, shape and rate"),
+        "Parameters `mean, kappa, shape, rate` of a `NormalInverseGamma` prior of (θ, σ²), numbers or one a "
+        "column: θ | σ² ~ N(mean, σ²/kappa), σ² ~ InverseGamma(shape, rate). None is the limit without a "
+        "prior.",
+        default=None,
+    )
+    integrate: bool = param(
+        Boolean(),
+        "Whether probabilities are averaged over the posterior of θ and σ² (with `prior=None`, over that of "
+        "Jeffreys' prior 1/σ²) rather than computed at one estimate.",
+        default=False,
+    )
+    class_count_: Array = fitted("(n_classes,)", "Weight of the rows of each class.", low=0.0)
+    class_prior_: Array = fitted("(n_classes,)", "π.", low=0.0)
+    theta_: Array = fitted("(n_classes, n_features)", "θ. With a prior: the most probable θ and σ² together.")
+    var_: Array = fitted("(n_classes, n_features)", "σ².")
+    epsilon_: float = fitted("()", "What was added to the variances.")
+    observed_: Array = fitted("(n_classes, n_features)", "Weight of the rows with a value in the column.")
+    mean_: Array = fitted("(n_classes, n_features)", "Mean of these values.")
+    square_: Array = fitted(
+        "(n_classes, n_features)", "Sum of their squared deviations: this is all that the model keeps of the data."
+    )
+    certificate_: Certificate = fitted("Certificate", "Relative rounding error of the sums.")
+
     _door = staticmethod(door(target="classes", sparse=False, missing=True, one_class=True))
     _missing = True
-
-    def __init__(
-        self,
-        *,
-        priors: Any = None,
-        var_smoothing: float = 1e-9,
-        prior: Any = None,
-        integrate: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.priors = priors
-        self.var_smoothing = var_smoothing
-        self.prior = prior
-        self.integrate = integrate
-        self.n_jobs = n_jobs
 
     def _sums(self, blocks: Any, n_classes: int) -> ClassMoments:
         return class_moments(type(self).__name__, blocks, n_classes, self.n_jobs)
@@ -202,9 +179,5 @@ class GaussianNB(SummedModel):
         super()._check_loaded()
         if not hasattr(self, "classes_"):
             return
-        K, d = len(self.classes_), self.n_features_in_
-        vectors, tables = ("class_count_", "class_prior_"), ("observed_", "mean_", "square_", "theta_", "var_")
-        self._require_numbers(False, **dict.fromkeys(vectors, (K,)))
-        self._require_numbers(False, **dict.fromkeys(tables, (K, d)))
-        if (self.var_[self.observed_ > 0] <= 0).any() or any((getattr(self, v) < 0).any() for v in vectors):
-            raise ModelFileError("load: var_ must be positive, class_count_ and class_prior_ not negative.")
+        if (self.var_[self.observed_ > 0] <= 0).any():
+            raise ModelFileError("load: var_ must be positive.")

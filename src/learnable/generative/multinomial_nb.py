@@ -13,22 +13,23 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from ..core.errors import DataError, ModelFileError
-from ..core.parameters import Boolean, Rule
+from ..core.declare import fitted, param
+from ..core.errors import DataError
+from ..core.parameters import Boolean
 from ..data.blocks import Block, map_reduce, unsigned
 from ..data.door import door
 from ..probability.conjugate.dirichlet_multinomial import DirichletMultinomial
 from ..solvers.moments import add_in_place
 from ._kernels import add_rows, add_sparse_rows, sparse_scores
 from .base import codes_of, score_rows, weights_of
-from .counts_nb import COUNT_PARAMETERS, CountsNB, rounding_of
+from .counts_nb import CountsNB, rounding_of
 
 Array = NDArray[np.float64]
 
@@ -38,32 +39,6 @@ class MultinomialNB(CountsNB):
 
     The fit is one pass over the (dense or sparse) rows, in O(Kd) memory besides the data. Fractional counts such as
     tf-idf are taken as they are. A missing count is refused: it would leave the row's total unknown.
-
-    Parameters
-    ----------
-    alpha : float or array of shape (n_features,), default=1.0
-        Concentration of the Dirichlet prior of a class's probabilities: counts seen in advance. 0 is no smoothing.
-    force_alpha : bool, default=True
-        Whether an alpha below 1e-10 is taken as it is, rather than raised to 1e-10.
-    fit_prior : bool, default=True
-        Whether class probabilities are the shares of the classes rather than equal.
-    class_prior : array of shape (n_classes,), default=None
-        Class probabilities, if they are known.
-    integrate : bool, default=False
-        Whether probabilities are averaged over the posterior of p rather than computed at its mean.
-    n_jobs : int or None, default=None
-        Threads; None uses all that BLAS may use. The result does not depend on it.
-
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        Labels.
-    class_count_, class_log_prior_ : arrays of shape (n_classes,)
-        Weight of the rows of each class, and the logarithms of the class probabilities.
-    feature_count_, feature_log_prob_ : arrays of shape (n_classes, n_features)
-        Weighted sums of the counts, and log p.
-    certificate_ : Certificate
-        Relative error that rounding may leave in p.
 
     Examples
     --------
@@ -76,26 +51,16 @@ class MultinomialNB(CountsNB):
     array([[0.096, 0.904]])
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = COUNT_PARAMETERS | {"integrate": Boolean()}
+    integrate: bool = param(
+        Boolean(),
+        "Whether probabilities are averaged over the posterior of p rather than computed at its mean.",
+        default=False,
+    )
+    feature_count_: Array = fitted("(n_classes, n_features)", "Weighted sums of the counts.", low=0.0)
+    feature_log_prob_: Array = fitted("(n_classes, n_features)", "log p.", infinite=True, high=1e-9)
+
     _door = staticmethod(door(target="classes", sparse=True, one_class=True))
     _sparse = True
-
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        integrate: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.integrate = integrate
-        self.n_jobs = n_jobs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -154,16 +119,6 @@ class MultinomialNB(CountsNB):
             out += self.class_log_prior_
 
         return score_rows(X, len(alpha), score, self.n_jobs)
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "classes_"):
-            return
-        shape = (len(self.classes_), self.n_features_in_)
-        self._require_numbers(feature_count_=shape)
-        self._require_numbers(infinite=True, feature_log_prob_=shape)
-        if (self.feature_count_ < 0).any() or (self.feature_log_prob_ > 1e-9).any():
-            raise ModelFileError("load: feature_count_ must not be negative, nor feature_log_prob_ positive.")
 
 
 def count_scores(X: Any, log_prob: Array, constant: Array, n_jobs: int | None) -> Array:

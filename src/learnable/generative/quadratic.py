@@ -10,7 +10,7 @@ Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,9 @@ from scipy.linalg import cholesky, eigh, solve_triangular, svd
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import ModelFileError
-from ..core.parameters import N_JOBS, Boolean, Number, Options, Rule
+from ..core.parameters import Boolean, Number, Options
 from ..core.run import Run
 from ..data.blocks import map_reduce
 from ..data.door import Table, door
@@ -40,42 +41,6 @@ class QuadraticDiscriminantAnalysis(DensityModel):
     Both solvers work on the means and scatter matrices of the classes, which one pass over the rows gives, in O(nd²)
     time and O(Kd²) memory besides the data.
 
-    Parameters
-    ----------
-    solver : {"svd", "eigen"}, default="svd"
-        "svd" uses `reg_param`, "eigen" `shrinkage` or `covariance_estimator`; the covariances are otherwise the same.
-    shrinkage : "auto", float or None, default=None
-        Share λ of (tr Σ_k/d) I in every class's covariance, or Ledoit and Wolf's estimate of the best. Not with "svd".
-    priors : array of shape (n_classes,), default=None
-        Class probabilities; by default the shares of the classes.
-    reg_param : float, default=0.0
-        With "svd": Σ_k becomes (1 − reg_param) Σ_k + reg_param I.
-    store_covariance : bool, default=False
-        Whether to keep Σ_k.
-    tol : float, default=1e-4
-        A class is refused if its covariance is singular: if, in columns scaled to one, the standard deviation in some
-        direction is at most this. (scikit-learn compares eigenvalues in the units of the columns.)
-    covariance_estimator : estimator, default=None
-        Fitted to the rows of each class (in memory) for its `covariance_`. Not with "svd".
-    n_jobs : int or None, default=None
-        Threads; None uses all that BLAS may use. The result does not depend on it.
-
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        Labels.
-    priors_, means_ : arrays of shape (n_classes,), (n_classes, n_features)
-        Class probabilities, and μ.
-    rotations_, scalings_ : lists of n_classes arrays of shape (n_features, n_features), (n_features,)
-        Principal axes of each class, and the variances along them, largest first.
-    whiten_ : array of shape (n_classes, n_features, n_features)
-        W, triangular, with WᵀΣ_kW = I: what densities are computed with, because it does not mix columns of different
-        units.
-    covariance_ : list of n_classes arrays of shape (n_features, n_features)
-        Σ_k, if `store_covariance`.
-    certificate_ : Certificate
-        Relative residual of WᵀΣ_kW = I.
-
     Examples
     --------
     >>> from learnable import QuadraticDiscriminantAnalysis
@@ -87,38 +52,52 @@ class QuadraticDiscriminantAnalysis(DensityModel):
     'line'
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "solver": Options("svd", "eigen"),
-        "shrinkage": SHRINKAGE,
-        "priors": PRIORS,
-        "reg_param": Number(low=0.0, high=1.0),
-        "store_covariance": Boolean(),
-        "tol": Number(low=0.0),
-        "covariance_estimator": ESTIMATOR,
-        "n_jobs": N_JOBS,
-    }
-    _door = staticmethod(door(target="classes", sparse=False))
+    solver: str = param(
+        Options("svd", "eigen"),
+        '"svd" uses `reg_param`, "eigen" `shrinkage` or `covariance_estimator`; the covariances are '
+        "otherwise the same.",
+        default="svd",
+    )
+    shrinkage: Any = param(
+        SHRINKAGE,
+        "Share λ of (tr Σ_k/d) I in every class's covariance, or Ledoit and Wolf's estimate of the best. Not "
+        'with "svd".',
+        default=None,
+    )
+    priors: Any = param(PRIORS, "Class probabilities; by default the shares of the classes.", default=None)
+    reg_param: float = param(
+        Number(low=0.0, high=1.0), 'With "svd": Σ_k becomes (1 − reg_param) Σ_k + reg_param I.', default=0.0
+    )
+    store_covariance: bool = param(Boolean(), "Whether to keep Σ_k.", default=False)
+    tol: float = param(
+        Number(low=0.0),
+        "A class is refused if its covariance is singular: if, in columns scaled to one, the standard "
+        "deviation in some direction is at most this. (scikit-learn compares eigenvalues in the units of the "
+        "columns.)",
+        default=1e-4,
+    )
+    covariance_estimator: Any = param(
+        ESTIMATOR, 'Fitted to the rows of each class (in memory) for its `covariance_`. Not with "svd".', default=None
+    )
+    priors_: Array = fitted("(n_classes,)", "Class probabilities.")
+    means_: Array = fitted("(n_classes, n_features)", "μ.")
+    rotations_: Any = fitted(
+        "list of n_classes arrays of shape (n_features, n_features)", "Principal axes of each class."
+    )
+    scalings_: Any = fitted(
+        "list of n_classes arrays of shape (n_features,)", "The variances along them, largest first."
+    )
+    whiten_: Array = fitted(
+        "(n_classes, n_features, n_features)",
+        "W, triangular, with WᵀΣ_kW = I: what densities are computed with, because it does not mix columns of "
+        "different units.",
+    )
+    covariance_: Any = fitted(
+        "list of n_classes arrays of shape (n_features, n_features)", "Σ_k, if `store_covariance`."
+    )
+    certificate_: Certificate = fitted("Certificate", "Relative residual of WᵀΣ_kW = I.")
 
-    def __init__(
-        self,
-        *,
-        solver: str = "svd",
-        shrinkage: Any = None,
-        priors: Any = None,
-        reg_param: float = 0.0,
-        store_covariance: bool = False,
-        tol: float = 1e-4,
-        covariance_estimator: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.solver = solver
-        self.shrinkage = shrinkage
-        self.priors = priors
-        self.reg_param = reg_param
-        self.store_covariance = store_covariance
-        self.tol = tol
-        self.covariance_estimator = covariance_estimator
-        self.n_jobs = n_jobs
+    _door = staticmethod(door(target="classes", sparse=False))
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner, self.classes_ = type(self).__name__, np.asarray(table.classes)
@@ -213,7 +192,6 @@ class QuadraticDiscriminantAnalysis(DensityModel):
         if not hasattr(self, "classes_"):
             return
         K, d = len(self.classes_), self.n_features_in_
-        self._require_numbers(priors_=(K,), means_=(K, d), whiten_=(K, d, d))
         if (np.einsum("kii->ki", self.whiten_) <= 0).any():
             raise ModelFileError("load: whiten_ must have a positive diagonal.")
         for name, shape in (("rotations_", (d, d)), ("scalings_", (d,))):

@@ -80,7 +80,7 @@ def find_mode(
 ) -> Mode | None:
     """Return the mode by Newton's method; None where B is not positive definite to working precision.
 
-    Once `stop` says True no step but the first is begun: the residual tells how far from the mode that is.
+    Once `stop` says True no step is begun: the residual tells how far from the mode that is.
     """
     return interruptible(_find_mode, K, t, start, max_iter, stop)
 
@@ -94,16 +94,14 @@ def _find_mode(K: Array, t: Array, start: Array | None, max_iter: int, stop: Cal
         moved = K @ trial
         if _height(sign, trial, moved) > height:
             a, f, height = trial, moved, _height(sign, trial, moved)
+    g, root, L = _around(K, t, f)
     n_iter, still = 0, False
-    while n_iter < max_iter and not still and not (n_iter and stop()):
-        g, root, L = _around(K, t, f)
-        if L is None:
-            return None
+    while L is not None and n_iter < max_iter and not still and not stop():
         b = root**2 * f + g
         step = b - root * _solve(L, root * (K @ b)) - a
         (a, f, height), still = climb(K, (a, f, height), step, lambda a, f: _height(sign, a, f))
+        g, root, L = _around(K, t, f)
         n_iter += 1
-    g, root, L = _around(K, t, f)
     if L is None:
         return None
     value = -0.5 * float(a @ f) - float(np.logaddexp(0.0, -sign * f).sum()) - float(np.log(np.diagonal(L)).sum())

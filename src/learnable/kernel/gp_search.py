@@ -80,11 +80,18 @@ class _Limits(NamedTuple):
     stop: Callable[[], bool]
 
 
-def _climb(problem: Callable[[Any], Any], data: Any, start: Array, bounds: Array, limits: _Limits) -> Solution:
+def _climb(
+    problem: Callable[[Any], Any], data: Any, start: Array, bounds: Array, limits: _Limits, is_last: bool = True
+) -> Solution:
+    """Search on some rows, or on all (`is_last`)."""
     n, whole, stop, few = len(data.y), problem(data), limits.stop, data
     if n > _FEW_ROWS and not stop():
         rows = np.sort(np.random.default_rng(0).permutation(n)[: max(n // data.share, _FEW_ROWS // 2)])
-        rough = climb(problem, data.some(rows), start, bounds, **limits._replace(tol=max(_ROUGH, limits.tol))._asdict())
+        roughly = limits._replace(tol=max(_ROUGH, limits.tol))
+        with small_blas(len(rows)):
+            rough = _climb(problem, data.some(rows), start, bounds, roughly, is_last=False)
+        if stop() and not is_last:
+            return rough  # all rows are evaluated at the end, and nobody else asks for a value
         start = rough.x if np.isfinite(rough.value) else start
         few = data.some(rows[:: max(1, len(rows) // _FEW_ROWS)])
     start = np.clip(start, *bounds.T)

@@ -38,6 +38,7 @@ from .gp_likelihood import stationarity
 Array = NDArray[np.float64]
 
 _POINTS = 512  # of the average of the softmax, and as many mirror images
+_NOTHING = np.empty((0, 0, 0))
 _SMALLEST = 1e-200  # a probability below counts as this: its square root is still a number
 
 
@@ -48,7 +49,7 @@ class JointMode(NamedTuple):
     f: Array  #: (C, n)
     g: Array  #: (C, n) y − π
     root: Array  #: (C, n) √π
-    L: Array  #: (C, n, n) lower factors of the Bᶜ; above the diagonal zeros
+    L: Array  #: (C, n, n) lower factors of the Bᶜ; above the diagonal zeros; one matrix seen C times where all f agree
     M: Array  #: (n, n) lower factor of Σ Eᶜ
     residual: float  #: max |fᶜ − Kgᶜ| / (1 + max |f|)
     n_iter: int
@@ -79,7 +80,8 @@ def find_joint_mode(
     max_iter : int
         Newton steps.
     stop : function
-        Once it says True no step but the first is begun.
+        Once it says True the last point is returned whose matrices are known; the start is one for the price of one
+        process, as equal scores have equal factors. The residual tells how far from the mode that is.
     """
     return interruptible(_find_joint_mode, K, y, start, max_iter, stop)
 
@@ -94,20 +96,21 @@ def _find_joint_mode(
         moved = trial @ K
         if _height(y, trial, moved) > height:
             a, f, height = trial, moved, _height(y, trial, moved)
-    n_iter, still, at = 0, False, None
-    while n_iter < max_iter and not still and not (n_iter and stop()):
-        at = None  # its matrices are the most of all memory
-        at = _around(K, y, f)
-        if at is None:
-            return None
+    at = _around(K, y, f)
+    n_iter, still = 0, False
+    while at is not None and n_iter < max_iter and not still and not stop():
         pi = at.root**2
         b = pi * f - pi * np.sum(pi * f, axis=0) + at.g
         step = b - _precision_times(at, b @ K) - a
         step -= step.mean(axis=0)  # as Σ aᶜ = 0: what rounding says else, K would amplify
-        (a, f, height), still = climb(K, (a, f, height), step, lambda a, f: _height(y, a, f))
+        here, at = at._replace(E=_NOTHING), None  # the matrices are the most of all memory
+        reached, still = climb(K, (a, f, height), step, lambda a, f: _height(y, a, f))
+        at = _around(K, y, reached[1], stop)
+        if at is None and stop():
+            at, still = here, False
+            break
+        a, f, height = reached
         n_iter += 1
-    at = None
-    at = _around(K, y, f)
     if at is None:
         return None
     value = _height(y, a, f) - float(np.log(np.diagonal(at.L, axis1=1, axis2=2)).sum() + np.log(np.diag(at.M)).sum())
@@ -121,13 +124,17 @@ def _height(y: Array, a: Array, f: Array) -> float:
     return float(np.sum(y * log_softmax(f, axis=0))) - 0.5 * float(np.sum(a * f))
 
 
-def _around(K: Array, y: Array, f: Array) -> _Around | None:
-    """Return g, √π, the factors of the Bᶜ, the Eᶜ and the factor of their sum."""
+def _around(K: Array, y: Array, f: Array, stop: Callable[[], bool] = never) -> _Around | None:
+    """Return g, √π, the factors of the Bᶜ, the Eᶜ and the factor of their sum; None once `stop` says True."""
     pi = softmax(f, axis=0)
     root = np.sqrt(np.maximum(pi, _SMALLEST))
-    n = len(K)
-    L = np.empty((len(y), n, n))
-    for c, r in enumerate(root):
+    n, C = len(K), len(y)
+    distinct = root[:1] if (root == root[0]).all() else root
+    L = np.empty((len(distinct), n, n))
+    E = np.empty_like(L)
+    for c, r in enumerate(distinct):
+        if stop():
+            return None
         B = r[:, None] * K * r
         B.flat[:: n + 1] += 1.0
         if not np.isfinite(B).all():
@@ -136,20 +143,19 @@ def _around(K: Array, y: Array, f: Array) -> _Around | None:
         if info != 0:
             return None
         L[c] = factor
-    E = _precisions(root, L)
+        E[c] = _precision(r, L[c])
+    L, E = np.broadcast_to(L, (C, n, n)), np.broadcast_to(E, (C, n, n))
     M, info = dpotrf(E.sum(axis=0).T, lower=1, clean=1, overwrite_a=1)
     return _Around(y - pi, root, L, E, M) if info == 0 else None
 
 
-def _precisions(root: Array, L: Array) -> Array:
-    """Return the Eᶜ from the factors of the Bᶜ."""
-    E = np.empty_like(L)
-    for c, r in enumerate(root):
-        inverse, _ = dpotri(L[c], lower=1)
-        E[c] = inverse.T
-        mirror(E[c])
-        E[c] *= r[:, None]
-        E[c] *= r
+def _precision(root: Array, L: Array) -> Array:
+    """Return Eᶜ from the factor of Bᶜ."""
+    inverse, _ = dpotri(L, lower=1)
+    E = np.asarray(inverse.T)
+    mirror(E)
+    E *= root[:, None]
+    E *= root
     return E
 
 
@@ -223,7 +229,8 @@ class SoftmaxObjective:
 def _weights(K: Array, mode: JointMode) -> Array:
     """Return S."""
     C, n = mode.f.shape
-    at = _Around(mode.g, mode.root, mode.L, _precisions(mode.root, mode.L), np.asfortranarray(mode.M))
+    E = np.array([_precision(root, L) for root, L in zip(mode.root, mode.L, strict=True)])
+    at = _Around(mode.g, mode.root, mode.L, E, np.asfortranarray(mode.M))
     pi, S, EK = at.root**2, np.zeros((n, n)), at.E @ K
     own = np.diagonal(K) - np.einsum("ij,cij->cj", K, EK)
     for c in range(C):

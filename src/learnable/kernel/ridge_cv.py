@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.metrics import check_scoring
 
 from ..core.certificate import Certificate
 from ..core.declare import param
@@ -155,6 +154,8 @@ class KernelRidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, RepresenterMod
 
     def _scores_of(self, predictions: Array, y: Array, weight: Array | None) -> Array:
         """Score predictions (n, t, n_alphas): each target alone, or all of them at once."""
+        from sklearn.metrics import check_scoring
+
         groups = [slice(k, k + 1) for k in range(y.shape[1])] if self.alpha_per_target else [slice(None)]
         try:
             scorer = check_scoring(_Identity(), self.scoring)

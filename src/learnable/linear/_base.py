@@ -7,12 +7,25 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator
-from ..core.parameters import ArrayLike, Matches, Nothing, Number, Options
+from ..core.parameters import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    ArrayLike,
+    Boolean,
+    Matches,
+    Nothing,
+    Number,
+    Options,
+    optional,
+)
 from ..core.run import Run
 from ..data.blocks import Blocks, Part
 from ..data.door import Table, read_features
@@ -24,6 +37,7 @@ from . import descent
 Array = NDArray[np.float64]
 
 CLASS_WEIGHT = Nothing() | Options("balanced") | Matches(lambda v: isinstance(v, dict), "a dict of weights")
+VERBOSE = Boolean() | Number(low=0, integer=True)
 LARGEST_ENTRY = 1e100  # whose squares can still be summed
 SMALLEST_ENTRY = 1e-100  # whose squares do not vanish
 TOO_LARGE = (
@@ -35,9 +49,13 @@ TOO_LARGE = (
 class LinearModel(Estimator):
     """A model that predicts from the score b + Xβ."""
 
-    coef_: Any  #: an array; sparse after `sparsify`
-    intercept_: Any
-    n_features_in_: int
+    fit_intercept: bool = param(Boolean(), "Whether b is free or zero.", default=True)
+    n_jobs: int | None = param(
+        N_JOBS, "Threads; None uses all that BLAS may use. The result does not depend on it.", default=None
+    )
+    max_seconds: float | None = param(MAX_SECONDS, "Time after which the best so far is returned.", default=None)
+    coef_: Any = fitted("(n_features,) or (n_targets, n_features)", "β.")
+    intercept_: Any = fitted("() or (1,) or (n_targets,)", "b.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -53,30 +71,34 @@ class LinearModel(Estimator):
         return np.asarray(scores + self.intercept_).astype(scores.dtype, copy=False)
 
     def _check_loaded(self) -> None:
+        super()._check_loaded()
         if not hasattr(self, "coef_"):
             return
-        coef = self.coef_.toarray() if sp.issparse(self.coef_) else self.coef_
-        intercept = np.asarray(self.intercept_)
         columns = getattr(self, "n_features_in_", None)
-        if not isinstance(coef, np.ndarray) or coef.dtype.kind != "f" or coef.ndim not in (1, 2):
-            raise ModelFileError("load: coef_ is not an array of real numbers.")
-        if not isinstance(columns, int) or coef.shape[-1] != columns:
-            raise ModelFileError(f"load: coef_ has shape {coef.shape}, which does not fit n_features_in_ = {columns}.")
-        if intercept.dtype.kind != "f" or intercept.shape not in ((), (1,), coef.shape[:-1]):
-            raise ModelFileError(
-                f"load: intercept_ has shape {intercept.shape}, which does not fit coef_ {coef.shape}."
-            )
-        if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
-            raise ModelFileError("load: coef_ or intercept_ is not finite.")
+        if not isinstance(columns, int):
+            raise ModelFileError(f"load: n_features_in_ must be an integer; it is {columns!r}.")
+        if np.shape(self.intercept_) not in ((), (1,), self.coef_.shape[:-1]):
+            shapes = f"{np.shape(self.intercept_)}, which does not fit coef_ {self.coef_.shape}"
+            raise ModelFileError(f"load: intercept_ has shape {shapes}.")
         names = getattr(self, "feature_names_in_", None)
         if names is not None and np.shape(names) != (columns,):
             raise ModelFileError("load: feature_names_in_ does not have one name a feature.")
 
 
-class LinearClassifierModel(NamedScore, ClassifierMixin, LinearModel):
+class IterativeModel(LinearModel):
+    """A linear model that can start from the last fit."""
+
+    verbose: int = param(VERBOSE, "Kept for compatibility; progress comes through `set_callbacks`.", default=0)
+    warm_start: bool = param(Boolean(), "Start from the last fit's coefficients.", default=False)
+
+
+class LinearClassifierModel(NamedScore, ClassifierMixin, IterativeModel):
     """A classifier by the sign of one linear score, or by the largest of several."""
 
-    classes_: NDArray[Any]
+    class_weight: Any = param(CLASS_WEIGHT, "Weights of the classes, multiplied onto the sample weights.", default=None)
+    classes_: NDArray[Any] = fitted("array of shape (n_classes,)", "The labels.")
+    coef_: Any = fitted("(1, n_features) or (n_classes, n_features)", "The weights W; sparse after `sparsify`.")
+    intercept_: Any = fitted("(1,) or (n_classes,)", "b.")
 
     def sparsify(self) -> Self:
         """Keep `coef_` as a sparse array, which saves memory where most coefficients are zero."""
@@ -124,14 +146,6 @@ class LinearRegressorModel(LinearModel):
     #: scikit-learn's ridge models treat y of shape (n, 1) like y of shape (n,); its least squares does not.
     _flattens_one_column = False
 
-    fit_intercept: bool
-    tol: float
-    max_iter: int | None
-    n_jobs: int | None
-    solver: str = "auto"
-    batch_size: int = descent.BATCH_SIZE
-    random_state: Any = None
-
     @rowwise
     def predict(self, X: Any) -> Array:
         """Return the predictions b + Xβ.
@@ -147,6 +161,43 @@ class LinearRegressorModel(LinearModel):
             The predicted targets; a lazy Dask array for a Dask collection.
         """
         return self._score_rows(X)
+
+    def _set_coefficients(
+        self, coef: Array, intercept: Array, y_shape: tuple[int, ...], *, single: bool = False
+    ) -> None:
+        """Store (d, k) coefficients the way scikit-learn shows them: flat when y was one column.
+
+        `single` stores coefficients that were rounded to float32 as such.
+        """
+        if y_shape == () or (self._flattens_one_column and y_shape == (1,)):
+            self.coef_ = coef[:, 0].copy()
+            self.intercept_ = np.float64(intercept[0]) if y_shape == () else intercept.copy()
+        else:
+            self.coef_, self.intercept_ = np.ascontiguousarray(coef.T), intercept.copy()
+        if not getattr(self, "fit_intercept", True):
+            self.intercept_ = np.float64(0.0)
+        if single:
+            self.coef_ = self.coef_.astype(np.float32)
+        if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+            column = int(np.argmax(~np.isfinite(coef).all(axis=1)))
+            raise DataError(
+                f"{type(self).__name__}: the coefficient of column {column} is beyond the range of float64; rescale it."
+            )
+
+
+class LeastSquaresModel(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
+    """A linear model of the squared loss that conjugate gradients or descent can find where no direct method does."""
+
+    copy_X: bool = param(Boolean(), "Kept for compatibility; X is never changed.", default=True)
+    max_iter: int | None = param(
+        optional(MAX_ITER),
+        'Most conjugate-gradient steps for each target; of "gd" steps (10,000), of "sgd" epochs (100).',
+        default=None,
+    )
+    random_state: Any = param(RANDOM_STATE, 'Order of the rows in "sgd"; nothing else is random.', default=None)
+    batch_size: int = param(
+        MAX_ITER, 'Rows of a mini-batch of "sgd"; an epoch has exactly ⌊n/batch_size⌋.', default=descent.BATCH_SIZE
+    )
 
     def _iterate(self, blocks: Blocks, alpha: float, run: Run) -> LinearFit:
         """Solve by conjugate gradients, or by (stochastic) gradient descent, with this model's limits."""
@@ -180,28 +231,6 @@ class LinearRegressorModel(LinearModel):
     def _asks_for_digits(self) -> bool:
         """Tell whether `tol` bounds the gradient too, as the same number does in scikit-learn."""
         return False
-
-    def _set_coefficients(
-        self, coef: Array, intercept: Array, y_shape: tuple[int, ...], *, single: bool = False
-    ) -> None:
-        """Store (d, k) coefficients the way scikit-learn shows them: flat when y was one column.
-
-        `single` stores coefficients that were rounded to float32 as such.
-        """
-        if y_shape == () or (self._flattens_one_column and y_shape == (1,)):
-            self.coef_ = coef[:, 0].copy()
-            self.intercept_ = np.float64(intercept[0]) if y_shape == () else intercept.copy()
-        else:
-            self.coef_, self.intercept_ = np.ascontiguousarray(coef.T), intercept.copy()
-        if not getattr(self, "fit_intercept", True):
-            self.intercept_ = np.float64(0.0)
-        if single:
-            self.coef_ = self.coef_.astype(np.float32)
-        if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
-            column = int(np.argmax(~np.isfinite(coef).all(axis=1)))
-            raise DataError(
-                f"{type(self).__name__}: the coefficient of column {column} is beyond the range of float64; rescale it."
-            )
 
 
 def class_weights(table: Table, class_weight: Any, owner: str) -> Array | None:
@@ -239,14 +268,25 @@ def weighted_blocks(table: Table, of_class: Array | None) -> Any:
     return Blocks([Part(table.X, table.y, weight)])
 
 
-def refuse_extreme_sizes(X: Any, weight: Array | None, owner: str) -> None:
-    """Raise where sums of squares over the rows would overflow."""
+def refuse_extreme_sizes(X: Any, weight: Array | None, owner: str, name: str = "X") -> None:
+    """Raise where sums of squares over the rows would overflow; `name` says what X is."""
     data = X.data if hasattr(X, "indptr") else X
     largest = max(float(data.max(initial=0.0)), -float(data.min(initial=0.0)))
     heaviest = 1.0 if weight is None else float(weight.max())
     if largest > LARGEST_ENTRY or heaviest > LARGEST_ENTRY:
-        what, size = ("X", largest) if largest > LARGEST_ENTRY else ("sample_weight", heaviest)
+        what, size = (name, largest) if largest > LARGEST_ENTRY else ("sample_weight", heaviest)
         raise DataError(TOO_LARGE.format(owner=owner, what=what, size=size))
+
+
+def refuse_tiny_sizes(owner: str, **columns: Any) -> None:
+    """Raise where all squares would underflow to zero."""
+    for name, values in columns.items():
+        largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+        if 0.0 < largest < SMALLEST_ENTRY:
+            raise DataError(
+                f"{owner}: {name} reaches only {largest:.3g}, below {SMALLEST_ENTRY:g}, so that sums of squares would "
+                "underflow; rescale it, for example by StandardScaler."
+            )
 
 
 def in_units_of_columns(blocks: Blocks) -> tuple[Blocks, Array]:

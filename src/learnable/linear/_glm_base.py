@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,15 +10,16 @@ from scipy.special import xlogy
 from sklearn.base import RegressorMixin
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import DataError
-from ..core.parameters import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Number, Options, Rule
+from ..core.parameters import MAX_ITER, TOLERANCE, Number, Options
 from ..core.run import Run
 from ..data.blocks import Blocks
 from ..data.door import Table, door
 from ..data.sources import named_columns, rowwise
 from ..solvers.newton import newton
 from ..solvers.problem import Solution
-from ._base import LinearModel
+from ._base import IterativeModel
 from .deviance import DevianceProblem, TargetSums, target_sums
 from .logistic_solvers import solve
 from .minimum_norm import with_minimum_norm
@@ -31,45 +32,35 @@ _LARGEST_SQUARE = 1e200
 _SMALLEST_TARGET = 1e-100  # targets all below it, or all beyond its inverse, are fitted in other units
 
 
-class DevianceRegressor(RegressorMixin, LinearModel):
+class DevianceRegressor(RegressorMixin, IterativeModel):
     """What Poisson, Gamma and Tweedie regression share; not to be used directly."""
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "alpha": Number(low=0.0, high=1e100),
-        "fit_intercept": Boolean(),
-        "solver": Options(*_SOLVERS),
-        "max_iter": MAX_ITER,
-        "tol": TOLERANCE,
-        "warm_start": Boolean(),
-        "verbose": Boolean() | Number(low=0, integer=True),
-        "n_jobs": N_JOBS,
-        "max_seconds": MAX_SECONDS,
-    }
+    alpha: float = param(
+        Number(low=0.0, high=1e100),
+        "α ≥ 0. With α = 0 the maximum of the likelihood may lie at infinity, for example if a column is positive only "
+        "where y = 0.",
+        default=1.0,
+    )
+    solver: str = param(
+        Options(*_SOLVERS),
+        '"auto" chooses by shape; "lbfgs", "newton-cholesky" and "newton-cg" do what they say. The optimum is the '
+        "same.",
+        default="auto",
+    )
+    max_iter: int = param(MAX_ITER, "Most iterations.", default=100)
+    tol: float = param(
+        TOLERANCE,
+        "Relative duality gap (relative gradient if α = 0) at which to stop; at least 1e-6 for float32 data. A `tol` "
+        "that is given also bounds the largest entry of the gradient, which is what scikit-learn's `tol` bounds.",
+        default=DEFAULT_TOLERANCE,
+    )
+    coef_: Any = fitted("(n_features,)", "w.")
+    intercept_: Any = fitted("()", "b.")
+    n_iter_: int = fitted("int", "Iterations on all rows.")
+    certificate_: Certificate = fitted("Certificate", "`gap`, or `stationarity` if α = 0.")
+
     _door = staticmethod(door(target="numeric"))
     _remedy = "raise max_iter or max_seconds, raise alpha, or standardise the columns of X"
-
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.0,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        max_iter: int = 100,
-        tol: float = DEFAULT_TOLERANCE,
-        warm_start: bool = False,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-        self.max_seconds = max_seconds
 
     def _family(self) -> tuple[float, bool]:
         """Return the power p of the variance function, and whether the link is the logarithm."""

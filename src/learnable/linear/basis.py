@@ -14,16 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import BSpline
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from ..core.declare import Declared, fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import Boolean, Matches, Rule, check_parameters, optional
+from ..core.parameters import Boolean, Matches, check_parameters, optional
 from ..data.door import read_features
 
 Array = NDArray[np.float64]
@@ -145,30 +146,8 @@ class _Term(NamedTuple):
     column: int | None
 
 
-class BasisExpansion(TransformerMixin, BaseEstimator):
+class BasisExpansion(TransformerMixin, Declared):
     """Any functions of the features, as features.
-
-    Parameters
-    ----------
-    functions : sequence
-        Each entry is a function φ or a pair (φ, column), with the column's number or name. φ is a name ("identity",
-        "square", "cube", "abs", "sign", "sqrt", "exp", "log", "log1p", "sin", "cos", "tanh", "reciprocal", "positive"),
-        `BSplines`, or any Python function. A name or `BSplines` without a column is applied to every column; a Python
-        function without a column gets the whole array (n, d), with a column that column (n,); it returns (n,) or
-        (n, m).
-    include_bias : bool, default=False
-        Whether the constant 1 is the first column.
-    names : sequence of str, optional
-        Names of all features put out.
-
-    Attributes
-    ----------
-    knots_ : list of arrays
-        The knots of each column that has splines, in the order of the features.
-    widths_ : array of int
-        How many features each function gives.
-    n_output_features_ : int
-        How many features are put out.
 
     Examples
     --------
@@ -183,12 +162,19 @@ class BasisExpansion(TransformerMixin, BaseEstimator):
     ['sin(x0)', 'square(x1)', 'f2']
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "functions": Matches(
-            lambda value: isinstance(value, (list, tuple)) and len(value) > 0, "a list of functions or pairs"
-        ),
-        "include_bias": Boolean(),
-        "names": optional(
+    functions: Sequence[Any] = param(
+        Matches(lambda value: isinstance(value, (list, tuple)) and len(value) > 0, "a list of functions or pairs"),
+        "Each entry is a function φ or a pair (φ, column), with the column's number or name. φ is a name "
+        '("identity", "square", "cube", "abs", "sign", "sqrt", "exp", "log", "log1p", '
+        '"sin", "cos", "tanh", "reciprocal", "positive"), `BSplines`, or any Python function. A '
+        "name or `BSplines` without a column is applied to every column; a Python function without a column "
+        "gets the whole array (n, d), with a column that column (n,); it returns (n,) or (n, m).",
+        default=("identity",),
+        kw_only=False,
+    )
+    include_bias: bool = param(Boolean(), "Whether the constant 1 is the first column.", default=False)
+    names: Any = param(
+        optional(
             Matches(
                 lambda value: (
                     not isinstance(value, str)
@@ -198,19 +184,14 @@ class BasisExpansion(TransformerMixin, BaseEstimator):
                 "a list of names",
             )
         ),
-    }
-
-    n_features_in_: int
-    n_output_features_: int
-    knots_: list[Array]
-    widths_: NDArray[np.int64]
-
-    def __init__(
-        self, functions: Sequence[Any] = ("identity",), *, include_bias: bool = False, names: Any = None
-    ) -> None:
-        self.functions = functions
-        self.include_bias = include_bias
-        self.names = names
+        "Names of all features put out.",
+        default=None,
+    )
+    knots_: list[Array] = fitted(
+        "list of arrays", "The knots of each column that has splines, in the order of the features."
+    )
+    widths_: NDArray[np.int64] = fitted("array of int", "How many features each function gives.")
+    n_output_features_: int = fitted("int", "How many features are put out.")
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Place the knots of splines, and count what the functions give.

@@ -18,15 +18,16 @@ Reference: C. Bishop, Pattern Recognition and Machine Learning, 2006, sections 3
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import DataError
-from ..core.parameters import N_JOBS, TOLERANCE, Boolean, Number, Options, Rule, check_parameters
+from ..core.parameters import TOLERANCE, Number, check_parameters
 from ..core.run import Run
 from ..core.threads import one_thread_blas
 from ..data.door import Table, door
@@ -36,7 +37,7 @@ from ..solvers.least_squares import dense_rows, least_squares
 from ..solvers.moments import centred_moments
 from ..solvers.orthogonal import eliminate_intercept, weighted_mean
 from ..solvers.residuals import CLOSED_FORM_TOLERANCE, relative_residual, residual_sums
-from ._base import refuse_extreme_sizes
+from ._base import refuse_extreme_sizes, refuse_tiny_sizes
 from .bayesian_posterior import LinearPosterior
 from .evidence import Problem, RowMoments, maximise, merge, problem_of, spectral, stationarity, thin
 
@@ -46,7 +47,6 @@ _POSITIVE = Number(low=0.0, low_open=True, high=1e100)
 _ONE_SWEEP_RESIDUAL = 1e-6  # of y's square that must be left for its digits to be found in the moments alone
 _MAX_PASSES = 4
 _LARGEST_BASIS = 4e8  # numbers, 3.2 GB
-_SMALLEST_ENTRY = 1e-100  # of a table whose squares can still be summed
 
 
 class BayesianLinearRegression(NamedScore, RegressorMixin, LinearPosterior):
@@ -54,43 +54,6 @@ class BayesianLinearRegression(NamedScore, RegressorMixin, LinearPosterior):
 
     One pass over the rows and an eigendecomposition: O(nd·min(n, d)) time, O(d·min(n, d)) memory besides the data.
     The posterior mean is `Ridge(alpha=ρ)`, ρ = σ²/τ²; in the form n⁻¹ΣV + λΩ (V squared loss, Ω = ‖β‖²), λ = ρ/n.
-
-    Parameters
-    ----------
-    noise : {"evidence", "known", "unknown"}, default="evidence"
-        "known": σ is `noise_std`, the prior is β ~ N(0, τ²I) with τ = `prior_std`; predictions are normal.
-        "unknown": σ² ~ IG(`shape`, `rate`) and β | σ² ~ N(0, σ²τ²I); predictions are Student-t.
-        "evidence": σ and τ are those that make the data most probable (empirical Bayes, as in scikit-learn's
-        `BayesianRidge`, without its hyperpriors, and the global maximum).
-    noise_std : float, default=1.0
-        σ, if known.
-    prior_std : float, default=1.0
-        τ, in units of y over x, or, with unknown noise, of σ over x.
-    shape, rate : float, default=1.0
-        a and b of the inverse-Gamma prior of σ²: what 2a observations with the sum of squares 2b would say.
-    fit_intercept : bool, default=True
-        Whether b is free, with a flat prior, or zero.
-    tol : float, default=1e-8
-        Relative residual of the equations of greatest evidence.
-    n_jobs : int or None, default=None
-        Threads; None uses all that BLAS may use. The result does not depend on it.
-
-    Attributes
-    ----------
-    coef_, intercept_ : array of shape (n_features,), float
-        Posterior means of β and b.
-    alpha_ : float
-        Precision 1/σ² of the noise: known, estimated, or its posterior mean.
-    lambda_ : float
-        Precision 1/τ² of the prior: known, estimated, or `alpha_`/τ².
-    shape_, rate_ : float
-        a and b of the posterior of σ²; with unknown noise only.
-    log_marginal_likelihood_ : float
-        log p(y), the coefficients integrated out; a flat intercept counts with the density one.
-    effective_parameters_ : float
-        γ = Σ s/(s + ρ) over the eigenvalues s of the Gram matrix.
-    certificate_ : Certificate
-        `closed-form` residual of (S + ρI)β = c, or `stationarity` of the evidence.
 
     Examples
     --------
@@ -103,39 +66,22 @@ class BayesianLinearRegression(NamedScore, RegressorMixin, LinearPosterior):
     'stationarity'
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "noise": Options("evidence", "known", "unknown"),
-        "noise_std": _POSITIVE,
-        "prior_std": _POSITIVE,
-        "shape": _POSITIVE,
-        "rate": _POSITIVE,
-        "fit_intercept": Boolean(),
-        "tol": TOLERANCE,
-        "n_jobs": N_JOBS,
-    }
+    noise_std: float = param(_POSITIVE, "σ, if known.", default=1.0)
+    prior_std: float = param(_POSITIVE, "τ, in units of y over x, or, with unknown noise, of σ over x.", default=1.0)
+    shape: float = param(
+        _POSITIVE,
+        "a of the inverse-Gamma prior IG(a, b) of σ²: what 2a observations with the sum of squares 2b would say.",
+        default=1.0,
+    )
+    rate: float = param(_POSITIVE, "b of that prior.", default=1.0)
+    tol: float = param(TOLERANCE, "Relative residual of the equations of greatest evidence.", default=1e-8)
+    certificate_: Certificate = fitted(
+        "Certificate", "`closed-form` residual of (S + ρI)β = c, or `stationarity` of the evidence."
+    )
+
     _door = staticmethod(door(target="numeric"))
     _remedy = "scale the columns of X"
-
-    def __init__(
-        self,
-        noise: str = "evidence",
-        *,
-        noise_std: float = 1.0,
-        prior_std: float = 1.0,
-        shape: float = 1.0,
-        rate: float = 1.0,
-        fit_intercept: bool = True,
-        tol: float = 1e-8,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.noise = noise
-        self.noise_std = noise_std
-        self.prior_std = prior_std
-        self.shape = shape
-        self.rate = rate
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.n_jobs = n_jobs
+    max_seconds = None
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         return self._learn(self._moments(table), table.blocks)
@@ -200,7 +146,7 @@ class BayesianLinearRegression(NamedScore, RegressorMixin, LinearPosterior):
             )
         if blocks.in_memory:
             refuse_extreme_sizes(table.X, table.weight, owner)
-            _refuse_tiny_sizes(owner, X=table.X.data if blocks.sparse else table.X, y=table.y)
+            refuse_tiny_sizes(owner, X=table.X.data if blocks.sparse else table.X, y=table.y)
         if blocks.in_memory and blocks.n_rows < blocks.n_columns:
             X, y, weight = dense_rows(blocks)
             x_mean, y_mean = weighted_mean(X, weight, intercept), weighted_mean(y, weight, intercept)
@@ -313,17 +259,6 @@ class BayesianLinearRegression(NamedScore, RegressorMixin, LinearPosterior):
             self.cross_,
             self.y_square_,
         )
-
-
-def _refuse_tiny_sizes(owner: str, **columns: Any) -> None:
-    """Raise where all squares would underflow to zero."""
-    for name, values in columns.items():
-        largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
-        if 0.0 < largest < _SMALLEST_ENTRY:
-            raise DataError(
-                f"{owner}: {name} reaches only {largest:.3g}, below {_SMALLEST_ENTRY:g}, so that sums of squares would "
-                "underflow; rescale it, for example by StandardScaler."
-            )
 
 
 def _mean_of(m: RowMoments, cross: Array, rho: float) -> Array:

@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.declare import fitted, param
 from ..core.errors import ModelFileError
+from ..core.parameters import Boolean, Options
 from ..core.threads import interruptible
 from ..data.door import read_features
 from ..data.sources import rowwise
@@ -30,17 +32,35 @@ Array = NDArray[np.float64]
 class LinearPosterior(LinearModel):
     """A linear regression with a posterior distribution of its coefficients."""
 
-    noise: str
-    fit_intercept: bool
-    alpha_: float
-    lambda_: float
-    ratio_: float
-    shape_: float
-    rate_: float
-    weight_sum_: float
-    x_mean_: Array
-    eigenvalues_: Array
-    basis_: Array
+    noise: str = param(
+        Options("evidence", "known", "unknown"),
+        '"known": σ is `noise_std`, the prior is β ~ N(0, τ²I) with τ = `prior_std`; predictions are '
+        'normal. "unknown": σ² ~ IG(`shape`, `rate`) and β | σ² ~ N(0, σ²τ²I); predictions are Student-t. '
+        '"evidence": σ and τ are those that make the data most probable (empirical Bayes, as in '
+        "scikit-learn's `BayesianRidge`, without its hyperpriors, and the global maximum).",
+        default="evidence",
+        kw_only=False,
+    )
+    fit_intercept: bool = param(Boolean(), "Whether b is free, with a flat prior, or zero.", default=True)
+    coef_: Any = fitted("(n_features,)", "Posterior mean of β.")
+    intercept_: Any = fitted("()", "Posterior mean of b.")
+    alpha_: float = fitted("()", "Precision 1/σ² of the noise: known, estimated, or its posterior mean.")
+    lambda_: float = fitted("()", "Precision 1/τ² of the prior: known, estimated, or `alpha_`/τ².")
+    shape_: float = fitted("()", "a of the posterior IG(a, b) of σ²; with unknown noise only.", optional=True)
+    rate_: float = fitted("()", "b of that posterior; with unknown noise only.", optional=True)
+    log_marginal_likelihood_: float = fitted(
+        "()", "log p(y), the coefficients integrated out; a flat intercept counts with the density one."
+    )
+    effective_parameters_: float = fitted("()", "γ = Σ s/(s + ρ) over the eigenvalues s of the Gram matrix.")
+    ratio_: float = fitted("()", "ρ = σ²/τ².")
+    n_rows_: int = fitted("int", "How many rows there were.")
+    weight_sum_: float = fitted("()", "The sum of their weights.")
+    x_mean_: Array = fitted("(n_features,)", "Weighted mean of the rows; zero without an intercept.")
+    y_mean_: float = fitted("()", "Weighted mean of the targets; zero without an intercept.")
+    y_square_: float = fitted("()", "Weighted sum of squares of the centred targets.")
+    eigenvalues_: Array = fitted("(rank,)", "The positive eigenvalues s of the Gram matrix.", low=0.0)
+    basis_: Array = fitted("(n_features, rank)", "Their eigenvectors.")
+    cross_: Array = fitted("(n_features,)", "Products of the centred columns with the targets.")
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return the means of the predictive distributions, and with `return_std` their standard deviations.
@@ -175,16 +195,7 @@ class LinearPosterior(LinearModel):
         super()._check_loaded()
         if not hasattr(self, "coef_"):
             return
-        d = self.n_features_in_
-        r = np.size(getattr(self, "eigenvalues_", 0.0))
-        shapes = {"x_mean_": (d,), "eigenvalues_": (r,), "basis_": (d, r), "cross_": (d,)}
-        for name, shape in shapes.items():
-            array = getattr(self, name, None)
-            if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != shape:
-                raise ModelFileError(f"load: {name} must be a float64 array of shape {shape}.")
-            if not np.isfinite(array).all():
-                raise ModelFileError(f"load: {name} must hold finite numbers.")
-        if r > d or self.coef_.ndim != 1 or (self.eigenvalues_ <= 0).any():
+        if len(self.eigenvalues_) > self.n_features_in_ or (self.eigenvalues_ <= 0).any():
             raise ModelFileError("load: eigenvalues_ must be positive, at most one a feature.")
         names = ["weight_sum_", "alpha_", "lambda_", "ratio_"]
         names += ["shape_", "rate_"] if self.noise == "unknown" else []
@@ -192,8 +203,5 @@ class LinearPosterior(LinearModel):
             value = getattr(self, name, None)
             if not isinstance(value, float) or not 0.0 < value < math.inf:
                 raise ModelFileError(f"load: {name} must be a positive number.")
-        for name in ("y_mean_", "y_square_", "log_marginal_likelihood_"):
-            if not isinstance(getattr(self, name, None), float) or not math.isfinite(getattr(self, name)):
-                raise ModelFileError(f"load: {name} must be a finite number.")
         if not isinstance(getattr(self, "n_rows_", None), int):
             raise ModelFileError("load: n_rows_ must be an integer.")

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,18 +22,16 @@ from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ParameterError
 from ..core.parameters import (
     MAX_ITER,
-    MAX_SECONDS,
-    N_JOBS,
     RANDOM_STATE,
     TOLERANCE,
     Boolean,
     Matches,
     Number,
     Options,
-    Rule,
 )
 from ..core.run import Run
 from ..data.blocks import Blocks
@@ -61,69 +59,33 @@ NOT_CONVERGED = (
     "raise max_iter or max_seconds, or scale the columns of X. Objective did not converge. You might want to increase "
     "the number of iterations"
 )
-SPARSE_PARAMETERS: dict[str, Rule] = {
-    "fit_intercept": Boolean(),
-    "copy_X": Boolean(),
-    "max_iter": MAX_ITER,
-    "tol": TOLERANCE,
-    "random_state": RANDOM_STATE,
-    "selection": Options("cyclic", "random"),
-    "n_jobs": N_JOBS,
-    "max_seconds": MAX_SECONDS,
-}
 
 
-class ElasticNet(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
+class SparseRegressor(NamedScore, RegressorMixin, LinearRegressorModel):
+    """What the lasso, the elastic net and their relatives share."""
+
+    copy_X: bool = param(Boolean(), "Kept for compatibility; X is never changed.", default=True)
+    max_iter: int = param(MAX_ITER, "Most epochs over the working columns.", default=1000)
+    tol: float = param(TOLERANCE, "Relative duality gap at which to stop.", default=1e-6)
+    l1_ratio: Any = param(Number(low=0.0, high=1.0), "ρ in [0, 1]; with 0 the model is ridge regression.", default=0.5)
+    warm_start: bool = param(Boolean(), "Start from the last fit's coefficients.", default=False)
+    positive: bool = param(Boolean(), "Constrain β ≥ 0.", default=False)
+    random_state: Any = param(RANDOM_STATE, "Kept for compatibility; nothing here is random.", default=None)
+    selection: str = param(
+        Options("cyclic", "random"), "Kept for compatibility; the optimum is the same.", default="cyclic"
+    )
+    n_iter_: Any = fitted("int or list of int", "Epochs.")
+    dual_gap_: Any = fitted("() or (n_targets,)", "P − D in the units of the objective.")
+
+    _remedy = NOT_CONVERGED
+
+
+class ElasticNet(MultiOutputMixin, SparseRegressor):
     r"""Elastic net: minimise 1/(2W) Σᵢ sᵢ (yᵢ − b − xᵢᵀβ)² + α(ρ‖β‖₁ + ½(1 − ρ)‖β‖²), W = Σᵢ sᵢ.
 
     In the form n⁻¹ΣV + λΩ (V squared loss, Ω = ρ‖β‖₁ + ½(1 − ρ)‖β‖²), λ = 2α. Memory besides the data: O(k(n + k)) for
     a working set of k columns; O(d²) for tables with many more rows than columns and those beyond memory, which are
     read once.
-
-    Parameters
-    ----------
-    alpha : float, default=1.0
-        α ≥ 0; with 0 the model is least squares.
-    l1_ratio : float, default=0.5
-        ρ in [0, 1]; with 0 the model is ridge regression.
-    fit_intercept : bool, default=True
-        Whether b is free or zero.
-    precompute : bool or array, default=False
-        Kept for compatibility; a Gram matrix is used where it pays.
-    max_iter : int, default=1000
-        Most epochs over the working columns.
-    copy_X : bool, default=True
-        Kept for compatibility; X is never changed.
-    tol : float, default=1e-6
-        Relative duality gap at which to stop.
-    warm_start : bool, default=False
-        Start from the last fit's coefficients.
-    positive : bool, default=False
-        Constrain β ≥ 0.
-    random_state : default=None
-        Kept for compatibility; nothing here is random.
-    selection : {"cyclic", "random"}, default="cyclic"
-        Kept for compatibility; the optimum is the same.
-    n_jobs : int or None, default=None
-        Threads; None uses all that BLAS may use. The result does not depend on it.
-    max_seconds : float or None, default=None
-        Time after which the best so far is returned.
-
-    Attributes
-    ----------
-    coef_ : array of shape (n_features,) or (n_targets, n_features)
-        β; float32 for float32 rows in memory, if the certificate survives that rounding. Several targets are
-        independent problems.
-    intercept_ : float or array of shape (n_targets,)
-        b.
-    sparse_coef_ : sparse array
-        The same as `coef_`, of shape (1, n_features) or (n_targets, n_features).
-    n_iter_ : int or list of int
-        Epochs.
-    dual_gap_ : float or array of shape (n_targets,)
-        P − D in the units of the objective.
-    certificate_ : Certificate
-        `gap`: P is at most this share above the optimum. `closed-form` where α = 0 or ρ = 0.
 
     Examples
     --------
@@ -135,52 +97,19 @@ class ElasticNet(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorMo
     ('gap', True)
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "alpha": Number(low=0.0),
-        "l1_ratio": Number(low=0.0, high=1.0),
-        "precompute": PRECOMPUTE,
-        "warm_start": Boolean(),
-        "positive": Boolean(),
-        **SPARSE_PARAMETERS,
-    }
+    alpha: float = param(Number(low=0.0), "α ≥ 0; with 0 the model is least squares.", default=1.0, kw_only=False)
+    precompute: Any = param(PRECOMPUTE, "Kept for compatibility; a Gram matrix is used where it pays.", default=False)
+    coef_: Any = fitted(
+        "(n_features,) or (n_targets, n_features)",
+        "β; float32 for float32 rows in memory, if the certificate survives that rounding. Several targets "
+        "are independent problems.",
+    )
+    certificate_: Certificate = fitted(
+        "Certificate", "`gap`: P is at most this share above the optimum. `closed-form` where α = 0 or ρ = 0."
+    )
+
     _door = staticmethod(door(target="numeric", multi_output=True))
     _flattens_one_column = True
-    _remedy = NOT_CONVERGED
-
-    max_iter: int
-    n_iter_: Any
-    dual_gap_: Any
-
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        precompute: Any = False,
-        max_iter: int = 1000,
-        copy_X: bool = True,
-        tol: float = 1e-6,
-        warm_start: bool = False,
-        positive: bool = False,
-        random_state: Any = None,
-        selection: str = "cyclic",
-        n_jobs: int | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.precompute = precompute
-        self.max_iter = max_iter
-        self.copy_X = copy_X
-        self.tol = tol
-        self.warm_start = warm_start
-        self.positive = positive
-        self.random_state = random_state
-        self.selection = selection
-        self.n_jobs = n_jobs
-        self.max_seconds = max_seconds
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, check_input: bool = True) -> Self:
         """Fit the model.
@@ -258,20 +187,7 @@ class Lasso(ElasticNet):
     r"""Lasso: minimise 1/(2W) Σᵢ sᵢ (yᵢ − b − xᵢᵀβ)² + α‖β‖₁, W = Σᵢ sᵢ.
 
     In the form n⁻¹ΣV + λΩ (V squared loss, Ω = ‖β‖₁), λ = 2α. At α ≥ max_j |Σᵢ sᵢ(xᵢⱼ − x̄ⱼ)(yᵢ − ȳ)|/W all
-    coefficients are zero; below, not all. Parameters and attributes are those of `ElasticNet`, whose `l1_ratio` is
-    fixed at one here.
-
-    Parameters
-    ----------
-    alpha : float, default=1.0
-        α ≥ 0; with 0 the model is least squares.
-    fit_intercept, precompute, copy_X, max_iter, tol, warm_start, positive, random_state, selection, n_jobs, max_seconds
-        As in `ElasticNet`.
-
-    Attributes
-    ----------
-    coef_, intercept_, sparse_coef_, n_iter_, dual_gap_, certificate_
-        As in `ElasticNet`.
+    coefficients are zero; below, not all. It is `ElasticNet` with `l1_ratio` fixed at one.
 
     Examples
     --------
@@ -284,38 +200,6 @@ class Lasso(ElasticNet):
     """
 
     l1_ratio = 1.0
-    _parameters: ClassVar[dict[str, Rule]] = {
-        name: rule for name, rule in ElasticNet._parameters.items() if name != "l1_ratio"
-    }
-
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        precompute: Any = False,
-        copy_X: bool = True,
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        warm_start: bool = False,
-        positive: bool = False,
-        random_state: Any = None,
-        selection: str = "cyclic",
-        n_jobs: int | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.precompute = precompute
-        self.copy_X = copy_X
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.positive = positive
-        self.random_state = random_state
-        self.selection = selection
-        self.n_jobs = n_jobs
-        self.max_seconds = max_seconds
 
 
 def penalty_of(design: Any, alpha: float, l1_ratio: float, positive: bool = False) -> Penalty:

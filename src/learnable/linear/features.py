@@ -11,16 +11,17 @@ Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical
 from __future__ import annotations
 
 from math import comb
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from ..core.declare import Declared, fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import Boolean, Matches, Number, Options, Rule, check_parameters
+from ..core.parameters import Boolean, Matches, Number, Options, check_parameters
 from ..data.door import read_features
 from ._feature_kernels import monomials_dense, monomials_sparse
 
@@ -40,28 +41,8 @@ def _is_degree(value: Any) -> bool:
     return len(value) == 2 and all(degree.allows(end) for end in value) and value[0] <= value[1]
 
 
-class PolynomialFeatures(TransformerMixin, BaseEstimator):
+class PolynomialFeatures(TransformerMixin, Declared):
     """All monomials of the features up to a degree.
-
-    Parameters
-    ----------
-    degree : int or (int, int), default=2
-        The greatest degree p, or the least and the greatest.
-    interaction_only : bool, default=False
-        Whether a feature may enter a monomial once at most.
-    include_bias : bool, default=True
-        Whether the constant 1 is the first column.
-    order : {"C", "F"}, default="C"
-        Memory order of a dense result.
-
-    Attributes
-    ----------
-    n_output_features_ : int
-        The number of monomials: C(d + p, p) by default.
-    powers_ : array of shape (n_output_features_, n_features_in_)
-        The exponents of each monomial.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
 
     Examples
     --------
@@ -73,27 +54,20 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
     ['1', 'x0', 'x1', 'x0^2', 'x0 x1', 'x1^2']
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "degree": Matches(
+    degree: Any = param(
+        Matches(
             _is_degree,
             f"an int or tuple (min_degree, max_degree), of integers from 0 to {_GREATEST_DEGREE}, where "
             "degree=(min_degree, max_degree) must have min_degree <= max_degree",
         ),
-        "interaction_only": Boolean(),
-        "include_bias": Boolean(),
-        "order": Options("C", "F"),
-    }
-
-    n_features_in_: int
-    n_output_features_: int
-
-    def __init__(
-        self, degree: Any = 2, *, interaction_only: bool = False, include_bias: bool = True, order: str = "C"
-    ) -> None:
-        self.degree = degree
-        self.interaction_only = interaction_only
-        self.include_bias = include_bias
-        self.order = order
+        "The greatest degree p, or the least and the greatest.",
+        default=2,
+        kw_only=False,
+    )
+    interaction_only: bool = param(Boolean(), "Whether a feature may enter a monomial once at most.", default=False)
+    include_bias: bool = param(Boolean(), "Whether the constant 1 is the first column.", default=True)
+    order: str = param(Options("C", "F"), "Memory order of a dense result.", default="C")
+    n_output_features_: int = fitted("int", "The number of monomials: C(d + p, p) by default.")
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Count the features; the values do not matter.

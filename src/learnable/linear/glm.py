@@ -15,11 +15,10 @@ Reference: P. McCullagh and J. Nelder, Generalized Linear Models, 2nd ed., 1989;
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from ..core.parameters import Number, Options, Rule
+from ..core.certificate import Certificate
+from ..core.declare import fitted, param
+from ..core.parameters import Number, Options
 from ._glm_base import DevianceRegressor
-from .scores import DEFAULT_TOLERANCE
 
 
 class PoissonRegressor(DevianceRegressor):
@@ -27,40 +26,6 @@ class PoissonRegressor(DevianceRegressor):
 
     In the form n⁻¹ΣV + λΩ with V half the unit deviance and Ω = ½‖w‖², λ = α. Time O(nd² + iterations·nd) for n ≫ d;
     memory O(n + d²) besides the data.
-
-    Parameters
-    ----------
-    alpha : float, default=1.0
-        α ≥ 0. With α = 0 the maximum of the likelihood may lie at infinity, for example if a column is positive only
-        where y = 0.
-    fit_intercept : bool, default=True
-        Whether b is free or zero.
-    solver : str, default="auto"
-        "auto" chooses by shape; "lbfgs", "newton-cholesky" and "newton-cg" do what they say. The optimum is the same.
-    max_iter : int, default=100
-        Most iterations.
-    tol : float, default=1e-8
-        Relative duality gap (relative gradient if α = 0) at which to stop; at least 1e-6 for float32 data. A number
-        given here also bounds the largest entry of the gradient, which is what scikit-learn's `tol` bounds.
-    warm_start : bool, default=False
-        Start from the last fit's coefficients.
-    verbose : int, default=0
-        Kept for compatibility; progress comes through `set_callbacks`.
-    n_jobs : int or None, default=None
-        Threads; None uses all that BLAS may use. The result does not depend on it.
-    max_seconds : float or None, default=None
-        Time after which the best so far is returned.
-
-    Attributes
-    ----------
-    coef_ : array of shape (n_features,)
-        w.
-    intercept_ : float
-        b.
-    n_iter_ : int
-        Iterations on all rows.
-    certificate_ : Certificate
-        `gap`, or `stationarity` if α = 0.
 
     Examples
     --------
@@ -80,18 +45,8 @@ class PoissonRegressor(DevianceRegressor):
 class GammaRegressor(DevianceRegressor):
     r"""Gamma regression of targets y > 0: minimise S⁻¹ Σᵢ sᵢ (log(μᵢ/yᵢ) + yᵢ/μᵢ − 1) + ½α‖w‖², μᵢ = exp(b + xᵢᵀw).
 
-    In the form n⁻¹ΣV + λΩ with V half the unit deviance and Ω = ½‖w‖², λ = α. Parameters, attributes, time and memory
-    are those of `PoissonRegressor`.
-
-    Parameters
-    ----------
-    alpha, fit_intercept, solver, max_iter, tol, warm_start, verbose, n_jobs, max_seconds
-        As in `PoissonRegressor`.
-
-    Attributes
-    ----------
-    coef_, intercept_, n_iter_, certificate_
-        As in `PoissonRegressor`.
+    In the form n⁻¹ΣV + λΩ with V half the unit deviance and Ω = ½‖w‖², λ = α. Time and memory are those of
+    `PoissonRegressor`.
 
     Examples
     --------
@@ -112,26 +67,6 @@ class TweedieRegressor(DevianceRegressor):
     In the form n⁻¹ΣV + λΩ with V half the unit deviance and Ω = ½‖w‖², λ = α. Time and memory are those of
     `PoissonRegressor`.
 
-    Parameters
-    ----------
-    power : float, default=0.0
-        p: 0 normal, 1 Poisson, (1, 2) compound Poisson, 2 Gamma, 3 inverse Gaussian. No distribution has a power
-        between 0 and 1, but the deviance exists.
-    alpha, fit_intercept, solver, max_iter, tol, warm_start, verbose, n_jobs, max_seconds
-        As in `PoissonRegressor`.
-    link : {"auto", "identity", "log"}, default="auto"
-        g; "auto" is the identity for p ≤ 0 and the logarithm otherwise. With the identity and p ≠ 0, means are kept
-        positive on the rows of the fit; those predicted for others can be negative. Where a mean of zero would be best,
-        there is no optimum, and the fit warns.
-
-    Attributes
-    ----------
-    coef_, intercept_, n_iter_
-        As in `PoissonRegressor`.
-    certificate_ : Certificate
-        `gap` where the problem is convex and α > 0: p = 0 with the identity, 1 ≤ p ≤ 2 with the logarithm. Otherwise
-        `stationarity`.
-
     Examples
     --------
     >>> from learnable import TweedieRegressor
@@ -141,40 +76,24 @@ class TweedieRegressor(DevianceRegressor):
     (array([0.6, 0.3]), np.float64(1.6))
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "power": Number(low=-100.0, high=100.0),
-        "link": Options("auto", "identity", "log"),
-        **DevianceRegressor._parameters,
-    }
-
-    def __init__(
-        self,
-        *,
-        power: float = 0.0,
-        alpha: float = 1.0,
-        fit_intercept: bool = True,
-        link: str = "auto",
-        solver: str = "auto",
-        max_iter: int = 100,
-        tol: float = DEFAULT_TOLERANCE,
-        warm_start: bool = False,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        super().__init__(
-            alpha=alpha,
-            fit_intercept=fit_intercept,
-            solver=solver,
-            max_iter=max_iter,
-            tol=tol,
-            warm_start=warm_start,
-            verbose=verbose,
-            n_jobs=n_jobs,
-            max_seconds=max_seconds,
-        )
-        self.power = power
-        self.link = link
+    power: float = param(
+        Number(low=-100.0, high=100.0),
+        "p: 0 normal, 1 Poisson, (1, 2) compound Poisson, 2 Gamma, 3 inverse Gaussian. No distribution has a "
+        "power between 0 and 1, but the deviance exists.",
+        default=0.0,
+    )
+    link: str = param(
+        Options("auto", "identity", "log"),
+        'g; "auto" is the identity for p ≤ 0 and the logarithm otherwise. With the identity and p ≠ 0, '
+        "means are kept positive on the rows of the fit; those predicted for others can be negative. Where a "
+        "mean of zero would be best, there is no optimum, and the fit warns.",
+        default="auto",
+    )
+    certificate_: Certificate = fitted(
+        "Certificate",
+        "`gap` where the problem is convex and α > 0: p = 0 with the identity, 1 ≤ p ≤ 2 with the logarithm. "
+        "Otherwise `stationarity`.",
+    )
 
     def _family(self) -> tuple[float, bool]:
         power = float(self.power)

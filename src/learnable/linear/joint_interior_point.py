@@ -16,12 +16,15 @@ References: S. Mehrotra, SIAM J. Optim. 2, 1992; K. Crammer and Y. Singer, JMLR 
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.run import Progress, no_progress
+from ..core.run import Progress, StopFlag, never, no_progress
 from ..core.threads import one_thread_blas
 from ..data.blocks import Block, map_reduce
 from ..solvers.moments import add_in_place
@@ -83,7 +86,7 @@ def joint_interior_point(
     best = task.pair(np.zeros_like(point.beta))
     stalled = 0
     for n_iter in range(1, max_iter + 1):
-        step = _predict_and_correct(task, point)
+        step = _predict_and_correct(task, point, partial(progress, n_iter - 1, best.gap))
         if step is None:
             break
         length = point.longest(step)
@@ -110,15 +113,18 @@ def _central_point(task: JointTask) -> _Point:
     return _Point(np.zeros((task.width, K)), 1.0 + t[:, None], beta, s)
 
 
-def _predict_and_correct(task: JointTask, point: _Point) -> _Point | None:
-    """Return Mehrotra's step; None where rounding has made it useless."""
+def _predict_and_correct(task: JointTask, point: _Point, stop: Callable[[], bool] = never) -> _Point | None:
+    """Return Mehrotra's step; None where rounding has made it useless, or the time was up before it was known."""
     W, level, beta, s = point
     with np.errstate(all="ignore"):
         D = beta / s
         total = D.sum(axis=1, keepdims=True)
     if not np.isfinite(total).all():
         return None
-    solve = factorised(_curvature(task, D))
+    curvature = _curvature(task, D, stop)
+    if curvature is None:
+        return None
+    solve = factorised(curvature)
     wanted = 1.0 + task.scores(W)
     wanted[task.own] -= 1.0
     residual = level - wanted - s
@@ -155,19 +161,28 @@ def _predict_and_correct(task: JointTask, point: _Point) -> _Point | None:
     return step if all(np.isfinite(part).all() for part in step) else None
 
 
-def _curvature(task: JointTask, D: Array) -> Array:
-    """Return I + Σ M ⊗ xxᵀ, class by class, from the blocks of pairs of classes: M's rows sum to zero."""
+def _curvature(task: JointTask, D: Array, stop: Callable[[], bool] = never) -> Array | None:
+    """Return I + Σ M ⊗ xxᵀ, class by class, from the blocks of pairs of classes: M's rows sum to zero.
+
+    None if `stop` says True before all rows are added: on many rows this sum is nearly all the time of a step.
+    """
     K, p = task.n_classes, task.width
     total = D.sum(axis=1)
     second = total - D.max(axis=1)  # bounds what a row adds outside the diagonal blocks
     kept = second * task.row_norms * K > _NEGLIGIBLE / len(D)
     root = D / np.sqrt(total)[:, None]
     tile = max(1, _TILE // (K * p))
+    flag = StopFlag()
+    caller = threading.get_ident()  # who alone asks: callbacks are not for several threads
 
     def statistic(block: Block) -> Array:
         rows = np.flatnonzero(kept[block.start : block.start + block.X.shape[0]])
         out = np.zeros((K * p, K * p))
         for start in range(0, len(rows), tile):
+            if threading.get_ident() == caller and not flag.raised and stop():
+                flag.raise_()
+            if flag.raised:
+                break
             some = rows[start : start + tile]
             X = block.X[some]
             X = np.column_stack([np.full(len(some), task.bias), X.toarray() if task.blocks.sparse else X])
@@ -176,6 +191,8 @@ def _curvature(task: JointTask, D: Array) -> Array:
         return out
 
     H = -map_reduce(task.blocks, statistic, add_in_place, n_jobs=task.n_jobs)
+    if flag.raised:
+        return None
     parts = H.reshape(K, p, K, p)
     for k in range(K):
         parts[k, :, k] = 0.0

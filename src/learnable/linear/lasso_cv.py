@@ -11,24 +11,22 @@ Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import ArrayLike, Boolean, Matches, Nothing, Number, Options, Rule
+from ..core.parameters import MAX_ITER, ArrayLike, Boolean, Matches, Nothing, Number, Options
 from ..core.run import Run
 from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, door
-from ..data.sources import NamedScore
 from ..meta.selection import standard_errors, within_one_error
 from ..solvers.coordinate_sets import WorkingSet, design_of
-from ._base import LinearRegressorModel
-from .elastic_net import NOT_CONVERGED, PRECOMPUTE, SPARSE_PARAMETERS, penalised_fit, penalty_of, refuse_overflow
+from .elastic_net import PRECOMPUTE, SparseRegressor, penalised_fit, penalty_of, refuse_overflow
 from .paths import ALPHAS, EPS, alpha_grid, follow_path
 from .ridge_cv import _splits, row_order
 from .single import is_single, round_sparse
@@ -40,61 +38,11 @@ _FOLD = 1e-3  # share of the tolerance on the folds: errors of neighbouring α d
 _FINEST = 1e-13  # tolerance below which nothing but rounding is gained
 
 
-class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
+class ElasticNetCV(SparseRegressor):
     r"""Elastic net with α and ρ chosen by cross-validation.
 
     Minimises 1/(2W) Σᵢ sᵢ (yᵢ − b − xᵢᵀβ)² + α(ρ‖β‖₁ + ½(1 − ρ)‖β‖²); in the form n⁻¹ΣV + λΩ, λ = 2α. Memory: the
     training rows of as many folds as there are threads.
-
-    Parameters
-    ----------
-    l1_ratio : float or array, default=0.5
-        ρ in (0, 1], or several to choose from.
-    eps : float, default=1e-3
-        Smallest α as a share of the largest.
-    alphas : int or array, default=100
-        Length of the grid, or its values.
-    fit_intercept : bool, default=True
-        Whether b is free or zero.
-    precompute : default="auto"
-        Kept for compatibility; a Gram matrix is used where it pays.
-    max_iter : int, default=1000
-        Most epochs for each α.
-    tol : float, default=1e-6
-        Relative duality gap at which to stop.
-    cv : int, splitter or None, default=None
-        Folds; None is 5.
-    copy_X : bool, default=True
-        Kept for compatibility; X is never changed.
-    verbose : int, default=0
-        Kept for compatibility.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-    positive : bool, default=False
-        Constrain β ≥ 0.
-    random_state : default=None
-        Kept for compatibility; nothing here is random.
-    selection : {"cyclic", "random"}, default="cyclic"
-        Kept for compatibility.
-    rule : {"min", "1se"}, default="min"
-        "min" takes the best α; "1se" the largest within one standard error of it.
-    max_seconds : float or None, default=None
-        Time after which the best so far is returned.
-
-    Attributes
-    ----------
-    alpha_, l1_ratio_ : float
-        The chosen α and ρ.
-    coef_, intercept_, n_iter_, dual_gap_
-        As in `ElasticNet`, for the fit to all rows.
-    mse_path_ : array of shape (n_alphas, n_folds) or (n_l1_ratios, n_alphas, n_folds)
-        Mean squared errors on the folds; infinite for an α for which `max_seconds` left no time.
-    alphas_ : array of shape (n_alphas,) or (n_l1_ratios, n_alphas)
-        The grid.
-    row_order_ : int
-        Checksum of the targets in their order, by which `verify` knows whether it can draw the folds again.
-    certificate_ : Certificate
-        `gap` of the fit to all rows.
 
     Examples
     --------
@@ -106,58 +54,42 @@ class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
     (1.0, array([1. , 0.1, 0. , 0. , 0. ]))
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "l1_ratio": Number(low=0.0, high=1.0) | ArrayLike(Number(low=0.0, high=1.0)),
-        "eps": EPS,
-        "alphas": ALPHAS,
-        "precompute": PRECOMPUTE,
-        "cv": Nothing() | Matches(lambda v: not isinstance(v, (str, float, bool)), "a number of folds or a splitter"),
-        "verbose": Boolean() | Number(low=0, integer=True),
-        "positive": Boolean(),
-        "rule": Options("min", "1se"),
-        **SPARSE_PARAMETERS,
-    }
+    l1_ratio: Any = param(
+        Number(low=0.0, high=1.0) | ArrayLike(Number(low=0.0, high=1.0)),
+        "ρ in (0, 1], or several to choose from.",
+        default=0.5,
+    )
+    eps: float = param(EPS, "Smallest α as a share of the largest.", default=1e-3)
+    alphas: Any = param(ALPHAS, "Length of the grid, or its values.", default=100)
+    precompute: Any = param(PRECOMPUTE, "Kept for compatibility; a Gram matrix is used where it pays.", default="auto")
+    max_iter: int = param(MAX_ITER, "Most epochs for each α.", default=1000)
+    cv: Any = param(
+        Nothing() | Matches(lambda v: not isinstance(v, (str, float, bool)), "a number of folds or a splitter"),
+        "Folds; None is 5.",
+        default=None,
+    )
+    verbose: int = param(Boolean() | Number(low=0, integer=True), "Kept for compatibility.", default=0)
+    rule: str = param(
+        Options("min", "1se"),
+        '"min" takes the best α; "1se" the largest within one standard error of it.',
+        default="min",
+    )
+    alpha_: float = fitted("()", "The chosen α.", low=0.0)
+    l1_ratio_: float = fitted("()", "The chosen ρ.", low=0.0, high=1.0)
+    mse_path_: Array = fitted(
+        "(n_alphas, n_folds) or (n_l1_ratios, n_alphas, n_folds)",
+        "Mean squared errors on the folds; infinite for an α for which `max_seconds` left no time.",
+        infinite=True,
+        low=0.0,
+    )
+    alphas_: Array = fitted("(n_alphas,) or (n_l1_ratios, n_alphas)", "The grid.")
+    row_order_: int = fitted(
+        "int", "Checksum of the targets in their order, by which `verify` knows whether it can draw the folds again."
+    )
+    certificate_: Certificate = fitted("Certificate", "`gap` of the fit to all rows.")
+
     _door = staticmethod(door(target="numeric"))
-    _remedy = NOT_CONVERGED
-
-    max_iter: int
-
-    def __init__(
-        self,
-        *,
-        l1_ratio: Any = 0.5,
-        eps: float = 1e-3,
-        alphas: Any = 100,
-        fit_intercept: bool = True,
-        precompute: Any = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        cv: Any = None,
-        copy_X: bool = True,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-        positive: bool = False,
-        random_state: Any = None,
-        selection: str = "cyclic",
-        rule: str = "min",
-        max_seconds: float | None = None,
-    ) -> None:
-        self.l1_ratio = l1_ratio
-        self.eps = eps
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.precompute = precompute
-        self.max_iter = max_iter
-        self.tol = tol
-        self.cv = cv
-        self.copy_X = copy_X
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-        self.positive = positive
-        self.random_state = random_state
-        self.selection = selection
-        self.rule = rule
-        self.max_seconds = max_seconds
+    warm_start = False
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Choose α and ρ, and fit the model.
@@ -272,20 +204,8 @@ class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
 class LassoCV(ElasticNetCV):
     r"""Lasso with α chosen by cross-validation: minimises 1/(2W) Σᵢ sᵢ (yᵢ − b − xᵢᵀβ)² + α‖β‖₁.
 
-    In the form n⁻¹ΣV + λΩ (V squared loss, Ω = ‖β‖₁), λ = 2α. Parameters and attributes are those of `ElasticNetCV`,
-    whose `l1_ratio` is fixed at one here.
-
-    Parameters
-    ----------
-    eps, alphas, fit_intercept, precompute, max_iter, tol, copy_X, cv, verbose, n_jobs, positive, random_state
-        As in `ElasticNetCV`.
-    selection, rule, max_seconds
-        As in `ElasticNetCV`.
-
-    Attributes
-    ----------
-    alpha_, coef_, intercept_, mse_path_, alphas_, n_iter_, dual_gap_, certificate_
-        As in `ElasticNetCV`.
+    In the form n⁻¹ΣV + λΩ (V squared loss, Ω = ‖β‖₁), λ = 2α. It is `ElasticNetCV` with `l1_ratio` fixed at
+    one.
 
     Examples
     --------
@@ -299,41 +219,3 @@ class LassoCV(ElasticNetCV):
     """
 
     l1_ratio = 1.0
-    _parameters: ClassVar[dict[str, Rule]] = {
-        name: rule for name, rule in ElasticNetCV._parameters.items() if name != "l1_ratio"
-    }
-
-    def __init__(
-        self,
-        *,
-        eps: float = 1e-3,
-        alphas: Any = 100,
-        fit_intercept: bool = True,
-        precompute: Any = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        copy_X: bool = True,
-        cv: Any = None,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-        positive: bool = False,
-        random_state: Any = None,
-        selection: str = "cyclic",
-        rule: str = "min",
-        max_seconds: float | None = None,
-    ) -> None:
-        self.eps = eps
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.precompute = precompute
-        self.max_iter = max_iter
-        self.tol = tol
-        self.copy_X = copy_X
-        self.cv = cv
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-        self.positive = positive
-        self.random_state = random_state
-        self.selection = selection
-        self.rule = rule
-        self.max_seconds = max_seconds

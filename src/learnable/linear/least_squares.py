@@ -14,89 +14,40 @@ Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular, svdvals
-from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.parameters import (
-    MAX_ITER,
-    MAX_SECONDS,
-    N_JOBS,
-    RANDOM_STATE,
     TOLERANCE,
     Boolean,
-    Number,
     Options,
-    Rule,
-    optional,
 )
 from ..core.run import Run
 from ..data.door import Table, door, read_features
-from ..data.sources import NamedScore, rowwise
+from ..data.sources import rowwise
 from ..probability.student_t import StudentT
 from ..solvers.least_squares import least_squares
 from ..solvers.nonnegative import nonnegative_fit
 from ..solvers.residuals import CLOSED_FORM_TOLERANCE
-from ._base import LinearRegressorModel
-from .descent import BATCH_SIZE
+from ._base import LeastSquaresModel
 from .descent import SOLVERS as DESCENT
 from .inference import RegressionSummary, regression_summary, row_norms
 
 Array = NDArray[np.float64]
 
 
-class LinearRegression(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
+class LinearRegression(LeastSquaresModel):
     r"""Least squares: minimise Σᵢ wᵢ (yᵢ − b − xᵢᵀβ)².
 
     In the form n⁻¹ΣV + λΩ this is the squared loss with λ = 0. Dense problems are solved exactly, in O(nd²) time and
     O(nd + d²) memory (O(d²) besides the data when n ≫ d); wide sparse ones by conjugate gradients to `tol`.
-
-    Parameters
-    ----------
-    fit_intercept : bool, default=True
-        Whether b is free or zero.
-    copy_X : bool, default=True
-        Kept for compatibility; X is never changed.
-    tol : float, default=1e-6
-        Relative residual at which conjugate gradients stop; the exact paths reach 1e-12.
-    n_jobs : int or None, default=None
-        Threads; None uses all that BLAS may use. The result does not depend on it.
-    positive : bool, default=False
-        Constrain β ≥ 0 (the certificate is then the KKT residual).
-    max_iter : int or None, default=None
-        Most conjugate-gradient steps; of "gd" steps (10,000), of "sgd" epochs (100).
-    max_seconds : float or None, default=None
-        Time after which an iterative method returns the best so far.
-    solver : {"auto", "gd", "sgd"}, default="auto"
-        "auto" is direct where it can be. "gd" is gradient descent with a line search, "sgd" descent on mini-batches
-        (rows in memory only), both in scaled columns: slower, for study; they warn with what they reached.
-    batch_size : int, default=32
-        Rows of a mini-batch of "sgd"; an epoch has exactly ⌊n/batch_size⌋.
-    random_state : int, generator or None, default=None
-        Order of the rows in "sgd".
-
-    Attributes
-    ----------
-    coef_ : array of shape (n_features,) or (n_targets, n_features)
-        β.
-    intercept_ : float or array of shape (n_targets,)
-        b.
-    rank_ : int
-        Rank of the centred X, decided after scaling its columns; after a direct fit only.
-    singular_ : array
-        Singular values of the centred, weighted X (computed when asked for).
-    residual_std_ : array of shape (n_targets,)
-        σ̂; NaN without residual degrees of freedom, and where a fit was constrained or iterative.
-    df_resid_ : int
-        n − rank − 1 (n − rank without intercept); 0 where the rank is not known.
-    certificate_ : Certificate
-        Relative residual of the normal equations.
 
     Examples
     --------
@@ -112,44 +63,29 @@ class LinearRegression(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegre
     True
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "fit_intercept": Boolean(),
-        "copy_X": Boolean(),
-        "tol": TOLERANCE,
-        "n_jobs": N_JOBS,
-        "positive": Boolean(),
-        "max_iter": optional(Number(low=1, integer=True)),
-        "max_seconds": MAX_SECONDS,
-        "solver": Options("auto", *DESCENT),
-        "batch_size": MAX_ITER,
-        "random_state": RANDOM_STATE,
-    }
-    _door = staticmethod(door(target="numeric", multi_output=True))
+    tol: float = param(
+        TOLERANCE, "Relative residual at which conjugate gradients stop; the exact paths reach 1e-12.", default=1e-6
+    )
+    positive: bool = param(Boolean(), "Constrain β ≥ 0 (the certificate is then the KKT residual).", default=False)
+    solver: str = param(
+        Options("auto", *DESCENT),
+        '"auto" is direct where it can be. "gd" is gradient descent with a line search, "sgd" descent '
+        "on mini-batches (rows in memory only), both in scaled columns: slower, for study; they warn with "
+        "what they reached.",
+        default="auto",
+    )
+    rank_: int = fitted("int", "Rank of the centred X, decided after scaling its columns; after a direct fit only.")
+    df_resid_: int = fitted("int", "n − rank − 1 (n − rank without intercept); 0 where the rank is not known.")
+    residual_norm_: Array = fitted("(n_targets,)", "Norm of the weighted residuals of each target.", finite=False)
+    x_mean_: Array = fitted("(n_features,)", "Weighted mean of the rows; zero without an intercept.")
+    gram_factor_: Array = fitted(
+        "(size, size)",
+        "Triangular factor of the centred, weighted Gram matrix; after a direct fit only.",
+        optional=True,
+    )
+    certificate_: Certificate = fitted("Certificate", "Relative residual of the normal equations.")
 
-    def __init__(
-        self,
-        *,
-        fit_intercept: bool = True,
-        copy_X: bool = True,
-        tol: float = 1e-6,
-        n_jobs: int | None = None,
-        positive: bool = False,
-        max_iter: int | None = None,
-        max_seconds: float | None = None,
-        solver: str = "auto",
-        batch_size: int = BATCH_SIZE,
-        random_state: Any = None,
-    ) -> None:
-        self.fit_intercept = fit_intercept
-        self.copy_X = copy_X
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.positive = positive
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.solver = solver
-        self.batch_size = batch_size
-        self.random_state = random_state
+    _door = staticmethod(door(target="numeric", multi_output=True))
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         blocks, intercept = table.blocks, self.fit_intercept
@@ -273,13 +209,9 @@ class LinearRegression(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegre
         if not hasattr(self, "gram_factor_") and self.df_resid_ != 0:
             raise ModelFileError("load: a fit that knows its degrees of freedom has gram_factor_; this file has not.")
         d, k = self.n_features_in_, 1 if self.coef_.ndim == 1 else len(self.coef_)
-        shapes: dict[str, tuple[int, ...]] = {"residual_norm_": (k,), "x_mean_": (d,)}
-        if hasattr(self, "gram_factor_"):
-            size = d if self.rank_ == d else len(self.gram_factor_)
-            shapes["gram_factor_"] = (size, size)
-        for name, shape in shapes.items():
-            array = getattr(self, name, None)
-            if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != shape:
-                raise ModelFileError(f"load: {name} must be a float64 array of shape {shape}.")
+        if len(self.residual_norm_) != k:
+            raise ModelFileError(f"load: residual_norm_ must have one number for each of {k} targets.")
+        if hasattr(self, "gram_factor_") and self.rank_ == d and len(self.gram_factor_) != d:
+            raise ModelFileError(f"load: gram_factor_ must have {d} rows.")
         if not isinstance(getattr(self, "weight_sum_", None), float) or not self.weight_sum_ > 0:
             raise ModelFileError("load: weight_sum_ must be a positive number.")

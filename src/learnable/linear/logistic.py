@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from copy import copy
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,10 +24,9 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_softmax, softmax
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ParameterError, SeparableDataError
 from ..core.parameters import (
-    MAX_SECONDS,
-    N_JOBS,
     RANDOM_STATE,
     TOLERANCE,
     Boolean,
@@ -35,7 +34,6 @@ from ..core.parameters import (
     Nothing,
     Number,
     Options,
-    Rule,
 )
 from ..core.run import Run, unobserved
 from ..data.blocks import Blocks, Part
@@ -43,7 +41,6 @@ from ..data.door import Table, door
 from ..data.sources import rowwise
 from ..solvers.problem import Solution
 from ._base import (
-    CLASS_WEIGHT,
     LARGEST_ENTRY,
     TOO_LARGE,
     LinearClassifierModel,
@@ -56,7 +53,7 @@ from ._base import (
 from .likelihood import ClassSums, LogisticProblem, class_sums
 from .logistic_penalty import FAILED_TO_CONVERGE, StatedPenalty, stated_penalty
 from .logistic_solvers import SOLVERS, polish_intercept, solve
-from .logistic_sparse import Composite, solve_sparse
+from .logistic_sparse import Composite, proven, solve_sparse
 from .minimum_norm import with_minimum_norm
 from .scores import DEFAULT_TOLERANCE, GRADIENT_MARGIN, is_explicit
 from .separation import is_separable
@@ -70,57 +67,6 @@ class LogisticRegression(LinearClassifierModel):
     In the form n⁻¹ΣV + λΩ with Ω = ½‖W‖², λ = 1/(nC). Time O(nd² + iterations·nd) for n ≫ d; memory O(nK + (Kd)²)
     besides the data.
 
-    Parameters
-    ----------
-    penalty : {"l1", "l2", "elasticnet", None}, default="deprecated"
-        Deprecated as in scikit-learn: `l1_ratio` and `C` say it all.
-    C : float, default=1.0
-        Inverse strength of the penalty; `np.inf` for none.
-    l1_ratio : float, default=0.0
-        ρ: share of the L1 penalty, 1 for the lasso's. With ρ > 0 every solver means proximal Newton steps.
-    dual : bool, default=False
-        Kept for compatibility.
-    tol : float, default=1e-8
-        Relative duality gap (relative gradient if C = inf) at which to stop; at least 1e-6 for float32 data. A number
-        given here also bounds the largest entry of the mean loss's gradient, which is what scikit-learn's `tol` bounds.
-    fit_intercept : bool, default=True
-        Whether b is free or zero.
-    intercept_scaling : float, default=1
-        With solver="liblinear" the value of the constant column whose coefficient is the (penalised) intercept.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, multiplied onto the sample weights.
-    random_state : int, generator or None, default=None
-        Order of the rows in "sgd"; nothing else is random.
-    solver : str, default="auto"
-        "auto" chooses by shape. "newton-cholesky", "newton-cg" and "lbfgs" do what they say, and so do "gd" (gradient
-        descent with a line search) and "sgd" (mini-batches of 32 rows in memory; `max_iter` counts epochs), which are
-        slower, and warn with the gap they reached; the other names of
-        scikit-learn are accepted and mean "auto", because the optimum is the same. "liblinear" states another
-        problem, as it does there: the intercept is penalised like a coefficient; two classes only.
-    max_iter : int, default=100
-        Most iterations.
-    verbose : int, default=0
-        Kept for compatibility; progress comes through `set_callbacks`.
-    warm_start : bool, default=False
-        Start from the last fit's coefficients.
-    n_jobs : int or None, default=None
-        Threads; None uses all that BLAS may use. The result does not depend on it.
-    max_seconds : float or None, default=None
-        Time after which the best so far is returned.
-
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        The labels.
-    coef_ : array of shape (1, n_features) or (n_classes, n_features)
-        W.
-    intercept_ : array of shape (1,) or (n_classes,)
-        b.
-    n_iter_ : array of shape (1,)
-        Iterations on all rows.
-    certificate_ : Certificate
-        `gap`, or `stationarity` if C = inf.
-
     Examples
     --------
     >>> from learnable import LogisticRegression
@@ -132,23 +78,49 @@ class LogisticRegression(LinearClassifierModel):
     ('gap', True)
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "penalty": Options("deprecated", "l1", "l2", "elasticnet") | Nothing(),
-        "C": Number(low=1e-100, high=1e100) | Matches(lambda v: v == np.inf, "infinity"),
-        "l1_ratio": Number(low=0.0, high=1.0) | Nothing(),
-        "dual": Boolean(),
-        "tol": TOLERANCE,
-        "fit_intercept": Boolean(),
-        "intercept_scaling": Number(low=0.0, low_open=True),
-        "class_weight": CLASS_WEIGHT,
-        "random_state": RANDOM_STATE,
-        "solver": Options(*SOLVERS, "liblinear"),
-        "max_iter": Number(low=0, integer=True),
-        "verbose": Boolean() | Number(low=0, integer=True),
-        "warm_start": Boolean(),
-        "n_jobs": N_JOBS,
-        "max_seconds": MAX_SECONDS,
-    }
+    penalty: str | None = param(
+        Options("deprecated", "l1", "l2", "elasticnet") | Nothing(),
+        "Deprecated as in scikit-learn: `l1_ratio` and `C` say it all.",
+        default="deprecated",
+        kw_only=False,
+    )
+    C: float = param(
+        Number(low=1e-100, high=1e100) | Matches(lambda v: v == np.inf, "infinity"),
+        "Inverse strength of the penalty; `np.inf` for none.",
+        default=1.0,
+    )
+    l1_ratio: float | None = param(
+        Number(low=0.0, high=1.0) | Nothing(),
+        "ρ: share of the L1 penalty, 1 for the lasso's. With ρ > 0 every solver means proximal Newton steps.",
+        default=0.0,
+    )
+    dual: bool = param(Boolean(), "Kept for compatibility.", default=False)
+    tol: float = param(
+        TOLERANCE,
+        "Relative duality gap (relative gradient if C = inf) at which to stop; at least 1e-6 for float32 "
+        "data. A `tol` that is given also bounds the largest entry of the mean loss's gradient, which is what "
+        "scikit-learn's `tol` bounds.",
+        default=DEFAULT_TOLERANCE,
+    )
+    intercept_scaling: float = param(
+        Number(low=0.0, low_open=True),
+        'With solver="liblinear" the value of the constant column whose coefficient is the (penalised) intercept.',
+        default=1,
+    )
+    random_state: Any = param(RANDOM_STATE, 'Order of the rows in "sgd"; nothing else is random.', default=None)
+    solver: str = param(
+        Options(*SOLVERS, "liblinear"),
+        '"auto" chooses by shape. "newton-cholesky", "newton-cg" and "lbfgs" do what they say, and so '
+        'do "gd" (gradient descent with a line search) and "sgd" (mini-batches of 32 rows in memory; '
+        "`max_iter` counts epochs), which are slower, and warn with the gap they reached; the other names of "
+        'scikit-learn are accepted and mean "auto", because the optimum is the same. "liblinear" states '
+        "another problem, as it does there: the intercept is penalised like a coefficient; two classes only.",
+        default="auto",
+    )
+    max_iter: int = param(Number(low=0, integer=True), "Most iterations.", default=100)
+    n_iter_: Any = fitted("(1,)", "Iterations on all rows.", kind="iu", low=0)
+    certificate_: Certificate = fitted("Certificate", "`gap`, or `stationarity` if C = inf.")
+
     _door = staticmethod(door(target="classes"))
 
     @property
@@ -156,41 +128,6 @@ class LogisticRegression(LinearClassifierModel):
         """What to do when the certificate does not hold, after the words that scikit-learn has for it."""
         words = FAILED_TO_CONVERGE.get(self.solver, "").format(n_iter=int(np.max(getattr(self, "n_iter_", 0))))
         return f"{words}{words and ': '}raise max_iter or max_seconds, or standardise the columns of X"
-
-    def __init__(
-        self,
-        penalty: str | None = "deprecated",
-        *,
-        C: float = 1.0,
-        l1_ratio: float | None = 0.0,
-        dual: bool = False,
-        tol: float = DEFAULT_TOLERANCE,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1,
-        class_weight: Any = None,
-        random_state: Any = None,
-        solver: str = "auto",
-        max_iter: int = 100,
-        verbose: int = 0,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.dual = dual
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.solver = solver
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.max_seconds = max_seconds
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         self.classes_ = np.asarray(table.classes)
@@ -288,12 +225,13 @@ class LogisticRegression(LinearClassifierModel):
             max_iter=self.max_iter,
             progress=run.progress,
         )
+        value = proven(composite, found.theta, found.value, tol)
         theta = found.theta.copy()
         if likelihood.n_scores > 1 and free:
             theta[:, 0] -= theta[:, 0].mean()
         self._set_scores(theta, sums.centre)
         self.n_iter_ = np.array([max(1, found.n_iter)], dtype=np.int32)
-        return Certificate("gap", found.value, tol, found.value, found.n_iter)
+        return Certificate("gap", value, tol, value, found.n_iter)
 
     def _with_constant_column(self, blocks: Any) -> Any:
         """Return the rows with liblinear's constant column, whose coefficient stands for the intercept."""

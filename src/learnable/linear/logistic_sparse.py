@@ -21,10 +21,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from ..core.run import Progress, no_progress
 from ..core.threads import one_thread_blas
-from ..data.blocks import Blocks, Part
+from ..data.blocks import Block, Blocks, Part, map_reduce
 from ..solvers.coordinate import GramQuadratic, Penalty, descend
 from ..solvers.problem import Evaluation
 from ._logistic_kernels import recentre_rows
@@ -43,6 +44,11 @@ _ROUGH = 0.01
 _EARLY = 0.05  # share of the gap to which a working problem is solved while columns enter
 _MOST_ROUNDS = 60
 _MOST_GRAM = 2000  # coefficients for which a Hessian is formed
+_EPSILON = float(np.finfo(np.float64).eps)
+_DEVIATIONS = 12.0  # of a sum of rounding errors: what is claimed is checked with 8
+_POLISH = 3  # Newton steps for the intercepts
+_CHUNK = 2**19  # numbers of extended precision at a time
+_FLOOR, _OF_NULL = 1e-13, 3e-13  # rounding of the gap at least, and of the loss at zero
 _NEAR, _STEP, _LOOSE = 100.0, 10.0, 0.1  # C/C_min from which smaller C come first, their ratio, their gap
 
 
@@ -85,11 +91,105 @@ class Composite:
         return None if inner is None else Composite(inner, self.C, self.l1 * float(np.sqrt(stride)), self.l2)
 
 
+def proven(composite: Composite, theta: Array, value: float, tol: float) -> float:
+    """Return the relative gap; computed afresh in more digits where rounding in 53 may be above `tol`.
+
+    With a large C the slopes are differences of large numbers, and must be below λ₁ for a dual point: rounded slopes
+    may seem to be, which another order of summation would not confirm.
+    """
+    blocks = composite.likelihood.blocks
+    return _long_gap(composite, theta) if blocks.in_memory and _rounding_of_gap(composite, theta, tol) > tol else value
+
+
+def _long_gap(composite: Composite, theta: Array) -> float:
+    """Return the relative gap from sums in extended precision, with the dual point of the best intercept."""
+    problem, C = composite.likelihood, composite.C
+    here = theta.astype(np.longdouble)
+    loss, slopes, curvature = _long_sums(problem, here)
+    primal = C * float(loss) + composite.penalty.of(theta[:, 1:])
+    for _ in range(_POLISH if problem.intercept else 0):
+        here[:, 0] -= np.linalg.lstsq(curvature.astype(float), slopes[:, 0].astype(float))[0]
+        loss, slopes, curvature = _long_sums(problem, here)
+    best, rounded = here.astype(float), slopes.astype(float)
+    gap, relative = penalised_gap(
+        best, float(loss), rounded, problem.sums, composite.penalty, intercept=problem.intercept
+    )
+    dual = C * float(loss) + composite.penalty.of(theta[:, 1:]) - gap
+    null = C * float(problem.sums.weight.sum()) * float(np.log(len(problem.sums.weight)))
+    return max(relative, (primal - dual) / max(dual, 1e-8 * null))
+
+
+def _long_sums(problem: LogisticProblem, theta: Any) -> tuple[Any, Any, Any]:
+    """Return loss, slopes and the curvature by the intercepts, in extended precision."""
+    X, y, weight = problem.blocks.joined()
+    K, n, width = problem.n_classes, X.shape[0], problem.width
+    loss, slopes = np.longdouble(0), np.zeros(theta.shape, dtype=np.longdouble)
+    curvature = np.zeros((len(theta), len(theta)), dtype=np.longdouble)
+    step = max(1, _CHUNK // width)
+    for start in range(0, n, step):
+        rows = slice(start, min(start + step, n))
+        part = X[rows].toarray() if problem.sparse else X[rows]
+        Z = np.column_stack([np.ones(part.shape[0]), part.astype(np.longdouble) - problem.sums.centre])
+        s = np.ones(len(Z)) if weight is None else weight[rows]
+        z = Z @ theta.T
+        z = np.column_stack([0 * z[:, 0], z[:, 0]]) if len(theta) == 1 else z
+        z = z - z.max(axis=1, keepdims=True)
+        e = np.exp(z)
+        total = e.sum(axis=1, keepdims=True)
+        own = np.eye(K)[np.asarray(y)[rows]]
+        loss += s @ (np.log1p(total[:, 0] - 1) - (own * z).sum(axis=1))
+        p = e / total
+        r, p = (s[:, None] * (p - own))[:, -len(theta) :], p[:, -len(theta) :]
+        slopes += r.T @ Z
+        curvature += np.diag(s @ p) - p.T @ (s[:, None] * p)
+    if not problem.intercept:
+        slopes[:, 0] = 0
+    return loss, slopes, curvature
+
+
+def _rounding_of_gap(composite: Composite, theta: Array, tol: float) -> float:
+    """Return how much rounding may change the relative gap; a bound from sums where that is at most `tol` already."""
+    problem = composite.likelihood
+    at = problem.evaluate(theta.ravel())
+    P, sums = composite.value(theta, at), problem.sums
+    null = composite.C * float(sums.weight.sum()) * float(np.log(len(sums.weight)))
+    size = max(P - composite.gap(theta, at)[0], 1e-8 * null)
+    floor = _FLOOR + _OF_NULL * null / size
+
+    def of_slopes(noise: Array) -> float:
+        """Return what errors of the slopes, (K, d), do to the better of the two dual points."""
+        blur = _DEVIATIONS * _EPSILON * composite.C * noise
+        scaled = float(blur.max(initial=0.0)) / composite.l1 * min(1.0, P / size)
+        return scaled if composite.l2 == 0 else min(scaled, 0.5 * float((blur * blur).sum()) / (composite.l2 * size))
+
+    W = theta[:, 1:]
+    b = theta[:, 0] - W @ sums.centre
+    spread = np.sqrt(sums.square + float(sums.weight.sum()) * sums.centre**2)
+    heaviest = 1.0 if problem.weight is None else float(np.max(problem.weight))
+    longest = np.sqrt(heaviest) * (1.0 + float((np.abs(W) @ spread + np.abs(b)).max(initial=0.0)))
+    if problem.blocks.in_memory and floor + of_slopes(longest * np.tile(spread, (len(W), 1))) <= tol:
+        return tol
+
+    def statistic(block: Block) -> Array:
+        X, s = block.X, np.ones(block.X.shape[0]) if block.weight is None else block.weight
+        z = np.asarray(X @ W.T + b)
+        z = np.column_stack([np.zeros(len(z)), z[:, 0]]) if len(W) == 1 else z
+        p = softmax(z, axis=1)
+        terms = (np.asarray(abs(X) @ np.abs(W).T) + np.abs(b)).max(axis=1, keepdims=True)
+        slope = np.abs(p - np.eye(p.shape[1])[np.asarray(block.y)])
+        # A score is off by its last digit; so then is the slope, in proportion to the curvature.
+        blur = s[:, None] * (slope + p * (1.0 - p) * terms)
+        return np.asarray((X * X).T @ (blur * blur)).T
+
+    return floor + of_slopes(np.sqrt(map_reduce(problem.blocks, statistic, np.add, n_jobs=problem.n_jobs)))
+
+
 def _take(X: Any, columns: NDArray[np.intp]) -> Any:
     return X[:, columns] if hasattr(X, "indptr") else np.take(X, columns, axis=1)
 
 
 @one_thread_blas()
+@np.errstate(over="ignore", invalid="ignore")  # an extrapolation that diverges is refused by its value
 def solve_sparse(
     composite: Composite,
     start: Array | None,

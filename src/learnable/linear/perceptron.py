@@ -15,16 +15,16 @@ Freund and R. Schapire, Large margin classification using the perceptron algorit
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ParameterError
 from ..core.parameters import MAX_ITER as MOST_PASSES
 from ..core.parameters import (
-    MAX_SECONDS,
     N_JOBS,
     RANDOM_STATE,
     Boolean,
@@ -32,13 +32,12 @@ from ..core.parameters import (
     Nothing,
     Number,
     Options,
-    Rule,
     check_parameters,
 )
 from ..core.run import Progress, Run, no_progress
 from ..data.blocks import Block, map_reduce
 from ..data.door import Table, door
-from ._base import CLASS_WEIGHT, LinearClassifierModel, class_weights, refuse_extreme_sizes
+from ._base import LinearClassifierModel, class_weights, refuse_extreme_sizes
 from .dual_descent import pieces
 from .perceptron_walk import Stepper, classes_of, random_order, read_batch, rows_of
 from .svm import random_order_of
@@ -61,63 +60,6 @@ class Perceptron(LinearClassifierModel):
     Subgradient steps on n⁻¹ Σ max(0, −yz) without a penalty (λ = 0). More than two classes: one against the rest. Time
     O(nd) a pass; memory O(n + d) besides the data.
 
-    Parameters
-    ----------
-    penalty : {"l1", "l2", "elasticnet"} or None, default=None
-        A penalty that every row applies before the next, as in scikit-learn; nothing is proven then. What minimises a
-        penalised risk is a support vector machine: `LinearSVC`.
-    alpha, l1_ratio : float
-        Strength of the penalty, and the share of L1 in "elasticnet".
-    fit_intercept : bool, default=True
-        Whether b is fitted or zero.
-    max_iter : int, default=1000
-        Most passes over the rows.
-    tol : float or None, default=1e-3
-        Stop when the mean loss max(0, −yz) of a pass has not fallen by `tol` for `n_iter_no_change` passes; None: only
-        when a pass makes no mistake.
-    shuffle : bool, default=True
-        Whether every pass has a new random order (of single rows, or of runs of 16 in tables of more than a million
-        entries).
-    verbose : int, default=0
-        Kept for compatibility; progress comes through `set_callbacks`.
-    eta0 : float, default=1.0
-        η. From zero weights it only scales the result.
-    n_jobs : int or None, default=None
-        Threads that measure the margins; a pass itself is sequential.
-    random_state : int, Generator, RandomState or None, default=0
-        Orders the rows.
-    early_stopping, validation_fraction
-        Kept for compatibility; only early_stopping=False.
-    n_iter_no_change : int, default=5
-        Passes without progress before the end.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, multiplied onto the sample weights.
-    warm_start : bool, default=False
-        Start from the last fit's weights.
-    average : bool, default=False
-        Return the mean of the weights after every row instead of the last ones, which generalises better where the
-        classes overlap.
-    max_seconds : float or None, default=None
-        Time after which the weights so far are returned.
-
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        The labels.
-    coef_, intercept_ : arrays of shape (1, n_features), (1,), or with one row a class
-        w and b.
-    n_iter_ : int
-        The most passes that a score took.
-    n_mistakes_ : array of shape (1,) or (n_classes,)
-        Mistakes made in all passes.
-    margin_ : array of the same shape
-        min y(wᵀx + b)/‖(w, b)‖ over the training rows; negative where they are not separated.
-    mistake_bound_ : array of the same shape
-        R²/margin² (times the ratio of the largest weight of a row to the smallest): at least `n_mistakes_`, if the
-        start was zero; infinite where the rows are not separated.
-    certificate_ : Certificate
-        `stationarity` with value 0 if every score separates its rows, else `none`.
-
     Examples
     --------
     >>> from learnable import Perceptron
@@ -129,68 +71,62 @@ class Perceptron(LinearClassifierModel):
     (True, True)
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "penalty": Nothing() | Options("l1", "l2", "elasticnet"),
-        "alpha": Number(low=0.0),
-        "l1_ratio": Number(low=0.0, high=1.0),
-        "fit_intercept": Boolean(),
-        "max_iter": MOST_PASSES,
-        "tol": Nothing() | Number(low=0.0),
-        "shuffle": Boolean(),
-        "verbose": Boolean() | Number(low=0, integer=True),
-        "eta0": Number(low=0.0, low_open=True, high=1e100),
-        "n_jobs": N_JOBS,
-        "random_state": RANDOM_STATE,
-        "early_stopping": Matches(lambda v: v is False, "False"),
-        "validation_fraction": Number(low=0.0, high=1.0),
-        "n_iter_no_change": Number(low=1, integer=True),
-        "class_weight": CLASS_WEIGHT,
-        "warm_start": Boolean(),
-        "average": Boolean(),
-        "max_seconds": MAX_SECONDS,
-    }
-    _door = staticmethod(door(target="classes"))
+    penalty: str | None = param(
+        Nothing() | Options("l1", "l2", "elasticnet"),
+        "A penalty that every row applies before the next, as in scikit-learn; nothing is proven then. What "
+        "minimises a penalised risk is a support vector machine: `LinearSVC`.",
+        default=None,
+    )
+    alpha: float = param(Number(low=0.0), "Strength of the penalty.", default=0.0001)
+    l1_ratio: float = param(Number(low=0.0, high=1.0), 'Share of L1 in "elasticnet".', default=0.15)
+    max_iter: int = param(MOST_PASSES, "Most passes over the rows.", default=1000)
+    tol: float | None = param(
+        Nothing() | Number(low=0.0),
+        "Stop when the mean loss max(0, −yz) of a pass has not fallen by `tol` for `n_iter_no_change` passes; "
+        "None: only when a pass makes no mistake.",
+        default=1e-3,
+    )
+    shuffle: bool = param(
+        Boolean(),
+        "Whether every pass has a new random order (of single rows, or of runs of 16 in tables of more than a "
+        "million entries).",
+        default=True,
+    )
+    eta0: float = param(
+        Number(low=0.0, low_open=True, high=1e100), "η. From zero weights it only scales the result.", default=1.0
+    )
+    n_jobs: int | None = param(N_JOBS, "Threads that measure the margins; a pass itself is sequential.", default=None)
+    random_state: Any = param(RANDOM_STATE, "Orders the rows.", default=0)
+    early_stopping: bool = param(
+        Matches(lambda v: v is False, "False"), "Kept for compatibility; only early_stopping=False.", default=False
+    )
+    validation_fraction: float = param(
+        Number(low=0.0, high=1.0), "Kept for compatibility; nothing is set aside.", default=0.1
+    )
+    n_iter_no_change: int = param(Number(low=1, integer=True), "Passes without progress before the end.", default=5)
+    average: bool = param(
+        Boolean(),
+        "Return the mean of the weights after every row instead of the last ones, which generalises better "
+        "where the classes overlap.",
+        default=False,
+    )
+    n_iter_: int = fitted("int", "The most passes that a score took.")
+    n_mistakes_: Array = fitted("(1,) or (n_classes,)", "Mistakes made in all passes.", kind="iu", low=0)
+    margin_: Array = fitted(
+        "(1,) or (n_classes,)", "min y(wᵀx + b)/‖(w, b)‖ over the training rows; negative where they are not separated."
+    )
+    mistake_bound_: Array = fitted(
+        "(1,) or (n_classes,)",
+        "R²/margin² (times the ratio of the largest weight of a row to the smallest): at least `n_mistakes_`, "
+        "if the start was zero; infinite where the rows are not separated.",
+        infinite=True,
+        low=0.0,
+    )
+    certificate_: Certificate = fitted(
+        "Certificate", "`stationarity` with value 0 if every score separates its rows, else `none`."
+    )
 
-    def __init__(
-        self,
-        *,
-        penalty: str | None = None,
-        alpha: float = 0.0001,
-        l1_ratio: float = 0.15,
-        fit_intercept: bool = True,
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        shuffle: bool = True,
-        verbose: int = 0,
-        eta0: float = 1.0,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        average: bool = False,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.shuffle = shuffle
-        self.verbose = verbose
-        self.eta0 = eta0
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.average = average
-        self.max_seconds = max_seconds
+    _door = staticmethod(door(target="classes"))
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, coef_init: Any = None, intercept_init: Any = None

@@ -10,37 +10,29 @@ Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import ParameterError
 from ..core.parameters import (
-    MAX_ITER,
-    MAX_SECONDS,
-    N_JOBS,
-    RANDOM_STATE,
     TOLERANCE,
     ArrayLike,
     Boolean,
     Number,
     Options,
-    Rule,
-    optional,
 )
 from ..core.run import Run
 from ..data.blocks import Blocks, Part
 from ..data.door import Table, door
-from ..data.sources import NamedScore
 from ..solvers.compression import compressed_fit
 from ..solvers.least_squares import dense_rows, least_squares
 from ..solvers.nonnegative import nonnegative_fit
 from ..solvers.orthogonal import LinearFit, orthogonal_fit
 from ..solvers.residuals import CLOSED_FORM_TOLERANCE, SINGLE_TOLERANCE
-from ._base import LinearRegressorModel
-from .descent import BATCH_SIZE
+from ._base import LeastSquaresModel
 from .descent import SOLVERS as DESCENT
 from .single import is_single, round_linear
 
@@ -50,57 +42,11 @@ _QUICK = 2e10  # n·d·min(n, d) of which a direct solution takes about a second
 _ITERATIVE = ("sparse_cg", "lsqr", "sag", "saga", "lbfgs")
 
 
-class Ridge(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
+class Ridge(LeastSquaresModel):
     r"""Ridge regression: minimise Σᵢ wᵢ (yᵢ − b − xᵢᵀβ)² + α‖β‖².
 
     Dense problems are solved exactly in O(nd·min(n, d)) time; wide sparse ones by conjugate gradients.
     In the form n⁻¹ΣV + λΩ (V squared loss, Ω = ‖β‖²), α = nλ.
-
-    Parameters
-    ----------
-    alpha : float or array of shape (n_targets,), default=1.0
-        α ≥ 0, one for all targets or one each.
-    fit_intercept : bool, default=True
-        Whether b is free or zero.
-    copy_X : bool, default=True
-        Kept for compatibility; X is never changed.
-    max_iter : int or None, default=None
-        Most conjugate-gradient steps for each target; of "gd" steps (10,000), of "sgd" epochs (100).
-    tol : float, default=1e-8
-        Relative duality gap at which an iterative method stops; the direct solvers reach a residual of 1e-12. With an
-        iterative solver by name, and below the default, the gradient falls by that factor too, so that coefficients
-        are at least as exact as scikit-learn's at the same number.
-    solver : str, default="auto"
-        "auto" is direct where the matrix fits; "cholesky" and "svd" (an orthogonal factorisation) are direct; all of
-        scikit-learn's iterative names ("sparse_cg", "lsqr", "sag", "saga", "lbfgs") mean conjugate gradients, which
-        work on sparse rows with an intercept too. Of several minimisers, where α is zero or drowns in rounding, all
-        give the one of minimum norm: if conjugate gradients do not reach it, the direct method does. "gd" is gradient
-        descent with a line search, "sgd" descent on mini-batches (rows in memory only), both in scaled columns: slower,
-        for study; they warn with the gap they reached.
-    positive : bool, default=False
-        Constrain β ≥ 0 (the certificate is then the KKT residual); with solver "auto" or "lbfgs", which both mean the
-        same active-set method here.
-    random_state : int, generator or None, default=None
-        Order of the rows in "sgd"; nothing else is random.
-    n_jobs : int or None, default=None
-        Threads; None uses all that BLAS may use. The result does not depend on it.
-    max_seconds : float or None, default=None
-        Time after which an iterative method returns the best so far.
-    batch_size : int, default=32
-        Rows of a mini-batch of "sgd"; an epoch has exactly ⌊n/batch_size⌋.
-
-    Attributes
-    ----------
-    coef_ : array of shape (n_features,) or (n_targets, n_features)
-        β; float32 for float32 rows in memory, if the certificate survives that rounding at a tolerance of 1e-6.
-    intercept_ : float or array of shape (n_targets,)
-        b.
-    n_iter_ : int
-        Steps of an iterative method, for all targets together (epochs of "sgd"); 1 for a direct solver.
-    solver_ : str
-        The solver: that which was asked for, or what "auto" means for these data, by scikit-learn's names.
-    certificate_ : Certificate
-        `closed-form` residual, or `gap` of an iterative method. `bound` is the proven relative suboptimality.
 
     Examples
     --------
@@ -112,49 +58,54 @@ class Ridge(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
     'closed-form'
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "alpha": Number(low=0.0) | ArrayLike(Number(low=0.0)),
-        "fit_intercept": Boolean(),
-        "copy_X": Boolean(),
-        "max_iter": optional(Number(low=1, integer=True)),
-        "tol": TOLERANCE,
-        "solver": Options(*_DIRECT, *_ITERATIVE, *DESCENT),
-        "positive": Boolean(),
-        "random_state": RANDOM_STATE,
-        "n_jobs": N_JOBS,
-        "max_seconds": MAX_SECONDS,
-        "batch_size": MAX_ITER,
-    }
+    alpha: Any = param(
+        Number(low=0.0) | ArrayLike(Number(low=0.0)),
+        "α ≥ 0, one for all targets or one each.",
+        default=1.0,
+        kw_only=False,
+    )
+    tol: float = param(
+        TOLERANCE,
+        "Relative duality gap at which an iterative method stops; the direct solvers reach a residual of "
+        "1e-12. With an iterative solver by name, and below the default, the gradient falls by that factor "
+        "too, so that coefficients are at least as exact as scikit-learn's at the same number.",
+        default=_TOL,
+    )
+    solver: str = param(
+        Options(*_DIRECT, *_ITERATIVE, *DESCENT),
+        '"auto" is direct where the matrix fits; "cholesky" and "svd" (an orthogonal factorisation) are '
+        'direct; all of scikit-learn\'s iterative names ("sparse_cg", "lsqr", "sag", "saga", '
+        '"lbfgs") mean conjugate gradients, which work on sparse rows with an intercept too. Of several '
+        "minimisers, where α is zero or drowns in rounding, all give the one of minimum norm: if conjugate "
+        'gradients do not reach it, the direct method does. "gd" is gradient descent with a line search, '
+        '"sgd" descent on mini-batches (rows in memory only), both in scaled columns: slower, for study; '
+        "they warn with the gap they reached.",
+        default="auto",
+    )
+    positive: bool = param(
+        Boolean(),
+        'Constrain β ≥ 0 (the certificate is then the KKT residual); with solver "auto" or "lbfgs", which '
+        "both mean the same active-set method here.",
+        default=False,
+    )
+    coef_: Any = fitted(
+        "(n_features,) or (n_targets, n_features)",
+        "β; float32 for float32 rows in memory, if the certificate survives that rounding at a tolerance of 1e-6.",
+    )
+    n_iter_: int = fitted(
+        "int", 'Steps of an iterative method, for all targets together (epochs of "sgd"); 1 for a direct solver.'
+    )
+    solver_: str = fitted(
+        "str", 'The solver: that which was asked for, or what "auto" means for these data, by scikit-learn\'s names.'
+    )
+    certificate_: Certificate = fitted(
+        "Certificate",
+        "`closed-form` residual, or `gap` of an iterative method. `bound` is the proven relative suboptimality.",
+    )
+
     _door = staticmethod(door(target="numeric", multi_output=True))
     _flattens_one_column = True
     _remedy = "raise max_iter or max_seconds, or scale the columns of X"
-
-    def __init__(
-        self,
-        alpha: Any = 1.0,
-        *,
-        fit_intercept: bool = True,
-        copy_X: bool = True,
-        max_iter: int | None = None,
-        tol: float = _TOL,
-        solver: str = "auto",
-        positive: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        max_seconds: float | None = None,
-        batch_size: int = BATCH_SIZE,
-    ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.copy_X = copy_X
-        self.max_iter = max_iter
-        self.tol = tol
-        self.solver = solver
-        self.positive = positive
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.max_seconds = max_seconds
-        self.batch_size = batch_size
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         if self.positive and self.solver not in ("auto", "lbfgs"):

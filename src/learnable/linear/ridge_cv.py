@@ -15,17 +15,16 @@ import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.metrics import check_scoring, get_scorer
-from sklearn.model_selection import check_cv
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import N_JOBS, ArrayLike, Boolean, Matches, Nothing, Number, Options, Rule
+from ..core.parameters import ArrayLike, Boolean, Matches, Nothing, Number, Options
 from ..core.run import Run
 from ..core.threads import one_thread_blas
 from ..data.door import Table, door
@@ -55,47 +54,6 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel
     One factorisation serves all α and the exact leave-one-out errors: O(nd·min(n, d)) time, O(nd) memory. In the form
     n⁻¹ΣV + λΩ, α = nλ.
 
-    Parameters
-    ----------
-    alphas : array of numbers, default=(0.1, 1.0, 10.0)
-        The candidates: positive, or with `cv` also 0.
-    fit_intercept : bool, default=True
-        Whether b is free or zero.
-    scoring : str, callable or None, default=None
-        How predictions are scored; None is the mean squared error (R² with `cv`). With `cv=None` the scorer sees the
-        leave-one-out predictions.
-    cv : int, splitter or None, default=None
-        None is exact leave-one-out (or GCV); otherwise folds as in scikit-learn.
-    gcv_mode : {"auto", "svd", "eigen"} or None, default=None
-        Kept for compatibility; the factorisation is chosen by shape and conditioning. "svd" warns for sparse rows, as
-        in scikit-learn.
-    store_cv_results : bool, default=False
-        Keep `cv_results_`.
-    alpha_per_target : bool, default=False
-        Choose one α for each target.
-    criterion : {"loo", "gcv"}, default="loo"
-        What is minimised when `cv` and `scoring` are None.
-    n_jobs : int or None, default=None
-        Threads of the passes over the rows.
-
-    Attributes
-    ----------
-    alpha_ : float or array of shape (n_targets,)
-        The chosen penalty.
-    best_score_ : float or array of shape (n_targets,)
-        Its score: the negative of the criterion, or the scorer's value.
-    criterion_path_ : array of shape (n_alphas,) or (n_targets, n_alphas)
-        The score of every candidate.
-    coef_, intercept_
-        As in Ridge.
-    cv_results_ : array of shape (n_samples, n_alphas) or (n_samples, n_targets, n_alphas)
-        Squared leave-one-out errors times the weights of their rows (predictions when `scoring` is given); only with
-        `store_cv_results`.
-    row_order_ : int
-        Checksum of the targets in their order, by which `verify` knows whether it can draw the folds again.
-    certificate_ : Certificate
-        Relative residual of the equations that define the chosen fit.
-
     Examples
     --------
     >>> import numpy as np
@@ -106,42 +64,52 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel
     1.0
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "alphas": ArrayLike(_PENALTY) | _PENALTY,
-        "fit_intercept": Boolean(),
-        "scoring": Nothing() | Matches(lambda v: isinstance(v, str) or callable(v), "a scorer or its name"),
-        "cv": Nothing() | Matches(lambda v: not isinstance(v, (str, float, bool)), "a number of folds or a splitter"),
-        "gcv_mode": Options("auto", "svd", "eigen") | Nothing(),
-        "store_cv_results": Boolean(),
-        "alpha_per_target": Boolean(),
-        "criterion": Options("loo", "gcv"),
-        "n_jobs": N_JOBS,
-    }
+    alphas: Any = param(
+        ArrayLike(_PENALTY) | _PENALTY,
+        "The candidates: positive, or with `cv` also 0.",
+        default=(0.1, 1.0, 10.0),
+        kw_only=False,
+    )
+    scoring: Any = param(
+        Nothing() | Matches(lambda v: isinstance(v, str) or callable(v), "a scorer or its name"),
+        "How predictions are scored; None is the mean squared error (R² with `cv`). With `cv=None` the scorer "
+        "sees the leave-one-out predictions.",
+        default=None,
+    )
+    cv: Any = param(
+        Nothing() | Matches(lambda v: not isinstance(v, (str, float, bool)), "a number of folds or a splitter"),
+        "None is exact leave-one-out (or GCV); otherwise folds as in scikit-learn.",
+        default=None,
+    )
+    gcv_mode: str | None = param(
+        Options("auto", "svd", "eigen") | Nothing(),
+        'Kept for compatibility; the factorisation is chosen by shape and conditioning. "svd" warns for '
+        "sparse rows, as in scikit-learn.",
+        default=None,
+    )
+    store_cv_results: bool = param(Boolean(), "Keep `cv_results_`.", default=False)
+    alpha_per_target: bool = param(Boolean(), "Choose one α for each target.", default=False)
+    criterion: str = param(Options("loo", "gcv"), "What is minimised when `cv` and `scoring` are None.", default="loo")
+    alpha_: Any = fitted("float or array of shape (n_targets,)", "The chosen penalty.")
+    best_score_: Any = fitted(
+        "float or array of shape (n_targets,)", "Its score: the negative of the criterion, or the scorer's value."
+    )
+    criterion_path_: Array = fitted(
+        "array of shape (n_alphas,) or (n_targets, n_alphas)", "The score of every candidate."
+    )
+    cv_results_: Array = fitted(
+        "array of shape (n_samples, n_alphas) or (n_samples, n_targets, n_alphas)",
+        "Squared leave-one-out errors times the weights of their rows (predictions when `scoring` is given); "
+        "only with `store_cv_results`.",
+    )
+    row_order_: int = fitted(
+        "int", "Checksum of the targets in their order, by which `verify` knows whether it can draw the folds again."
+    )
+    certificate_: Certificate = fitted("Certificate", "Relative residual of the equations that define the chosen fit.")
+
     _door = staticmethod(door(target="numeric", multi_output=True))
     _flattens_one_column = True
-
-    def __init__(
-        self,
-        alphas: Any = (0.1, 1.0, 10.0),
-        *,
-        fit_intercept: bool = True,
-        scoring: Any = None,
-        cv: Any = None,
-        gcv_mode: str | None = None,
-        store_cv_results: bool = False,
-        alpha_per_target: bool = False,
-        criterion: str = "loo",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.scoring = scoring
-        self.cv = cv
-        self.gcv_mode = gcv_mode
-        self.store_cv_results = store_cv_results
-        self.alpha_per_target = alpha_per_target
-        self.criterion = criterion
-        self.n_jobs = n_jobs
+    max_seconds = None
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         for name in ("store_cv_results", "alpha_per_target"):
@@ -231,6 +199,8 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel
 
     def _scores_of(self, predictions: Array, y: Array, weight: Array | None) -> Array:
         """Score leave-one-out predictions (n, k, n_alphas): each target alone, or all of them at once."""
+        from sklearn.metrics import get_scorer
+
         groups = [slice(k, k + 1) for k in range(y.shape[1])] if self.alpha_per_target else [slice(None)]
         with _blaming("scoring", self.scoring):
             scorer = get_scorer(self.scoring) if isinstance(self.scoring, str) else self.scoring
@@ -247,6 +217,8 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel
 
     def _fold_scores(self, table: Table, X: Array, weight: Array | None, alphas: Array) -> Array:
         """Return the mean score of every α over the folds; each fold is factorised once."""
+        from sklearn.metrics import check_scoring
+
         total, y = np.zeros(len(alphas)), table.y
         with _blaming("cv", self.cv):
             splits = list(_splits(self.cv, table))
@@ -284,6 +256,8 @@ def _blaming(name: str, value: Any) -> Iterator[None]:
 
 def _splits(cv: Any, table: Table) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Yield the folds as positions in the table, leaving out rows without weight."""
+    from sklearn.model_selection import check_cv
+
     n = table.n_rows if table.kept is None else len(table.kept)
     position = np.arange(n) if table.kept is None else np.where(table.kept, np.cumsum(table.kept) - 1, -1)
     for train, test in check_cv(cv).split(np.zeros((n, 1)), np.zeros(n)):

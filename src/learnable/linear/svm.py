@@ -16,50 +16,32 @@ JMLR 9, 2008.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.certificate import Certificate
-from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.declare import fitted, param
+from ..core.errors import DataError, ParameterError
 from ..core.parameters import (
     MAX_ITER,
-    MAX_SECONDS,
-    N_JOBS,
     RANDOM_STATE,
     TOLERANCE,
     Boolean,
     Number,
     Options,
-    Rule,
 )
 from ..core.run import Run
 from ..data.door import Table, door, read_features
 from ..solvers.stochastic import generator_of
-from ._base import CLASS_WEIGHT, LinearClassifierModel, class_weights, refuse_extreme_sizes, weighted_blocks
+from ._base import IterativeModel, LinearClassifierModel, class_weights, refuse_extreme_sizes, weighted_blocks
 from .crammer_singer import fit_crammer_singer
 from .l1_margin import fit_l1
 from .squared_margin import Target
 from .svm_solvers import SOLVERS, MarginFit, Settings, fit_margin
 
 Array = NDArray[np.float64]
-
-#: What the support vector machines and the perceptron declare alike.
-SVM_PARAMETERS: dict[str, Rule] = {
-    "tol": TOLERANCE,
-    "C": Number(low=1e-100, high=1e100),
-    "fit_intercept": Boolean(),
-    "intercept_scaling": Number(low=0.0, low_open=True, high=1e50),
-    "verbose": Boolean() | Number(low=0, integer=True),
-    "random_state": RANDOM_STATE,
-    "max_iter": MAX_ITER,
-    "solver": Options(*SOLVERS),
-    "warm_start": Boolean(),
-    "n_jobs": N_JOBS,
-    "max_seconds": MAX_SECONDS,
-    "dual": Boolean() | Options("auto"),
-}
 
 
 class KKTReport(NamedTuple):
@@ -72,64 +54,39 @@ class KKTReport(NamedTuple):
     complementarity: float  #: largest α/(C s) outside, or 1 − α/(C s) inside
 
 
-class LinearSVC(LinearClassifierModel):
+class MarginModel(IterativeModel):
+    """What the linear support vector machines share."""
+
+    tol: float = param(
+        TOLERANCE, "Relative duality gap at which to stop (scikit-learn: 1e-4 of a gradient norm).", default=1e-6
+    )
+    C: float = param(Number(low=1e-100, high=1e100), "Inverse strength of the penalty.", default=1.0)
+    dual: Any = param(
+        Boolean() | Options("auto"),
+        "Kept for compatibility: the optimum is the same; `solver` chooses the method.",
+        default="auto",
+    )
+    intercept_scaling: float = param(Number(low=0.0, low_open=True, high=1e50), "B.", default=1)
+    random_state: Any = param(
+        RANDOM_STATE,
+        "Orders the rows in coordinate and subgradient methods; None is the same as 0, and the optimum does not depend "
+        "on it.",
+        default=None,
+    )
+    max_iter: int = param(MAX_ITER, "Most Newton steps, interior-point steps or passes over the rows.", default=1000)
+    warm_start: bool = param(Boolean(), "Start from the last fit, where the method can.", default=False)
+    intercept_: Any = fitted("() or (1,) or (n_classes,)", "b; the number 0.0 without an intercept.")
+    n_iter_: int = fitted("int", "The most iterations that a score took.")
+
+    _remedy = "raise max_iter or max_seconds, or standardise the columns of X"
+
+
+class LinearSVC(MarginModel, LinearClassifierModel):
     r"""Linear support vector machine: minimise ½(‖w‖² + b²/B²) + C Σᵢ sᵢ V(yᵢ(wᵀxᵢ + b)).
 
     V is the squared hinge max(0, 1 − m)² or the hinge max(0, 1 − m); B = `intercept_scaling`. In the form n⁻¹ΣV + λΩ
     with Ω = ½‖·‖², λ = 1/(nC). Time O(nd²) a step for few columns, O(nd) a pass for many; memory O(n + d²) besides the
     data, and in dual methods a copy of the rows on or inside the margin.
-
-    Parameters
-    ----------
-    penalty : {"l2", "l1"}, default="l2"
-        "l1" replaces ½(‖w‖² + b²/B²) by ‖w‖₁ + |b/B|; with the squared hinge only.
-    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
-        V.
-    dual : bool or "auto", default="auto"
-        Kept for compatibility: the optimum is the same; `solver` chooses the method.
-    tol : float, default=1e-6
-        Relative duality gap at which to stop (scikit-learn: 1e-4 of a gradient norm).
-    C : float, default=1.0
-        Inverse strength of the penalty.
-    multi_class : {"ovr", "crammer_singer"}, default="ovr"
-        One class against the rest, or the joint problem of all classes (hinge loss, L2 penalty).
-    fit_intercept : bool, default=True
-        Whether b is fitted or zero.
-    intercept_scaling : float, default=1
-        B.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, multiplied onto the sample weights.
-    verbose : int, default=0
-        Kept for compatibility; progress comes through `set_callbacks`.
-    random_state : int, Generator, RandomState or None, default=None
-        Orders the rows in coordinate and subgradient methods; None is the same as 0, and the optimum does not depend
-        on it.
-    max_iter : int, default=1000
-        Most Newton steps, interior-point steps or passes over the rows.
-    solver : {"auto", "newton", "interior-point", "dual", "subgradient"}, default="auto"
-        "newton" is for the squared hinge, "interior-point" and "subgradient" (Pegasos) for the hinge; Crammer–Singer
-        knows "interior-point" and "dual".
-    warm_start : bool, default=False
-        Start from the last fit, where the method can.
-    n_jobs : int or None, default=None
-        Threads of sums over rows. The result does not depend on it.
-    max_seconds : float or None, default=None
-        Time after which the best so far is returned.
-
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        The labels.
-    coef_ : array of shape (1, n_features) or (n_classes, n_features)
-        w.
-    intercept_ : array of shape (1,) or (n_classes,)
-        b; the number 0.0 without an intercept.
-    dual_coef_ : array of shape (1, n_samples) or (n_classes, n_samples)
-        yα of every training row, 0 ≤ α ≤ C s, w = Σ yα x; of the hinge loss and of dual methods.
-    n_iter_ : int
-        The most iterations that a class took.
-    certificate_ : Certificate
-        `gap`: the largest of the classes.
 
     Examples
     --------
@@ -142,52 +99,32 @@ class LinearSVC(LinearClassifierModel):
     ('gap', True)
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        **SVM_PARAMETERS,
-        "penalty": Options("l2", "l1"),
-        "loss": Options("squared_hinge", "hinge"),
-        "multi_class": Options("ovr", "crammer_singer"),
-        "class_weight": CLASS_WEIGHT,
-    }
-    _door = staticmethod(door(target="classes"))
-    _remedy = "raise max_iter or max_seconds, or standardise the columns of X"
+    penalty: str = param(
+        Options("l2", "l1"),
+        '"l1" replaces ½(‖w‖² + b²/B²) by ‖w‖₁ + |b/B|; with the squared hinge only.',
+        default="l2",
+        kw_only=False,
+    )
+    loss: str = param(Options("squared_hinge", "hinge"), "V.", default="squared_hinge", kw_only=False)
+    multi_class: str = param(
+        Options("ovr", "crammer_singer"),
+        "One class against the rest, or the joint problem of all classes (hinge loss, L2 penalty).",
+        default="ovr",
+    )
+    solver: str = param(
+        Options(*SOLVERS),
+        '"newton" is for the squared hinge, "interior-point" and "subgradient" (Pegasos) for the hinge; '
+        'Crammer–Singer knows "interior-point" and "dual".',
+        default="auto",
+    )
+    dual_coef_: Array = fitted(
+        "(1, n_samples) or (n_classes, n_samples)",
+        "yα of every training row, 0 ≤ α ≤ C s, w = Σ yα x; of the hinge loss and of dual methods.",
+        optional=True,
+    )
+    certificate_: Certificate = fitted("Certificate", "`gap`: the largest of the classes.")
 
-    def __init__(
-        self,
-        penalty: str = "l2",
-        loss: str = "squared_hinge",
-        *,
-        dual: Any = "auto",
-        tol: float = 1e-6,
-        C: float = 1.0,
-        multi_class: str = "ovr",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1,
-        class_weight: Any = None,
-        verbose: int = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
-        solver: str = "auto",
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.loss = loss
-        self.dual = dual
-        self.tol = tol
-        self.C = C
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.solver = solver
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.max_seconds = max_seconds
+    _door = staticmethod(door(target="classes"))
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         self._refuse_combinations()
@@ -272,10 +209,6 @@ class LinearSVC(LinearClassifierModel):
         counts = int(inside.sum()), int((~inside & ~outside).sum()), int(outside.sum())
         return KKTReport(*counts, float(residual), float(wrong))
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        check_loaded_dual(self)
-
 
 def settings_of(model: Any, target: Target, squared: bool) -> Settings:
     """Return what the solvers have to know of an estimator."""
@@ -332,12 +265,3 @@ def store_fits(model: Any, fits: list[MarginFit], kept: NDArray[np.bool_] | None
             full[:, kept] = dual
             dual = full
         model.dual_coef_ = dual
-
-
-def check_loaded_dual(model: Any) -> None:
-    """Raise unless the dual coefficients of a loaded model are finite and belong to its scores."""
-    dual = getattr(model, "dual_coef_", None)
-    if dual is None:
-        return
-    if not isinstance(dual, np.ndarray) or dual.dtype != np.float64 or dual.ndim != 2 or not np.isfinite(dual).all():
-        raise ModelFileError("load: dual_coef_ is not a finite matrix.")

@@ -183,9 +183,14 @@ def cross_entropy(scores: Array, rows: Rows) -> Any:
     return (rows.weight * (np.log(np.exp(z).sum(axis=1)) - own)).sum()
 
 
+def weight_of_classes(rows: Rows, n_classes: int) -> Array:
+    """Return the weight of each class, summed in extended precision: slopes are differences from it."""
+    return np.array([rows.weight[rows.y == k].sum(dtype=np.longdouble) for k in range(n_classes)])
+
+
 def _best_intercept(scores: Array, rows: Rows, b: Array) -> Array:
     """Minimise the likelihood over the intercepts alone: then the probabilities have the right class sums."""
-    N = np.bincount(rows.y, rows.weight, len(b))
+    N = weight_of_classes(rows, len(b))
     for _ in range(30):
         p = probabilities(scores + b)
         slope = rows.weight @ p - N

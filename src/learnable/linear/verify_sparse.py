@@ -279,7 +279,7 @@ def _logistic_gap(
     constant, K = model.solver == "liblinear", len(model.classes_)
     C, l2 = np.longdouble(strength), 1 - ratio
     loss, p = verify.cross_entropy(scores, rows), verify.probabilities(scores)
-    N = np.bincount(rows.y, rows.weight, K).astype(np.longdouble)
+    N = verify.weight_of_classes(rows, K)
     slopes, members, noise = (np.zeros((K, W.shape[1]), dtype=np.longdouble) for _ in range(3))
     start, slope_sum = 0, rows.weight @ p - N
     for Z, t, s in rows.chunks():

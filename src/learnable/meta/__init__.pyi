@@ -1,5 +1,9 @@
+from .blend import BlendClassifier as BlendClassifier
+from .blend import BlendRegressor as BlendRegressor
+from .blend import greedy_weights as greedy_weights
 from .one_vs_one import OneVsOneClassifier as OneVsOneClassifier
 from .one_vs_rest import OneVsRestClassifier as OneVsRestClassifier
+from .scaled_target import ScaledTargetRegressor as ScaledTargetRegressor
 from .selection import Selection as Selection
 from .selection import select as select
 from .table_model import TableModel as TableModel

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
@@ -23,8 +23,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import Declared, fitted, param
 from ..core.errors import DataError, ModelFileError
-from ..core.parameters import Matches, Rule, check_parameters
+from ..core.parameters import N_JOBS, Matches, Rule, check_parameters
 from ..data.encoder_input import read_whole
 from ..data.frames import take_named_columns
 from ..data.targets import check_two_classes, drop_absent_classes, read_target
@@ -68,15 +69,23 @@ def models_have(*names: str) -> Callable[[Method], Method]:
     return cast(Callable[[Method], Method], available_if(check))
 
 
-class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, Declared):
     """Base of `OneVsRestClassifier` and `OneVsOneClassifier`; not to be used directly."""
 
     _parameters: ClassVar[dict[str, Rule]]
 
-    estimator: Any
-    n_jobs: int | None
-    classes_: NDArray[Any]
-    estimators_: list[Any]
+    estimator: Any = param(
+        MODEL,
+        "A binary classifier, of this library or of scikit-learn. It is cloned, not changed. Only models of this "
+        "library can be saved and verified.",
+        kw_only=False,
+    )
+    n_jobs: int | None = param(
+        N_JOBS,
+        "Models fitted at the same time, each in a process of its own; None fits one after the other.",
+        default=None,
+    )
+    classes_: NDArray[Any] = fitted("array of shape (n_classes,)", "The labels.")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit one model for each binary problem.

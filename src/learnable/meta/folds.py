@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.metrics import check_scoring, get_scorer
 
 from ..core.certificate import Certificate
 from ..core.errors import DataError, LearnableError, ParameterError
@@ -174,6 +173,8 @@ def scorer_of(owner: str, model: Any, scoring: Any) -> tuple[Scorer, str]:
 
     None is accuracy for a classifier, R² for a regressor, and the model's own `score` for everything else.
     """
+    from sklearn.metrics import check_scoring, get_scorer
+
     if scoring is None and (is_classifier(model) or is_regressor(model)):
         scoring = "accuracy" if is_classifier(model) else "r2"
     try:

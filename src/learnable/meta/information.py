@@ -26,7 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import pinvh, svdvals
 from sklearn.base import is_classifier, is_regressor
-from sklearn.pipeline import Pipeline
 
 from ..core.errors import DataError, ParameterError
 from ..data.frames import is_frame, open_frame, read_frame
@@ -146,6 +145,8 @@ def _logistic_freedom(model: Any, X: Array, proba: Array, weight: Array | None) 
 
 def _last_model(model: Any, X: Any) -> tuple[Any, Any]:
     """Return the model at the end of a pipeline or inside a TableModel, and what it sees."""
+    from sklearn.pipeline import Pipeline
+
     if isinstance(model, Pipeline):
         return _last_model(model.steps[-1][1], model[:-1].transform(X) if len(model.steps) > 1 else X)
     if hasattr(model, "encoder_") and hasattr(model, "model_"):

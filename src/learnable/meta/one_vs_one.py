@@ -15,46 +15,23 @@ References: S. Knerr, L. Personnaz and G. Dreyfus, 1990; J. Friedman, Another ap
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError
-from ..core.parameters import N_JOBS, Options, Rule
+from ..core.parameters import Options
 from ..data.sources import rowwise
-from .binary import MODEL, Array, BinaryReduction, ClassTable, Codes, Problem, confidence
+from .binary import Array, BinaryReduction, ClassTable, Codes, Problem, confidence
 from .rows import read_rows, take_columns, take_rows
 
 
 class OneVsOneClassifier(BinaryReduction):
     """K classes by one binary model for each pair of them.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A binary classifier, of this library or of scikit-learn. It is cloned, not changed. Only models of this library
-        can be saved and verified.
-    reconcile : {"votes", "tournament"}, default="votes"
-        How one label comes of all answers: most votes, as in scikit-learn, or the last class in a tournament.
-    n_jobs : int or None, default=None
-        Models fitted at the same time, each in a process of its own; None fits one after the other.
-
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        The labels.
-    estimators_ : list of estimators
-        The models of the pairs (0, 1), (0, 2), …, (1, 2), …, fitted to label 1 for the second class of the pair.
-    pairwise_indices_ : list of int arrays, or None
-        With an estimator of kernel matrices (`kernel="precomputed"`), the training rows of each pair, which are the
-        columns that its model was given.
-    n_classes_, n_features_in_, feature_names_in_
-        As in scikit-learn.
-    certificate_ : Certificate
-        That of the model which is furthest from its tolerance; `none` if a model has none.
 
     Examples
     --------
@@ -65,16 +42,20 @@ class OneVsOneClassifier(BinaryReduction):
     ['a', 'b', 'c']
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "estimator": MODEL,
-        "reconcile": Options("votes", "tournament"),
-        "n_jobs": N_JOBS,
-    }
-
-    def __init__(self, estimator: Any, *, reconcile: str = "votes", n_jobs: int | None = None) -> None:
-        self.estimator = estimator
-        self.reconcile = reconcile
-        self.n_jobs = n_jobs
+    reconcile: str = param(
+        Options("votes", "tournament"),
+        "How one label comes of all answers: most votes, as in scikit-learn, or the last class in a tournament.",
+        default="votes",
+    )
+    estimators_: list[Any] = fitted(
+        "list of estimators",
+        "The models of the pairs (0, 1), (0, 2), …, (1, 2), …, fitted to label 1 for the second class of the pair.",
+    )
+    pairwise_indices_: Any = fitted(
+        "list of int arrays, or None",
+        'With an estimator of kernel matrices (`kernel="precomputed"`), the training rows of each pair, '
+        "which are the columns that its model was given.",
+    )
 
     def _problems(self, codes: Codes, n_classes: int) -> list[Problem]:
         problems: list[Problem] = []

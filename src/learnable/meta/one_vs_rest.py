@@ -14,13 +14,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.declare import Declared, fitted, param
 from ..core.errors import ModelFileError
-from ..core.parameters import N_JOBS, Boolean, Number, Rule
+from ..core.parameters import Boolean, Number
 from ..data.sources import rowwise
-from .binary import MODEL, Array, BinaryReduction, ClassTable, Codes, Problem, confidence, models_have
+from .binary import Array, BinaryReduction, ClassTable, Codes, Problem, confidence, models_have
 from .rows import count_rows
 
 
@@ -30,29 +30,6 @@ class OneVsRestClassifier(BinaryReduction):
     Two classes need one model only. A row may have several labels: y is then a matrix with a column of zeros and ones
     for each label, dense or sparse, and predictions are such a matrix. A label that all rows have, or none, needs no
     model: it is predicted for all, with a warning, and such a classifier proves nothing.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A binary classifier, of this library or of scikit-learn. It is cloned, not changed. Only models of this library
-        can be saved and verified.
-    n_jobs : int or None, default=None
-        Models fitted at the same time, each in a process of its own; None fits one after the other.
-    verbose : int, default=0
-        Kept for compatibility.
-
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        The labels.
-    estimators_ : list of estimators
-        The model of each class, fitted to label 1 for the class and 0 for the rest; one model for two classes.
-    multilabel_ : bool
-        Whether rows had several labels each.
-    n_classes_, n_features_in_, feature_names_in_
-        As in scikit-learn.
-    certificate_ : Certificate
-        That of the model which is furthest from its tolerance; `none` if a model has none.
 
     Examples
     --------
@@ -65,16 +42,12 @@ class OneVsRestClassifier(BinaryReduction):
     True
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "estimator": MODEL,
-        "n_jobs": N_JOBS,
-        "verbose": Boolean() | Number(low=0, integer=True),
-    }
-
-    def __init__(self, estimator: Any, *, n_jobs: int | None = None, verbose: int = 0) -> None:
-        self.estimator = estimator
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    verbose: int = param(Boolean() | Number(low=0, integer=True), "Kept for compatibility.", default=0)
+    estimators_: list[Any] = fitted(
+        "list of estimators",
+        "The model of each class, fitted to label 1 for the class and 0 for the rest; one model for two classes.",
+    )
+    multilabel_: bool = fitted("bool", "Whether rows had several labels each.")
 
     _takes_several: ClassVar[bool] = True
 
@@ -171,11 +144,10 @@ class OneVsRestClassifier(BinaryReduction):
         self._check_models(1 if n_classes == 2 and not self.multilabel_ else n_classes)
 
 
-class ConstantLabel(BaseEstimator):
+class ConstantLabel(Declared):
     """The model of a label that all training rows have, or none: it says so of every row."""
 
-    def __init__(self, present: bool = False) -> None:
-        self.present = present
+    present: bool = param(Boolean(), "Whether all rows have it.", default=False, kw_only=False)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn how many columns there are."""

@@ -14,7 +14,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from ..core.errors import DataError, DataTypeError
@@ -122,6 +121,8 @@ def take_columns(X: Any, columns: Rows) -> Any:
 
 def weight_keyword(owner: str, model: Any) -> str:
     """Return the keyword by which a model's fit takes the weights; raise if it takes none."""
+    from sklearn.pipeline import Pipeline
+
     if has_fit_parameter(model, "sample_weight"):
         return "sample_weight"
     if isinstance(model, Pipeline) and has_fit_parameter(model.steps[-1][1], "sample_weight"):

@@ -7,23 +7,25 @@ look at the target (see `TableEncoder`), so that the model is not misled by them
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
+from sklearn.base import MetaEstimatorMixin, clone, is_classifier, is_regressor
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..core.certificate import Certificate
-from ..core.errors import DataError, ModelFileError
+from ..core.declare import Declared, fitted, param
+from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator
-from ..core.parameters import Matches, Rule, check_parameters, optional
+from ..core.parameters import Matches, Number, check_parameters, optional
 from ..data.dask_blocks import is_dask, is_dask_frame
 from ..data.encoded import encode_external
 from ..data.encoder import TableEncoder
 from ..data.encoder_input import read_whole
+from ..data.encoder_text import COMPONENTS
 from ..data.frames import take_named_columns
 from ..data.sources import NamedScore, is_external, open_files, rowwise
 
@@ -45,27 +47,8 @@ def _model_has(name: str) -> Callable[[Method], Method]:
     return cast(Callable[[Method], Method], available_if(check))
 
 
-class TableModel(MetaEstimatorMixin, BaseEstimator):
+class TableModel(MetaEstimatorMixin, Declared):
     """Fit a model on a table of numbers, categories, dates, text and gaps.
-
-    Parameters
-    ----------
-    model : estimator
-        A classifier or regressor, of this library or of scikit-learn. It is cloned, not changed. Only models of this
-        library can be saved and verified.
-    encoder : TableEncoder, optional
-        How columns become numbers; the default is `TableEncoder()`.
-
-    Attributes
-    ----------
-    encoder_ : TableEncoder
-        The fitted encoder; `encoder_.get_feature_names_out()` names the features of `model_`.
-    model_ : estimator
-        The fitted model.
-    certificate_ : Certificate
-        What `model_` proves about its fit to the encoded rows.
-    classes_, n_features_in_, feature_names_in_
-        As in scikit-learn.
 
     Examples
     --------
@@ -80,14 +63,26 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):
     True
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {"model": _MODEL, "encoder": optional(_ENCODER)}
-
-    encoder_: TableEncoder
-    model_: Any
-
-    def __init__(self, model: Any, encoder: TableEncoder | None = None) -> None:
-        self.model = model
-        self.encoder = encoder
+    model: Any = param(
+        _MODEL,
+        "A classifier or regressor, of this library or of scikit-learn. It is cloned, not changed. Only "
+        "models of this library can be saved and verified.",
+        kw_only=False,
+    )
+    encoder: TableEncoder | None = param(
+        optional(_ENCODER), "How columns become numbers; the default is `TableEncoder()`.", default=None, kw_only=False
+    )
+    threshold: float | None = param(
+        optional(Number(low=0.0)),
+        "For two classes: `predict` gives the second one where its probability reaches this; None gives the class that "
+        "is more probable.",
+        default=None,
+        kw_only=False,
+    )
+    encoder_: TableEncoder = fitted(
+        "TableEncoder", "The fitted encoder; `encoder_.get_feature_names_out()` names the features of `model_`."
+    )
+    model_: Any = fitted("estimator", "The fitted model.")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the encoder, then the model on the features.
@@ -150,7 +145,14 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):
         array of shape (n_samples,) or (n_samples, n_targets)
             Labels or numbers; a lazy Dask array for a Dask collection.
         """
-        return self._ask("predict", X)
+        if self.threshold is None:
+            return self._ask("predict", X)
+        if not hasattr(self.model_, "predict_proba") or len(self.classes_) != 2:
+            raise ParameterError(
+                "TableModel: threshold needs a classifier of two classes with predict_proba; set None."
+            )
+        reached = np.asarray(self._ask("predict_proba", X))[:, 1] >= self.threshold
+        return np.asarray(self.classes_)[reached.astype(np.intp)]
 
     @_model_has("predict_proba")
     @rowwise
@@ -234,6 +236,8 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):
             encoder.task = "classification" if is_classifier(self.model) else "regression"
         if encoder.sparse == "auto" and not get_tags(self.model).input_tags.sparse:
             encoder.sparse = False
+            if encoder.n_text_components is None:
+                encoder.n_text_components = COMPONENTS
         encoder.set_output(transform="default")
         return encoder
 

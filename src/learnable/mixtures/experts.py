@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -224,6 +223,8 @@ class MixtureOfExperts(Estimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R², or the accuracy of a classifier."""
+        from sklearn.metrics import accuracy_score, r2_score
+
         measure = accuracy_score if _classifies(self) else r2_score
         X, y, sample_weight = take_named_columns(type(self).__name__, X, y, sample_weight)
         return float(measure(y, self.predict(X), sample_weight=sample_weight))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,9 +17,10 @@ from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator
-from ..core.parameters import N_JOBS, Matches, Nothing, Number, Options, Rule
+from ..core.parameters import N_JOBS, Matches, Nothing, Number, Options
 from ..core.run import Run
 from ..data.blocks import Block
 from ..data.door import Table, door, read_features
@@ -42,21 +43,7 @@ Array = NDArray[Any]
 TOLERANCE = 1e-9
 _CHECKED_ROWS = 4
 
-COMMON_PARAMETERS: dict[str, Rule] = {
-    "n_neighbors": Number(low=1, integer=True),
-    "algorithm": Options("auto", "ball_tree", "kd_tree", "brute"),
-    "leaf_size": Number(low=1, integer=True),
-    "p": Number(low=0.0, low_open=True, finite=False) | Nothing(),
-    "metric": Matches(
-        lambda v: isinstance(v, str) or callable(v) or is_distance_metric(v),
-        "the name of a metric, a DistanceMetric, or a function of two rows",
-    ),
-    "metric_params": Matches(
-        lambda v: v is None or isinstance(v, Mapping), "a dict of the metric's parameters, or None"
-    ),
-    "n_jobs": N_JOBS,
-}
-WEIGHTS = Options("uniform", "distance") | Matches(callable, "a function of distances") | Nothing()
+N_NEIGHBORS = Number(low=1, integer=True)
 
 
 def neighbors_door(**options: Any) -> Callable[..., Table]:
@@ -72,24 +59,43 @@ def neighbors_door(**options: Any) -> Callable[..., Table]:
 class NeighborsModel(Estimator):
     """A model that remembers its rows and finds the nearest of them."""
 
-    _parameters: ClassVar[dict[str, Rule]] = COMMON_PARAMETERS
+    n_neighbors: int = param(N_NEIGHBORS, "k, the number of neighbours.", default=5, kw_only=False)
+    algorithm: str = param(
+        Options("auto", "ball_tree", "kd_tree", "brute"),
+        'How to search; the neighbours are the same. Both trees are a k-d tree; "auto" takes it where it is quicker.',
+        default="auto",
+    )
+    leaf_size: int = param(Number(low=1, integer=True), "Rows of a leaf of the tree.", default=30)
+    p: float = param(
+        Number(low=0.0, low_open=True, finite=False) | Nothing(), "Power of the Minkowski distance.", default=2
+    )
+    metric: Any = param(
+        Matches(
+            lambda v: isinstance(v, str) or callable(v) or is_distance_metric(v),
+            "the name of a metric, a DistanceMetric, or a function of two rows",
+        ),
+        'Any metric of scikit-learn, a function of two rows, or "precomputed". With "nan_euclidean" X may hold NaN: '
+        "the distance is that of the columns missing in neither row, as a share of all; infinite if there are none.",
+        default="minkowski",
+    )
+    metric_params: Any = param(
+        Matches(lambda v: v is None or isinstance(v, Mapping), "a dict of the metric's parameters, or None"),
+        "Further parameters of the metric.",
+        default=None,
+    )
+    n_jobs: int | None = param(
+        N_JOBS, "Threads; None uses all that BLAS may use. The result does not depend on it.", default=None
+    )
+    effective_metric_: Any = fitted("str or callable", "The metric; Minkowski's with p = 1, 2, ∞ by its own name.")
+    effective_metric_params_: dict[str, Any] = fitted("dict", "Its parameters.")
+    n_samples_fit_: int = fitted("int", "Number of training rows.")
+    rows_: Any = fitted("(n_samples_fit_, n_features)", "The training rows, an array or a CSR array.", finite=False)
+    certificate_: Certificate = fitted(
+        "Certificate", "Largest relative error of the distances of a few rows' neighbours."
+    )
+
     #: Built from `rows_`; not stored in files, and built again when it is first needed after loading.
     _index: MeasuredSearch | None = None
-
-    n_neighbors: int
-    algorithm: str
-    leaf_size: int
-    p: float
-    metric: Any
-    metric_params: Any
-    n_jobs: int | None
-    rows_: Any
-    targets_: Array
-    row_weights_: Array
-    n_samples_fit_: int
-    n_features_in_: int
-    effective_metric_: Any
-    effective_metric_params_: dict[str, Any]
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Store the rows and their targets, and prepare the search.
@@ -213,7 +219,7 @@ class NeighborsModel(Estimator):
 
     def _check_count(self, k: Any, excludes_itself: bool = False) -> int:
         owner = type(self).__name__
-        if not COMMON_PARAMETERS["n_neighbors"].allows(k):
+        if not N_NEIGHBORS.allows(k):
             if isinstance(k, (int, np.integer)):
                 raise ParameterError(f"{owner}: Expected n_neighbors > 0. Got {k}.")
             raise TypeError(f"{owner}: n_neighbors does not take {type(k)} value, enter integer value")
@@ -288,6 +294,7 @@ class NeighborsModel(Estimator):
     def _check_loaded(self) -> None:
         if not hasattr(self, "rows_"):
             raise ModelFileError("load: rows_ is missing.")
+        super()._check_loaded()
         X, n = self.rows_, getattr(self, "n_samples_fit_", None)
         if not (isinstance(X, np.ndarray) or (sp.issparse(X) and X.format == "csr")):
             raise ModelFileError("load: rows_ is not a table of numbers.")

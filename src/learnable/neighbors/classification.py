@@ -9,7 +9,7 @@ Reference: T. Cover and P. Hart, Nearest neighbor pattern classification, IEEE T
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted
 from ..core.errors import ModelFileError
-from ..core.parameters import Rule
 from ..core.run import Run
 from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
-from .base import COMMON_PARAMETERS, WEIGHTS, neighbors_door
+from .base import neighbors_door
 from .voting import VotingModel
 
 Array = NDArray[Any]
@@ -35,47 +35,6 @@ class KNeighborsClassifier(NamedScore, ClassifierMixin, VotingModel):
     takes O(nd) memory (the rows, and half as much again for the search) and little time; a prediction compares with all
     rows by BLAS, or walks a k-d tree where that is quicker. Columns count in their own units: scale them first.
 
-    Parameters
-    ----------
-    n_neighbors : int, default=5
-        k.
-    weights : {"uniform", "distance"} or callable, default="uniform"
-        Votes of the neighbours: one each, 1/distance, or a function from an array of distances to an array of votes.
-    algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
-        How to search; the neighbours are the same. Both trees are a k-d tree; "auto" takes it where it is quicker.
-    leaf_size : int, default=30
-        Rows of a leaf of the tree.
-    p : float, default=2
-        Power of the Minkowski distance.
-    metric : str or callable, default="minkowski"
-        Any metric of scikit-learn, a function of two rows, or "precomputed". With "nan_euclidean" X may hold NaN: the
-        distance is that of the columns missing in neither row, as a share of all; infinite if there are none.
-    metric_params : dict, default=None
-        Further parameters of the metric.
-    n_jobs : int or None, default=None
-        Threads; None uses all that BLAS may use. The result does not depend on it.
-
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,), or a list of such arrays
-        Labels; for y with several columns, those of each.
-    effective_metric_ : str or callable
-        The metric; Minkowski's with p = 1, 2, ∞ by its own name.
-    effective_metric_params_ : dict
-        Its parameters.
-    n_samples_fit_ : int
-        Number of training rows.
-    rows_ : array or CSR array of shape (n_samples_fit_, n_features)
-        The training rows.
-    targets_ : array of shape (n_samples_fit_,) or (n_samples_fit_, n_outputs)
-        Their classes, as positions in `classes_`.
-    row_weights_ : array of shape (n_samples_fit_,)
-        Their weights, if weights were given: a row of weight w counts as w rows.
-    outputs_2d_ : bool
-        Whether y had several columns.
-    certificate_ : Certificate
-        Largest relative error of the distances of a few rows' neighbours.
-
     Examples
     --------
     >>> from learnable import KNeighborsClassifier
@@ -87,31 +46,18 @@ class KNeighborsClassifier(NamedScore, ClassifierMixin, VotingModel):
     array([[0.667, 0.333]])
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = COMMON_PARAMETERS | {"weights": WEIGHTS}
+    classes_: Any = fitted(
+        "array of shape (n_classes,), or a list of such arrays", "Labels; for y with several columns, those of each."
+    )
+    targets_: Array = fitted(
+        "(n_samples_fit_,) or (n_samples_fit_, n_outputs)",
+        "Their classes, as positions in `classes_`.",
+        kind="i",
+        low=0,
+    )
+    outputs_2d_: bool = fitted("bool", "Whether y had several columns.")
+
     _door = staticmethod(neighbors_door(target="classes", multi_output=True, one_class=True))
-
-    classes_: Any
-
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        *,
-        weights: Any = "uniform",
-        algorithm: str = "auto",
-        leaf_size: int = 30,
-        p: float = 2,
-        metric: Any = "minkowski",
-        metric_params: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.p = p
-        self.metric = metric
-        self.metric_params = metric_params
-        self.n_jobs = n_jobs
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         self.outputs_2d_ = isinstance(table.classes, list)
@@ -155,7 +101,7 @@ class KNeighborsClassifier(NamedScore, ClassifierMixin, VotingModel):
         for labels, numbers in zip(outputs, codes.reshape(len(codes), -1).T, strict=True):
             if not isinstance(labels, np.ndarray) or labels.ndim != 1 or len(labels) < 1:
                 raise ModelFileError("load: classes_ must be an array of labels.")
-            if numbers.min() < 0 or numbers.max() >= len(labels):
+            if numbers.max() >= len(labels):
                 raise ModelFileError("load: targets_ names a class that classes_ does not have.")
 
 

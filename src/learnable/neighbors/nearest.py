@@ -6,15 +6,16 @@ ACM Transactions on Mathematical Software 3 (1977), 209–226 (the tree); the sc
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.declare import param
 from ..core.errors import ParameterError
-from ..core.parameters import Number, Rule
-from .base import COMMON_PARAMETERS, NeighborsModel, neighbors_door
+from ..core.parameters import Number
+from .base import N_NEIGHBORS, NeighborsModel, neighbors_door
 
 Array = NDArray[Any]
 
@@ -24,39 +25,6 @@ class NearestNeighbors(NeighborsModel):
 
     The neighbours are those of distances in float64, with ties by row number, whatever the algorithm and the number of
     threads. Memory O(nd): the rows, and half as much again (float32) for the search by BLAS, or once more for a tree.
-
-    Parameters
-    ----------
-    n_neighbors : int, default=5
-        How many neighbours `kneighbors` returns.
-    radius : float, default=1.0
-        How far `radius_neighbors` looks.
-    algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
-        How to search. Both trees are a k-d tree; "auto" takes it where it is quicker.
-    leaf_size : int, default=30
-        Rows of a leaf of the tree.
-    metric : str or callable, default="minkowski"
-        Any metric of scikit-learn, a function of two rows, or "precomputed". With "nan_euclidean" X may hold NaN: the
-        distance is that of the columns missing in neither row, as a share of all; infinite if there are none.
-    p : float, default=2
-        Power of the Minkowski distance.
-    metric_params : dict, default=None
-        Further parameters of the metric.
-    n_jobs : int or None, default=None
-        Threads; None uses all that BLAS may use. The result does not depend on it.
-
-    Attributes
-    ----------
-    effective_metric_ : str or callable
-        The metric; Minkowski's with p = 1, 2, ∞ by its own name.
-    effective_metric_params_ : dict
-        Its parameters.
-    n_samples_fit_ : int
-        Number of rows.
-    rows_ : array or CSR array of shape (n_samples_fit_, n_features)
-        The rows.
-    certificate_ : Certificate
-        Largest relative error of the distances of a few rows' neighbours.
 
     Examples
     --------
@@ -69,29 +37,10 @@ class NearestNeighbors(NeighborsModel):
     array([[0., 0., 1.], [0., 0., 1.], [1., 0., 0.]])
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = COMMON_PARAMETERS | {"radius": Number(low=0.0, finite=False)}
-    _door = staticmethod(neighbors_door(target="none"))
+    n_neighbors: int = param(N_NEIGHBORS, "How many neighbours `kneighbors` returns.", default=5)
+    radius: float = param(Number(low=0.0, finite=False), "How far `radius_neighbors` looks.", default=1.0)
 
-    def __init__(
-        self,
-        *,
-        n_neighbors: int = 5,
-        radius: float = 1.0,
-        algorithm: str = "auto",
-        leaf_size: int = 30,
-        metric: Any = "minkowski",
-        p: float = 2,
-        metric_params: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.radius = radius
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.metric = metric
-        self.p = p
-        self.metric_params = metric_params
-        self.n_jobs = n_jobs
+    _door = staticmethod(neighbors_door(target="none"))
 
     def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
         """Store the rows and prepare the search.

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.declare import fitted, param
 from ..core.errors import DataError
+from ..core.parameters import Matches, Nothing, Options
 from .base import NeighborsModel
 
 Array = NDArray[Any]
@@ -22,7 +24,14 @@ Array = NDArray[Any]
 class VotingModel(NeighborsModel):
     """A model that predicts from the targets of the nearest rows."""
 
-    weights: Any
+    weights: Any = param(
+        Options("uniform", "distance") | Matches(callable, "a function of distances") | Nothing(),
+        "Votes of the neighbours: one each, 1/distance, or a function from an array of distances to an array of votes.",
+        default="uniform",
+    )
+    row_weights_: Array = fitted(
+        "(n_samples_fit_,)", "Their weights, if weights were given: a row of weight w counts as w rows.", optional=True
+    )
 
     def _votes(self, X: Any) -> tuple[Array, Array]:
         """Return the neighbours of each query and their votes, of shape (n_queries, k) each."""

@@ -74,7 +74,8 @@ def _about_unfinished(record: dict[str, Any], stand: Standing) -> list[str]:
     if late:
         limit = (record.get("protocol") or {}).get("seconds_limit")
         remedy = "give more --seconds, or fewer rows" if is_number(limit) else "use fewer rows"
-        found.append(f"{_models(late)} stopped by the time limit: {remedy}, to rank {'it' if late == 1 else 'them'} too.")
+        them = "it" if late == 1 else "them"
+        found.append(f"{_models(late)} stopped by the time limit: {remedy}, to rank {them} too.")
     if any(row.get("status") == "failed" for row in rows):
         found.append("Some models failed: their reasons stand in the leaderboard.")
     return found
@@ -98,10 +99,12 @@ def _about_baseline(record: dict[str, Any], stand: Standing, row: dict[str, Any]
     if leader is not None and leader.get("baseline"):
         text = f"{leader.get('name')} ranks above every model."
         if past:
-            text += " It knows the targets before each row, which the models are not given: add columns of earlier targets."
+            text += " It knows the targets before each row, which the models are not given: add columns of them."
         found.append(text)
     against = (record.get("winner") or {}).get("against") or {}
-    name = against.get("name") or (None if stand.baseline is None else record["leaderboard"][stand.baseline].get("name"))
+    name = against.get("name")
+    if name is None and stand.baseline is not None:
+        name = record["leaderboard"][stand.baseline].get("name")
     if against.get("verdict") == "worse":
         found.append(f"On the rows set aside {row.get('name')} is worse than {name}: use that instead.")
     elif stand.beats_baseline is False:
@@ -111,7 +114,7 @@ def _about_baseline(record: dict[str, Any], stand: Standing, row: dict[str, Any]
 
 
 def _about_fit(record: dict[str, Any], row: dict[str, Any]) -> list[str]:
-    """Say what ended a fit before its tolerance: the clock, or the number of iterations; nothing if that is not known."""
+    """Say what ended a fit before its tolerance: the clock or the iterations; nothing if that is not known."""
     cut = row.get("cut")
     if cut:
         of = f" of {cut['of']}" if cut.get("of") else ""
@@ -128,9 +131,15 @@ def _about_fit(record: dict[str, Any], row: dict[str, Any]) -> list[str]:
 
 def _about_others(record: dict[str, Any], stand: Standing, row: dict[str, Any]) -> list[str]:
     """Say which models are equal, and why the one that is saved is."""
-    if stand.leader != stand.winner or record.get("subject") == "model":
+    if record.get("subject") == "model" or stand.leader is None:
         return []
     rows = record["leaderboard"]
+    first = rows[stand.leader]
+    if first is not row:
+        if first.get("baseline"):
+            return []
+        why = "was cut by the clock" if first.get("cut") else "has no model that can be kept"
+        return [f"{first.get('name')} ranks first but {why}; {row.get('name')} is kept instead."]
     equal = [rows[k] for k in stand.tied if not rows[k].get("baseline")]
     if not equal:
         return []
@@ -182,8 +191,8 @@ def _about_variants(record: dict[str, Any], stand: Standing, row: dict[str, Any]
                 change = "larger" if (sign > 0) == more else "smaller"
                 return [
                     f"{row.get('name')} is the {direction} regular end of the settings tried and better than "
-                    f"{nearest.get('name')} ({text_of(row['mean'])} against {text_of(nearest['mean'])}): try a {change} "
-                    f"{key}."
+                    f"{nearest.get('name')} ({text_of(row['mean'])} against {text_of(nearest['mean'])}): try a "
+                    f"{change} {key}."
                 ]
     return []
 
@@ -222,7 +231,7 @@ def read_curve(curve: Any) -> str | None:
         )
     if trend.get("word") == "flat" and is_number(trend.get("margin")):
         return (
-            f"The learning curve is flat at its end: twice as many rows changed the score by {gain} ({ends}), within the "
-            f"margin of {text_of(trend['margin'])}."
+            f"The learning curve is flat at its end: twice as many rows changed the score by {gain} ({ends}), within "
+            f"the margin of {text_of(trend['margin'])}."
         )
     return None

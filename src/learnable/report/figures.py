@@ -69,6 +69,7 @@ def figures(numbers: Numbers, key: str, metric: str) -> list[Figure]:
         ("roc", _roc),
         ("calibration", _calibration),
         ("confusion", _confusion),
+        ("per_class", _per_class),
         ("coefficients", _coefficients),
         ("importances", _importances),
         ("learning_curve", _learning_curve),
@@ -151,6 +152,37 @@ def _confusion(numbers: Numbers, place: Place, part: Any, metric: str) -> list[F
     ]
     matrix = {"labels": [name(label, 24) for label in labels], "cells": cells, "small": k > 8}
     return [Figure("Confusion matrix", join([text]), matrix=matrix, notes=notes, wide=k > 5)]
+
+
+def _per_class(numbers: Numbers, place: Place, part: Any, metric: str) -> list[Figure]:
+    """Return precision, recall and F1 of every class, the classes with the lowest F1 first where there are many."""
+    order = sorted(range(len(part)), key=lambda k: part[k].get("f1") if is_number(part[k].get("f1")) else -1.0)
+    shown = order[:_MOST_CURVES] if len(part) > _MOST_CURVES else range(len(part))
+    lines = []
+    for k in shown:
+        pieces: list[Any] = [
+            name(part[k].get("label"), 40),
+            " (",
+            numbers.show(*place, k, "rows", style="count"),
+            " rows): ",
+        ]
+        for number, (key, word) in enumerate((("precision", "precision "), ("recall", "recall "), ("f1", "F1 "))):
+            known = is_number(part[k].get(key))
+            pieces += [
+                ", " if number else "",
+                word,
+                numbers.show(*place, k, key, decimals=3) if known else "not defined",
+            ]
+        lines.append(join(pieces))
+    text = "Precision: the share of rows called so that are so. Recall: the share of rows that are so that are found. "
+    text += "F1 is their harmonic mean."
+    decided = numbers.at("winner", "decision")
+    if isinstance(decided, dict) and place[1] == numbers.at("winner", "name") and is_number(decided.get("threshold")):
+        lines.append(
+            join([name(decided.get("positive"), 40), " is predicted from a probability of ",
+                  numbers.show("winner", "decision", "threshold", decimals=3), f" on: {decided.get('criterion')}."])
+        )  # fmt: skip
+    return [Figure("Precision and recall by class", join([text]), notes=lines)]
 
 
 def _worst_confusions(numbers: Numbers, place: Place, labels: list[str], table: Any) -> list[Markup]:

@@ -116,6 +116,7 @@ def _line(
     marks = [*(["best"] if k == stand.winner else []), *(["equal"] if k in stand.tied else [])]
     marks += ["undecided"] if k in stand.undecided else []
     marks += ["baseline"] if row.get("baseline") else []
+    marks += ["cut"] if row.get("cut") else []
     known = is_number(row.get("p_value")) and k != stand.winner and not row.get("baseline")
     return Line(
         rank=numbers.show(*place, "rank", style="plain"),
@@ -129,7 +130,7 @@ def _line(
         also=[numbers.show(*place, "also", key) for key in measures],
         fit=numbers.show(*place, "fit_seconds", style="seconds"),
         predict=numbers.show(*place, "predict_seconds", style="seconds"),
-        certificate=certificate_words(numbers, *place, "certificate"),
+        certificate=_solved(numbers, place, row),
         p_value=numbers.show(*place, "p_value", decimals=2) if known else None,
     )
 
@@ -148,6 +149,19 @@ def _parameters(row: dict[str, Any]) -> str:
     shown = [f"{key}={value}" for key, value in (row.get("parameters") or {}).items()]
     told = str(row.get("name"))
     return ", ".join(item for item in shown if item.split("=")[0] not in told)[:200]
+
+
+def _solved(numbers: Numbers, place: tuple[str, int], row: dict[str, Any]) -> Any:
+    """Say how well a fit was solved, or how far it came before its time was up."""
+    if row.get("cut"):
+        return "misses", _cut_mark(row["cut"])
+    return certificate_words(numbers, *place, "certificate")
+
+
+def _cut_mark(cut: dict[str, Any]) -> str:
+    """Say how far a fit came before its time was up."""
+    total = "" if cut.get("of") is None else f" of {cut['of']}"
+    return f"cut after {cut.get('done')}{total} {cut.get('unit')}"
 
 
 def _failure(row: dict[str, Any]) -> Failure:

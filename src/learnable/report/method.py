@@ -17,6 +17,8 @@ def how_measured(numbers: Numbers) -> list[tuple[str, Markup]]:
         ("Scheme", _scheme(numbers, protocol)),
         ("Training rows", _shown(numbers, "protocol", "train_rows")),
         ("Hold-out rows", _shown(numbers, "protocol", "holdout_rows")),
+        ("Training period", _period(protocol, "train")),
+        ("Hold-out period", _period(protocol, "holdout")),
         ("Measure", _measure(protocol)),
         ("Level of intervals", _shown(numbers, "protocol", "level", style="level")),
         ("Time limit", _shown(numbers, "protocol", "seconds_limit", style="seconds")),
@@ -54,6 +56,12 @@ def _scheme(numbers: Numbers, protocol: dict[str, Any]) -> Markup | None:
     repeats = protocol.get("repeats")
     times = [", repeated ", numbers.show("protocol", "repeats", style="count"), " times"] if (repeats or 1) > 1 else []
     return join([clean(scheme, 200), *times])
+
+
+def _period(protocol: dict[str, Any], part: str) -> Markup | None:
+    """Return the first and the last time of the training rows or of the hold-out, where the rows have a time."""
+    ends = (protocol.get("time") or {}).get(part) or []
+    return join([clean(ends[0], 40), " to ", clean(ends[1], 40)]) if len(ends) == 2 else None
 
 
 def _measure(protocol: dict[str, Any]) -> Markup | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from statistics import median
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeGuard
 
 from ..plots.axes import power_of_ten
 from ..plots.markup import Markup, tag
@@ -82,7 +82,7 @@ class Numbers:
         return tag("data", text_of(size, "count"), value=repr(size), **places)
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[float]:
     """Tell whether the value is a finite number (and not a truth value)."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
@@ -135,7 +135,7 @@ def decimals_to_tell(values: list[Any], decimals: int, most: int = 6) -> int:
     --------
     >>> from learnable.report.numbers import decimals_to_tell
     >>> decimals_to_tell([0.8123, 0.8119], 2), decimals_to_tell([0.8, 0.1], 2)
-    (3, 2)
+    (4, 2)
     """
     known = sorted({float(value) for value in values if is_number(value)})
     while decimals < most and len({text_of(value, decimals=decimals) for value in known}) < len(known):

@@ -53,6 +53,8 @@ _COVERAGE: Final = {
     "split": "Split conformal prediction promises at least this level, on average over new rows like these.",
     "cv+": "CV+ (Barber, Candès, Ramdas and Tibshirani) proves that they miss at most about twice as often as the "
     "level says; in practice they keep the level.",
+    "cv": "They are as wide as the errors of models that had not seen the rows; in practice they keep the level, which "
+    "is proven only for models that a few rows more or less hardly change.",
     "jackknife+": "The jackknife+ (Barber, Candès, Ramdas and Tibshirani) proves that they miss at most twice as often "
     "as the level says; in practice they keep the level.",
 }
@@ -117,7 +119,7 @@ def certificate_sentence(numbers: Numbers, *path: str | int) -> Markup | None:
 
 
 def certificate_mark(record: Any) -> tuple[str, str]:
-    """Return a class and a few words for a certificate: how far the training problem was solved, not how good a model is.
+    """Return a class and a few words for a certificate: how far a fit was solved, not how good a model is.
 
     Examples
     --------
@@ -234,6 +236,9 @@ def _who_won(numbers: Numbers, standing: Standing, decimals: int | None) -> Mark
         leader = name(_inside(record["leaderboard"][standing.leader]["name"]), 80)
         above = join(["No model tried predicts ", target, " better in cross-validation than the baseline (", leader])
         first = join([above, "); the best of them is ", winner])
+    elif standing.leader != standing.winner:
+        ahead = name(record["leaderboard"][standing.leader or 0]["name"], 80)
+        first = join([winner, " predicts ", target, "; ", ahead, " ranks above it but is not kept"])
     else:
         first = join([winner, " has the best cross-validated score of the models tried to predict ", target])
     if not numbers.known("winner", "holdout", "score"):

@@ -175,7 +175,7 @@ def _refined_solution(A: Array, b: Array, factors: Array, tau: Array, R: Array, 
     x = np.zeros((p, b.shape[1]), dtype=np.longdouble)
     r = np.zeros(b.shape, dtype=np.longdouble)
     last = np.inf
-    rows = A.astype(np.longdouble) if A.size <= _CHUNK else A
+    rows: Any = A.astype(np.longdouble) if A.size <= _CHUNK else A
     for iteration in range(1 + _MAX_REFINEMENTS):
         f, g = _augmented_residual(rows, b, x, r) if iteration > 0 else (b, np.zeros(x.shape))
         h = _solve_upper(R, g, transpose=True)
@@ -193,7 +193,7 @@ def _refined_solution(A: Array, b: Array, factors: Array, tau: Array, R: Array, 
     return np.asarray(x), iteration + 1
 
 
-def _augmented_residual(A: Array, b: Array, x: Any, r: Any) -> tuple[Array, Array]:
+def _augmented_residual(A: Any, b: Array, x: Any, r: Any) -> tuple[Array, Array]:
     """Return f = b − r − Ax and g = −Aᵀr, accumulated in extended precision."""
     f = np.empty(b.shape, order="F")
     g = np.zeros((A.shape[1], b.shape[1]), dtype=np.longdouble)

@@ -21,7 +21,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import check_cv
 
 from ..core.errors import DataError, ParameterError
 from ..meta.selection import standard_errors, within_one_error
@@ -231,6 +230,8 @@ def fold_losses(
 
 def alpha_splits(owner: str, cv: Any, table: Any, codes: Any = None) -> list[tuple[Any, Any]]:
     """Return folds as positions in the table: `cv` folds (None: 5), by class if there are codes, or a splitter's."""
+    from sklearn.model_selection import check_cv
+
     given = table.n_rows if table.kept is None else len(table.kept)
     try:
         if cv is None or isinstance(cv, int | np.integer):

@@ -19,6 +19,7 @@ from ..core.errors import ModelFileError
 from ..core.threads import resolve_n_jobs
 from ._packed import apply_packed, pack, sum_packed
 from ._walks import apply_dense, apply_sparse, mark_paths, sum_dense, sum_sparse
+from .file_layout import pack_trees, unpack_trees
 
 Array = NDArray[np.float64]
 
@@ -186,6 +187,15 @@ class Trees:
 
     def _check_loaded(self) -> None:
         self.check()
+
+    def _to_file(self) -> dict[str, Any] | None:
+        """Return what a model file holds instead of the arrays; None for the arrays themselves."""
+        return pack_trees(self)
+
+    @classmethod
+    def _from_file(cls, packed: dict[str, Any]) -> Trees:
+        """Return the trees that `_to_file` packed."""
+        return cls(**unpack_trees(packed))
 
     def _over_rows(self, X: Any, n_jobs: int | None, dense: Any, sparse: Any, out: Any) -> None:
         n = X.shape[0]

@@ -110,6 +110,12 @@ class Predictor:
         tests = (place.astype(np.int64), (cut + bias + 1).astype(np.uint8), bias)
         return Predictor(trees, column, edges, start, *tests, mask, leaf_start, trees.value[leaf])
 
+    @staticmethod
+    def sum_of(trees: Trees, X: Any, n_jobs: int | None = 1) -> Array:
+        """Return what `build(trees).sum(X)` returns; for a few rows the trees are not prepared."""
+        few = sp.issparse(X) or X.shape[0] < _FEW_ROWS
+        return trees.sum(X, n_jobs) if few else Predictor.build(trees).sum(X, n_jobs)
+
     def sum(self, X: Any, n_jobs: int | None = 1) -> Array:
         """Return the sum over the trees of the rows' leaf values, (n, K)."""
         n = X.shape[0]

@@ -22,6 +22,7 @@ from ..data.door import Table, read_features
 from ..data.sources import rowwise
 from .ccp import alpha_splits, cross_validated_alpha, cut, node_costs, pruning_path
 from .criteria import Target
+from .explained import ShapleyValues
 from .grower import GrowthRule, GrowthStopped, grow
 from .layout import Trees
 from .random_grower import read_table
@@ -34,7 +35,7 @@ Array = NDArray[np.float64]
 TOLERANCE = 1e-9
 
 
-class TreeModel(TreeGrowth, Estimator):
+class TreeModel(ShapleyValues, TreeGrowth, Estimator):
     """Base of the decision trees; not to be used directly."""
 
     splitter: str = param(

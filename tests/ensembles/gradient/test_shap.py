@@ -18,7 +18,9 @@ from learnable import (
     RandomForestRegressor,
 )
 from learnable.core.errors import DataError
+from learnable.core.registry import REGISTRY, estimator_names, resolve
 from learnable.ensembles import (
+    BaggingRegressor,
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -174,6 +176,47 @@ def test_any_number_of_threads_rows_and_containers_give_the_same_bits():
     np.testing.assert_array_equal(whole[:33], shap_values(model, X[:33]).values)
     np.testing.assert_array_equal(whole[:1], shap_values(model, X[:1]).values)
     np.testing.assert_array_equal(whole, shap_values(model, sp.csr_array(X)).values)
+
+
+#: What the registry calls trees or ensembles, and whose score is no sum of trees that know their rows.
+NO_SUMS = {"ID3Classifier", "AdaBoostRegressor", "BoostByMajority", "ForwardStagewiseAdditive"}
+
+
+def tree_models():
+    """Return the names of all registered models of trees whose score is a sum of trees."""
+    families = ("learnable.trees.", "learnable.ensembles.")
+    return [n for n in estimator_names() if REGISTRY[n].path.startswith(families) and n not in NO_SUMS]
+
+
+@pytest.mark.parametrize("name", tree_models())
+@pytest.mark.parametrize("K", [2, 3])
+def test_every_tree_ensemble_of_the_registry_has_the_method(name, K):
+    X, y = table(5, 150, 5, missing=0.0)
+    model = resolve(REGISTRY[name].path)()
+    small = {"n_estimators": 6, "max_iter": 6, "random_state": 0, "max_depth": 4}
+    model.set_params(**{key: value for key, value in small.items() if key in model.get_params()})
+    if name == "AdaBoostClassifier":
+        model.set_params(estimator=DecisionTreeClassifier(max_depth=2))
+    if name.startswith("Bagging"):
+        model.set_params(max_features=3, max_samples=0.1, bootstrap_features=True)
+    classes = hasattr(model, "predict_proba")
+    model.fit(X, np.array(list("cab"))[np.digitize(y, np.quantile(y, np.arange(1, K) / K))] if classes else y)
+    found = model.shap_values(X)
+    if name == "AdaBoostClassifier":
+        wanted = model.raw_score(X)
+    elif hasattr(model, "decision_function"):
+        wanted = model.decision_function(X)
+    else:
+        wanted = model.predict_proba(X) if classes else model.predict(X)
+    np.testing.assert_allclose(found.values.sum(axis=1) + found.base, wanted, atol=1e-10)
+    np.testing.assert_array_equal(found.values, shap_values(model, X).values)
+
+
+def test_a_bag_of_other_models_is_refused():
+    X, y = table(6, missing=0.0)
+    model = BaggingRegressor(LinearRegression(), n_estimators=2).fit(X, y)
+    with pytest.raises(DataError, match="sum of trees; got LinearRegression"):
+        model.shap_values(X)
 
 
 def test_models_that_are_no_sum_of_trees_are_refused():

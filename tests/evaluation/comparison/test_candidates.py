@@ -4,8 +4,8 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import Lasso
 
 from learnable.core.errors import ParameterError
-from learnable.core.registry import REGISTRY
-from learnable.evaluation.comparison.candidates import candidates_for
+from learnable.core.registry import REGISTRY, registered_class
+from learnable.evaluation.comparison.candidates import blend_of, candidates_for
 
 
 @pytest.mark.parametrize("task", ["regression", "binary", "multiclass"])
@@ -21,6 +21,8 @@ def test_every_registered_variant_of_the_task_takes_part(task):
     assert len({c.name for c in found}) == len(found)
     for candidate in found:
         model = candidate.build(seed=3)
+        model = {"scaled target": "model", "calibrated": "estimator"}.get(candidate.around, model)
+        model = getattr(candidate.build(seed=3), model) if isinstance(model, str) else model
         assert {key: model.get_params()[key] for key in candidate.parameters} == candidate.parameters
 
 
@@ -81,3 +83,47 @@ def test_models_that_cost_much_take_part_in_short_tables_only(task):
 def test_models_of_several_targets_are_refused_with_their_kin():
     with pytest.raises(ParameterError, match=r"MultiTaskLasso predicts several targets a row.*use Lasso"):
         candidates_for("regression", ["MultiTaskLasso"])
+
+
+def test_the_registry_knows_which_classifiers_have_only_scores():
+    for name, entry in REGISTRY.items():
+        if entry.traits is not None and "binary" in entry.traits.tasks:
+            model = registered_class(name)()
+            scores_only = hasattr(model, "decision_function") and not hasattr(model, "predict_proba")
+            assert entry.only_scores == scores_only, name
+
+
+@pytest.mark.parametrize("name", ["LinearSVC", "SVC", "NuSVC", "Perceptron", "sklearn.svm:LinearSVC"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_every_classifier_in_the_race_gives_probabilities(name, n_classes):
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % n_classes
+    X = rng.normal(size=(90, 2)) + y[:, None]
+    candidate = candidates_for("binary" if n_classes == 2 else "multiclass", [name], y)[1]
+    p = candidate.build(seed=0).fit(X, y).predict_proba(X)
+    assert p.shape == (90, n_classes) and np.allclose(p.sum(axis=1), 1.0)
+    assert (p.argmax(axis=1) == y).mean() > 0.5
+
+
+def test_too_few_rows_of_a_class_are_not_calibrated():
+    y = np.r_[np.zeros(50, int), np.ones(4, int)]
+    assert [c.around for c in candidates_for("binary", ["LinearSVC"], y)[1:]] == [None, None]
+
+
+@pytest.mark.parametrize("name", ["LinearSVR", "SVR", "NuSVR", "KernelRidge", "KernelRidgeCV"])
+def test_models_in_the_units_of_the_target_get_standardised_targets(name):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = 5e5 + 1e5 * (X @ [1.0, 0.5, -1.0]) + 1e3 * rng.normal(size=120)
+    for candidate in candidates_for("regression", [name], y)[1:]:
+        assert candidate.around == "scaled target"
+        assert candidate.build(seed=0).fit(X[:80], y[:80]).score(X[80:], y[80:]) > 0.7
+
+
+def test_a_blend_is_a_candidate_like_any_other():
+    members = candidates_for("regression", ["Ridge"])[1:]
+    blend = blend_of(members, [0.25, 0.75], "regression")
+    X = np.arange(12.0).reshape(-1, 1)
+    model = blend.build(seed=0, max_seconds=4.0).fit(X, X[:, 0] ** 2)
+    assert model.weights_.tolist() == [0.25, 0.75]
+    assert [member.max_seconds for member in model.members_] == [2.0, 2.0]

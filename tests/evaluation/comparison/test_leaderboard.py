@@ -56,3 +56,33 @@ def test_the_weakest_certificate_is_shown():
     folds = [fold(0.5, certificate=c) for c in (strong, weak, None)]
     fill_row(row, Outcome("ok", None, folds), R2, 3, 0.25, 0.95)
     assert row["certificate"] is weak
+
+
+def test_lines_that_are_far_apart_are_never_called_equal():
+    """Five folds that spread widely cannot tell 0.60 from 0.86; that is said, and not that they are equal."""
+    best, other = filled("best", [0.95, 0.80, 0.836]), filled("other", [0.2, 0.9, 0.712])
+    rows = rank_rows([best, other], R2, 75, 25)
+    assert [row["verdict"] for row in rows] == ["best", "undecided"] and not other["tied"]
+    assert other["difference"]["low"] < 0 < other["difference"]["value"] < other["difference"]["high"]
+
+
+def test_verdicts_are_by_the_folds_that_two_lines_share():
+    first, second = filled("a", [0.8, 0.81, 0.82]), filled("b", [0.799, 0.809, 0.8201])
+    far = filled("c", [0.1, 0.12, 0.11])
+    first.update(scores=[0.8, 0.81, 0.82, 0.0, 0.0, 0.0], mean=0.405)
+    rows = rank_rows([second, far, first], R2, 75, 25)
+    assert [row["name"] for row in rows] == ["a", "b", "c"]  # the further folds were hard
+    assert [row["verdict"] for row in rows] == ["best", "equal", "worse"] and second["tied"]
+
+
+def test_a_line_of_fewer_folds_is_placed_by_those_it_shares():
+    """A blend is not scored on further folds; it stands where the folds of all put it."""
+    again, blend = filled("a", [0.80, 0.80, 0.80]), filled("blend", [0.85, 0.85, 0.85])
+    worse = filled("c", [0.75, 0.75, 0.75])
+    again.update(scores=[0.80, 0.80, 0.80, 0.9, 0.9, 0.9], mean=0.85)
+    assert [row["name"] for row in rank_rows([again, worse, blend], R2, 75, 25)] == ["blend", "a", "c"]
+
+
+def test_margins_are_small_beside_what_is_left_to_gain():
+    assert R2.margin(0.5) == pytest.approx(0.01) and R2.margin(0.99) == pytest.approx(0.001)
+    assert RMSE.margin(200.0) == pytest.approx(2.0)

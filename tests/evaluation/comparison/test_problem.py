@@ -87,7 +87,8 @@ def test_tables_that_cannot_be_learned_from(table, options, message):
 
 
 def test_contradictions_are_refused():
-    for options in ({"groups": "kind", "time": "kind"}, {"groups": "y"}, {"drop": ["y"]}, {"drop": ["x"], "keep": ["x"]}):
+    twice = {"groups": "kind", "time": "kind"}
+    for options in (twice, {"groups": "y"}, {"drop": ["y"]}, {"drop": ["x"], "keep": ["x"]}):
         with pytest.raises(ParameterError):
             read(numbers(), **options)
     with pytest.raises(DataTypeError, match="must be a path"):

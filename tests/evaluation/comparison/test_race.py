@@ -93,3 +93,22 @@ def test_the_callers_script_is_put_back(server):
     main = sys.modules["__main__"]
     server.run(job("echo", words=[]))
     assert sys.modules["__main__"] is main
+
+
+def prepare_then_sleep(report, preparing, seconds):
+    time.sleep(preparing)
+    report.ready(preparing)
+    report("ready")
+    time.sleep(seconds)
+    report("done")
+
+
+def test_getting_ready_is_not_the_jobs_time(server):
+    outcome = server.run(job("prepare_then_sleep", preparing=2.0, seconds=0.0), seconds=1.5, preparing=60.0)
+    assert outcome.status == "ok" and outcome.messages == ["ready", "done"]
+    assert outcome.preparing == 2.0 and outcome.seconds >= 0.0
+
+
+def test_the_jobs_own_time_begins_when_it_is_ready(server):
+    outcome = server.run(job("prepare_then_sleep", preparing=0.1, seconds=600), seconds=1.0, preparing=600.0)
+    assert outcome.status == "timeout" and outcome.messages == ["ready"]

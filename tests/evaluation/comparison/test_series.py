@@ -6,7 +6,13 @@ import pytest
 
 from learnable.evaluation.comparison.measures import ranking_measure
 from learnable.evaluation.comparison.problem import read_problem
-from learnable.evaluation.comparison.series import baseline_prediction, past_names, past_rows, predict_by_past, season_of
+from learnable.evaluation.comparison.series import (
+    baseline_prediction,
+    past_names,
+    past_rows,
+    predict_by_past,
+    season_of,
+)
 from learnable.evaluation.comparison.splitting import cut
 
 

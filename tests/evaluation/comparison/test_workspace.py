@@ -6,8 +6,10 @@ import pytest
 import scipy.sparse as sp
 from tests.evaluation.comparison.tables import numbers
 
+import learnable as ln
 from learnable.core.errors import DataError
 from learnable.data.encoder import TableEncoder
+from learnable.evaluation import compare
 from learnable.evaluation.comparison.folder import remove_all, temporary_folder
 from learnable.evaluation.comparison.workspace import (
     encode_splits,
@@ -84,3 +86,19 @@ def test_a_folder_is_removed_after_an_error_too():
 def test_a_full_disk_is_said(tmp_path):
     with pytest.raises(DataError, match="temporary files"):
         write_problem(tmp_path / "nowhere", numbers(), np.zeros(240), {})
+
+
+def test_no_model_fails_for_the_shape_that_text_gives_the_table(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=240)
+    words = np.array([["good", "fine", "nice"], ["bad", "poor", "sad"]])
+    text = [" ".join([*rng.choice(words[k], 2), *(f"w{j}" for j in rng.integers(300, size=6))]) for k in y]
+    table = pa.table({"text": text, "x": rng.normal(size=240), "y": np.array(["no", "yes"])[y]})
+    models = ["GaussianNB", "LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis", "KNeighborsClassifier"]
+    file = tmp_path / "model.safetensors"
+    record = compare(table, "y", models=[*models, "LogisticRegression"], model_file=file)
+    assert {row["status"] for row in record["leaderboard"]} == {"ok"}
+    best = {row["model"]: row["mean"] for row in reversed(record["leaderboard"])}
+    assert min(best[name] for name in (*models, "LogisticRegression")) > 0.6
+    model = ln.load(file)
+    assert ln.verify(model, table.drop_columns(["y"]), np.array(table["y"].to_pylist()))

@@ -367,7 +367,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
         raw = self._raw_start(X)
         K = self.n_trees_per_iteration_
         for k, trees in enumerate([self.trees_] if K == 1 else stack_values(self.trees_, K)):
-            raw[k] += Predictor.build(trees).sum(X, self.n_jobs)[:, 0]
+            raw[k] += Predictor.sum_of(trees, X, self.n_jobs)[:, 0]
         return raw
 
     def _raw_start(self, X: Any) -> Array:

@@ -156,7 +156,7 @@ def _round(evaluate: Evaluator, learner: Learner, plan: Plan, rounds: Rounds, m:
     weight = w if factor is None else factor if w is None else w * factor
     out = None if rows is None or plan.sampling == "gradient" else np.setdiff1d(np.arange(len(y)), rows)
     outside = _mean_of(loss, y, F, w, out)
-    start = F.copy()
+    start = evaluate.kept_scores(F)
     law = Descent(loss, y, w, weight, rows, start, rounds.losses)
     # Scores may move at once where no other tree of the round has to see them as they were.
     at_once = plan.step != "line-search" and (K == 1 or (loss.smooth and plan.leaf != "minimiser"))
@@ -165,7 +165,7 @@ def _round(evaluate: Evaluator, learner: Learner, plan: Plan, rounds: Rounds, m:
     for k in range(K):
         found = learner.grow(plan.direction, g[k], h[k], weight, rows, tree_seed(plan.seed, m * K + k))
         values = leaf_values(loss, plan, found, k, y, F, g[k], h[k], weight, rows)
-        leaf = found.leaf_of_row if K == 1 else found.leaf_of_row.copy()  # the next tree overwrites it
+        leaf = found.leaf_of_row if K == 1 else evaluate.kept_leaves(k, found.leaf_of_row)
         grown.append((found.tree, values, leaf))
         if at_once:
             evaluate.add(F[k], leaf, rho * values)

@@ -45,6 +45,7 @@ class Evaluator:
         self._sums = np.empty(self.blocks)
         if loss.fused is not None:
             self.g, self.h = np.empty((K, n)), np.empty((K, n))
+        self._scores, self._leaves = np.empty((K, n)), np.empty((K if K > 1 else 0, n), np.int32)
         self.n_threads = n_threads if n >= _FEW_ROWS else 1
         self._pool = ThreadPoolExecutor(n_threads) if self.n_threads > 1 else None
 
@@ -66,6 +67,16 @@ class Evaluator:
         else:
             self._share(lambda a, b: evaluate_scores(kind, y, F[0], w, self.g[0], self.h[0], self._sums, a, b))
         return float(self._sums.sum()) / self.total_weight
+
+    def kept_scores(self, F: Array) -> Array:
+        """Return a copy of the scores, in memory that the next call overwrites."""
+        np.copyto(self._scores, F)
+        return self._scores
+
+    def kept_leaves(self, k: int, leaf: Any) -> Any:
+        """Return a copy of the leaves of the rows in the tree of output k, which the next tree would overwrite."""
+        np.copyto(self._leaves[k], leaf)
+        return self._leaves[k]
 
     def add(self, F: Array, leaf: Any, value: Array) -> None:
         """Add the values of their leaves to the scores (n,) of one output."""

@@ -38,6 +38,7 @@ from .settings import (
     SHARE,
     hold_out,
     interaction_sets,
+    least_hessian,
     monotone_signs,
 )
 from .stopping import Part, Stopping
@@ -71,7 +72,13 @@ class HistBoosting(GradientBoosting):
         "XGBoost's name of `l2_regularization`, which it replaces if it is given.",
         default=None,
     )
-    min_hessian: float = param(Number(low=0.0), "Σh that a leaf needs.", default=1e-3)
+    min_hessian: float | None = param(
+        optional(Number(low=0.0)),
+        "Σh that a leaf needs. None: for the log loss a quarter of the mean weight, which is h of one row at even "
+        "odds (rows that are nearly certain already have less, and their steps would be noise); else 1e-3, as in "
+        "scikit-learn.",
+        default=None,
+    )
     category_smoothing: float = param(
         Number(low=0.0),
         "Levels of a category are tried in the order of −G/(H + smoothing), so that rare ones stay in the "
@@ -165,7 +172,7 @@ class HistBoosting(GradientBoosting):
             max_leaf_nodes=self.max_leaf_nodes,
             max_depth=self.max_depth,
             min_samples_leaf=self.min_samples_leaf,
-            min_hessian=self.min_hessian if second else 0.0,
+            min_hessian=least_hessian(self, part.w) if second else 0.0,
             reg_lambda=self._lambda() if second else 0.0,
             gamma=self.gamma,
             growth=self.growth,

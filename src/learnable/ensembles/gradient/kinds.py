@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -157,6 +156,8 @@ class BoostedRegressor(NamedScore, RegressorMixin, PredictiveDistribution, Gradi
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R²; of several quantiles, that of the one nearest to the median."""
+        from sklearn.metrics import r2_score
+
         loss = self._fitted_loss()
         if not isinstance(loss, JointQuantiles):
             return float(super().score(X, y, sample_weight))

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
 
 from ...core.errors import DataError, ParameterError
 from ...core.parameters import Matches, Number, Options, optional
@@ -29,6 +28,22 @@ CUSTOM_LOSS: Final = Matches(
     "an object with value(y, z) and gradient(y, z)",
 )
 CLASS_WEIGHT: Final = optional(Options("balanced") | Matches(lambda v: isinstance(v, dict), "a dict of weights"))
+
+
+#: Σh that a leaf needs for the log loss, in units of the mean weight: h of one row at even odds. On 50 generated tables
+#: with ten rows of the rare class, 1e-3, 0.1, 0.25, 0.5 and 1 had a median log loss of 0.94, 0.66, 0.59, 0.55 and 0.52
+#: times LightGBM's, the worst 1.52, 1.19, 1.02, 0.92 and 1.11; on spambase 0.5 and 1 were 1 % worse than 0.25.
+ONE_ROW = 0.25
+_LEAST = 1e-3  # scikit-learn's, whatever the loss
+
+
+def least_hessian(model: Any, w: Array | None) -> float:
+    """Return Σh that a leaf needs; that of the log loss has no unit, so that its least is known."""
+    if model.min_hessian is not None:
+        return float(model.min_hessian)
+    if isinstance(model.loss, str) and model.loss == "log_loss":
+        return ONE_ROW * (1.0 if w is None else float(w.mean()))
+    return _LEAST
 
 
 def monotone_signs(owner: str, given: Any, n_columns: int, names: Any, n_outputs: int) -> NDArray[np.int8] | None:
@@ -91,6 +106,8 @@ def interaction_sets(owner: str, given: Any, n_columns: int) -> list[list[int]] 
 
 def hold_out(owner: str, y: NDArray[Any], classes: bool, fraction: Any, seed: int) -> tuple[Rows, Rows]:
     """Return the rows to fit on and the rows held out, the latter with the same shares of the classes."""
+    from sklearn.model_selection import train_test_split
+
     try:
         fit, held = train_test_split(
             np.arange(len(y)),

@@ -56,7 +56,8 @@ def shap_values(model: Any, X: Any, *, n_jobs: int | None = None) -> ShapValues:
     Parameters
     ----------
     model : estimator
-        A fitted decision tree, forest, gradient boosting model, or AdaBoostClassifier of decision trees.
+        A fitted decision tree, forest, bag of decision trees, gradient boosting model, or AdaBoostClassifier of
+        decision trees.
     X : array, sparse array or dataframe of shape (n_samples, n_features)
         Rows to explain; NaN is a missing value where the model takes it.
     n_jobs : int or None, default=None

@@ -95,9 +95,15 @@ class _Replay:
         second = model.direction == "newton"
         self.reg = float(model.reg_lambda or getattr(model, "l2_regularization", 0.0) or 0.0) if second else 0.0
         self.exact_newton = second and not hasattr(model, "min_hessian")
-        self.least = float(getattr(model, "min_hessian", 0.0)) if second else 0.0
+        self.least = self._least_hessian() if second else 0.0
         # Slopes are differences of numbers of this size: where the fit is nearly perfect, rounding is what is left.
         self.noise = 8.0 * np.finfo(np.float64).eps * (1.0 if model._classes else float(np.abs(self.y).max()))
+
+    def _least_hessian(self) -> float:
+        """Return Σh of a leaf: as given, a quarter of the mean weight for the log loss, 1e-3 for others."""
+        given = getattr(self.model, "min_hessian", 0.0)
+        log_loss = isinstance(self.model.loss, str) and self.model.loss == "log_loss"
+        return float(given) if given is not None else float(self.w.mean()) / 4.0 if log_loss else 1e-3
 
     def shortfall(self) -> float:
         """Return the largest shortfall of all rounds; infinite if a recorded number is wrong."""
@@ -249,6 +255,9 @@ class _Walk:
             if not len(moving):
                 break
             left = self.replay.columns.goes_left(tree, node, moving)
+            own = inside[moving]
+            if not self.replay.columns.thresholds_agree(tree, node[own], moving[own], left[own]):
+                return np.inf
             below = np.where(left, tree.left[node], tree.right[node]).astype(np.int64)
             if self.replay.compares:
                 asked = inside[moving]
@@ -344,6 +353,24 @@ class _Columns:
                 self._kept[j] = np.where(np.isnan(x), size, np.searchsorted(edges, x)), size
         code, size = self._kept[j]
         return code[rows], size, bool(self.categorical[j])
+
+    def thresholds_agree(self, tree: Trees, node: Ids, rows: Ids, left: NDArray[np.bool_]) -> bool:
+        """Tell whether thresholds lie in the middle between both sides; of bins only the sides count."""
+        if self.bins is not None:
+            return True
+        for i in np.unique(node):
+            if tree.category[i] >= 0:
+                continue
+            here, threshold = node == i, float(tree.threshold[i])
+            x = self.values(int(tree.feature[i]), rows[here])
+            below = np.max(x[left[here]], initial=-np.inf, where=~np.isnan(x[left[here]]))
+            above = np.min(x[~left[here]], initial=np.inf, where=~np.isnan(x[~left[here]]))
+            if not (np.isfinite(below) and np.isfinite(above)):
+                continue  # missing values alone are on one side
+            slack = 1e-6 * (above / 2 - below / 2) + 4.0 * np.spacing(max(abs(below), abs(above)))
+            if not abs(threshold - (below / 2 + above / 2)) <= slack:
+                return False
+        return True
 
     def goes_left(self, tree: Trees, node: Ids, rows: Ids) -> NDArray[np.bool_]:
         """Answer the questions of the nodes for their rows."""

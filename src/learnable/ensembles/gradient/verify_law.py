@@ -34,10 +34,22 @@ def sizes_agree(model: Any) -> bool:
         return False
     if hasattr(model, "n_estimators_"):  # scikit-learn's figures: twice the loss of squares and of log-odds
         two = model.loss == "squared_error" or (model.loss == "log_loss" and K == 1)
-        if len(model.train_score_) != len(steps):
+        if len(model.train_score_) != len(steps) or not _depths_agree(model, K):
             return False
         return bool(np.allclose(model.train_score_, (2.0 if two else 1.0) * losses[1:], rtol=1e-12, atol=0.0))
     return True
+
+
+def _depths_agree(model: Any, K: int) -> bool:
+    """Tell whether no tree is deeper than its round allowed, and the limits are those asked for."""
+    limits = np.asarray(model.depth_limits_)
+    if limits.shape != (len(model.steps_),):
+        return False
+    asked = -1 if model.max_depth is None else int(model.max_depth)
+    if not model.warm_start and not (limits == asked).all():  # rounds before a warm start may have had another limit
+        return False
+    allowed = np.repeat(np.where(limits < 0, np.iinfo(np.int64).max, limits), K)
+    return all(model.trees_.tree(t).max_depth <= most for t, most in enumerate(allowed.tolist()))
 
 
 def same_categories(model: Any, again: Any) -> bool:

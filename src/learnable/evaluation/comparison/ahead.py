@@ -79,6 +79,8 @@ class CompileAhead:
                 chosen = self._wait_for_one(left, candidate_of, emit, clock)
             left.remove(chosen)
             yield chosen
+        if told:
+            emit({"kind": "compiling", "models": []})
 
     def _wait_for_one(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ _BASELINES = {
     "binary": ("sklearn.dummy:DummyClassifier", {"strategy": "prior"}, "baseline: the most frequent class"),
 }
 _BASELINES["multiclass"] = _BASELINES["binary"]
+_CALIBRATION_FOLDS = 3  # each fits the classifier once more; three cost half of the usual five
+_FEWEST_TO_CALIBRATE = 10  # rows of the rarest class: after hold-out and folds, three are left to every calibration
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,13 @@ class Candidate:
         The estimator that was given.
     baseline : bool
         Whether it looks at no feature.
+    around : {"scaled target", "calibrated", "blend"} or None
+        What is put around the model: standardised targets where its parameters are in their units, probabilities where
+        it has none, a blend around `members`.
+    members : tuple of Candidate
+        Of a blend.
+    weights : tuple of float
+        Of the members.
     """
 
     name: str
@@ -45,14 +54,50 @@ class Candidate:
     path: str | None = None
     estimator: Any = None
     baseline: bool = False
+    around: str | None = None
+    members: tuple[Candidate, ...] = ()
+    weights: tuple[float, ...] = ()
 
     def build(self, seed: int, max_seconds: float | None = None) -> Any:
         """Return a new unfitted estimator; `random_state` and `max_seconds` are set where it has them unset."""
+        if self.around == "blend":
+            share = None if max_seconds is None else max_seconds / len(self.members)
+            built = [member.build(seed, share) for member in self.members]
+            return resolve(str(self.path))(built, weights=list(self.weights))
+        if self.around == "calibrated" and max_seconds is not None:
+            max_seconds /= _CALIBRATION_FOLDS
         model = clone(self.estimator) if self.path is None else resolve(self.path)(**self.parameters)
         known = model.get_params(deep=False)
         wanted = {"random_state": seed, "max_seconds": max_seconds}
         model.set_params(**{key: value for key, value in wanted.items() if key in known and known[key] is None})
+        if self.around == "scaled target":
+            return resolve("learnable.meta.scaled_target:ScaledTargetRegressor")(model)
+        if self.around == "calibrated":
+            return resolve("learnable.evaluation.calibration:CalibratedClassifier")(model, cv=_CALIBRATION_FOLDS)
         return model
+
+
+def wants_dense(candidate: Candidate) -> bool:
+    """Tell whether a model takes dense columns only, or does better with few of them than with many sparse ones.
+
+    Linear models use sparse columns well; trees, neighbours and kernels drown in hashed text.
+
+    Examples
+    --------
+    >>> from learnable.evaluation.comparison.candidates import candidates_for, wants_dense
+    >>> [wants_dense(candidates_for("binary", [name])[1]) for name in ("LinearSVC", "GaussianNB")]
+    [False, True]
+    """
+    if candidate.members:
+        return any(wants_dense(member) for member in candidate.members)
+    if candidate.baseline:
+        return False
+    entry = REGISTRY.get(candidate.model)
+    if entry is not None and entry.path == candidate.path and entry.traits is not None:
+        return entry.traits.family != "linear"
+    from sklearn.utils import get_tags
+
+    return not get_tags(candidate.build(seed=0)).input_tags.sparse
 
 
 def candidates_for(task: str, models: Iterable[Any] | None = None, y: Any = None) -> list[Candidate]:
@@ -83,7 +128,46 @@ def candidates_for(task: str, models: Iterable[Any] | None = None, y: Any = None
         models = [models]
     for wanted in models:
         found += _registered(wanted, task) if isinstance(wanted, str) else [_given(wanted)]
-    return _with_unique_names(found)
+    return _with_unique_names([_surrounded(candidate, task, y) for candidate in found])
+
+
+def _surrounded(candidate: Candidate, task: str, y: Any) -> Candidate:
+    """Return the candidate with what it lacks put around it; an estimator that was given is left as it is."""
+    if candidate.path is None or candidate.baseline:
+        return candidate
+    if task == "regression":
+        entry = REGISTRY.get(candidate.model)
+        scaled = entry is not None and entry.path == candidate.path and entry.scales_target
+        return replace(candidate, around="scaled target") if scaled else candidate
+    if _has_probabilities(candidate):
+        return candidate
+    if y is not None and np.bincount(np.unique(y, return_inverse=True)[1]).min() < _FEWEST_TO_CALIBRATE:
+        return candidate
+    return replace(candidate, around="calibrated")
+
+
+def _has_probabilities(candidate: Candidate) -> bool:
+    """Tell whether a classifier has probabilities, or nothing that could be turned into some."""
+    entry = REGISTRY.get(candidate.model)
+    if entry is not None and entry.path == candidate.path:  # of our own models, the registry knows without an import
+        return not entry.only_scores
+    model = resolve(str(candidate.path))(**candidate.parameters)
+    return hasattr(model, "predict_proba") or not hasattr(model, "decision_function")
+
+
+def blend_of(members: Sequence[Candidate], weights: Sequence[float], task: str) -> Candidate:
+    """Return the blend of some candidates as one more."""
+    kind = "BlendRegressor" if task == "regression" else "BlendClassifier"
+    shown = {member.name: round(float(weight), 4) for member, weight in zip(members, weights, strict=True)}
+    return Candidate(
+        f"blend of {len(members)} models",
+        kind,
+        {"weights": shown},
+        REGISTRY[kind].path,
+        around="blend",
+        members=tuple(members),
+        weights=tuple(float(weight) for weight in weights),
+    )
 
 
 def _is_for(name: str, task: str) -> bool:
@@ -178,8 +262,6 @@ def _title(name: str, parameters: dict[str, Any], variants: int = 2) -> str:
 
 
 def _with_unique_names(found: list[Candidate]) -> list[Candidate]:
-    from dataclasses import replace
-
     seen: dict[str, int] = {}
     unique = []
     for candidate in found:

@@ -19,11 +19,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...core.errors import DataError, LearnableError
+from ...core.errors import DataError, LearnableError, ParameterError
 from ...core.parameters import Number, check_parameters, optional
 from .ahead import CompileAhead
-from .candidates import Candidate, candidates_for
+from .candidates import Candidate, candidates_for, wants_dense
 from .clock import Clock
+from .cut import cut_notes
+from .decision import Cost, lopsided_note, read_cost
 from .finish import Finish
 from .folder import temporary_folder
 from .leaderboard import fill_row, rank_rows
@@ -32,9 +34,12 @@ from .problem import Problem, read_problem
 from .race import Outcome, Server
 from .record import FORMAT, VERSION, ComparisonRecord, ProtocolRecord, Row, TimingRecord, new_row, timestamp, versions
 from .repeats import settle
-from .series import past_rows
+from .screening import Screening
+from .series import about_past, past_rows
+from .shown import shown
 from .splitting import WORDS, cut, cut_as_given
 from .times import show_time
+from .tuning import Tuning
 from .worker import free_memory
 from .workspace import FINAL, GIVEN, write_problem
 
@@ -43,6 +48,10 @@ _SHARE_OF_MEMORY: Final = 0.8
 _SHARE_OF_ENCODING: Final = 0.4
 _LEVEL: Final = 0.95
 _FEW_COPIES: Final = 0.01  # share of the rows below which copies hardly change a score
+_SHARE_OF_TUNING: Final = 0.45  # of the time for models: what better settings bring is worth as much as more families
+_PROMISE: Final = 0.9  # share of the best line's gain over the baseline from which a line is worth more time
+_WORTH_ANOTHER_TRY: Final = 1.5  # a model that was cut runs again if it can have so many times its first share
+_SHARE_OF_ANOTHER_TRY: Final = 0.5  # of the time left, that of tuning included
 _RULES: Final = {
     "seconds": optional(Number(low=0.0, low_open=True)),
     "folds": Number(low=2, integer=True),
@@ -73,6 +82,8 @@ def compare(
     kinds: Mapping[str, str] | None = None,
     copies: str = "together",
     memory: float | None = None,
+    tune: bool | None = None,
+    cost: Any = None,
     model_file: str | os.PathLike[str] | None = None,
     source: str | None = None,
     command: str = "",
@@ -115,6 +126,13 @@ def compare(
         Whether rows that are copies of each other stay on one side of every split.
     memory : float, optional
         Bytes that a model may take; default: 80 % of what is free.
+    tune : bool, optional
+        Whether to tune the best families on the folds and to blend the best models, as time allows; by default where
+        there is a limit and no models are named.
+    cost : str or mapping, optional
+        What the wrong decisions of two classes cost, as `"FP=1,FN=20"`; the rarer class is the positive one. The kept
+        model decides by the threshold of the least cost. Without costs, where a class has 90 % of the rows, by that of
+        the greatest F1.
     model_file : path, optional
         Where to save the best model, refitted on all rows.
     source, command : str
@@ -124,13 +142,14 @@ def compare(
     server : Server, optional
         One that was started before, while the table was read.
     on_event : callable, optional
-        Called with a dict for everything that happens: `"kind"` is "data", "plan", "stage", "compiling", "start", "fold",
-        "finish" or "ranked".
+        Called with a dict for everything that happens: `"kind"` is "data", "plan", "stage", "compiling", "start",
+        "fold", "finish" or "ranked".
 
     Returns
     -------
     dict
-        The record (`learnable.evaluation.comparison.record`): plain JSON types. After Ctrl-C, its "status" is
+        The record (`learnable.evaluation.comparison.record`): plain JSON types, in a dict that notebooks and the
+        prompt show as a table. After Ctrl-C, its "status" is
         "interrupted" and it holds what was finished.
 
     Examples
@@ -148,19 +167,37 @@ def compare(
     clock = clock or Clock(seconds)
     models = None if models is None else [models] if isinstance(models, str) else list(models)
     server = server or Server(models)
+    tune = models is None and clock.seconds is not None if tune is None else bool(tune)
     problem = read_problem(
         "compare", data, target, groups=groups, time=time, task=task, drop=drop, keep=keep, source=source,
         dayfirst=dayfirst, kinds=kinds, copies=copies,
     )  # fmt: skip
+    prices = read_cost(cost)
+    if prices is not None and problem.task != "binary":
+        raise ParameterError(f"compare: cost is for a target of two classes; {target!r} is for {problem.task}.")
+    lopsided = None
+    if problem.labels is not None:
+        lopsided = lopsided_note(problem.data["class_counts"] or [], problem.classes or [])
+    if lopsided is not None and metric is None:
+        metric = "log_loss"
+        problem.notes.append(lopsided)
+    if task is None and problem.task == "multiclass" and problem.data["task_reason"].endswith("whole numbers"):
+        problem.notes.append(
+            f"{target!r} has {problem.data['task_reason']} and is taken for classes; if they are ratings or amounts, "
+            "--task regression predicts them as numbers"
+        )
     measure = ranking_measure(problem.task, metric)
     candidates = candidates_for(problem.task, models, problem.y)
     emit = on_event or (lambda event: None)
     ahead = CompileAhead(server, [candidate.model for candidate in candidates if candidate.path], problem.task)
+    problem.notes.extend(about_past(problem, groups))
     emit({"kind": "data", "data": problem.data, "notes": problem.notes})
     with temporary_folder() as folder:
-        return _Comparison(folder, server, problem, candidates, measure, folds, seed, memory, clock, emit, ahead).run(
-            model_file, command
-        )
+        race = _Comparison(
+            folder, server, problem, candidates, measure, folds, seed, memory, clock, emit, ahead,
+            tune=tune, cost=prices, lopsided=lopsided,
+        )  # fmt: skip
+        return shown(race.run(model_file, command))
 
 
 class _Comparison:
@@ -179,6 +216,10 @@ class _Comparison:
         clock: Clock,
         emit: Callable[[Event], None],
         ahead: CompileAhead,
+        *,
+        tune: bool,
+        cost: Cost | None,
+        lopsided: str | None,
     ) -> None:
         self.ahead = ahead
         self.folder, self.server, self.problem, self.candidates = folder, server, problem, candidates
@@ -194,6 +235,11 @@ class _Comparison:
         self.seconds_of = {"models": 0.0, "encoding": 0.0, "finish": 0.0}
         self.encode_seconds = 0.0
         self.interrupted = False
+        self.tune = tune
+        self.cost = cost
+        self.lopsided = lopsided
+        self.level = _LEVEL
+        self.given_seconds: dict[str, float | None] = {}
 
     def run(self, model_file: Any, command: str) -> ComparisonRecord:
         """Encode, race, rank, finish; after Ctrl-C rank what there is."""
@@ -202,6 +248,8 @@ class _Comparison:
             self.encode()
             self.emit({"kind": "plan", "models": [row["name"] for row in self.rows], "protocol": self.protocol()})
             self.race()
+            if self.tune:
+                Tuning(self).run(self.clock.reserve_for_finish(2.5 * self.seconds_to_finish()))
             settle(self)
         except KeyboardInterrupt:
             self.interrupted = True
@@ -238,6 +286,7 @@ class _Comparison:
             on_message=lambda m: self.emit({"kind": "stage", "text": f"encoded {m['columns']} columns"}),
             splits=names,
             task=self.problem.task,
+            dense=any(wants_dense(candidate) for candidate in self.candidates),
         )
         self.seconds_of["encoding"] = outcome.seconds
         ready = [message["split"] for message in outcome.messages]
@@ -264,46 +313,136 @@ class _Comparison:
             )
 
     def race(self) -> None:
-        """Cross-validate the candidates, one after the other."""
-        names = [str(number) for number in range(len(self.splits))]
-        pairs = list(zip(self.candidates, self.rows, strict=True))
-        ready_first = self.ahead.in_order(pairs, lambda pair: pair[0], self.emit, self.clock)
-        for position, (candidate, row) in enumerate(ready_first):
-            reserve = self.clock.reserve_for_finish(self.seconds_to_finish())
-            limit = self.clock.share(len(self.candidates) - position, reserve)
-            event = {"name": candidate.name, "position": position, "of": len(self.candidates), "seconds": limit}
-            if limit is not None and limit < 0.02:
-                row["status"], row["reason"] = "timeout", "no time was left to start it"
+        """Cross-validate the candidates, one after the other; long tables are screened first."""
+        screening = Screening(self)
+        if screening.is_needed():
+            screening.run(self.reserve_for_later())
+        racing = []
+        for candidate, row in zip(self.candidates, self.rows, strict=True):
+            if candidate.name in screening.left_behind:
+                row["reason"] = screening.left_behind[candidate.name]
                 self.emit({"kind": "finish", "row": row})
-                continue
-            self.emit({"kind": "start"} | event)
-            outcome = self.do(
-                "scoring:score_candidate",
-                seconds=limit,
-                on_message=self.teller(event),
-                splits=names,
-                candidate=candidate,
-                task=self.problem.task,
-                n_classes=self.n_classes,
-                seed=self.seed,
-                budget=limit,
-            )
-            self.seconds_of["models"] += outcome.seconds
-            train, test = self.mean_sizes()
-            fill_row(row, outcome, self.measure, len(names), test / (train + test), _LEVEL)
-            self.messages[candidate.name] = outcome.messages
+            else:
+                racing.append((candidate, row))
+        waiting = [candidate for candidate, _ in racing]
+        ready_first = self.ahead.in_order(racing, lambda pair: pair[0], self.emit, self.clock)
+        for position, (candidate, row) in enumerate(ready_first):
+            left = self.clock.left(self.reserve_for_later())
+            limit = None if left is None else screening.share(candidate, waiting, left)
+            waiting.remove(candidate)
+            self.enter(candidate, row, position, limit)
+        self.try_again()
+
+    def enter(self, candidate: Candidate, row: Row, position: int, limit: float | None) -> None:
+        """Cross-validate one candidate and fill its line."""
+        event = {"name": candidate.name, "position": position, "of": len(self.candidates), "seconds": limit}
+        if limit is not None and limit < 0.02:
+            row["status"], row["reason"] = "timeout", "no time was left to start it"
             self.emit({"kind": "finish", "row": row})
-            if outcome.status == "interrupted":
-                raise KeyboardInterrupt
+            return
+        self.emit({"kind": "start"} | event)
+        names = [str(number) for number in range(len(self.splits))]
+        outcome = self.score(candidate, names, limit, on_message=self.teller(event), keep=self.keeps_predictions)
+        train, test = self.mean_sizes()
+        fill_row(row, outcome, self.measure, len(names), test / (train + test), _LEVEL)
+        self.messages[candidate.name] = outcome.messages
+        self.given_seconds[candidate.name] = limit
+        self.emit({"kind": "finish", "row": row})
+        if outcome.status == "interrupted":
+            raise KeyboardInterrupt
+
+    def try_again(self) -> None:
+        """Give models that the clock cut or stopped what time the others left, the most promising first."""
+        if self.clock.seconds is None:
+            return
+        sign = -1.0 if self.measure.greater_is_better else 1.0
+        unfinished = [row for row in self.rows if row["cut"] is not None or row["status"] == "timeout"]
+        for row in sorted(filter(self.is_promising, unfinished), key=lambda row: sign * (row["mean"] or 0.0)):
+            left = self.clock.left(self.clock.reserve_for_finish(self.seconds_to_finish()))
+            before = self.given_seconds.get(row["name"])
+            if left is None or before is None:
+                continue
+            limit = min(_SHARE_OF_ANOTHER_TRY * left, 2.0 * before * _part_missing(row, len(self.splits)))
+            if limit < _WORTH_ANOTHER_TRY * before:
+                continue
+            line = new_row(row["name"], row["model"], row["parameters"])
+            self.enter(self.candidate(row["name"]), line, self.rows.index(row), limit)
+            if line["status"] == "ok" and (row["status"] != "ok" or _came_further(line, row)):
+                self.rows[self.rows.index(row)] = line
+
+    def is_promising(self, row: Row) -> bool:
+        """Tell whether a line reaches most of what the best one gains over the baseline."""
+        sign = 1.0 if self.measure.greater_is_better else -1.0
+        known = [sign * other["mean"] for other in self.rows if other["mean"] is not None and not other["baseline"]]
+        base = [sign * other["mean"] for other in self.rows if other["mean"] is not None and other["baseline"]]
+        if row["mean"] is None or not known:
+            return False
+        best = max(known)
+        floor = min([best, *base])
+        return bool(sign * row["mean"] >= floor + _PROMISE * (best - floor))
+
+    def score(
+        self,
+        candidate: Candidate,
+        splits: list[str],
+        seconds: float | None,
+        *,
+        rows: int | None = None,
+        keep: bool = False,
+        on_message: Callable[[Any], None] | None = None,
+    ) -> Outcome:
+        """Fit and measure a candidate on some splits, in a process of its own; compiling is not its time."""
+        left = self.clock.left(self.clock.reserve_for_end())
+        outcome = self.do(
+            "scoring:score_candidate",
+            seconds=seconds,
+            preparing=0.0 if left is None or seconds is None else max(0.0, left - seconds),
+            on_message=on_message,
+            splits=splits,
+            candidate=candidate,
+            task=self.problem.task,
+            n_classes=self.n_classes,
+            seed=self.seed,
+            budget=seconds,
+            rows=rows,
+            keep=keep,
+        )
+        self.seconds_of["models"] += outcome.seconds
+        return outcome
+
+    @property
+    def keeps_predictions(self) -> bool:
+        """Whether predictions of the folds are needed later: for a blend, or to choose a threshold."""
+        return self.tune or (self.problem.task == "binary" and (self.cost or self.lopsided) is not None)
+
+    def reserve_for_later(self) -> float:
+        """Return the seconds that are not for the race: for the finish, and for tuning if there is any."""
+        reserve = self.clock.reserve_for_finish(self.seconds_to_finish())
+        if not self.tune or self.clock.seconds is None:
+            return reserve
+        return reserve + _SHARE_OF_TUNING * max(0.0, self.clock.seconds - reserve)
+
+    def candidate(self, name: str) -> Candidate:
+        """Return the candidate of a line."""
+        return next(candidate for candidate in self.candidates if candidate.name == name)
+
+    def add(self, candidate: Candidate, row: Row, messages: list[Any]) -> None:
+        """Let one more candidate take part, whose line is filled already with what was told of its folds."""
+        self.candidates.append(candidate)
+        self.rows.append(row)
+        self.messages[candidate.name] = messages
 
     def ranked(self) -> list[Row]:
         """Return all lines, the best first."""
         return rank_rows([*self.rows, *self.past], self.measure, *self.mean_sizes())
 
     def seconds_to_finish(self) -> float:
-        """Estimate what judging and keeping the slowest model so far would take; intervals of numbers take six fits."""
+        """Estimate what judging and keeping the slowest of the best would take; intervals of numbers take six fits."""
         encodings, fits = (13, 14) if self.problem.labels is None else (2, 3)
-        slowest = max((row["fit_seconds"] or 0.0 for row in self.rows if row["status"] == "ok"), default=0.0)
+        sign = -1.0 if self.measure.greater_is_better else 1.0
+        complete = [row for row in self.rows if row["status"] == "ok" and not row["baseline"]]
+        leading = sorted(complete, key=lambda row: sign * (row["mean"] or 0.0))[:3]
+        slowest = max((row["fit_seconds"] or 0.0 for row in leading), default=0.0)
         return 1.3 * (encodings * self.encode_seconds + fits * slowest)
 
     def teller(self, event: Event) -> Callable[[Any], None]:
@@ -317,6 +456,7 @@ class _Comparison:
         seconds: float | None,
         on_message: Callable[[Any], None] | None = None,
         budget: float | None = None,
+        preparing: float = 0.0,
         **arguments: Any,
     ) -> Outcome:
         """Run a job of this package on the shared folder; `budget` tells the job itself how long it may take."""
@@ -327,7 +467,7 @@ class _Comparison:
         }
         if budget is not None:
             job["seconds"] = budget
-        return self.server.run(job | arguments, seconds=seconds, on_message=on_message)
+        return self.server.run(job | arguments, seconds=seconds, preparing=preparing, on_message=on_message)
 
     @property
     def n_classes(self) -> int | None:
@@ -374,6 +514,7 @@ class _Comparison:
 
     def record(self, ranked: list[Row], finish: Finish, command: str) -> ComparisonRecord:
         """Return everything that was found."""
+        finish.notes += cut_notes(ranked, self.clock.seconds)
         if self.problem.times is not None and finish.winner is not None and finish.winner["intervals"]:
             finish.notes.append(
                 "Prediction intervals assume that new rows are like the old ones; with time that is a hope, and their "
@@ -404,6 +545,21 @@ class _Comparison:
                 overhead=round(max(0.0, total - models - encoding - finishing), 4),
             ),
         )
+
+
+def _came_further(one: Row, other: Row) -> bool:
+    """Tell whether a second try is complete, or was cut later than the first."""
+    if one["cut"] is None or other["cut"] is None:
+        return one["cut"] is None
+    return bool(one["cut"]["done"] > other["cut"]["done"])
+
+
+def _part_missing(row: Row, n_folds: int) -> float:
+    """Return how many times as long as it had a model would have taken."""
+    folds = n_folds / max(1, len(row["scores"]))
+    cut = row["cut"]
+    rounds = 1.0 if cut is None else (cut["of"] / max(1, cut["done"]) if cut["of"] else 3.0)
+    return float(max(folds, rounds))
 
 
 def _fingerprint(folder: Path) -> str:

@@ -3,8 +3,8 @@
 Exact copies agree in every column that is learned from. Near copies agree in their text, spaces and capitals aside, and
 in their numbers up to a thousandth of a standard deviation, and to far less than the distance to their neighbours.
 
-In a table of a few coarse columns rows agree by chance, and say what many others say too; that is no copy. Rows count as
-copies where fewer than one in a hundred such rows would have a double if the columns were independent.
+In a table of a few coarse columns rows agree by chance, and say what many others say too; that is no copy. Rows count
+as copies where fewer than one in a hundred such rows would have a double if the columns were independent.
 """
 
 from __future__ import annotations
@@ -132,8 +132,7 @@ def _groups(keys: NDArray[np.uint64], rare: NDArray[np.bool_]) -> NDArray[np.int
 def _near_pairs(numbers: list[Array], codes: list[NDArray[np.int64]], groups: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return pairs of rows, each the first of its group, that are nearly copies."""
     rows = np.unique(groups)
-    scaled = [_scaled(column[rows]) for column in numbers]
-    scaled = [column for column in scaled if column is not None]
+    scaled = [column for column in (_scaled(column[rows]) for column in numbers) if column is not None]
     if not scaled or len(rows) < 3:
         return np.empty((0, 2), dtype=np.int64)
     Z = np.column_stack(scaled)

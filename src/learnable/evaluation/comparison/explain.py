@@ -13,7 +13,7 @@ from ...core.errors import LearnableError
 from ..curves import Curve, learning_curve
 from ..importance import permutation_importance
 from ..ties import verdict_on
-from .candidates import Candidate
+from .candidates import Candidate, wants_dense
 from .measures import Measure, ranking_measure
 from .record import plain
 from .workspace import FINAL, Report, read_names, read_rows, read_split, take_fitted
@@ -45,7 +45,8 @@ def explain_candidate(
     """
     warnings.simplefilter("ignore")
     where = Path(folder)
-    data, measure = read_split(where, FINAL), ranking_measure(task, metric)
+    dense = wants_dense(candidate)
+    data, measure = read_split(where, FINAL, dense=dense), ranking_measure(task, metric)
     rng = np.random.default_rng(seed)
     model = take_fitted(where, candidate.name)
     if model is None:
@@ -54,7 +55,7 @@ def explain_candidate(
     report(
         {
             "importances": importances(
-                model, data.X_test[rows], data.y_test[rows], read_names(where, FINAL)[1], measure, seed
+                model, data.X_test[rows], data.y_test[rows], read_names(where, FINAL, dense=dense)[1], measure, seed
             )
         }
     )
@@ -103,7 +104,7 @@ def curve_where_possible(model: Any, X: Any, y: NDArray[Any], **settings: Any) -
 
 
 def trend(curve: Curve, measure: Measure, n_splits: int) -> dict[str, Any] | None:
-    """Return what twice as many rows bring at the end of a learning curve, fold by fold, and whether that is more than noise.
+    """Return what twice as many rows bring at the end of a learning curve, and whether that is more than noise.
 
     Each fold's score is regressed on the logarithm of the size over the last three sizes; the slopes of the folds have
     the corrected interval. "rising" is a slope above zero, "falling" one below, "flat" one within the measure's margin,

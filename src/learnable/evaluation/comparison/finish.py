@@ -7,12 +7,16 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from ...core.atomic import writing
 from ...core.errors import ModelFileError
+from .decision import Decision, choose_threshold
 from .holdout import best_baseline, holdout_groups, judge_as_given, optimism_note
 from .leaderboard import winner_of
 from .race import Outcome
 from .record import Row, WinnerRecord
+from .workspace import read_rows, take_predictions
 
 if TYPE_CHECKING:
     from .contest import _Comparison
@@ -62,12 +66,13 @@ class Finish:
         best = winner_of(ranked)
         if best is None or self.winner is None:
             return
-        self.judge(best["name"], share=0.5, baseline=best_baseline(self.comparison, ranked))
+        decision = self.decide(best["name"])
+        self.judge(best["name"], share=0.5, baseline=best_baseline(self.comparison, ranked), decision=decision)
         self.winner["holdout"] = self.details.get(best["name"], {}).pop("holdout", None)
         self.winner["against"] = (self.winner["holdout"] or {}).pop("against", None)
         self.winner["optimism_note"] = optimism_note(best, self.winner["holdout"], self.comparison, ranked)
         if self.model_file is not None:
-            self.keep(best["name"])
+            self.keep(best["name"], None if decision is None else decision.of_second)
         if self.comparison.problem.task == "regression":
             self.cover(best["name"])
         self.winner["as_given"] = judge_as_given(self, best["name"])
@@ -78,8 +83,32 @@ class Finish:
             self.details.get(name, {}).pop("holdout", None)
             self.explain(name)
 
-    def judge(self, name: str, share: float, baseline: Any = None) -> None:
-        """Score a model on the hold-out, the winner beside a baseline."""
+    def decide(self, name: str) -> Decision | None:
+        """Choose the threshold of two classes where costs are given or one is rare, by the rows of the folds alone."""
+        comparison = self.comparison
+        if comparison.problem.task != "binary" or not (comparison.cost or comparison.lopsided):
+            return None
+        folds = [str(number) for number in range(len(comparison.splits))]
+        stored = [take_predictions(comparison.folder, name, fold) for fold in folds]
+        if self.winner is None or any(part is None or part.ndim != 2 for part in stored):
+            return None
+        y = np.load(comparison.folder / "y.npy")
+        truth = np.concatenate([y[read_rows(comparison.folder, fold)[1]] for fold in folds])
+        found = choose_threshold(truth, np.concatenate([part for part in stored if part is not None]), comparison.cost)
+        classes = comparison.problem.classes or []
+        self.winner["decision"] = {
+            "threshold": found.threshold,
+            "positive": classes[found.positive],
+            "criterion": found.criterion,
+        }
+        self.notes.append(
+            f"It predicts {classes[found.positive]!r} from a probability of {found.threshold:.3g} on: "
+            f"{found.criterion} on rows that its folds had not seen."
+        )
+        return found
+
+    def judge(self, name: str, share: float, baseline: Any = None, decision: Decision | None = None) -> None:
+        """Score a model on the hold-out, the winner beside a baseline and with its threshold."""
         problem = self.comparison.problem
         outcome = self.do(
             "judge:judge_candidate",
@@ -93,6 +122,7 @@ class Finish:
             task=problem.task,
             baseline=baseline,
             groups=holdout_groups(self.comparison),
+            decision=decision,
         )
         found: dict[str, Any] = {}
         for message in outcome.messages:
@@ -102,26 +132,43 @@ class Finish:
         if "on" in found or "holdout" in found:
             self.details[name] = found
 
-    def keep(self, name: str) -> None:
+    def keep(self, name: str, threshold: float | None = None) -> None:
         """Refit the winner on all rows and move its file to where it belongs."""
         problem = self.comparison.problem
-        outcome = self.do(
-            "keep:keep_candidate",
-            f"the model file of {name}",
-            0.8,
-            name=name,
-            fits=6 if problem.task == "regression" else 1,
-            task=problem.task,
-            labels=problem.labels,
-            target=problem.target,
-            groups=problem.groups,
-            file=_FILE,
+        numbers = problem.task == "regression"
+        outcome = self._keep(
+            name, f"the model file of {name}", share=0.6 if numbers else 0.8, intervals=numbers, threshold=threshold
         )
+        if (
+            numbers and outcome.status == "timeout"
+        ):  # one fit instead of six: a model without intervals is better than none
+            self.notes.pop()
+            self.notes.append(
+                "Without prediction intervals in the model file: six fits took too long; give more seconds."
+            )
+            outcome = self._keep(name, f"the model file of {name}", share=0.9, intervals=False)
         if outcome.status != "ok" or self.winner is None or self.model_file is None:
             return
         _move(self.comparison.folder / _FILE, Path(self.model_file))
         self.winner["model_file"] = str(self.model_file)
         self.winner["refitted_on"] = f"all {len(problem.y)} rows, the hold-out included, after it was scored"
+
+    def _keep(self, name: str, what: str, *, share: float, intervals: bool, threshold: float | None = None) -> Outcome:
+        problem = self.comparison.problem
+        return self.do(
+            "keep:keep_candidate",
+            what,
+            share,
+            name=name,
+            fits=6 if intervals else 1,
+            task=problem.task,
+            labels=problem.labels,
+            target=problem.target,
+            groups=problem.groups,
+            file=_FILE,
+            intervals=intervals,
+            threshold=threshold,
+        )
 
     def cover(self, name: str) -> None:
         """Count how many rows of the hold-out the intervals of the winner hold."""

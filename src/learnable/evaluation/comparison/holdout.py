@@ -88,14 +88,15 @@ def optimism_note(best: Row, holdout: dict[str, Any] | None, comparison: _Compar
         )
     if word == "unknown":
         return f"{told}; the hold-out took no part in that, so its score is the one to quote."
-    return f"{told}; the hold-out, which took no part in that, is no worse than noise explains, and is the one to quote."
+    return f"{told}; the hold-out, which took no part in that, is no worse than noise explains, and the one to quote."
 
 
 def hold_against(mean: float, row: dict[str, Any] | Row, holdout: dict[str, Any], greater: bool) -> str:
-    """Say whether a hold-out score is "worse" than a cross-validated mean beyond the noise of both, "alike" or unknown."""
-    ends = [row.get("low"), row.get("high"), holdout.get("low"), holdout.get("high")]
-    if any(end is None for end in ends):
+    """Say whether a hold-out score is "worse" than a cross-validated mean beyond noise, "alike" or "unknown"."""
+    ends = [(found.get("low"), found.get("high")) for found in (row, holdout)]
+    halves = [(high - low) / 2 for low, high in ends if low is not None and high is not None]
+    if len(halves) < 2:
         return "unknown"
     below = mean - holdout["score"] if greater else holdout["score"] - mean
-    noise = math.hypot((ends[1] - ends[0]) / 2, (ends[3] - ends[2]) / 2)
+    noise = math.hypot(*halves)
     return "worse" if below > noise else "alike"

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from ...core.errors import LearnableError
 from ..intervals import Interval, score_interval, t_interval
 from ..reliability import calibration_table
-from .candidates import Candidate
+from .candidates import Candidate, wants_dense
+from .decision import Decision, class_figures
 from .measures import Measure, Prediction, measure_all, predict_rows, ranking_measure
 from .paired import paired_interval
 from .record import plain
@@ -51,18 +52,22 @@ def judge_candidate(
     baseline: tuple[str, Prediction] | None = None,
     groups: NDArray[np.int64] | None = None,
     split: str = FINAL,
+    decision: Decision | None = None,
 ) -> None:
     """Fit a candidate to all training rows and judge it on the hold-out; a job.
 
-    Reports `{"holdout": …}` first, then `{"details": …}`. With the name and the prediction of a `baseline`, the hold-out
-    has `"against"` too: its score on the same rows and the difference, row by row, or of the `groups` of the rows. Of
-    another `split` than the final one, only the score is reported.
+    Reports `{"holdout": …}` first, then `{"details": …}`. With the name and the prediction of a `baseline`, the
+    hold-out has `"against"` too: its score on the same rows and the difference, row by row, or of the `groups` of the
+    rows. Of another `split` than the final one, only the score is reported.
     """
     warnings.simplefilter("ignore")
     began = time.perf_counter()
-    data = read_split(Path(folder), split)
+    dense = wants_dense(candidate)
+    data = read_split(Path(folder), split, dense=dense)
     model = candidate.build(seed, max_seconds).fit(data.X_train, data.y_train)
     prediction = predict_rows(model, data.X_test, None if classes is None else len(classes))
+    if decision is not None and prediction.probabilities is not None:
+        prediction = Prediction(decision.decide(prediction.probabilities), prediction.probabilities)
     measure = ranking_measure(task, metric)
     interval = holdout_interval(measure, data.y_test, prediction, level, seed)
     score = measure.function(data.y_test, prediction)
@@ -75,7 +80,7 @@ def judge_candidate(
     if split != FINAL:
         return
     details = draw_details(data.y_test, prediction, classes, seed)
-    details["coefficients"] = coefficients(model, read_names(Path(folder), FINAL)[0], classes, level)
+    details["coefficients"] = coefficients(model, read_names(Path(folder), FINAL, dense=dense)[0], classes, level)
     details["certificate"] = certificate_of(model)
     report({"details": plain(details)})
     if max_seconds is None:
@@ -174,6 +179,7 @@ def draw_details(y: NDArray[Any], prediction: Prediction, classes: list[str] | N
         details["residuals"] = {"predicted": prediction.values[rows], "actual": y[rows]}
         return details
     details["confusion"] = confusion(y, prediction, classes)
+    details["per_class"] = class_figures(y, prediction.values, classes)
     if prediction.probabilities is not None:
         details["roc"] = roc_curves(y, prediction.probabilities, classes)
         table = calibration_table(y, prediction.probabilities, classes=np.arange(len(classes)))

@@ -10,30 +10,60 @@ from typing import Any, Final
 import numpy as np
 
 from ...core.model_file import save
+from ...core.registry import REGISTRY
 from ...data.encoder import TableEncoder
 from ...meta.table_model import TableModel
 from ..conformal import ConformalRegressor
 from ..splits import make_splits
-from .candidates import Candidate
+from .candidates import Candidate, wants_dense
 from .record import plain
-from .workspace import FINAL, Report, read_features, read_readings, read_rows
+from .workspace import FINAL, Report, dense_encoder, read_features, read_readings, read_rows
 
-INTERVAL_METHODS: Final = ("cv+", "split", "jackknife+", "none")
+INTERVAL_METHODS: Final = ("cv+", "cv", "split", "jackknife+", "none")
 LEVEL: Final = 0.9
 
 
-def table_model(model: Any, task: str, *, intervals: str = "cv+", seed: int = 0, groups: Any = None, readings: Any = None) -> Any:
+def interval_method(candidate: Candidate) -> str:
+    """Return how a candidate's intervals are made: "cv+" where the models of the folds are small, otherwise "cv".
+
+    A model whose size grows with the rows, such as a forest, would be kept six times; of its folds only the residuals
+    are kept.
+
+    Examples
+    --------
+    >>> from learnable.evaluation.comparison.candidates import candidates_for
+    >>> [interval_method(c) for c in candidates_for("regression", ["LinearRegression", "ExtraTreesRegressor"])[1:]]
+    ['cv+', 'cv']
+    """
+    entry = REGISTRY.get(candidate.model)
+    small = candidate.baseline or (entry is not None and entry.traits is not None and entry.traits.parametric)
+    return "cv+" if small else "cv"
+
+
+def table_model(
+    model: Any,
+    task: str,
+    *,
+    intervals: str = "cv+",
+    seed: int = 0,
+    groups: Any = None,
+    dense: bool = False,
+    readings: Any = None,
+) -> Any:
     """Return an unfitted model that takes the table as it is; for numbers, with conformal intervals unless "none".
 
-    With groups, the folds of "cv+" keep them together: a new row is then one of a new group. `readings` says how columns
-    of text are read that hold dates or amounts.
+    With groups, the folds of "cv+" and "cv" keep them together: a new row is then one of a new group. `readings` says
+    how columns of text are read that hold dates or amounts.
     """
-    encoder = TableEncoder(task="regression" if task == "regression" else "classification", readings=readings or None)
+    kind = "regression" if task == "regression" else "classification"
+    encoder = TableEncoder(task=kind, readings=readings or None)
+    if dense:  # as in the race: dense where the usual encoding would be sparse, otherwise the same
+        encoder = dense_encoder(kind, readings or None)
     wrapped = TableModel(model, encoder=encoder)
     if task != "regression" or intervals == "none":
         return wrapped
     cv: Any = 5
-    if groups is not None and intervals == "cv+":
+    if groups is not None and intervals in ("cv", "cv+"):
         cv = make_splits(len(groups), scheme="grouped", n_splits=5, groups=groups, random_state=seed)
     return ConformalRegressor(wrapped, method=intervals, cv=cv, level=LEVEL, random_state=seed)
 
@@ -49,14 +79,26 @@ def keep_candidate(
     file: str,
     groups: Any = None,
     max_seconds: float | None = None,
+    intervals: bool = True,
+    threshold: float | None = None,
 ) -> None:
     """Fit a candidate to all rows and save it in the folder; a job. Reports `{"seconds"}`."""
     warnings.simplefilter("ignore")
     began = time.perf_counter()
     y = np.load(Path(folder) / "y.npy")
-    readings = read_readings(Path(folder))
-    model = table_model(candidate.build(seed, max_seconds), task, seed=seed, groups=groups, readings=readings)
+    method = interval_method(candidate) if intervals else "none"
+    model = table_model(
+        candidate.build(seed, max_seconds),
+        task,
+        intervals=method,
+        seed=seed,
+        groups=groups,
+        dense=wants_dense(candidate),
+        readings=read_readings(Path(folder)),
+    )
     model.fit(read_features(Path(folder)), y if labels is None else labels[y])
+    if threshold is not None and hasattr(model, "threshold"):
+        model.threshold = threshold
     save(with_target(model, target), Path(folder) / file)
     report({"seconds": time.perf_counter() - began})
 
@@ -81,15 +123,22 @@ def cover_holdout(
     where = Path(folder)
     features, y = read_features(where), np.load(where / "y.npy")
     train, test = read_rows(where, FINAL)
-    chosen = candidate.build(seed, max_seconds)
-    inner = None if groups is None else groups[train]
-    model = table_model(chosen, task, seed=seed, groups=inner, readings=read_readings(where))
+    method = interval_method(candidate)
+    model = table_model(
+        candidate.build(seed, max_seconds),
+        task,
+        intervals=method,
+        seed=seed,
+        groups=None if groups is None else groups[train],
+        dense=wants_dense(candidate),
+        readings=read_readings(where),
+    )
     model.fit(features.take(train), y[train])
     lower, upper = model.predict_interval(features.take(test))
     covered = (lower <= y[test]) & (y[test] <= upper)
     finite = np.isfinite(lower) & np.isfinite(upper)
     found = {
-        "method": "cv+",
+        "method": method,
         "level": LEVEL,
         "holdout_coverage": float(np.mean(covered)),
         "mean_width": float(np.mean((upper - lower)[finite])) if finite.any() else None,

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..intervals import score_interval
 from ..ties import verdict_on
+from .cut import cut_sentence, earliest
 from .measures import Measure
 from .race import Outcome
 from .record import Row, plain
@@ -40,6 +41,9 @@ def fill_row(row: Row, outcome: Outcome, measure: Measure, n_folds: int, test_sh
     row["fit_seconds"] = statistics.median(fold["fit_seconds"] for fold in folds)
     row["predict_seconds"] = statistics.median(fold["predict_seconds"] for fold in folds)
     row["certificate"] = weakest([fold["certificate"] for fold in folds])
+    row["cut"] = plain(earliest([fold.get("cut") for fold in folds]))
+    if row["cut"] is not None and row["certificate"] is not None:  # what is proven is of a smaller model
+        row["certificate"] |= {"holds": False, "sentence": cut_sentence(row["cut"])}
     if row["status"] == "ok" and not all(math.isfinite(score) for score in scores):
         row["status"] = "failed"
         row["reason"] = f"{measure.label} is not defined for what it predicts: nothing finite, or no probabilities"
@@ -60,7 +64,7 @@ def rank_rows(rows: Sequence[Row], measure: Measure, n_train: float, n_test: flo
 
     `verdict` says how a line stands to the best one by the folds that both were scored on: "worse", "equal" (within
     the measure's margin) or "undecided". `tied` is true of the best line and of equal ones. Lines that were scored on
-    further folds come first: those were the best ones before.
+    fewer folds than others are placed by their mean plus what the further folds changed for the others on average.
 
     Examples
     --------
@@ -74,10 +78,9 @@ def rank_rows(rows: Sequence[Row], measure: Measure, n_train: float, n_test: flo
     [('b', 1), ('a', 2)]
     """
     sign = 1.0 if measure.greater_is_better else -1.0
-    complete = sorted(
-        (row for row in rows if row["status"] == "ok"),
-        key=lambda row: (-len(row["scores"]), -sign * _number(row["mean"])),
-    )
+    complete = [row for row in rows if row["status"] == "ok"]
+    shift = _shifts(complete)
+    complete.sort(key=lambda row: -sign * (_number(row["mean"]) + shift.get(len(row["scores"]), 0.0)))
     for position, row in enumerate(complete, start=1):
         row["rank"], row["tied"], row["p_value"] = position, position == 1, None
         row["verdict"], row["difference"] = ("best" if position == 1 else None), None
@@ -85,6 +88,14 @@ def rank_rows(rows: Sequence[Row], measure: Measure, n_train: float, n_test: flo
         _judge(row, complete[0], measure, sign, n_train, n_test)
     rest = [row for row in rows if row["status"] != "ok"]
     return complete + sorted(rest, key=lambda row: _ORDER.index(row["status"]))
+
+
+def _shifts(rows: Sequence[Row]) -> dict[int, float]:
+    """Return, by the number of folds, what the further folds changed in the mean of lines that were scored on all."""
+    most = max((len(row["scores"]) for row in rows), default=0)
+    full = np.array([row["scores"] for row in rows if len(row["scores"]) == most], dtype=np.float64)
+    counts = {len(row["scores"]) for row in rows if 0 < len(row["scores"]) < most}
+    return {count: float(full.mean() - full[:, :count].mean()) for count in counts}
 
 
 def _judge(row: Row, best: Row, measure: Measure, sign: float, n_train: float, n_test: float) -> None:
@@ -99,8 +110,14 @@ def _judge(row: Row, best: Row, measure: Measure, sign: float, n_train: float, n
 
 
 def winner_of(rows: Sequence[Row]) -> Row | None:
-    """Return the best complete line that is not the baseline."""
+    """Return the best complete line that is not the baseline.
+
+    A model that the clock cut wins only where every complete one is worse.
+    """
     models = [row for row in rows if row["rank"] is not None and not row["baseline"]]
+    if models and min(models, key=lambda row: row["rank"] or 0).get("cut") is not None:
+        whole = [row for row in models if row.get("cut") is None and row.get("verdict") in ("equal", "undecided")]
+        models = whole or models
     return min(models, key=lambda row: row["rank"] or 0, default=None)
 
 

@@ -45,13 +45,16 @@ class Outcome:
     messages : list
         Everything the job reported before it ended.
     seconds : float
-        From start to end, starting the process included.
+        From start to end, starting the process included; without `preparing`.
+    preparing : float
+        What the job spent on getting ready, such as compiling kernels, which is not its own time.
     """
 
     status: Ending
     reason: str | None
     messages: list[Any] = field(default_factory=list)
     seconds: float = 0.0
+    preparing: float = 0.0
 
 
 class Server:
@@ -111,6 +114,7 @@ class Server:
         job: dict[str, Any],
         *,
         seconds: float | None = None,
+        preparing: float = 0.0,
         on_message: Callable[[Any], None] | None = None,
     ) -> Outcome:
         """Run one job to its end; it never raises for what the job does.
@@ -120,12 +124,15 @@ class Server:
         job : dict
             `"function"` as `"module:name"`; the rest are its keyword arguments. Everything must be picklable.
         seconds : float or None
-            After this time the process and all its children are killed.
+            After this time the process and all its children are killed. It counts from when the job says that it is
+            ready; one that never says so has it from its start.
+        preparing : float
+            How many seconds more the job may take to get ready.
         on_message : callable, optional
             Called in this process with everything that the job reports.
         """
         began = time.monotonic()
-        end = None if seconds is None else began + seconds
+        timer = _Timer(seconds, preparing)
         if not self.wait_until_ready(seconds):
             return Outcome("timeout", "the process for models did not start in time", [], time.monotonic() - began)
         ours, theirs = self._context.Pipe(duplex=False)
@@ -138,7 +145,7 @@ class Server:
             except (OSError, EOFError, RuntimeError) as error:
                 return Outcome("failed", f"no process could be started: {error}", [], time.monotonic() - began)
             theirs.close()
-            status, reason = self._follow(process, ours, end, messages, on_message)
+            status, reason = self._follow(process, ours, timer, messages, on_message)
         except KeyboardInterrupt:
             status, reason = "interrupted", "stopped by Ctrl-C"
         finally:
@@ -147,14 +154,14 @@ class Server:
             theirs.close()
         if status == "timeout" and seconds is not None:
             reason = f"stopped at its limit of {seconds:.3g} s"
-        return Outcome(status, reason, messages, time.monotonic() - began)
+        return Outcome(status, reason, messages, time.monotonic() - began - timer.prepared, timer.prepared)
 
     def _follow(
-        self, process: Any, pipe: Any, end: float | None, messages: list[Any], on_message: Callable[[Any], None] | None
+        self, process: Any, pipe: Any, timer: _Timer, messages: list[Any], on_message: Callable[[Any], None] | None
     ) -> tuple[Ending, str | None]:
         """Collect what the job says until it is done, dead or out of time."""
         while True:
-            left = None if end is None else end - time.monotonic()
+            left = timer.left()
             if left is not None and left <= 0:
                 return "timeout", None
             heard = pipes.wait([pipe, process.sentinel], 0.5 if left is None else min(0.5, left))
@@ -164,6 +171,9 @@ class Server:
                 except (EOFError, OSError, pickle.UnpicklingError):
                     process.join(5)
                     return "failed", _describe_exit(process.exitcode)
+                if kind == "ready":
+                    timer.restart(content)
+                    continue
                 if kind == "done":
                     return "ok", None
                 if kind == "error":
@@ -173,6 +183,25 @@ class Server:
                     on_message(content)
             elif process.sentinel in heard:
                 return "failed", _describe_exit(process.exitcode)
+
+
+class _Timer:
+    """Counts down a job's time, which begins again when the job is ready; getting ready has a time of its own."""
+
+    def __init__(self, seconds: float | None, preparing: float) -> None:
+        self.seconds = seconds
+        self.prepared = 0.0
+        self._end = None if seconds is None else time.monotonic() + seconds + preparing
+
+    def left(self) -> float | None:
+        """Return how many seconds are left; None without a limit."""
+        return None if self._end is None else self._end - time.monotonic()
+
+    def restart(self, prepared: float) -> None:
+        """Begin the job's own time, after it took `prepared` seconds to get ready."""
+        self.prepared += prepared
+        if self._end is not None and self.seconds is not None:
+            self._end = min(self._end, time.monotonic() + self.seconds)
 
 
 class _Signal:
@@ -212,7 +241,8 @@ def _end(process: Any) -> None:
 def _needs_main(job: dict[str, Any]) -> bool:
     """Tell whether the job holds an estimator of the caller's own script, which the process then has to import."""
     candidate = job.get("candidate")
-    return type(getattr(candidate, "estimator", None)).__module__ == "__main__"
+    involved = [candidate, *getattr(candidate, "members", ())]
+    return any(type(getattr(one, "estimator", None)).__module__ == "__main__" for one in involved)
 
 
 @contextlib.contextmanager

@@ -86,6 +86,7 @@ class Row(TypedDict):
     verdict: NotRequired[str | None]
     difference: NotRequired[dict[str, float | None] | None]
     limit: NotRequired[str | None]
+    cut: dict[str, Any] | None  #: how far the model that came least far got before its time was up; None if complete
 
 
 class WinnerRecord(TypedDict):
@@ -97,6 +98,7 @@ class WinnerRecord(TypedDict):
     model_file: str | None
     predict_command: str | None
     refitted_on: NotRequired[str | None]
+    decision: NotRequired[dict[str, Any] | None]
     intervals: dict[str, Any] | None
     against: NotRequired[dict[str, Any] | None]
     as_given: NotRequired[dict[str, Any] | None]
@@ -159,6 +161,7 @@ def new_row(name: str, model: str, parameters: dict[str, Any], *, baseline: bool
         certificate=None,
         tied=False,
         p_value=None,
+        cut=None,
     )
 
 

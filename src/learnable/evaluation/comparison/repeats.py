@@ -45,8 +45,10 @@ def settle(comparison: _Comparison) -> None:
 def _contenders(comparison: _Comparison, seconds: float) -> list[Row]:
     """Return the first lines, down to the last undecided one among those that the seconds are enough for."""
     ranked = [row for row in comparison.ranked() if row["rank"] is not None]
-    most = [row for row in ranked if len(row["scores"]) == len(ranked[0]["scores"]) and not row.get("cut")]
-    most = most[:_MOST_CONTENDERS]
+    # The weights of a blend were chosen on rows that new folds would test it on.
+    blends = {candidate.name for candidate in comparison.candidates if candidate.around == "blend"}
+    whole = [row for row in ranked if row["name"] not in blends and not row.get("cut")]
+    most = [row for row in whole if len(row["scores"]) == len(whole[0]["scores"])][:_MOST_CONTENDERS]
     while most and (most[-1].get("verdict") != "undecided" or _cost(comparison, most) > seconds):
         most.pop()
     return most
@@ -96,8 +98,6 @@ def _repeat(comparison: _Comparison, contenders: list[Row]) -> float | None:
     train, test = comparison.mean_sizes()
     for row in contenders:
         messages = comparison.messages[row["name"]] = comparison.messages[row["name"]] + found[row["name"]]
-        fill_row(
-            row, Outcome("ok", None, messages), comparison.measure, len(messages), test / (train + test), 0.95
-        )
+        fill_row(row, Outcome("ok", None, messages), comparison.measure, len(messages), test / (train + test), 0.95)
     comparison.repeats += 1
     return spent

@@ -7,12 +7,15 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ...core.certificate import Certificate
-from .candidates import Candidate
+from .candidates import Candidate, wants_dense
+from .cut import cut_of
 from .measures import measure_all, predict_rows
 from .record import plain
 from .warm import make_ready
-from .workspace import Report, read_split
+from .workspace import EncodedSplit, Report, keep_predictions, read_split
 
 #: The share of a fold's time that a model with `max_seconds` may spend; the rest is for predictions and measures.
 _SHARE_OF_FIT = 0.7
@@ -27,16 +30,25 @@ def score_candidate(
     n_classes: int | None,
     seed: int,
     seconds: float | None = None,
+    rows: int | None = None,
+    keep: bool = False,
 ) -> None:
     """Fit and measure a candidate on each split; a job.
 
-    Reports one message for each split: its measures on test and training rows, its times, its certificate.
+    Reports one message for each split: its measures on test and training rows, its times, its certificate, and how far
+    it came if the clock cut it. With `rows`, only so many training rows, drawn at random, are used, and four times as
+    many test rows at most; with `keep`, the predictions of the test rows are left in the folder, for a blend.
     """
     warnings.simplefilter("ignore")
+    began = time.perf_counter()
     make_ready(candidate.model, task)
+    get_ready = getattr(report, "ready", None)
+    if get_ready is not None:  # compiling is not the model's time
+        get_ready(time.perf_counter() - began)
+    dense = wants_dense(candidate)
     end = None if seconds is None else time.monotonic() + seconds
     for done, split in enumerate(splits):
-        data = read_split(Path(folder), split)
+        data = fewer_rows(read_split(Path(folder), split, dense=dense), rows, seed)
         allowed = None if end is None else _SHARE_OF_FIT * (end - time.monotonic()) / (len(splits) - done)
         model = candidate.build(seed, max_seconds=allowed)
         began = time.perf_counter()
@@ -45,6 +57,8 @@ def score_candidate(
         prediction = predict_rows(model, data.X_test, n_classes)
         predicted = time.perf_counter()
         on_training_rows = predict_rows(model, data.X_train, n_classes)
+        if keep:
+            keep_predictions(Path(folder), candidate.name, split, prediction)
         report(
             {
                 "split": split,
@@ -53,8 +67,20 @@ def score_candidate(
                 "fit_seconds": fitted - began,
                 "predict_seconds": predicted - fitted,
                 "certificate": certificate_of(model),
+                "cut": cut_of(model),
             }
         )
+
+
+def fewer_rows(data: EncodedSplit, rows: int | None, seed: int) -> EncodedSplit:
+    """Return at most `rows` training rows and four times as many test rows, drawn at random; all if it is None."""
+    if rows is None:
+        return data
+    rng = np.random.default_rng(seed)
+    train, test = (
+        np.sort(rng.permutation(n)[:most]) for n, most in ((len(data.y_train), rows), (len(data.y_test), 4 * rows))
+    )
+    return EncodedSplit(data.X_train[train], data.y_train[train], data.X_test[test], data.y_test[test])
 
 
 def certificate_of(model: Any) -> dict[str, Any] | None:

@@ -72,6 +72,18 @@ def past_names(problem: Problem) -> list[str]:
     return ["baseline: the last value", *([] if season is None else [f"baseline: the value {season.words}"])]
 
 
+def about_past(problem: Problem, groups: str | None) -> list[str]:
+    """Say what the baselines of rows in time use, in one sentence; nothing where there are none."""
+    names = [name.removeprefix("baseline: ") for name in past_names(problem)]
+    if not names:
+        return []
+    own = f" of the same {groups!r}" if groups is not None else ""
+    return [
+        f"baselines in time: {' and '.join(names)}, from the targets{own} before each row, those of test rows too, "
+        "which the models do not know"
+    ]
+
+
 def predict_by_past(problem: Problem, name: str, train: NDArray[np.int64], test: NDArray[np.int64]) -> Prediction:
     """Return what a baseline says of the test rows, from the targets of all rows before each."""
     assert problem.times is not None

@@ -28,9 +28,7 @@ def find_texts(
     """
     for name, kind in kinds.items():
         if kind not in KINDS_OF_TEXT:
-            raise ParameterError(
-                f"{owner}: column {name!r} can be taken for {', '.join(KINDS_OF_TEXT)}; got {kind!r}."
-            )
+            raise ParameterError(f"{owner}: column {name!r} can be taken for {', '.join(KINDS_OF_TEXT)}; got {kind!r}.")
         if name in table.column_names and not _is_text(table[name].type) and name not in leave:
             raise DataError(
                 f"{owner}: column {name!r} is of type {table[name].type}, not text; only text can be taken for "
@@ -77,7 +75,8 @@ def example_of(column: Any, most: int = 24) -> str | None:
     for chunk in column.chunks:
         valid = chunk.drop_null()
         if len(valid):
-            text = " ".join(str(valid[0].as_py()).split())
+            value = valid[0].as_py()
+            text = f"{value:.6g}" if isinstance(value, float) else " ".join(str(value).split())
             return text if len(text) <= most else text[: most - 1] + "…"
     return None
 
@@ -93,8 +92,8 @@ def _as_told(owner: str, name: str, kind: str, labels: Labels, found: Found | No
         held = "text" if again is None else again.reading
         raise DataError(
             f"{owner}: column {name!r} cannot be read as {kind}: it holds {held}, such as "
-            f"{next(iter(labels.values), '')!r}. Say how it is written ({', '.join(wanted)}); what is not written so is "
-            "then missing."
+            f"{next(iter(labels.values), '')!r}. Say how it is written ({', '.join(wanted)}); what is not written so "
+            "is then missing."
         )
     return found
 

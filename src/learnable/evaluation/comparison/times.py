@@ -65,7 +65,7 @@ def read_times(owner: str, column: Any, name: str, dayfirst: bool | None = None)
         values = np.asarray(column.to_numpy())
         return Times(values, "numbers, in their order")
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        raise DataTypeError(f"{owner}: the time column {name!r} is of type {kind}, which is no order of rows; use dates.")
+        raise DataTypeError(f"{owner}: the time column {name!r} is of type {kind}, which is no order; use dates.")
     return _read_text(owner, column, name, dayfirst)
 
 
@@ -85,9 +85,9 @@ def _read_text(owner: str, column: Any, name: str, dayfirst: bool | None) -> Tim
     found = recognise(labels, dayfirst=dayfirst)
     if found is None or not found.is_date:
         raise DataError(
-            f"{owner}: the time column {name!r} is no order of rows: {_why(labels)}. Use a column of dates (2024-01-31, "
-            "31/01/2024, 31.01.2024, 01/31/2024, with or without a time of day) or of numbers, or sort the rows and "
-            "number them."
+            f"{owner}: the time column {name!r} is no order of rows: {_why(labels)}. Use a column of dates "
+            "(2024-01-31, 31/01/2024, 31.01.2024, 01/31/2024, with or without a time of day) or of numbers, or sort "
+            "the rows and number them."
         )
     if found.others and dayfirst is None:
         first, second = (show(found.example, reading) for reading in ("day-month-year", "month-day-year"))

@@ -62,11 +62,18 @@ def tasks_of(name: str) -> tuple[str, ...]:
     return traits.tasks if traits else ("regression" if name.endswith("Regressor") else "binary",)
 
 
-def small_fits(name: str, *, sparse: bool = True, single: bool = True, task: str | None = None) -> Iterator[Any]:
+def small_fits(
+    name: str,
+    *,
+    sparse: bool = True,
+    single: bool = True,
+    task: str | None = None,
+    shape: tuple[int, int] = (60, 3),
+) -> Iterator[Any]:
     """Fit one model to a few rows of each kind, for one task or all of its; yield what it says of them."""
     for one in tasks_of(name) if task is None else (task,):
         for settings in REGISTRY[name].variants or ({},):
-            for X in _tables(sparse, single):
+            for X in _tables(sparse, single, shape):
                 model = _brief(_built(name).set_params(**settings))
                 if not sp.issparse(X) or get_tags(model).input_tags.sparse:
                     with warnings.catch_warnings():
@@ -95,8 +102,8 @@ def compile_models(report: Callable[[Any], None], names: list[str], task: str) -
         report(warmed.name)
 
 
-def _tables(sparse: bool, single: bool) -> list[Any]:
-    X = np.random.default_rng(0).normal(size=(60, 3))
+def _tables(sparse: bool, single: bool, shape: tuple[int, int]) -> list[Any]:
+    X = np.random.default_rng(0).normal(size=shape)
     tables: list[Any] = [X, sp.csr_array(np.where(np.abs(X) > 1.0, X, 0.0))] if sparse else [X]
     return [*tables, *(table.astype(np.float32) for table in tables)] if single else tables
 

@@ -33,7 +33,7 @@ def serve(pipe: Any, payload: bytes) -> None:
         job = pickle.loads(payload)
         limit_memory(job.pop("memory", None))
         function = resolve(job.pop("function"))
-        function(lambda message: pipe.send(("message", message)), **job)
+        function(Reporter(pipe), **job)
         last: tuple[str, str | None] = ("done", None)
     except MemoryError as error:
         last = ("error", one_line(MemoryError(f"out of memory. {error}".rstrip(". "))).removeprefix("MemoryError: "))
@@ -41,6 +41,21 @@ def serve(pipe: Any, payload: bytes) -> None:
         last = ("error", one_line(error))
     with contextlib.suppress(OSError):
         pipe.send(last)
+
+
+class Reporter:
+    """What a job calls to report: any message, and once that it is ready for its own work."""
+
+    def __init__(self, pipe: Any) -> None:
+        self._pipe = pipe
+
+    def __call__(self, message: Any) -> None:
+        """Send a message."""
+        self._pipe.send(("message", message))
+
+    def ready(self, seconds: float) -> None:
+        """Say that the job begins now, after `seconds` of getting ready: loading or compiling kernels."""
+        self._pipe.send(("ready", seconds))
 
 
 def one_line(error: BaseException, most: int = 300) -> str:

@@ -88,16 +88,23 @@ def read_rows(folder: Path, split: str) -> tuple[NDArray[np.int64], NDArray[np.i
     return np.load(folder / f"{split}.train.npy"), np.load(folder / f"{split}.test.npy")
 
 
-def read_split(folder: Path, split: str) -> EncodedSplit:
-    """Return the encoded numbers of a split."""
+def read_split(folder: Path, split: str, *, dense: bool = False) -> EncodedSplit:
+    """Return the encoded numbers of a split; with `dense`, those for models of dense columns, where they differ."""
+    if dense and (folder / f"{_dense(split)}.names.json").exists():
+        y = np.load(folder / "y.npy", mmap_mode="r")
+        train, test = read_rows(folder, split)
+        X_train, X_test = (_read_matrix(folder / f"{_dense(split)}.{side}") for side in ("X_train", "X_test"))
+        return EncodedSplit(X_train, np.asarray(y[train]), X_test, np.asarray(y[test]))
     y = np.load(folder / "y.npy", mmap_mode="r")
     train, test = read_rows(folder, split)
     X_train, X_test = (_read_matrix(folder / f"{split}.{side}") for side in ("X_train", "X_test"))
     return EncodedSplit(X_train, np.asarray(y[train]), X_test, np.asarray(y[test]))
 
 
-def read_names(folder: Path, split: str) -> tuple[list[str], list[str]]:
+def read_names(folder: Path, split: str, *, dense: bool = False) -> tuple[list[str], list[str]]:
     """Return the names of the encoded columns of a split, and the input column that each comes from."""
+    if dense and (folder / f"{_dense(split)}.names.json").exists():
+        split = _dense(split)
     document = json.loads((folder / f"{split}.names.json").read_text(encoding="utf-8"))
     return document["names"], document["sources"]
 
@@ -117,14 +124,40 @@ def take_fitted(folder: Path, name: str) -> Any:
     return None
 
 
+def keep_predictions(folder: Path, name: str, split: str, prediction: Any) -> None:
+    """Leave what a model predicts of the test rows of a split, for a blend: probabilities, or numbers."""
+    values = prediction.values if prediction.probabilities is None else prediction.probabilities
+    path = _predictions_file(folder, name, split)
+    with contextlib.suppress(OSError):  # without them there is no blend, and nothing else is missing
+        np.save(path.with_suffix(".part.npy"), values)
+        path.with_suffix(".part.npy").replace(path)
+
+
+def take_predictions(folder: Path, name: str, split: str) -> NDArray[np.float64] | None:
+    """Return what a model predicted of the test rows of a split; None if it left nothing."""
+    with contextlib.suppress(OSError, ValueError):
+        return np.asarray(np.load(_predictions_file(folder, name, split)), dtype=np.float64)
+    return None
+
+
+def _predictions_file(folder: Path, name: str, split: str) -> Path:
+    return folder / f"{hashlib.blake2b(name.encode(), digest_size=8).hexdigest()}.{split}.predictions.npy"
+
+
 def _fitted_file(folder: Path, name: str) -> Path:
     return folder / f"{hashlib.blake2b(name.encode(), digest_size=8).hexdigest()}.fitted"
 
 
-def encode_splits(report: Report, folder: str, splits: list[str], task: str) -> None:
+def _dense(split: str) -> str:
+    """Return the name of a split's files for models of dense columns."""
+    return f"{split}.dense"
+
+
+def encode_splits(report: Report, folder: str, splits: list[str], task: str, dense: bool = False) -> None:
     """Encode each split by an encoder that has seen its training rows alone; a job.
 
-    Reports one `{"split", "seconds", "columns"}` for each split that is ready.
+    Where its columns are sparse and `dense` ones are wanted too, a second encoder makes these, with free text reduced
+    to a few columns. Reports one `{"split", "seconds", "columns"}` for each split that is ready.
     """
     from ...data.encoder import TableEncoder
 
@@ -134,14 +167,26 @@ def encode_splits(report: Report, folder: str, splits: list[str], task: str) -> 
     for split in splits:
         began = time.perf_counter()
         train, test = read_rows(where, split)
-        encoder = TableEncoder(task="regression" if task == "regression" else "classification", readings=readings)
-        encoded = encoder.fit_transform(features.take(train), y[train])
-        _write_matrix(where / f"{split}.X_train", encoded)
-        _write_matrix(where / f"{split}.X_test", encoder.transform(features.take(test)))
-        names = [str(name) for name in encoder.get_feature_names_out()]
-        document = {"names": names, "sources": [columns[source] for source in encoder.sources_]}
-        (where / f"{split}.names.json").write_text(json.dumps(document), encoding="utf-8")
+        kind = "regression" if task == "regression" else "classification"
+        wanted = [(split, TableEncoder(task=kind, readings=readings))]
+        for name, encoder in wanted:
+            encoded = encoder.fit_transform(features.take(train), y[train])
+            _write_matrix(where / f"{name}.X_train", encoded)
+            _write_matrix(where / f"{name}.X_test", encoder.transform(features.take(test)))
+            names = [str(column) for column in encoder.get_feature_names_out()]
+            document = {"names": names, "sources": [columns[source] for source in encoder.sources_]}
+            (where / f"{name}.names.json").write_text(json.dumps(document), encoding="utf-8")
+            if dense and encoder.sparse_:
+                wanted.append((_dense(split), dense_encoder(kind, readings)))
         report({"split": split, "seconds": time.perf_counter() - began, "columns": len(names)})
+
+
+def dense_encoder(task: str, readings: dict[str, str] | None = None) -> Any:
+    """Return the encoder for models of dense columns."""
+    from ...data.encoder import TableEncoder
+    from ...data.encoder_text import COMPONENTS
+
+    return TableEncoder(task=task, sparse=False, n_text_components=COMPONENTS, readings=readings)
 
 
 def _write_matrix(path: Path, X: Any) -> None:

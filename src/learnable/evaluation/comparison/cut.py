@@ -1,0 +1,138 @@
+"""Whether the clock cut a fit short, how far it came, and what helps.
+
+A model that stops when its time is up is a smaller model than the one that was asked for: a boosting of 3 rounds
+instead of 100. What it proves is true of the smaller model, so its line says that it was cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypedDict
+
+import numpy as np
+
+from ...core.certificate import Certificate
+
+#: Claims about the end of an iteration: a fit that reached its tolerance is complete, whatever the clock said last.
+_OF_THE_END: Final = ("closed-form", "gap", "stationarity", "ascent")
+#: Where wrappers keep the models inside them.
+_INSIDE: Final = ("model_", "estimator_", "estimators_", "members_")
+#: How many parts were asked for, how many there are, and what a part is called.
+_PARTS: Final = (
+    ("max_iter", "n_iter_", "rounds"),
+    ("n_estimators", "n_estimators_", "rounds"),
+    ("n_estimators", "steps_", "rounds"),
+    ("n_estimators", "trees_", "trees"),
+    ("n_estimators", "estimators_", "rounds"),
+)
+
+
+class Cut(TypedDict):
+    """How far a fit came before its time was up."""
+
+    done: int
+    of: int | None
+    unit: str
+
+
+def cut_of(model: Any) -> Cut | None:
+    """Return how far a fit came if the clock ended it, for a model or one inside it; None if it is complete.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable import GradientBoostingRegressor
+    >>> from learnable.evaluation.comparison.cut import cut_of
+    >>> X = np.random.default_rng(0).normal(size=(400, 3))
+    >>> cut_of(GradientBoostingRegressor(n_estimators=3, random_state=0).fit(X, X[:, 0])) is None
+    True
+    """
+    if getattr(model, "_told_to_stop", False):
+        own = _own_cut(model)
+        if own is not None:
+            return own
+    for name in _INSIDE:
+        inside = getattr(model, name, None)
+        for one in inside if isinstance(inside, list) else [inside]:
+            found = cut_of(one) if hasattr(one, "get_params") else None
+            if found is not None:
+                return found
+    return None
+
+
+def _own_cut(model: Any) -> Cut | None:
+    certificate = getattr(model, "certificate_", None)
+    if isinstance(certificate, Certificate) and certificate.kind in _OF_THE_END:
+        if certificate.holds:
+            return None
+        return Cut(done=certificate.n_iter, of=None, unit="iterations")
+    for wanted, found, unit in _PARTS:
+        if hasattr(model, wanted) and hasattr(model, found):
+            done = _count(getattr(model, found))
+            of = int(getattr(model, wanted))
+            return Cut(done=done, of=of, unit=unit) if done < of else None
+    done = certificate.n_iter if isinstance(certificate, Certificate) else 0
+    return Cut(done=done, of=None, unit="iterations")
+
+
+def _count(parts: Any) -> int:
+    """Return how many parts there are: a number, a list of them, or trees in one set of arrays."""
+    if isinstance(parts, (int, np.integer)):
+        return int(parts)
+    return int(parts.n_trees) if hasattr(parts, "n_trees") else len(parts)
+
+
+def earliest(cuts: Sequence[Cut | None]) -> Cut | None:
+    """Return the cut of the fold that came least far; None if every fold is complete."""
+    found = [cut for cut in cuts if cut is not None]
+    return min(found, key=lambda cut: cut["done"] / (cut["of"] or 1), default=None)
+
+
+def cut_sentence(cut: Mapping[str, Any]) -> str:
+    """Say how far a fit came, in a few words.
+
+    Examples
+    --------
+    >>> from learnable.evaluation.comparison.cut import cut_sentence
+    >>> cut_sentence({"done": 1, "of": 100, "unit": "rounds"})
+    'cut by its share of time after 1 of 100 rounds'
+    """
+    total = "" if cut["of"] is None else f" of {cut['of']}"
+    return f"cut by its share of time after {cut['done']}{total} {cut['unit']}"
+
+
+def cut_remedy(model: str, cut: Mapping[str, Any], seconds: float | None) -> str:
+    """Say what lets a model finish.
+
+    Parameters
+    ----------
+    model : str
+        Its class, as `--model` takes it.
+    cut : Cut
+        How far it came.
+    seconds : float or None
+        The limit of the whole comparison.
+    """
+    more = "a larger --seconds"
+    if seconds is not None and cut["of"] and cut["done"]:
+        wanted = seconds * min(100.0, 1.2 * cut["of"] / cut["done"])
+        more = f"--seconds {_round_up(wanted)}"
+    return f"give {more}, or race it alone with -m {model}"
+
+
+def cut_notes(rows: Sequence[Any], seconds: float | None) -> list[str]:
+    """Return what is said of the ranked lines whose fits the clock cut: one sentence each, and one of the winner."""
+    notes = []
+    for row in rows:
+        if row["cut"] is None or row["status"] != "ok":
+            continue
+        remedy = cut_remedy(row["model"], row["cut"], seconds)
+        place = "It is ranked by what it had by then" if row["rank"] != 1 else "It leads all the same"
+        notes.append(f"{row['name']} was {cut_sentence(row['cut'])}. {place}; {remedy}.")
+    return notes
+
+
+def _round_up(seconds: float) -> int:
+    """Return a time with one digit, not below the one given."""
+    size = 10 ** max(0, len(str(int(seconds))) - 1)
+    return int(-(-seconds // size) * size)

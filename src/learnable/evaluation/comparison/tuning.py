@@ -1,0 +1,249 @@
+"""After the race: the best families tuned, by successive halving over settings, and a blend of the finalists.
+
+Settings are drawn from a model's search space (`learnable.core.search_spaces`) and compared on the folds of the race:
+all of them on one fold (of short tables on two; on long ones with a third of the rows), the better quarter on more, and
+the best one on all. The hold-out takes no part in it. Then a greedy blend of out-of-fold predictions enters as one more
+model; its score on a fold uses weights that were chosen on the other folds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.certificate import Certificate
+from ...core.search_spaces import SEARCH_SPACES, draw_settings
+from ...meta.blend import TOLERANCE, greedy_weights
+from .candidates import Candidate, blend_of, wants_dense
+from .leaderboard import fill_row
+from .measures import Measure, Prediction, measure_all, ranking_measure
+from .race import Outcome
+from .record import Row, new_row, plain
+from .workspace import keep_predictions, read_rows, take_predictions
+
+if TYPE_CHECKING:
+    from .contest import _Comparison
+
+MOST_SETTINGS: Final = 36  # of a family, if time allows
+_FEWEST_SETTINGS: Final = 3
+_FAMILIES: Final = 2
+_MANY_ROWS: Final = 20_000  # from here on the first round uses a third of the rows
+_FEW_ROWS: Final = 2000  # below, one fold is too few to tell settings apart: two begin, and the others follow
+_SHARE_OF_FIRST: Final = 0.65  # the best family's part of the time for tuning
+_FINALISTS: Final = 8
+_LEAST_WEIGHT: Final = 0.03
+#: Measures that a blend is chosen by; where another one ranks, probabilities are blended by their log loss.
+_SMOOTH: Final = ("r2", "rmse", "mae", "log_loss", "auc")
+
+
+class Tuning:
+    """Tunes the best families and blends the finalists of a comparison."""
+
+    def __init__(self, comparison: _Comparison) -> None:
+        self.comparison = comparison
+
+    def run(self, reserve: float) -> None:
+        """Add the tuned models and the blend to the comparison; `reserve` seconds are for what follows."""
+        families = self._families()
+        for number, (candidate, row) in enumerate(families):
+            left = self.comparison.clock.left(reserve)
+            if left is not None and number + 1 < len(families):
+                left *= _SHARE_OF_FIRST
+            self._tune(candidate, row, left)
+        self._blend()
+
+    def _families(self) -> list[tuple[Candidate, Row]]:
+        """Return the best lines of the best families that have a search space."""
+        ranked = [row for row in self._ordered() if not row["baseline"] and self.comparison.is_promising(row)]
+        found: list[tuple[Candidate, Row]] = []
+        for row in ranked:
+            candidate = self.comparison.candidate(row["name"])
+            known = candidate.path is not None and candidate.model in SEARCH_SPACES
+            if known and all(candidate.model != other.model for other, _ in found):
+                found.append((candidate, row))
+        return found[:_FAMILIES]
+
+    def _ordered(self) -> list[Row]:
+        """Return the complete lines, the best first."""
+        sign = -1.0 if self.comparison.measure.greater_is_better else 1.0
+        rows = [row for row in self.comparison.rows if row["status"] == "ok" and row["mean"] is not None]
+        return sorted(rows, key=lambda row: sign * float(row["mean"] or 0.0))
+
+    # ---- settings ----
+
+    def _tune(self, candidate: Candidate, row: Row, left: float | None) -> None:
+        """Search one family, and add its best setting if that beats the line it came from."""
+        comparison = self.comparison
+        folds = [str(number) for number in range(len(comparison.splits))]
+        cost = max(0.02, (row["fit_seconds"] or 0.0) + 2 * (row["predict_seconds"] or 0.0))
+        n_train, _ = comparison.mean_sizes()
+        rows = int(n_train / 3) if n_train > _MANY_ROWS else None
+        # Drawn settings have more rounds than the usual ones: about 2.5 times the cost. Then one goes through all
+        # folds.
+        each = 2.5 * cost * (0.4 if rows else 1.0)
+        room = math.inf if left is None else left - 2.5 * cost * len(folds)
+        small = n_train < _FEW_ROWS and len(folds) > 2
+        parts = 2.75 if small else 1.5
+        n = min(MOST_SETTINGS, int(room / (parts * each)) if math.isfinite(room) else MOST_SETTINGS)
+        if n < _FEWEST_SETTINGS:
+            return
+        drawn = draw_settings(candidate.model, n, comparison.seed)
+        trials = [
+            replace(candidate, name=f"{candidate.model} setting {k}", parameters=candidate.parameters | settings)
+            for k, settings in enumerate(drawn)
+        ]
+        comparison.emit({"kind": "stage", "text": f"tuning {candidate.model}: {len(trials)} settings"})
+        end = None if left is None else comparison.clock.spent + left
+        begin, rest = (folds[:2], folds[2:]) if small else (folds[:1], folds[-1:])
+        first = self._scores(trials, begin, rows, end, keep_back=2.5 * cost * len(folds))
+        better = self._best_of(trials, first)[: max(2, len(trials) // 4)]
+        second = self._scores(better, rest, None, end, keep_back=2.5 * cost * len(folds))
+        if rows is None:  # on all rows, what both rounds showed counts
+            share = len(begin) / (len(begin) + len(rest))
+            second = {name: share * first[name] + (1.0 - share) * score for name, score in second.items()}
+        best = self._best_of(better, second or first)
+        if best:
+            self._enter(best[0], row, folds, end)
+
+    def _scores(
+        self, trials: list[Candidate], folds: list[str], rows: int | None, end: float | None, keep_back: float
+    ) -> dict[str, float]:
+        """Return the mean score over some folds of each setting that ended in time, by name."""
+        comparison = self.comparison
+        found: dict[str, float] = {}
+        for trial in trials:
+            left = None if end is None else end - comparison.clock.spent - keep_back
+            if left is not None and left <= 0.05:
+                break
+            outcome = comparison.score(trial, folds, left, rows=rows)
+            if outcome.status == "interrupted":
+                raise KeyboardInterrupt
+            if outcome.status == "ok" and all(message["cut"] is None for message in outcome.messages):
+                score = float(np.mean([message["test"][comparison.measure.name] for message in outcome.messages]))
+                if math.isfinite(score):
+                    found[trial.name] = score
+        return found
+
+    def _best_of(self, trials: list[Candidate], scores: dict[str, float]) -> list[Candidate]:
+        sign = -1.0 if self.comparison.measure.greater_is_better else 1.0
+        return sorted((t for t in trials if t.name in scores), key=lambda t: sign * scores[t.name])
+
+    def _enter(self, best: Candidate, row: Row, folds: list[str], end: float | None) -> None:
+        """Cross-validate the best setting like every other model, and keep its line if it is the better one."""
+        comparison = self.comparison
+        tuned = replace(best, name=f"{best.model} (tuned)")
+        limit = None if end is None else max(0.05, end - comparison.clock.spent)
+        line = new_row(tuned.name, tuned.model, tuned.parameters)
+        event = {"name": tuned.name, "position": len(comparison.rows), "of": len(comparison.rows) + 1, "seconds": limit}
+        comparison.emit({"kind": "start"} | event)
+        outcome = comparison.score(tuned, folds, limit, on_message=comparison.teller(event), keep=True)
+        train, test = comparison.mean_sizes()
+        fill_row(line, outcome, comparison.measure, len(folds), test / (train + test), comparison.level)
+        comparison.emit({"kind": "finish", "row": line})
+        if outcome.status == "interrupted":
+            raise KeyboardInterrupt
+        if line["status"] == "ok" and _is_better(line, row, comparison.measure):
+            comparison.add(tuned, line, outcome.messages)
+
+    # ---- the blend ----
+
+    def _blend(self) -> None:
+        """Add a greedy blend of the best models, if it uses more than one."""
+        comparison = self.comparison
+        rows = [row for row in self._ordered() if not row["baseline"] and row["cut"] is None]
+        names = [row["name"] for row in rows][:_FINALISTS]
+        folds = [str(number) for number in range(len(comparison.splits))]
+        stored = {name: [take_predictions(comparison.folder, name, fold) for fold in folds] for name in names}
+        n_columns = 1 if comparison.n_classes is None else comparison.n_classes
+        names = [name for name in names if all(_fits(values, n_columns) for values in stored[name])]
+        if names and (comparison.folder / "0.dense.names.json").exists():  # members of a blend see the same columns
+            dense = wants_dense(comparison.candidate(names[0]))
+            names = [name for name in names if wants_dense(comparison.candidate(name)) == dense]
+        if len(names) < 2:
+            return
+        y = np.load(comparison.folder / "y.npy")
+        truth = [y[read_rows(comparison.folder, fold)[1]] for fold in folds]
+        told = [[np.asarray(stored[name][k]) for name in names] for k in range(len(folds))]
+        task = comparison.problem.task
+        weights = _choose(task, comparison.measure, told, truth, range(len(folds)))
+        if int((weights > 0).sum()) < 2:
+            return
+        outcome = Outcome("ok", None, self._fold_messages(task, told, truth, names))
+        blend = blend_of(
+            [comparison.candidate(n) for n, w in zip(names, weights, strict=True) if w > 0],
+            weights[weights > 0].tolist(),
+            task,
+        )
+        line = new_row(blend.name, blend.model, blend.parameters)
+        train, test = comparison.mean_sizes()
+        fill_row(line, outcome, comparison.measure, len(folds), test / (train + test), comparison.level)
+        line["train_mean"] = None  # its members were not asked about training rows
+        for fold, values in zip(folds, told, strict=True):
+            keep_predictions(comparison.folder, blend.name, fold, _prediction(_mean(values, weights), task))
+        comparison.emit({"kind": "finish", "row": line})
+        comparison.add(blend, line, outcome.messages)
+
+    def _fold_messages(self, task: str, told: Any, truth: Any, names: list[str]) -> list[dict[str, Any]]:
+        """Return what a job would report of the blend; weights of a fold come from the other folds."""
+        comparison = self.comparison
+        rows = {row["name"]: row for row in comparison.rows}
+        certificate = plain(Certificate("closed-form", 0.0, TOLERANCE).to_dict())
+        messages = []
+        for k in range(len(truth)):
+            others = [j for j in range(len(truth)) if j != k] or [k]
+            weights = _choose(task, comparison.measure, told, truth, others)
+            used = [name for name, weight in zip(names, weights, strict=True) if weight > 0]
+            measured = measure_all(task, truth[k], _prediction(_mean(told[k], weights), task))
+            messages.append(
+                {
+                    "split": str(k),
+                    "test": measured,
+                    "train": measured,
+                    "fit_seconds": sum(rows[name]["fit_seconds"] or 0.0 for name in used),
+                    "predict_seconds": sum(rows[name]["predict_seconds"] or 0.0 for name in used),
+                    "certificate": certificate,
+                    "cut": None,
+                }
+            )
+        return messages
+
+
+def _choose(task: str, measure: Measure, told: Any, truth: Any, folds: Any) -> NDArray[np.float64]:
+    """Return the weights of the models by their predictions of the rows of some folds."""
+    judge = measure if measure.name in _SMOOTH else ranking_measure(task, "log_loss")
+    sign = -1.0 if judge.greater_is_better else 1.0
+    y = np.concatenate([truth[k] for k in folds])
+    predictions = [np.concatenate([told[k][m] for k in folds]) for m in range(len(told[0]))]
+    weights = greedy_weights(predictions, lambda p: sign * judge.function(y, _prediction(p, task)))
+    weights = np.where(weights < _LEAST_WEIGHT, 0.0, weights)
+    return np.asarray(weights / weights.sum(), dtype=np.float64)
+
+
+def _prediction(values: NDArray[np.float64], task: str) -> Prediction:
+    if task == "regression":
+        return Prediction(values)
+    return Prediction(values.argmax(axis=1).astype(np.int64), values)
+
+
+def _mean(told: list[NDArray[np.float64]], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    total: Any = 0.0
+    for weight, values in zip(weights.tolist(), told, strict=True):
+        total = total + weight * values
+    return np.asarray(total)
+
+
+def _fits(values: NDArray[np.float64] | None, n_columns: int) -> bool:
+    """Tell whether predictions are there and are numbers, or probabilities of all classes."""
+    if values is None:
+        return False
+    return values.ndim == 1 if n_columns == 1 else values.ndim == 2 and values.shape[1] == n_columns
+
+
+def _is_better(one: Row, other: Row, measure: Measure) -> bool:
+    if one["mean"] is None or other["mean"] is None:
+        return False
+    return one["mean"] > other["mean"] if measure.greater_is_better else one["mean"] < other["mean"]

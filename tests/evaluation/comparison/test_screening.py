@@ -1,0 +1,88 @@
+"""Which models get the time of a long table: known truths on stand-ins for the race."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from learnable.evaluation.comparison.candidates import Candidate
+from learnable.evaluation.comparison.measures import ranking_measure
+from learnable.evaluation.comparison.race import Outcome
+from learnable.evaluation.comparison.screening import FIRST_ROWS, Screening
+
+
+class Stage:
+    """A comparison whose models have known scores and costs (seconds for a thousand rows)."""
+
+    def __init__(self, models, seconds, n_train, metric="r2"):
+        task = "regression" if metric == "r2" else "binary"
+        self.models, self.n_train = models, n_train
+        self.candidates = [Candidate("base", "B", {}, baseline=True)]
+        self.candidates += [Candidate(name, name, {}) for name in models]
+        self.measure = ranking_measure(task, metric)
+        self.splits = [None] * 5
+        self.spent = 0.0
+        self.asked = []
+        self.clock = SimpleNamespace(seconds=seconds, left=lambda reserve=0.0: max(0.0, seconds - self.spent - reserve))
+
+    def mean_sizes(self):
+        return self.n_train, self.n_train / 4
+
+    def emit(self, event):
+        pass
+
+    def score(self, candidate, splits, seconds, rows):
+        score, cost = self.models[candidate.name]
+        self.asked.append((candidate.name, rows))
+        took = cost * rows / 1000
+        self.spent += min(took, seconds)
+        if took > seconds:
+            return Outcome("timeout", "late", [], seconds)
+        told = {"test": {self.measure.name: score}, "fit_seconds": took, "predict_seconds": 0.0, "cut": None}
+        return Outcome("ok", None, [told], took)
+
+
+def test_short_tables_and_endless_time_need_no_screening():
+    assert not Screening(Stage({}, 60.0, FIRST_ROWS)).is_needed()
+    stage = Stage({}, 60.0, 10**6)
+    assert Screening(stage).is_needed()
+    stage.clock.seconds = None
+    assert not Screening(stage).is_needed()
+
+
+def test_with_time_enough_everybody_races():
+    screening = Screening(Stage({"a": (0.9, 0.001), "b": (0.1, 0.001)}, 600.0, 50_000))
+    screening.run(0.0)
+    assert not screening.left_behind and set(screening.found) == {"a", "b"}
+
+
+def test_the_time_goes_to_the_best_and_the_others_are_told_why():
+    models = {f"slow {k}": (0.1 * k, 0.05) for k in range(9)} | {"cheap": (0.0, 1e-6)}
+    stage = Stage(models, 60.0, 100_000)
+    screening = Screening(stage)
+    screening.run(0.0)
+    behind = set(screening.left_behind)
+    assert "slow 8" not in behind and "cheap" not in behind and {"slow 0", "slow 1", "slow 2"} <= behind
+    needed = sum(screening.found[name].needs for name in models if name not in behind)
+    assert needed <= 60.0 - stage.spent or len(set(models) - behind) == 2
+    reason = screening.left_behind["slow 0"]
+    assert "where the best had 0.8" in reason and "-m slow 0" in reason
+    rounds = {rows for _, rows in stage.asked}
+    assert rounds >= {FIRST_ROWS, 4 * FIRST_ROWS}, "the better half is tried on more rows"
+    assert stage.spent < 30.0
+
+
+@pytest.mark.parametrize(("metric", "best"), [("r2", "b"), ("log_loss", "a")])
+def test_better_is_what_the_measure_calls_better(metric, best):
+    screening = Screening(Stage({"a": (0.2, 0.05), "b": (0.9, 0.05), "c": (0.5, 0.05)}, 20.0, 200_000, metric))
+    screening.run(0.0)
+    assert best not in screening.left_behind and screening.left_behind
+
+
+def test_shares_are_in_proportion_to_needs():
+    stage = Stage({"a": (0.2, 0.001), "b": (0.9, 0.004)}, 1000.0, 100_000)
+    screening = Screening(stage)
+    screening.run(0.0)
+    _, a, b = stage.candidates
+    shares = [screening.share(candidate, [a, b], 100.0) for candidate in (a, b)]
+    assert sum(shares) == pytest.approx(100.0) and shares[1] == pytest.approx(4 * shares[0], rel=0.3)
+    assert Screening(stage).share(a, [a, b], 100.0) == pytest.approx(50.0), "without screening all have equal shares"

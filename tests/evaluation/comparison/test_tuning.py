@@ -1,0 +1,86 @@
+"""Tuned settings and blends enter the race like any model, and never touch the hold-out."""
+
+import inspect
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import learnable as ln
+from learnable.core.parameters import check_parameters
+from learnable.core.registry import REGISTRY, registered_class
+from learnable.core.search_spaces import SEARCH_SPACES, draw_settings
+from learnable.evaluation import compare
+from learnable.evaluation.comparison import tuning
+
+
+@pytest.mark.parametrize("name", list(SEARCH_SPACES))
+def test_every_setting_is_one_that_the_model_takes(name):
+    cls = registered_class(name)
+    for settings in draw_settings(name, 20, seed=1):
+        assert set(settings) <= set(inspect.signature(cls).parameters)
+        check_parameters(name, cls(**settings).get_params(deep=False), cls._parameters)
+    assert draw_settings(name, 5, seed=3) == draw_settings(name, 5, seed=3)
+    assert REGISTRY[name].traits is not None
+
+
+@pytest.fixture(scope="module")
+def curved():
+    """A sum of a linear part, which neighbours see badly, and of a wave, which a line does not see."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2.0, 2.0, size=(400, 3))
+    y = 3.0 * X[:, 0] + 2.0 * np.sin(4.0 * X[:, 1]) + 0.3 * rng.normal(size=400)
+    return pa.table({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "y": y})
+
+
+@pytest.fixture(scope="module")
+def tuned(curved, tmp_path_factory):
+    before, tuning.MOST_SETTINGS = tuning.MOST_SETTINGS, 6
+    file = tmp_path_factory.mktemp("tuned") / "model.safetensors"
+    models = [ln.Ridge(alpha=300.0), "KNeighborsRegressor", "ExtraTreesRegressor"]
+    record = compare(curved, "y", models=models, tune=True, model_file=file)
+    tuning.MOST_SETTINGS = before
+    return record, file
+
+
+def test_a_tuned_model_beats_the_setting_it_came_from(tuned):
+    rows = {row["name"]: row for row in tuned[0]["leaderboard"]}
+    found = [name for name in rows if name.endswith("(tuned)")]
+    assert found
+    for name in found:
+        plain = [row for key, row in rows.items() if row["model"] == rows[name]["model"] and key != name]
+        assert rows[name]["mean"] > max(row["mean"] for row in plain)
+        assert len(rows[name]["scores"]) == 5
+        assert set(rows[name]["parameters"]) >= set(SEARCH_SPACES[rows[name]["model"]])
+
+
+def test_the_blend_is_ranked_judged_saved_and_verified(tuned, curved):
+    record, file = tuned
+    blend = next(row for row in record["leaderboard"] if row["model"] == "BlendRegressor")
+    weights = blend["parameters"]["weights"]
+    assert len(weights) >= 2 and sum(weights.values()) == pytest.approx(1.0, abs=1e-3)
+    assert blend["rank"] == 1 and record["winner"]["name"] == blend["name"]
+    members = [row["mean"] for row in record["leaderboard"] if row["name"] in weights]
+    assert blend["mean"] > max(members)
+    model = ln.load(file)
+    X, y = curved.drop_columns(["y"]), curved["y"].to_numpy()
+    assert ln.verify(model, X, y)
+    lower, upper = model.predict_interval(X)
+    assert np.mean((lower <= y) & (y <= upper)) > 0.8
+
+
+def test_without_tuning_nothing_is_added(curved):
+    record = compare(curved, "y", models=["Ridge", "KNeighborsRegressor"])
+    assert len(record["leaderboard"]) == 5
+
+
+def test_a_blend_of_classes_mixes_probabilities():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = (X[:, 0] + np.sin(3 * X[:, 1]) + 0.5 * rng.normal(size=300)) > 0
+    table = pa.table({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "y": np.where(y, "yes", "no")})
+    before, tuning.MOST_SETTINGS = tuning.MOST_SETTINGS, 3
+    record = compare(table, "y", models=["LogisticRegression", "KNeighborsClassifier"], tune=True, metric="log_loss")
+    tuning.MOST_SETTINGS = before
+    row = next(row for row in record["leaderboard"] if row["model"] == "BlendClassifier")
+    assert row["mean"] <= min(r["mean"] for r in record["leaderboard"] if r is not row) + 0.01
