@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -215,3 +216,58 @@ def test_sound_attributes_are_accepted(members):
 def test_damaged_attributes_are_refused(members, words):
     with pytest.raises(ModelFileError, match=words):
         check_fitted(loaded(**members))
+
+
+class Ordered(Special):
+    """Given by place: first the method."""
+
+    _positional = ("method", "alpha")
+
+
+class Backed(Estimator):
+    @property
+    def size(self):
+        return self._size
+
+    @size.setter
+    def size(self, value):
+        self._size = value
+
+
+class Sized(Backed):
+    """A parameter that a property of the base keeps."""
+
+    size: int = param(Number(low=1, integer=True), "How many.", default=3, kw_only=False)
+
+
+def test_a_class_may_state_the_order_by_place():
+    assert str(inspect.signature(Ordered)) == "(method='a', alpha=2.0)"
+    assert Ordered("b", 0.5).get_params() == {"alpha": 0.5, "method": "b"}
+    assert Ordered.__doc__.index("method :") < Ordered.__doc__.index("alpha :")
+    with pytest.raises(TypeError, match="Special: too many positional arguments"):
+        Special(1.0, "b")
+
+
+def test_a_parameter_may_be_kept_by_a_property_of_a_base():
+    model = Sized(5)
+    assert vars(model) == {"_size": 5}
+    assert vars(Sized()) == {"_size": 3}
+    assert clone(model).get_params() == {"size": 5}
+    assert Sized().set_params(size=7).size == 7
+
+
+class Told(Penalised):
+    """Looks at an argument when it is made."""
+
+    def __post_init__(self):
+        if self.alpha == 0.0:
+            warnings.warn("alpha is zero", FutureWarning, stacklevel=3)
+
+
+def test_a_class_may_look_at_its_arguments():
+    with pytest.warns(FutureWarning, match="alpha is zero") as found:
+        Told(0.0)
+    assert found[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Told(1.0)

@@ -6,7 +6,9 @@
 
 The constructor, its signature, the range check in `fit`, the docstring's sections and the check of a loaded file all
 follow from these lines. A subclass inherits them, overrides a line by writing it again, and takes a parameter out of
-its constructor by setting a plain value: `l1_ratio = 1.0`.
+its constructor by setting a plain value: `l1_ratio = 1.0`. Where arguments given by place have another order than the
+lines, `_positional = ("component", "n_components")` states it. `__post_init__`, if there is one, is called once the
+arguments are stored.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, dataclass_transform
 
 import numpy as np
@@ -136,10 +138,12 @@ def declare(cls: type) -> None:
     cls._own_parameters = {k: v for k, v in own.items() if isinstance(v, Parameter)}  # type: ignore[attr-defined]
     cls._own_attributes = {k: v for k, v in own.items() if isinstance(v, FittedAttribute)}  # type: ignore[attr-defined]
     for name, parameter in cls._own_parameters.items():  # type: ignore[attr-defined]
-        setattr(cls, name, parameter.default)
+        delattr(cls, name)
+        if not isinstance(getattr(cls, name, None), property):  # a property of a base stores the argument itself
+            setattr(cls, name, parameter.default)
     for name in cls._own_attributes:  # type: ignore[attr-defined]
         delattr(cls, name)
-    parameters = _inherited(cls, "_own_parameters")
+    parameters = _by_place(_inherited(cls, "_own_parameters"), getattr(cls, "_positional", None))
     attributes = _inherited(cls, "_own_attributes")
     if not parameters and not attributes:
         return
@@ -165,10 +169,20 @@ def _inherited(cls: type, key: str) -> dict[str, Any]:
     return found
 
 
+def _by_place(parameters: dict[str, Parameter], names: tuple[str, ...] | None) -> dict[str, Parameter]:
+    """Return the parameters with those named first, in that order, and only those given by place."""
+    if names is None:
+        return parameters
+    ordered = {name: parameters[name] for name in names} | parameters
+    return {name: replace(parameter, kw_only=name not in names) for name, parameter in ordered.items()}
+
+
 def _constructor(cls: type, parameters: Mapping[str, Parameter]) -> Any:
     """Return an `__init__` that stores its arguments and does nothing else."""
     ordered = sorted(parameters.items(), key=lambda item: item[1].kw_only)
     defaults = {name: parameter.default for name, parameter in ordered}
+    finish = getattr(cls, "__post_init__", None)
+    properties = [name for name in defaults if isinstance(getattr(cls, name, None), property)]
     kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     signature = inspect.Signature(
         [
@@ -187,6 +201,10 @@ def _constructor(cls: type, parameters: Mapping[str, Parameter]) -> Any:
                 raise TypeError(f"{cls.__name__}: {error}") from None
             given = {name: value for name, value in bound.items() if name != "self"}
         vars(self).update(defaults | given)
+        for name in properties:
+            setattr(self, name, vars(self).pop(name))
+        if finish is not None:
+            finish(self)
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]
     __init__.__qualname__ = f"{cls.__qualname__}.__init__"

@@ -10,14 +10,15 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..core.certificate import Certificate
+from ..core.declare import Declared, fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import N_JOBS, RANDOM_STATE, Boolean, Number, Rule, check_parameters, optional
+from ..core.parameters import N_JOBS, RANDOM_STATE, Boolean, Number, check_parameters, optional
 from ..core.registry import registered_class
 from ..data.arrays import as_array, as_csr, check_shape
 from ..data.door import match_columns
@@ -45,55 +46,60 @@ class BagTable(NamedTuple):
     metadata: Mapping[str, Any] = {}  #: what else the members' `fit` gets
 
 
-class Bagging(ShapleyValues, MemberSequence, MetaEstimatorMixin, BaseEstimator):
+class Bagging(ShapleyValues, MemberSequence, MetaEstimatorMixin, Declared):
     """Base of `BaggingClassifier` and `BaggingRegressor`; not to be used directly."""
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "estimator": optional(MODEL),
-        "n_estimators": Number(low=1, integer=True),
-        "max_samples": MAX_SAMPLES,
-        "max_features": Number(low=1, integer=True) | Number(low=0.0, high=1.0, low_open=True),
-        "bootstrap": Boolean(),
-        "bootstrap_features": Boolean(),
-        "oob_score": Boolean(),
-        "warm_start": Boolean(),
-        "n_jobs": N_JOBS,
-        "random_state": RANDOM_STATE,
-        "verbose": Boolean() | Number(low=0, integer=True),
-    }
+    estimator: Any = param(
+        optional(MODEL),
+        "A classifier or a regressor, of this library or of scikit-learn; None is a decision tree. It is "
+        "cloned, not changed. Only models of this library can be saved and verified.",
+        default=None,
+        kw_only=False,
+    )
+    n_estimators: int = param(Number(low=1, integer=True), "Number of members B.", default=10, kw_only=False)
+    max_samples: float | None = param(
+        MAX_SAMPLES,
+        "Rows in a bag: a number, a share (of the total weight if there are weights), or as many as there are rows.",
+        default=None,
+    )
+    max_features: float = param(
+        Number(low=1, integer=True) | Number(low=0.0, high=1.0, low_open=True),
+        "Columns that a member sees: a number or a share.",
+        default=1.0,
+    )
+    bootstrap: bool = param(Boolean(), "Whether rows are drawn with replacement.", default=True)
+    bootstrap_features: bool = param(Boolean(), "Whether columns are drawn with replacement.", default=False)
+    oob_score: bool = param(
+        Boolean(),
+        "Whether to compute `oob_score_` from the rows that are out of the bags; also for bags without replacement.",
+        default=False,
+    )
+    warm_start: bool = param(
+        Boolean(),
+        "Whether to keep the members of the last fit, on the same table, and add to them. Since a bag depends "
+        "on the seed and its number alone, the result is that of one fit.",
+        default=False,
+    )
+    n_jobs: int | None = param(
+        N_JOBS,
+        "Members fitted at the same time, each in a process of its own; None fits one after the other.",
+        default=None,
+    )
+    random_state: Any = param(
+        RANDOM_STATE, "Seed of the bags and of the members; the same ensemble whatever `n_jobs`.", default=None
+    )
+    verbose: int = param(
+        Boolean() | Number(low=0, integer=True),
+        "1 prints how many members are fitted from time to time (joblib's lines), more also a line for each.",
+        default=0,
+    )
+
     _target: ClassVar[Target]
     _default: ClassVar[str]  #: name of the class that `estimator=None` stands for
 
-    n_features_in_: int
-    estimators_: list[Any]
-    estimators_features_: list[Rows]
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        *,
-        max_samples: float | None = None,
-        max_features: float = 1.0,
-        bootstrap: bool = True,
-        bootstrap_features: bool = False,
-        oob_score: bool = False,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.max_samples = max_samples
-        self.max_features = max_features
-        self.bootstrap = bootstrap
-        self.bootstrap_features = bootstrap_features
-        self.oob_score = oob_score
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    n_features_in_: int = fitted("int", "Number of columns.")
+    estimators_: list[Any] = fitted("list of estimators", "The members.")
+    estimators_features_: list[Rows] = fitted("list of arrays", "The columns of each member.")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
         """Fit every member on a bag of its own.

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator
-from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Matches, Number, Rule
+from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Matches, Number
 from ..core.run import Run
 from ..core.threads import resolve_n_jobs
 from ..data.door import Table, read_features
@@ -28,7 +29,7 @@ from ..trees.explained import ShapleyValues
 from ..trees.grower import Grown, GrowthRule, grow
 from ..trees.layout import Trees, concatenate
 from ..trees.random_grower import Values, read_table
-from ..trees.settings import TREE_PARAMETERS, categorical_mask, count_features, growth_rule, seed_of
+from ..trees.settings import TreeGrowth, categorical_mask, count_features, growth_rule, seed_of
 from ..trees.tree_model import TOLERANCE
 from ._crew import run_crew
 from ._members import MemberSequence, Tree, member_tree
@@ -49,28 +50,48 @@ class Plan(NamedTuple):
     reweigh: Callable[[Target, Rows], Target] | None = None  #: balanced_subsample
 
 
-class Forest(ShapleyValues, MemberSequence, Estimator):
+class Forest(ShapleyValues, MemberSequence, TreeGrowth, Estimator):
     """Base of the four forests; not to be used directly."""
 
-    _parameters: ClassVar[dict[str, Rule]] = TREE_PARAMETERS | {
-        "n_estimators": Number(low=1, integer=True),
-        "bootstrap": Boolean(),
-        "oob_score": Boolean() | Matches(callable, "a function of (y, predictions)"),
-        "n_jobs": N_JOBS,
-        "random_state": RANDOM_STATE,
-        "verbose": Boolean() | Number(low=0, integer=True),
-        "warm_start": Boolean(),
-        "ccp_alpha": Number(low=0.0),
-        "max_samples": MAX_SAMPLES | Number(low=1.0),  # rows are drawn with replacement: a bag may hold more than all
-        "max_seconds": MAX_SECONDS,
-    }
+    n_estimators: int = param(Number(low=1, integer=True), "Number of trees T.", default=100, kw_only=False)
+    bootstrap: bool = param(Boolean(), "Whether a tree gets rows drawn with replacement, or all rows.", default=True)
+    oob_score: Any = param(
+        Boolean() | Matches(callable, "a function of (y, predictions)"),
+        "Whether to compute `oob_score_`, the accuracy, R² or a function of (y, predictions), from rows out "
+        "of the bags.",
+        default=False,
+    )
+    n_jobs: int | None = param(N_JOBS, "Threads; None uses all. The forest does not depend on it.", default=None)
+    random_state: Any = param(RANDOM_STATE, "Seed of the bags and of what trees draw.", default=None)
+    verbose: int = param(
+        Boolean() | Number(low=0, integer=True),
+        "1 prints a line at the end, more also one for each tree; callbacks report progress, too.",
+        default=0,
+    )
+    warm_start: bool = param(
+        Boolean(),
+        "Whether to keep the trees of the last fit, on the same table, and add to them; the result is that of one fit.",
+        default=False,
+    )
+    ccp_alpha: float = param(
+        Number(low=0.0), "Each tree is pruned to the smallest minimiser of impurity + ccp_alpha · leaves.", default=0.0
+    )
+    max_samples: float | None = param(
+        MAX_SAMPLES | Number(low=1.0),  # rows are drawn with replacement: a bag may hold more than all
+        "Rows drawn for a tree: a number, a share, or as many as there are.",
+        default=None,
+    )
+    max_seconds: float | None = param(
+        MAX_SECONDS, "Time after which no more trees are grown; at least one is.", default=None
+    )
+
     _splitter: ClassVar[str]
     _tree_class: ClassVar[type[Tree]]
     _remedy = "fit again"
 
-    trees_: Trees
-    n_features_in_: int
-    n_outputs_: int
+    trees_: Trees = fitted("Trees", "All trees in one set of arrays.")
+    n_features_in_: int = fitted("int", "Number of columns.")
+    n_outputs_: int = fitted("int", "Number of targets.")
 
     # What a classifier and a regressor do differently
 

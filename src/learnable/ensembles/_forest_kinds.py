@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,8 +15,9 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import Matches, Options, Rule, optional
+from ..core.parameters import Matches, Options, optional
 from ..data.door import Table, door
 from ..data.sources import rowwise
 from ..trees.ccp import prune_to
@@ -24,7 +25,7 @@ from ..trees.criteria import CLASS_CRITERIA, NUMBER_CRITERIA, Target
 from ..trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from ..trees.grower import Grown
 from ..trees.layout import Trees
-from ..trees.settings import check_counts, class_factors
+from ..trees.settings import MAX_FEATURES, check_counts, class_factors, warn_of_friedman
 from ._forest import Array, Forest, Plan
 from .draws import Rows
 from .quantiles import LeafTargets, forest_quantiles, rows_by_leaf
@@ -46,19 +47,25 @@ def _with_dense_targets(read: Callable[..., Table]) -> Callable[..., Table]:
 class ForestClassifier(ClassifierMixin, Forest):
     """Base of `RandomForestClassifier` and `ExtraTreesClassifier`; not to be used directly."""
 
-    _parameters: ClassVar[dict[str, Rule]] = Forest._parameters | {
-        "criterion": Options(*CLASS_CRITERIA),
-        "class_weight": optional(
+    criterion: str = param(Options(*CLASS_CRITERIA), "What a split lowers.", default="gini")
+    class_weight: Any = param(
+        optional(
             Options("balanced", "balanced_subsample")
             | Matches(lambda v: isinstance(v, (dict, list)), "a dict of weights, or a list of them for several targets")
         ),
-    }
+        'Weights of the classes; "balanced_subsample" balances every bag.',
+        default=None,
+    )
+    max_features: float | str | None = param(
+        MAX_FEATURES, "Columns drawn at every node: √d, log₂ d, d/3, a number, a share, or all.", default="sqrt"
+    )
+
     _door = staticmethod(_with_dense_targets(door(target="classes", multi_output=True, missing=True, one_class=True)))
 
     _tree_class = DecisionTreeClassifier
 
-    classes_: Any
-    n_classes_: Any
+    classes_: Any = fitted("array, or list of them for several targets", "The labels.")
+    n_classes_: Any = fitted("int, or list of them for several targets", "Their number.")
 
     def _target(self, table: Table) -> Target:
         labels = table.classes if isinstance(table.classes, list) else [table.classes]
@@ -162,12 +169,21 @@ class ForestClassifier(ClassifierMixin, Forest):
 class ForestRegressor(RegressorMixin, Forest):
     """Base of `RandomForestRegressor` and `ExtraTreesRegressor`; not to be used directly."""
 
-    _parameters: ClassVar[dict[str, Rule]] = Forest._parameters | {"criterion": Options(*NUMBER_CRITERIA)}
+    criterion: str = param(Options(*NUMBER_CRITERIA), "What a split lowers.", default="squared_error")
+    max_features: float | str | None = param(
+        MAX_FEATURES, "Columns drawn at every node: √d, log₂ d, d/3, a number, a share, or all.", default=1.0
+    )
+
     _door = staticmethod(_with_dense_targets(door(target="numeric", multi_output=True, missing=True)))
 
     _tree_class = DecisionTreeRegressor
 
-    leaves_: LeafTargets
+    leaves_: LeafTargets = fitted(
+        "LeafTargets", "The training targets in the leaves, for `predict_quantiles` and `predict_interval`."
+    )
+
+    def __post_init__(self) -> None:
+        warn_of_friedman(self.criterion)
 
     def _target(self, table: Table) -> Target:
         y = table.y

@@ -15,7 +15,7 @@ Friedman, T. Hastie and R. Tibshirani, Additive logistic regression, Annals of S
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,10 @@ from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import param
 from ..core.errors import DataError
 from ..core.estimator import Estimator
-from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options, Rule, optional
+from ..core.parameters import TOLERANCE, Number, Options, optional
 from ..core.run import Run
 from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
@@ -45,6 +46,7 @@ from .weak_learners import (
     ModelLearner,
     StumpLearner,
     WeakLearner,
+    WeakLearning,
     as_given,
     labels_of,
     learner_outputs,
@@ -57,44 +59,11 @@ Array = NDArray[np.float64]
 RESIDUAL = 1e-9
 
 
-class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEstimatorMixin, Estimator):
+class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEstimatorMixin, WeakLearning, Estimator):
     r"""AdaBoost: f = Σ α_t h_t, minimising n⁻¹ Σ e^{−yf(x)} one weak learner at a time.
 
     More than two classes: SAMME, with the same formulas for classes coded as 1 and −1/(K−1). Stumps take O(nd) a round
     and O(nd + n_distinct·K) memory; `variant="float"` and `"totally-corrective"` one byte a row and learner besides.
-
-    Parameters
-    ----------
-    estimator : estimator or None, default=None
-        The weak learner; its `fit` must take `sample_weight`. None: the decision stump of least weighted error over all
-        columns, thresholds and classes of the two sides. (scikit-learn's stump minimises the Gini impurity: pass a
-        decision tree with max_depth=1 for it.)
-    n_estimators : int, default=50
-        Most learners; fewer if one has no error, or none is better than guessing.
-    learning_rate : float, default=1.0
-        Factor on every vote.
-    random_state : int, Generator, RandomState or None, default=None
-        Seeds the learners' `random_state` and the choice of validation rows.
-    variant : {"discrete", "real", "float", "totally-corrective"}, default="discrete"
-        "real": confidence-rated learners with scores in [−1, 1], from the weights of two classes on each side of a
-        stump (Schapire and Singer), or from `predict_proba` (SAMME.R for more classes). "float": after each round,
-        learners are removed as long as that gives the smallest loss for their number so far (FloatBoost; at most ten
-        rounds for each learner). "totally-corrective": after each round the votes of all learners minimise the loss
-        together, over α ≥ 0; two classes.
-    vote : {"full", "half"}, default="full"
-        Scale of `estimator_weights_`: log((1−ε)/ε) + log(K−1), as in scikit-learn, or (K−1)²/K times that: the votes α
-        of the loss, ½ log((1−ε)/ε) for two classes. Predictions are the same.
-    n_iter_no_change : int or None, default=None
-        If given, a share of the rows is held out, rounds end when its error has not fallen for so many of them, and the
-        ensemble is the one of the smallest error.
-    validation_fraction : float, default=0.1
-        That share, of each class.
-    tol : float, default=1e-8
-        Totally corrective: largest derivative of the loss by a (full) vote that may be left; no learner has loss 1.
-    n_jobs : int or None, default=None
-        Threads of the search for stumps; the result does not depend on it.
-    max_seconds : float or None, default=None
-        Time after which the rounds end.
 
     Attributes
     ----------
@@ -138,48 +107,46 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
     True
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "estimator": optional(MODEL),
-        "n_estimators": Number(low=1, integer=True),
-        "learning_rate": Number(low=0.0, low_open=True, high=1e6),
-        "random_state": RANDOM_STATE,
-        "variant": Options("discrete", "real", "float", "totally-corrective"),
-        "vote": Options("full", "half"),
-        "n_iter_no_change": optional(Number(low=1, integer=True)),
-        "validation_fraction": Number(low=0.0, high=1.0, low_open=True, high_open=True),
-        "tol": TOLERANCE,
-        "n_jobs": N_JOBS,
-        "max_seconds": MAX_SECONDS,
-    }
+    estimator: Any = param(
+        optional(MODEL),
+        "The weak learner; its `fit` must take `sample_weight`. None: the decision stump of least weighted "
+        "error over all columns, thresholds and classes of the two sides. (scikit-learn's stump minimises the "
+        "Gini impurity: pass a decision tree with max_depth=1 for it.)",
+        default=None,
+        kw_only=False,
+    )
+    variant: str = param(
+        Options("discrete", "real", "float", "totally-corrective"),
+        '"real": confidence-rated learners with scores in [−1, 1], from the weights of two classes on each '
+        "side of a stump (Schapire and Singer), or from `predict_proba` (SAMME.R for more classes). "
+        '"float": after each round, learners are removed as long as that gives the smallest loss for their '
+        'number so far (FloatBoost; at most ten rounds for each learner). "totally-corrective": after each '
+        "round the votes of all learners minimise the loss together, over α ≥ 0; two classes.",
+        default="discrete",
+    )
+    vote: str = param(
+        Options("full", "half"),
+        "Scale of `estimator_weights_`: log((1−ε)/ε) + log(K−1), as in scikit-learn, or (K−1)²/K times that: "
+        "the votes α of the loss, ½ log((1−ε)/ε) for two classes. Predictions are the same.",
+        default="full",
+    )
+    n_iter_no_change: int | None = param(
+        optional(Number(low=1, integer=True)),
+        "If given, a share of the rows is held out, rounds end when its error has not fallen for so many of "
+        "them, and the ensemble is the one of the smallest error.",
+        default=None,
+    )
+    validation_fraction: float = param(
+        Number(low=0.0, high=1.0, low_open=True, high_open=True), "That share, of each class.", default=0.1
+    )
+    tol: float = param(
+        TOLERANCE,
+        "Totally corrective: largest derivative of the loss by a (full) vote that may be left; no learner has loss 1.",
+        default=1e-8,
+    )
+
     _door = staticmethod(remembering_container(door(target="classes", one_class=True)))
     _remedy = "raise max_seconds or tol"
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 50,
-        learning_rate: float = 1.0,
-        random_state: Any = None,
-        variant: str = "discrete",
-        vote: str = "full",
-        n_iter_no_change: int | None = None,
-        validation_fraction: float = 0.1,
-        tol: float = 1e-8,
-        n_jobs: int | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.random_state = random_state
-        self.variant = variant
-        self.vote = vote
-        self.n_iter_no_change = n_iter_no_change
-        self.validation_fraction = validation_fraction
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.max_seconds = max_seconds
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         if not table.in_memory:

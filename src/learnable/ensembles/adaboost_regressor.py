@@ -12,7 +12,7 @@ Reference: H. Drucker, Improving regressors using boosting techniques, ICML 1997
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,10 @@ from sklearn.base import MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import param
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator
-from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Number, Options, Rule, optional
+from ..core.parameters import Options, optional
 from ..core.run import Run
 from ..core.threads import resolve_n_jobs
 from ..data.door import Table, door, read_features
@@ -36,7 +37,7 @@ from ..trees.grower import GrowthRule, grow
 from ..trees.layout import Trees, concatenate
 from ._members import MemberSequence, member_tree
 from .draws import Draw, draw_rows, new_seed
-from .weak_learners import as_given, remembering_container, seed_parts
+from .weak_learners import WeakLearning, as_given, remembering_container, seed_parts
 
 Array = NDArray[np.float64]
 
@@ -47,27 +48,10 @@ RESIDUAL = 1e-9
 _CHUNK_ROWS = 2**14
 
 
-class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Estimator):
+class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, WeakLearning, Estimator):
     """AdaBoost.R2: the weighted median of regressors, each fitted to rows drawn in favour of large errors.
 
     There is no objective that the rounds minimise, hence no λ. Trees take O(nd) memory and O(nd·depth) time a round.
-
-    Parameters
-    ----------
-    estimator : estimator or None, default=None
-        The regressor; None: regression trees of depth three, by squared error.
-    n_estimators : int, default=50
-        Most regressors; fewer if one has no error, or a mean loss of one half.
-    learning_rate : float, default=1.0
-        Power of β and factor on every weight.
-    loss : {"linear", "square", "exponential"}, default="linear"
-        L as a function of the error's share of the largest error.
-    random_state : int, Generator, RandomState or None, default=None
-        Of the rows drawn and of the learners' `random_state`.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-    max_seconds : float or None, default=None
-        Time after which the rounds end.
 
     Attributes
     ----------
@@ -96,35 +80,19 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Esti
     [0.0, 1.0]
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "estimator": optional(MODEL),
-        "n_estimators": Number(low=1, integer=True),
-        "learning_rate": Number(low=0.0, low_open=True, high=1e6),
-        "loss": Options("linear", "square", "exponential"),
-        "random_state": RANDOM_STATE,
-        "n_jobs": N_JOBS,
-        "max_seconds": MAX_SECONDS,
-    }
-    _door = staticmethod(remembering_container(door(target="numeric")))
+    estimator: Any = param(
+        optional(MODEL),
+        "The regressor; None: regression trees of depth three, by squared error.",
+        default=None,
+        kw_only=False,
+    )
+    loss: str = param(
+        Options("linear", "square", "exponential"),
+        "L as a function of the error's share of the largest error.",
+        default="linear",
+    )
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 50,
-        learning_rate: float = 1.0,
-        loss: str = "linear",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.loss = loss
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.max_seconds = max_seconds
+    _door = staticmethod(remembering_container(door(target="numeric")))
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         if not table.in_memory:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.declare import fitted
 from ..core.errors import DataError, ModelFileError
 from ..data.sources import rowwise
 from ..data.targets import Target, drop_absent_classes
@@ -38,33 +39,6 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     the rows are the chances with which they are drawn, as in scikit-learn. A member sees the distinct rows of its bag,
     with the number of draws as weights if it takes weights and has no parts of its own (a pipeline gets the rows as
     often as they were drawn).
-
-    Parameters
-    ----------
-    estimator : estimator, optional
-        A classifier, of this library or of scikit-learn; the default is `DecisionTreeClassifier()`. It is cloned, not
-        changed. Only models of this library can be saved and verified.
-    n_estimators : int, default=10
-        Number of members B.
-    max_samples : int, float or None, default=None
-        Rows in a bag: a number, a share (of the total weight if there are weights), or as many as there are rows.
-    max_features : int or float, default=1.0
-        Columns that a member sees: a number or a share.
-    bootstrap : bool, default=True
-        Whether rows are drawn with replacement.
-    bootstrap_features : bool, default=False
-        Whether columns are drawn with replacement.
-    oob_score : bool, default=False
-        Whether to compute `oob_score_` from the rows that are out of the bags; also for bags without replacement.
-    warm_start : bool, default=False
-        Whether to keep the members of the last fit, on the same table, and add to them. Since a bag depends on the seed
-        and its number alone, the result is that of one fit.
-    n_jobs : int or None, default=None
-        Members fitted at the same time, each in a process of its own; None fits one after the other.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the bags and of the members; the same ensemble whatever `n_jobs`.
-    verbose : int, default=0
-        1 prints how many members are fitted from time to time (joblib's lines), more also a line for each.
 
     Attributes
     ----------
@@ -95,7 +69,7 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     _target: ClassVar[Target] = "classes"
     _default: ClassVar[str] = "DecisionTreeClassifier"
 
-    classes_: NDArray[Any]
+    classes_: NDArray[Any] = fitted("(n_classes,)", "The labels.", kind="biufOUST")
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> BagTable:
         table = super()._read(X, y, sample_weight)
@@ -224,33 +198,6 @@ class BaggingRegressor(RegressorMixin, Bagging):
 
     Weights of the rows are the chances with which they are drawn, as in scikit-learn. A member sees the distinct rows
     of its bag, with the number of draws as weights if it takes weights and has no parts of its own.
-
-    Parameters
-    ----------
-    estimator : estimator, optional
-        A regressor, of this library or of scikit-learn; the default is `DecisionTreeRegressor()`. It is cloned, not
-        changed. Only models of this library can be saved and verified.
-    n_estimators : int, default=10
-        Number of members B.
-    max_samples : int, float or None, default=None
-        Rows in a bag: a number, a share (of the total weight if there are weights), or as many as there are rows.
-    max_features : int or float, default=1.0
-        Columns that a member sees: a number or a share.
-    bootstrap : bool, default=True
-        Whether rows are drawn with replacement.
-    bootstrap_features : bool, default=False
-        Whether columns are drawn with replacement.
-    oob_score : bool, default=False
-        Whether to compute `oob_score_` from the rows that are out of the bags; also for bags without replacement.
-    warm_start : bool, default=False
-        Whether to keep the members of the last fit, on the same table, and add to them. Since a bag depends on the seed
-        and its number alone, the result is that of one fit.
-    n_jobs : int or None, default=None
-        Members fitted at the same time, each in a process of its own; None fits one after the other.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the bags and of the members; the same ensemble whatever `n_jobs`.
-    verbose : int, default=0
-        1 prints how many members are fitted from time to time (joblib's lines), more also a line for each.
 
     Attributes
     ----------

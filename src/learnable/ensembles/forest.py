@@ -12,9 +12,8 @@ Reference: L. Breiman, Random forests, Machine Learning 45 (2001).
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from ..trees.settings import warn_of_friedman
 from ._forest_kinds import ForestClassifier, ForestRegressor
 
 
@@ -25,51 +24,6 @@ class RandomForestClassifier(ForestClassifier):
     Memory of a fit: 4 bytes for each cell of X, about 100 bytes a row and thread, and the trees. Missing values (NaN)
     go to the side where they help more. If rows are drawn, weights of rows and classes are the chances of being
     drawn, as in scikit-learn.
-
-    Parameters
-    ----------
-    n_estimators : int, default=100
-        Number of trees T.
-    criterion : {"gini", "entropy", "log_loss", "misclassification"}, default="gini"
-        What a split lowers.
-    max_depth : int or None, default=None
-        Largest depth; None grows until leaves are pure.
-    min_samples_split, min_samples_leaf : int or float, default=2, 1
-        Distinct rows, or share of the rows, that a node needs to be split, and that a leaf needs.
-    min_weight_fraction_leaf : float, default=0.0
-        Share of the total weight that a leaf needs.
-    max_features : "sqrt", "log2", "third", int, float or None, default="sqrt"
-        Columns drawn at every node: √d, log₂ d, d/3, a number, a share, or all.
-    max_leaf_nodes : int or None, default=None
-        Most leaves of a tree, which then grows by largest gain.
-    min_impurity_decrease : float, default=0.0
-        Fall of the impurity, times the node's share of the weight, that a split needs.
-    bootstrap : bool, default=True
-        Whether a tree gets rows drawn with replacement, or all rows.
-    oob_score : bool or callable, default=False
-        Whether to compute `oob_score_`, the accuracy or a function of (y, predictions), from rows out of the bags.
-    n_jobs : int or None, default=None
-        Threads; None uses all. The forest does not depend on it.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the bags and of what trees draw.
-    verbose : int, default=0
-        1 prints a line at the end, more also one for each tree; callbacks report progress, too.
-    warm_start : bool, default=False
-        Whether to keep the trees of the last fit, on the same table, and add to them; the result is that of one fit.
-    class_weight : dict, list of dict, "balanced", "balanced_subsample" or None, default=None
-        Weights of the classes; "balanced_subsample" balances every bag.
-    ccp_alpha : float, default=0.0
-        Each tree is pruned to the smallest minimiser of impurity + ccp_alpha · leaves.
-    max_samples : int, float or None, default=None
-        Rows drawn for a tree: a number, a share, or as many as there are.
-    monotonic_cst : array of shape (n_features,) or None, default=None
-        1, −1 or 0: the prediction of the second class rises with the column, falls, or is free.
-    max_bins : int or None, default=None
-        Bins (2 to 255) into which columns are cut by their quantiles; faster on many rows. None: exact.
-    categorical_features : array of columns or None, default=None
-        Numbers, names or a mask of columns that hold codes of categories; splits divide the set of codes.
-    max_seconds : float or None, default=None
-        Time after which no more trees are grown; at least one is.
 
     Attributes
     ----------
@@ -102,55 +56,6 @@ class RandomForestClassifier(ForestClassifier):
 
     _splitter: ClassVar[str] = "best"
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "gini",
-        max_depth: int | None = None,
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: float | str | None = "sqrt",
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = True,
-        oob_score: Any = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-        class_weight: Any = None,
-        ccp_alpha: float = 0.0,
-        max_samples: float | None = None,
-        monotonic_cst: Any = None,
-        max_bins: int | None = None,
-        categorical_features: Any = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.bootstrap = bootstrap
-        self.oob_score = oob_score
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.class_weight = class_weight
-        self.ccp_alpha = ccp_alpha
-        self.max_samples = max_samples
-        self.monotonic_cst = monotonic_cst
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.max_seconds = max_seconds
-
 
 class RandomForestRegressor(ForestRegressor):
     """Trees on bootstrap bags with drawn columns; the mean of the leaves, and their quantiles.
@@ -159,49 +64,6 @@ class RandomForestRegressor(ForestRegressor):
     Memory of a fit: 4 bytes for each cell of X, about 100 bytes a row and thread, and the trees. Missing values (NaN)
     go to the side where they help more. If rows are drawn, weights of rows and classes are the chances of being
     drawn, as in scikit-learn.
-
-    Parameters
-    ----------
-    n_estimators : int, default=100
-        Number of trees T.
-    criterion : {"squared_error", "absolute_error", "friedman_mse", "poisson"}, default="squared_error"
-        What a split lowers.
-    max_depth : int or None, default=None
-        Largest depth; None grows until leaves are pure.
-    min_samples_split, min_samples_leaf : int or float, default=2, 1
-        Distinct rows, or share of the rows, that a node needs to be split, and that a leaf needs.
-    min_weight_fraction_leaf : float, default=0.0
-        Share of the total weight that a leaf needs.
-    max_features : "sqrt", "log2", "third", int, float or None, default=1.0
-        Columns drawn at every node: √d, log₂ d, d/3, a number, a share, or all.
-    max_leaf_nodes : int or None, default=None
-        Most leaves of a tree, which then grows by largest gain.
-    min_impurity_decrease : float, default=0.0
-        Fall of the impurity, times the node's share of the weight, that a split needs.
-    bootstrap : bool, default=True
-        Whether a tree gets rows drawn with replacement, or all rows.
-    oob_score : bool or callable, default=False
-        Whether to compute `oob_score_`, R² or a function of (y, predictions), from rows out of the bags.
-    n_jobs : int or None, default=None
-        Threads; None uses all. The forest does not depend on it.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the bags and of what trees draw.
-    verbose : int, default=0
-        1 prints a line at the end, more also one for each tree; callbacks report progress, too.
-    warm_start : bool, default=False
-        Whether to keep the trees of the last fit, on the same table, and add to them; the result is that of one fit.
-    ccp_alpha : float, default=0.0
-        Each tree is pruned to the smallest minimiser of impurity + ccp_alpha · leaves.
-    max_samples : int, float or None, default=None
-        Rows drawn for a tree: a number, a share, or as many as there are.
-    monotonic_cst : array of shape (n_features,) or None, default=None
-        1, −1 or 0: the prediction rises with the column, falls, or is free.
-    max_bins : int or None, default=None
-        Bins (2 to 255) into which columns are cut by their quantiles; faster on many rows. None: exact.
-    categorical_features : array of columns or None, default=None
-        Numbers, names or a mask of columns that hold codes of categories; splits divide the set of codes.
-    max_seconds : float or None, default=None
-        Time after which no more trees are grown; at least one is.
 
     Attributes
     ----------
@@ -235,51 +97,3 @@ class RandomForestRegressor(ForestRegressor):
     """
 
     _splitter: ClassVar[str] = "best"
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "squared_error",
-        max_depth: int | None = None,
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: float | str | None = 1.0,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = True,
-        oob_score: Any = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-        ccp_alpha: float = 0.0,
-        max_samples: float | None = None,
-        monotonic_cst: Any = None,
-        max_bins: int | None = None,
-        categorical_features: Any = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        warn_of_friedman(criterion)
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.bootstrap = bootstrap
-        self.oob_score = oob_score
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.ccp_alpha = ccp_alpha
-        self.max_samples = max_samples
-        self.monotonic_cst = monotonic_cst
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.max_seconds = max_seconds

@@ -26,7 +26,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +35,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator
-from ..core.parameters import MAX_SECONDS, RANDOM_STATE, Number, Rule, check_parameters, optional
+from ..core.parameters import MAX_SECONDS, RANDOM_STATE, Number, check_parameters, optional
 from ..core.run import Run
 from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
@@ -62,26 +63,6 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
     any oracle. Where the rows are known, so are the errors of hypotheses, filtered or not: then they are computed, and
     only the learners' examples cost calls. There is no penalty: the risk is the probability of error under the
     oracle's distribution. Memory: the weak learners, and one byte a row for each hypothesis while fitting.
-
-    Parameters
-    ----------
-    estimator : estimator or None, default=None
-        The weak learner, fitted to plain examples without weights. None: the decision stump of least error.
-    epsilon : float, default=0.1
-        The error ε that is aimed at.
-    delta : float, default=0.1
-        The probability δ with which the error may be larger.
-    gamma : float, default=0.1
-        The edge γ that the weak learner is trusted to have on every distribution: its error is at most ½ − γ. A
-        smaller γ needs more levels.
-    sample_size : int, default=1000
-        Examples that each weak learner is fitted to.
-    max_calls : int, default=1_000_000
-        Most calls of the oracle; when they are spent, the vote so far is returned.
-    random_state : int, Generator, RandomState or None, default=None
-        Seeds the drawing of rows, the coins, and the learners' `random_state`.
-    max_seconds : float or None, default=None
-        Time limit.
 
     Attributes
     ----------
@@ -120,40 +101,38 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
     (True, True, True)
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "estimator": optional(MODEL),
-        "epsilon": Number(low=0.0, high=0.5, low_open=True, high_open=True),
-        "delta": Number(low=0.0, high=1.0, low_open=True),
-        "gamma": Number(low=0.0, high=0.5, low_open=True),
-        "sample_size": Number(low=1, integer=True),
-        "max_calls": Number(low=1, integer=True),
-        "random_state": RANDOM_STATE,
-        "max_seconds": MAX_SECONDS,
-    }
+    estimator: Any = param(
+        optional(MODEL),
+        "The weak learner, fitted to plain examples without weights. None: the decision stump of least error.",
+        default=None,
+        kw_only=False,
+    )
+    epsilon: float = param(
+        Number(low=0.0, high=0.5, low_open=True, high_open=True), "The error ε that is aimed at.", default=0.1
+    )
+    delta: float = param(
+        Number(low=0.0, high=1.0, low_open=True), "The probability δ with which the error may be larger.", default=0.1
+    )
+    gamma: float = param(
+        Number(low=0.0, high=0.5, low_open=True),
+        "The edge γ that the weak learner is trusted to have on every distribution: its error is at most ½ − "
+        "γ. A smaller γ needs more levels.",
+        default=0.1,
+    )
+    sample_size: int = param(Number(low=1, integer=True), "Examples that each weak learner is fitted to.", default=1000)
+    max_calls: int = param(
+        Number(low=1, integer=True),
+        "Most calls of the oracle; when they are spent, the vote so far is returned.",
+        default=1_000_000,
+    )
+    random_state: Any = param(
+        RANDOM_STATE, "Seeds the drawing of rows, the coins, and the learners' `random_state`.", default=None
+    )
+    max_seconds: float | None = param(MAX_SECONDS, "Time limit.", default=None)
+
     _door = staticmethod(door(target="classes", sparse=True))
 
-    stumps_: Stumps | None
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        epsilon: float = 0.1,
-        delta: float = 0.1,
-        gamma: float = 0.1,
-        sample_size: int = 1000,
-        max_calls: int = 1_000_000,
-        random_state: Any = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.epsilon = epsilon
-        self.delta = delta
-        self.gamma = gamma
-        self.sample_size = sample_size
-        self.max_calls = max_calls
-        self.random_state = random_state
-        self.max_seconds = max_seconds
+    stumps_: Stumps | None = fitted("Stumps or None", "The weak learners, if they are stumps.")
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         if not table.in_memory:

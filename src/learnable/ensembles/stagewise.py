@@ -20,7 +20,7 @@ Friedman, Greedy function approximation, Annals of Statistics 29 (2001), algorit
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +30,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import param
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator
-from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Matches, Number, Options, Rule, optional
+from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Matches, Number, Options, optional
 from ..core.run import Run
 from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
@@ -67,30 +68,6 @@ class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
     Memory beyond the data and the learners: O(n), or O(nK) for K classes. `fit` takes M fits of the learner; each step
     costs some twenty evaluations of the loss.
 
-    Parameters
-    ----------
-    loss : str or loss, default="squared_error"
-        V: "squared_error", "absolute_error", "huber", "poisson", … for numbers, "exponential", "log_loss", "hinge",
-        "squared_hinge", … for labels (with more than two, "log_loss" is the softmax loss, "hinge" that of Crammer and
-        Singer), or any object of `learnable.risk.losses` or like them, with `value`, `gradient` and `predict`.
-    learner : estimator or None, default=None
-        A regressor, fitted to −g; or, for numbers and two classes, a classifier, fitted to the signs of −g with the
-        weights |g|. None: for two classes the stump h ∈ ±1 of largest −⟨g, h⟩, else a regression tree of one split.
-    n_estimators : int, default=100
-        Rounds M; fewer if no learner descends.
-    step : {"line-search", "fixed", "sqrt-decay"}, default="line-search"
-        β_m: the best one, 1, or 1/√m.
-    learning_rate : float, default=1.0
-        ν.
-    start : {"constant", "zero"}, default="constant"
-        f₀: the best constant score, or zero.
-    random_state : int, Generator, RandomState or None, default=None
-        Seeds the learners' `random_state`.
-    n_jobs : int or None, default=None
-        Threads of the stumps' search; the model does not depend on it.
-    max_seconds : float or None, default=None
-        Time limit.
-
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
@@ -118,42 +95,35 @@ class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
     ([2.0], True)
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "loss": _LOSS,
-        "learner": optional(MODEL),
-        "n_estimators": Number(low=1, integer=True),
-        "step": Options("line-search", "fixed", "sqrt-decay"),
-        "learning_rate": Number(low=0.0, low_open=True, high=1e6),
-        "start": Options("constant", "zero"),
-        "random_state": RANDOM_STATE,
-        "n_jobs": N_JOBS,
-        "max_seconds": MAX_SECONDS,
-    }
+    loss: Any = param(
+        _LOSS,
+        'V: "squared_error", "absolute_error", "huber", "poisson", … for numbers, "exponential", '
+        '"log_loss", "hinge", "squared_hinge", … for labels (with more than two, "log_loss" is the '
+        'softmax loss, "hinge" that of Crammer and Singer), or any object of `learnable.risk.losses` or '
+        "like them, with `value`, `gradient` and `predict`.",
+        default="squared_error",
+        kw_only=False,
+    )
+    learner: Any = param(
+        optional(MODEL),
+        "A regressor, fitted to −g; or, for numbers and two classes, a classifier, fitted to the signs of −g "
+        "with the weights |g|. None: for two classes the stump h ∈ ±1 of largest −⟨g, h⟩, else a regression "
+        "tree of one split.",
+        default=None,
+        kw_only=False,
+    )
+    n_estimators: int = param(Number(low=1, integer=True), "Rounds M; fewer if no learner descends.", default=100)
+    step: str = param(
+        Options("line-search", "fixed", "sqrt-decay"), "β_m: the best one, 1, or 1/√m.", default="line-search"
+    )
+    learning_rate: float = param(Number(low=0.0, low_open=True, high=1e6), "ν.", default=1.0)
+    start: str = param(Options("constant", "zero"), "f₀: the best constant score, or zero.", default="constant")
+    random_state: Any = param(RANDOM_STATE, "Seeds the learners' `random_state`.", default=None)
+    n_jobs: int | None = param(N_JOBS, "Threads of the stumps' search; the model does not depend on it.", default=None)
+    max_seconds: float | None = param(MAX_SECONDS, "Time limit.", default=None)
+
     _door = staticmethod(_open)
     _remedy = "raise max_seconds, or scale the targets"
-
-    def __init__(
-        self,
-        loss: Any = "squared_error",
-        learner: Any = None,
-        *,
-        n_estimators: int = 100,
-        step: str = "line-search",
-        learning_rate: float = 1.0,
-        start: str = "constant",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.loss = loss
-        self.learner = learner
-        self.n_estimators = n_estimators
-        self.step = step
-        self.learning_rate = learning_rate
-        self.start = start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.max_seconds = max_seconds
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         if not table.in_memory:

@@ -14,7 +14,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from ..core.declare import Declared, param
 from ..core.errors import DataError
+from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Number
 from ..meta.rows import weight_keyword
 from .stumps import Stump, StumpSearch, coded, confidences, stump_outputs
 
@@ -23,6 +25,24 @@ Codes = NDArray[np.int64]
 
 #: What a learner of this library is given instead of a weight of (almost) zero, as in scikit-learn.
 _LEAST_WEIGHT = float(np.finfo(np.float64).eps)
+
+
+class WeakLearning(Declared):
+    """What both AdaBoosts declare alike."""
+
+    n_estimators: int = param(
+        Number(low=1, integer=True),
+        "Most learners; fewer if one has no error, or none is better than guessing.",
+        default=50,
+    )
+    learning_rate: float = param(
+        Number(low=0.0, low_open=True, high=1e6),
+        "Factor on every vote, and power of β in `AdaBoostRegressor`.",
+        default=1.0,
+    )
+    random_state: Any = param(RANDOM_STATE, "Seeds the learners' `random_state` and the choice of rows.", default=None)
+    n_jobs: int | None = param(N_JOBS, "Threads; the result does not depend on it.", default=None)
+    max_seconds: float | None = param(MAX_SECONDS, "Time after which the rounds end.", default=None)
 
 
 class Learned(NamedTuple):

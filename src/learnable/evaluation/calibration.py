@@ -11,7 +11,7 @@ learning, ICML 2005.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator
-from ..core.parameters import N_JOBS, Boolean, Matches, Nothing, Options, Rule
+from ..core.parameters import N_JOBS, Boolean, Matches, Nothing, Options
 from ..core.run import Run
 from ..linear.logistic import LogisticRegression
 from ..meta.rows import take_rows
@@ -51,23 +52,6 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
 
     The parameters and the results are those of scikit-learn's `CalibratedClassifierCV`; the fitted state is plain
     (numbers, arrays, the inner models), so that it can be saved when the inner model can.
-
-    Parameters
-    ----------
-    estimator : classifier or None, default=None
-        What to calibrate, by its `decision_function` if it has one, else by its `predict_proba`. None is
-        `LogisticRegression()`.
-    method : {"sigmoid", "isotonic", "temperature"}, default="sigmoid"
-        "sigmoid" has two numbers a class and suits few rows; "isotonic" follows any increasing curve and needs about a
-        thousand rows; "temperature" has one number for all classes and never changes which class is first.
-    cv : int, splitter, list of splits, "prefit" or None, default=5
-        Folds (stratified if an integer; None is 5). With "prefit", or a `sklearn.frozen.FrozenEstimator`, the
-        classifier is already fitted and all rows calibrate it: they must not be those it was fitted to.
-    n_jobs : int or None, default=None
-        Processes that fit the folds.
-    ensemble : bool or "auto", default="auto"
-        True: the mean of one calibrated classifier a fold. False: the classifier fitted to all rows, with one
-        calibrator fitted to the out-of-fold scores. "auto" is True unless the classifier is already fitted.
 
     Attributes
     ----------
@@ -105,35 +89,42 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
     array([[0.09, 0.91]])
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "estimator": Nothing() | _CLASSIFIER,
-        "method": Options("sigmoid", "isotonic", "temperature"),
-        "cv": CV,
-        "n_jobs": N_JOBS,
-        "ensemble": Boolean() | Options("auto"),
-    }
+    estimator: Any = param(
+        Nothing() | _CLASSIFIER,
+        "What to calibrate, by its `decision_function` if it has one, else by its `predict_proba`. None is "
+        "`LogisticRegression()`.",
+        default=None,
+        kw_only=False,
+    )
+    method: str = param(
+        Options("sigmoid", "isotonic", "temperature"),
+        '"sigmoid" has two numbers a class and suits few rows; "isotonic" follows any increasing curve '
+        'and needs about a thousand rows; "temperature" has one number for all classes and never changes '
+        "which class is first.",
+        default="sigmoid",
+    )
+    cv: Any = param(
+        CV,
+        'Folds (stratified if an integer; None is 5). With "prefit", or a `sklearn.frozen.FrozenEstimator`, '
+        "the classifier is already fitted and all rows calibrate it: they must not be those it was fitted to.",
+        default=5,
+    )
+    n_jobs: int | None = param(N_JOBS, "Processes that fit the folds.", default=None)
+    ensemble: bool | str = param(
+        Boolean() | Options("auto"),
+        "True: the mean of one calibrated classifier a fold. False: the classifier fitted to all rows, with "
+        'one calibrator fitted to the out-of-fold scores. "auto" is True unless the classifier is already '
+        "fitted.",
+        default="auto",
+    )
+
     _door = staticmethod(sample_door("classes"))
     _remedy = "look at the scores for outliers"
 
-    classes_: NDArray[Any]
-    estimators_: list[Any]
-    calibrators_: list[list[Any]]
-    calibration_rows_: list[Rows]
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        method: str = "sigmoid",
-        cv: Any = 5,
-        n_jobs: int | None = None,
-        ensemble: bool | str = "auto",
-    ) -> None:
-        self.estimator = estimator
-        self.method = method
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.ensemble = ensemble
+    classes_: NDArray[Any] = fitted("(n_classes,)", "The labels.", kind="biufOUST")
+    estimators_: list[Any] = fitted("list", "The fitted classifiers: one a fold, or one.")
+    calibrators_: list[list[Any]] = fitted("list of lists of Sigmoid, Isotonic or Temperature", "Their maps.")
+    calibration_rows_: list[Rows] = fitted("list of arrays", "The rows that each calibrator was fitted to.")
 
     def _fit(self, table: Sample, run: Run) -> Certificate:
         self.classes_ = np.asarray(table.classes)

@@ -16,7 +16,7 @@ JASA 113, 2018, section 5.2 (residuals relative to their spread).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +24,16 @@ from sklearn.base import MetaEstimatorMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import N_JOBS, RANDOM_STATE, Matches, Nothing, Options, Rule
+from ..core.parameters import Matches, Nothing, Options
 from ..core.registry import REGISTRY
 from ..core.run import Run
 from ..linear.ridge import Ridge
 from ..meta.rows import count_rows, take_rows
 from ._conformal_kernels import select_shifted
-from ._rows import CV, Rows, Sample, as_container, fit_copies, is_prefit, sample_door
-from .conformal_base import LEVEL, SHARE, ConformalModel
+from ._rows import Rows, Sample, as_container, fit_copies, is_prefit, sample_door
+from .conformal_base import ConformalModel
 from .conformal_linear import leave_one_out_fits, numbers_of, penalty_of
 
 Array = NDArray[np.float64]
@@ -46,30 +47,6 @@ _BLOCK = 2**22  # numbers held at once while n leave-one-out predictions a row a
 
 class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, ConformalModel):
     """A regressor with prediction intervals that hold a new target with the chosen probability.
-
-    Parameters
-    ----------
-    estimator : regressor or None, default=None
-        Any scikit-learn regressor, pipeline or `TableModel`; None is `Ridge()`.
-    method : {"split", "cv", "cv+", "jackknife+"}, default="split"
-        "split" fits once, to part of the rows; "cv+" fits once a fold and once to all rows, and wastes none; "cv" does
-        the same and keeps of the folds only their residuals, for models that are large: a fifth of the memory, and the
-        level is what it has in practice, not what is proven;
-        "jackknife+" fits once a row (for least squares and ridge all at once, by a formula).
-    cv : int, splitter, list of splits, "prefit" or None, default=5
-        Folds of "cv+", shuffled if an integer (None is 5). With "prefit", or a `sklearn.frozen.FrozenEstimator`, the
-        model is already fitted and all rows calibrate it ("split" only): they must not be those it was fitted to.
-    level : float, default=0.9
-        Probability 1 − α with which an interval is to hold the target; `predict_interval` takes others too.
-    share : float, default=0.25
-        Share of the rows that calibrate a split.
-    scale : regressor or None, default=None
-        For "split": a model of log |residual|, fitted like the main model; intervals are then wide where residuals are
-        large. None gives intervals of one width.
-    random_state : int, Generator, RandomState or None, default=None
-        Which rows calibrate, and which are in what fold.
-    n_jobs : int or None, default=None
-        Processes that fit the folds.
 
     Attributes
     ----------
@@ -117,44 +94,34 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, ConformalModel):
     'the interval of a new row, ... holds its target with probability at least 0.8, and typically 0.9'
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "estimator": Nothing() | _REGRESSOR,
-        "method": Options("split", "cv", "cv+", "jackknife+"),
-        "cv": CV,
-        "level": LEVEL,
-        "share": SHARE,
-        "scale": Nothing() | _REGRESSOR,
-        "random_state": RANDOM_STATE,
-        "n_jobs": N_JOBS,
-    }
+    estimator: Any = param(
+        Nothing() | _REGRESSOR,
+        "Any scikit-learn regressor, pipeline or `TableModel`; None is `Ridge()`.",
+        default=None,
+        kw_only=False,
+    )
+    method: str = param(
+        Options("split", "cv", "cv+", "jackknife+"),
+        '"split" fits once, to part of the rows; "cv+" fits once a fold and once to all rows, and wastes '
+        'none; "cv" does the same and keeps of the folds only their residuals, for models that are large: '
+        "a fifth of the memory, and the level is what it has in practice, not what is proven; "
+        '"jackknife+" fits once a row (for least squares and ridge all at once, by a formula).',
+        default="split",
+    )
+    scale: Any = param(
+        Nothing() | _REGRESSOR,
+        'For "split": a model of log |residual|, fitted like the main model; intervals are then wide where '
+        "residuals are large. None gives intervals of one width.",
+        default=None,
+    )
+
     _door = staticmethod(sample_door("numeric"))
     _region = "interval"
 
-    scale_: Any
-    scale_range_: Array
-    loo_coef_: Array
-    loo_intercept_: Array
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        method: str = "split",
-        cv: Any = 5,
-        level: float = 0.9,
-        share: float = 0.25,
-        scale: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.method = method
-        self.cv = cv
-        self.level = level
-        self.share = share
-        self.scale = scale
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    scale_: Any = fitted("regressor", "The fitted `scale`, if there is one.")
+    scale_range_: Array = fitted("array", "The range of its predictions on the rows that it was fitted to.")
+    loo_coef_: Array = fitted("array", "Coefficients of the fits that leave one row out, where there is a formula.")
+    loo_intercept_: Array = fitted("array", "Their intercepts.")
 
     def _fit(self, table: Sample, run: Run) -> Certificate:
         if self.scale is not None and (self.method != "split" or is_prefit(self._inner(), self.cv)):

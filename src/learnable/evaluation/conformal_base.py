@@ -30,12 +30,13 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator
-from ..core.parameters import Number, check_parameters
+from ..core.parameters import N_JOBS, RANDOM_STATE, Number, check_parameters
 from ..core.run import Run
 from ..meta.rows import take_rows
-from ._rows import Rows, Sample, adopt_features, fit_copies, is_prefit, splits_of
+from ._rows import CV, Rows, Sample, adopt_features, fit_copies, is_prefit, splits_of
 
 Array = NDArray[np.float64]
 
@@ -48,22 +49,33 @@ TOLERANCE = 1e-8
 class ConformalModel(Estimator):
     """Base class; not to be used directly."""
 
+    estimator: Any  # these two are the subclass's
+    method: str
+    cv: Any = param(
+        CV,
+        'Folds of "cv+", shuffled if an integer (None is 5). With "prefit", or a '
+        '`sklearn.frozen.FrozenEstimator`, the model is already fitted and all rows calibrate it ("split" '
+        "only): they must not be those it was fitted to.",
+        default=5,
+    )
+    level: float = param(
+        LEVEL,
+        "Probability 1 − α with which an interval or a set is to hold the target; `predict_interval` and "
+        "`predict_set` take others too.",
+        default=0.9,
+    )
+    share: float = param(SHARE, "Share of the rows that calibrate a split.", default=0.25)
+    random_state: Any = param(RANDOM_STATE, "Which rows calibrate, and which are in what fold.", default=None)
+    n_jobs: int | None = param(N_JOBS, "Processes that fit the folds.", default=None)
+
     #: Words for the guarantee: what holds a new row's target.
     _region: ClassVar[str]
 
-    estimator: Any
-    method: str
-    cv: Any
-    level: float
-    share: float
-    random_state: Any
-    n_jobs: int | None
-
-    estimator_: Any
-    estimators_: list[Any]
-    folds_: Rows
-    scores_: Array
-    guarantee_: str
+    estimator_: Any = fitted("estimator", "What `predict` uses.")
+    estimators_: list[Any] = fitted("list of estimators", 'One a fold; empty for "split".')
+    folds_: Rows = fitted("(n_samples,)", "The fold of each row with positive weight.", kind="i")
+    scores_: Array = fitted("(n_scores,)", "The scores of the calibration rows.")
+    guarantee_: str = fitted("str", "What is proven at `level`.")
 
     def _fit(self, table: Sample, run: Run) -> Certificate:
         owner, n = type(self).__name__, table.n_rows

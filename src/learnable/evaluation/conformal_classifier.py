@@ -19,7 +19,7 @@ equations 8 and 10.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +27,13 @@ from sklearn.base import ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError
-from ..core.parameters import N_JOBS, RANDOM_STATE, Boolean, Matches, Nothing, Options, Rule
+from ..core.parameters import RANDOM_STATE, Boolean, Matches, Nothing, Options
 from ..core.run import Run
 from ..linear.logistic import LogisticRegression
-from ._rows import CV, Rows, Sample, is_prefit, sample_door
-from .conformal_base import LEVEL, SHARE, ConformalModel, generator_of
+from ._rows import Rows, Sample, is_prefit, sample_door
+from .conformal_base import ConformalModel, generator_of
 
 Array = NDArray[np.float64]
 
@@ -44,33 +45,6 @@ _CLASSIFIER = Matches(
 
 class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, ConformalModel):
     """A classifier with sets of labels that hold a new row's label with the chosen probability.
-
-    Parameters
-    ----------
-    estimator : classifier or None, default=None
-        Any scikit-learn classifier with `predict_proba`, pipeline or `TableModel`; None is `LogisticRegression()`.
-    method : {"split", "cv+"}, default="split"
-        "split" fits once, to part of the rows; "cv+" fits once a fold and once to all rows, and wastes none.
-    conformity_score : {"lac", "aps"}, default="aps"
-        "lac" gives the smallest sets on average; "aps" larger ones for hard rows and smaller ones for easy rows.
-    cv : int, splitter, list of splits, "prefit" or None, default=5
-        Folds of "cv+", shuffled if an integer (None is 5). With "prefit", or a `sklearn.frozen.FrozenEstimator`, the
-        classifier is already fitted and all rows calibrate it ("split" only): they must not be those it was fitted to.
-    level : float, default=0.9
-        Probability 1 − α with which a set is to hold the label; `predict_set` takes others too.
-    share : float, default=0.25
-        Share of the rows that calibrate a split.
-    randomized : bool, default=False
-        For "aps": u uniform instead of 0. Where no probability is zero, coverage is then the level itself (plus what
-        `allow_empty=False` adds), but the sets depend on chance.
-    allow_empty : bool, default=False
-        Whether a set may be empty, which says that no label suits the row. Otherwise the likeliest label is added:
-        coverage only grows.
-    random_state : int, Generator, RandomState or None, default=None
-        Which rows calibrate, which are in what fold, and u. With an integer, the same call gives the same sets; rows
-        asked one at a time then all get the same u, so leave it None for that.
-    n_jobs : int or None, default=None
-        Processes that fit the folds.
 
     Attributes
     ----------
@@ -115,48 +89,46 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, ConformalModel):
            [False,  True,  True]])
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "estimator": Nothing() | _CLASSIFIER,
-        "method": Options("split", "cv+"),
-        "conformity_score": Options("lac", "aps"),
-        "cv": CV,
-        "level": LEVEL,
-        "share": SHARE,
-        "randomized": Boolean(),
-        "allow_empty": Boolean(),
-        "random_state": RANDOM_STATE,
-        "n_jobs": N_JOBS,
-    }
+    estimator: Any = param(
+        Nothing() | _CLASSIFIER,
+        "Any scikit-learn classifier with `predict_proba`, pipeline or `TableModel`; None is `LogisticRegression()`.",
+        default=None,
+        kw_only=False,
+    )
+    method: str = param(
+        Options("split", "cv+"),
+        '"split" fits once, to part of the rows; "cv+" fits once a fold and once to all rows, and wastes none.',
+        default="split",
+    )
+    conformity_score: str = param(
+        Options("lac", "aps"),
+        '"lac" gives the smallest sets on average; "aps" larger ones for hard rows and smaller ones for easy rows.',
+        default="aps",
+    )
+    randomized: bool = param(
+        Boolean(),
+        'For "aps": u uniform instead of 0. Where no probability is zero, coverage is then the level itself '
+        "(plus what `allow_empty=False` adds), but the sets depend on chance.",
+        default=False,
+    )
+    allow_empty: bool = param(
+        Boolean(),
+        "Whether a set may be empty, which says that no label suits the row. Otherwise the likeliest label is "
+        "added: coverage only grows.",
+        default=False,
+    )
+    random_state: Any = param(
+        RANDOM_STATE,
+        "Which rows calibrate, which are in what fold, and u. With an integer, the same call gives the same "
+        "sets; rows asked one at a time then all get the same u, so leave it None for that.",
+        default=None,
+    )
+
     _door = staticmethod(sample_door("classes"))
     _region = "set"
 
-    classes_: NDArray[Any]
-    uniform_: Array
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        method: str = "split",
-        conformity_score: str = "aps",
-        cv: Any = 5,
-        level: float = 0.9,
-        share: float = 0.25,
-        randomized: bool = False,
-        allow_empty: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.method = method
-        self.conformity_score = conformity_score
-        self.cv = cv
-        self.level = level
-        self.share = share
-        self.randomized = randomized
-        self.allow_empty = allow_empty
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    classes_: NDArray[Any] = fitted("(n_classes,)", "The labels.", kind="biufOUST")
+    uniform_: Array = fitted("(n_scores,)", "u of the calibration rows; zeros unless randomised.", low=0.0, high=1.0)
 
     def _fit(self, table: Sample, run: Run) -> Certificate:
         inner = self._inner()

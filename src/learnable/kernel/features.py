@@ -16,29 +16,34 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.declare import Declared, fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import N_JOBS, RANDOM_STATE, Number, Options, Rule, check_parameters, optional
+from ..core.parameters import N_JOBS, RANDOM_STATE, Number, Options, check_parameters, optional
 from ..core.threads import interruptible, one_thread_blas
 from ..data.door import read_features
 from ..linear._base import refuse_extreme_sizes
 from ..risk.kernels import FunctionKernel, Kernel, as_kernel
 from ..risk.kernels.adopted import is_foreign
-from .representer import KERNEL_PARAMETERS, finite_diagonal, is_given, kernel_of
+from .representer import KernelChoice, finite_diagonal, is_given, kernel_of
 
 Array = NDArray[np.float64]
 
 _SMALLEST = 1e-12  # share of the largest eigenvalue below which one is rounding
 
 
-class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
     """A transformer that draws at random: what both share."""
 
-    random_state: Any
-    n_features_in_: int
+    n_components: int = param(
+        Number(low=1, integer=True), "How many features; of `Nystroem`, at most the number of rows.", default=100
+    )
+    random_state: Any = param(RANDOM_STATE, "Draws the landmarks, or W and b.", default=None)
+
+    n_features_in_: int = fitted("int", "Number of columns.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -52,26 +57,13 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return seed if isinstance(seed, np.random.Generator) else check_random_state(seed)
 
 
-class Nystroem(_Features):
+class Nystroem(KernelChoice, _Features):
     r"""Features of the Nyström method: φ(x) = K(m, m)^−½ k(m, x) for some rows m as landmarks.
 
     φ(x)ᵀφ(z) = k(x, m) K(m, m)⁺ k(m, z): the kernel of the projections onto the span of the landmarks' features, so
     that it never exceeds the kernel on the diagonal, and equals it where x or z is a landmark. The same landmarks as
     scikit-learn's for the same `random_state`. Time O(m³) for the fit, O(nmd + nm²) to transform; memory 50m² bytes and
     16 a row for the fit, 24nm to transform. Nothing is optimised, so there is no certificate.
-
-    Parameters
-    ----------
-    kernel : str, Kernel, scikit-learn kernel or function of two rows, default="rbf"
-        k.
-    gamma, coef0, degree, kernel_params
-        As in `KernelRidge`; None is its default, and γ = 1 for "chi2".
-    n_components : int, default=100
-        m; at most the number of rows.
-    random_state : int, generator or None, default=None
-        Draws the landmarks.
-    n_jobs : int or None, default=None
-        Kept for compatibility.
 
     Attributes
     ----------
@@ -92,35 +84,14 @@ class Nystroem(_Features):
     True
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        **KERNEL_PARAMETERS,
-        "degree": optional(KERNEL_PARAMETERS["degree"]),
-        "coef0": optional(KERNEL_PARAMETERS["coef0"]),
-        "n_components": Number(low=1, integer=True),
-        "random_state": RANDOM_STATE,
-        "n_jobs": N_JOBS,
-    }
-
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        *,
-        gamma: float | None = None,
-        coef0: float | None = None,
-        degree: float | None = None,
-        kernel_params: dict[str, Any] | None = None,
-        n_components: int = 100,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.degree = degree
-        self.kernel_params = kernel_params
-        self.n_components = n_components
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _positional: ClassVar[tuple[str, ...]] = ("kernel",)
+    coef0: float | None = param(optional(Number()), "Constant of the polynomial and sigmoid kernels.", default=None)
+    degree: float | None = param(
+        optional(Number(low=0.0)),
+        "Degree of the polynomial kernel, a number >= 0; one that is not whole needs γ⟨x, z⟩ + coef0 >= 0.",
+        default=None,
+    )
+    n_jobs: int | None = param(N_JOBS, "Kept for compatibility.", default=None)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Draw the landmarks and take the root of their kernel matrix.
@@ -260,15 +231,6 @@ class RBFSampler(_Features):
     By Hoeffding's inequality φ(x)ᵀφ(z) misses the kernel by more than ε with probability at most 2exp(−Dε²/8). The same
     draws as scikit-learn's for the same `random_state`. Time O(ndD), memory O(dD) and the features, 8nD bytes.
 
-    Parameters
-    ----------
-    gamma : float or "scale", default=1.0
-        γ; "scale" is 1/(n_features · variance of X).
-    n_components : int, default=100
-        D.
-    random_state : int, generator or None, default=None
-        Draws W and b.
-
     Attributes
     ----------
     random_weights_ : array of shape (n_features, n_components)
@@ -288,16 +250,7 @@ class RBFSampler(_Features):
     (0.6, 0.61)
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "gamma": Options("scale") | Number(low=0.0),
-        "n_components": Number(low=1, integer=True),
-        "random_state": RANDOM_STATE,
-    }
-
-    def __init__(self, *, gamma: Any = 1.0, n_components: int = 100, random_state: Any = None) -> None:
-        self.gamma = gamma
-        self.n_components = n_components
-        self.random_state = random_state
+    gamma: Any = param(Options("scale") | Number(low=0.0), 'γ; "scale" is 1/(n_features · variance of X).', default=1.0)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Draw frequencies and phases; of X only the number of columns matters, and its variance for "scale".

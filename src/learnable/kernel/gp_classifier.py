@@ -10,7 +10,7 @@ Reference: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,20 +18,13 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import param
 from ..core.errors import DataError, ParameterError
-from ..core.estimator import Estimator
 from ..core.parameters import (
     MAX_ITER,
-    MAX_SECONDS,
-    N_JOBS,
-    RANDOM_STATE,
     TOLERANCE,
     Boolean,
-    Matches,
-    Number,
     Options,
-    Rule,
-    optional,
 )
 from ..core.run import Run
 from ..core.threads import interruptible
@@ -57,52 +50,19 @@ from .gp_laplace import Labels, LaplaceObjective, Mode, averaged_sigmoid, find_m
 from .gp_likelihood import small_blas
 from .gp_pace import share_of
 from .gp_posterior import inverse_factor, lower_times, noise_free
-from .gp_regressor import KERNEL
 from .gp_search import warn_at_bounds
 from .gp_softmax import SoftmaxObjective
-from .gp_structures import own_points, process_door
+from .gp_structures import GaussianProcess, own_points, process_door
 
 Array = NDArray[np.float64]
 
 
-class GaussianProcessClassifier(NamedScore, ClassifierMixin, Estimator):
+class GaussianProcessClassifier(NamedScore, ClassifierMixin, GaussianProcess):
     r"""Gaussian process classification by Laplace's approximation.
 
     About ten times n³ operations an evaluation. Memory: eight matrices of n × n with a Gaussian kernel, twelve with
     another one of distances, five more for each further kernel in a sum or product, and one for every process. With
     `multi_class="softmax"`, for C classes: C times the operations, 3C + 10 matrices, and C + 1 afterwards.
-
-    Parameters
-    ----------
-    kernel : kernel or None, default=None
-        k: of `learnable.risk.kernels`, of `sklearn.gaussian_process.kernels`, or a function (X, Z) → matrix. None is
-        `Constant(1.0) * Gaussian(1.0)`.
-    optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
-        None keeps the kernel's hyperparameters. The name stands for bounded quasi-Newton steps, here dense ones. A
-        callable
-        is scikit-learn's: (function, theta, bounds) → theta, value.
-    n_restarts_optimizer : int, default=0
-        Further searches, from random hyperparameters in their bounds: those of a scikit-learn kernel, else 1e-5 to 1e5.
-    max_iter_predict : int, default=100
-        Newton steps to the mode.
-    warm_start : bool, default=False
-        Whether the search starts from the hyperparameters of the last fit.
-    copy_X_train : bool, default=True
-        Whether `X_train_` is a copy.
-    random_state : int, Generator or None, default=None
-        Seed of the restarts.
-    multi_class : {"one_vs_rest", "one_vs_one", "softmax"}, default="one_vs_rest"
-        How more than two classes are told apart: by a process for each; by one for each pair, whose votes give labels
-        but no probabilities; or by a process for each in one joint likelihood with one kernel, which scikit-learn does
-        not have.
-    n_jobs : int or None, default=None
-        Threads of predictions; the result does not depend on it.
-    tol : float, default=1e-6
-        Largest derivative of the approximate log marginal likelihood by a log hyperparameter, divided by n.
-    max_iter : int, default=200
-        Steps of one search.
-    max_seconds : float or None, default=None
-        Time after which the best so far is returned.
 
     Attributes
     ----------
@@ -136,51 +96,25 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, Estimator):
     array([[0.5, 0.5]])
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "kernel": KERNEL,
-        "optimizer": optional(Options("fmin_l_bfgs_b") | Matches(callable, "a function")),
-        "n_restarts_optimizer": Number(low=0, integer=True),
-        "max_iter_predict": MAX_ITER,
-        "warm_start": Boolean(),
-        "copy_X_train": Boolean(),
-        "random_state": RANDOM_STATE,
-        "multi_class": Options("one_vs_rest", "one_vs_one", "softmax"),
-        "n_jobs": N_JOBS,
-        "tol": TOLERANCE,
-        "max_iter": MAX_ITER,
-        "max_seconds": MAX_SECONDS,
-    }
+    max_iter_predict: int = param(MAX_ITER, "Newton steps to the mode.", default=100)
+    warm_start: bool = param(
+        Boolean(), "Whether the search starts from the hyperparameters of the last fit.", default=False
+    )
+    multi_class: str = param(
+        Options("one_vs_rest", "one_vs_one", "softmax"),
+        "How more than two classes are told apart: by a process for each; by one for each pair, whose votes "
+        "give labels but no probabilities; or by a process for each in one joint likelihood with one kernel, "
+        "which scikit-learn does not have.",
+        default="one_vs_rest",
+    )
+    tol: float = param(
+        TOLERANCE,
+        "Largest derivative of the approximate log marginal likelihood by a log hyperparameter, divided by n.",
+        default=1e-6,
+    )
+
     _door = staticmethod(process_door(target="classes"))
     _remedy = "raise max_iter or max_iter_predict, add restarts, or scale the columns of X"
-
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        optimizer: Any = "fmin_l_bfgs_b",
-        n_restarts_optimizer: int = 0,
-        max_iter_predict: int = 100,
-        warm_start: bool = False,
-        copy_X_train: bool = True,
-        random_state: Any = None,
-        multi_class: str = "one_vs_rest",
-        n_jobs: int | None = None,
-        tol: float = 1e-6,
-        max_iter: int = 200,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.optimizer = optimizer
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.max_iter_predict = max_iter_predict
-        self.warm_start = warm_start
-        self.copy_X_train = copy_X_train
-        self.random_state = random_state
-        self.multi_class = multi_class
-        self.n_jobs = n_jobs
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
 
     def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
         """Fit the model.

@@ -13,7 +13,7 @@ Reference: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,20 +22,12 @@ from scipy.linalg.lapack import dpocon
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from ..core.certificate import Certificate
+from ..core.declare import param
 from ..core.errors import DataError
-from ..core.estimator import Estimator
 from ..core.parameters import (
-    MAX_ITER,
-    MAX_SECONDS,
-    N_JOBS,
-    RANDOM_STATE,
-    TOLERANCE,
     ArrayLike,
     Boolean,
-    Matches,
     Number,
-    Options,
-    Rule,
     optional,
 )
 from ..core.run import Run
@@ -61,19 +53,12 @@ from .gp_pace import Pace, share_of
 from .gp_posterior import Posterior, chosen_kernel, precision_diagonal
 from .gp_search import log_bounds, maximise, warn_at_bounds
 from .gp_sparse import fit_sparse
-from .gp_structures import own_points, process_door
+from .gp_structures import GaussianProcess, own_points, process_door
 
 Array = NDArray[np.float64]
 
-KERNEL = optional(
-    Matches(
-        lambda v: isinstance(v, Kernel) or callable(v),
-        "a kernel of learnable.risk.kernels or of scikit-learn, or a function",
-    )
-)
 
-
-class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, RegressorMixin, Estimator):
+class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, RegressorMixin, GaussianProcess):
     r"""Gaussian process regression with any kernel and mean function.
 
     n³ operations an evaluation of the marginal likelihood. Memory: five matrices of n × n with a Gaussian kernel
@@ -85,41 +70,6 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
     rows of 5 columns and 50 points took 31 s of processor time from memory and 40 s from a file, and 70 and 30 MB.
 
     The mean is that of `KernelRidge(alpha=σ²)`: in the form n⁻¹ΣV + λΩ (V squared loss, Ω = ‖f‖²), λ = σ²/n.
-
-    Parameters
-    ----------
-    kernel : kernel or None, default=None
-        k: of `learnable.risk.kernels`, of `sklearn.gaussian_process.kernels`, or a function (X, Z) → matrix. None is
-        `Constant(1.0) * Gaussian(1.0)`. A `White` part is noise of unknown variance; held parts are not learned.
-    alpha : float or array of shape (n_samples,), default=1e-10
-        Variance of the noise that is known, of all rows or of each; in the units of `normalize_y`.
-    optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
-        None keeps the kernel's hyperparameters. The name stands for bounded quasi-Newton steps, here dense ones. A
-        callable
-        is scikit-learn's: (function, theta, bounds) → theta, value.
-    n_restarts_optimizer : int, default=0
-        Further searches, from random hyperparameters in their bounds: those of a scikit-learn kernel, else 1e-5 to 1e5.
-    normalize_y : bool, default=False
-        Whether y is first brought to mean 0 and variance 1.
-    copy_X_train : bool, default=True
-        Whether `X_train_` is a copy.
-    n_targets : int or None, default=None
-        Columns of y; needed only to draw several targets from the prior.
-    random_state : int, Generator or None, default=None
-        Seed of the restarts.
-    mean : {"zero", "constant", "linear"} or regressor, default="zero"
-        m. Coefficients of a constant and a line have a flat prior; a regressor is fitted first, and then taken as
-        given.
-    inducing : int, array of shape (m, n_features) or None, default=None
-        Inducing points, or how many to choose among the rows: the variational bound of Titsias is maximised instead.
-    tol : float, default=1e-6
-        Largest derivative of the log marginal likelihood by a log hyperparameter, relative to n + yᵀK⁻¹y.
-    max_iter : int, default=200
-        Steps of one search.
-    max_seconds : float or None, default=None
-        Time after which the best so far is returned.
-    n_jobs : int or None, default=None
-        Threads of predictions and of passes over rows; the result does not depend on it.
 
     Attributes
     ----------
@@ -152,57 +102,31 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
     'stationarity'
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "kernel": KERNEL,
-        "alpha": Number(low=0.0) | ArrayLike(Number(low=0.0)),
-        "optimizer": optional(Options("fmin_l_bfgs_b") | Matches(callable, "a function")),
-        "n_restarts_optimizer": Number(low=0, integer=True),
-        "normalize_y": Boolean(),
-        "copy_X_train": Boolean(),
-        "n_targets": optional(Number(low=1, integer=True)),
-        "random_state": RANDOM_STATE,
-        "mean": MEAN,
-        "inducing": optional(Number(low=1, integer=True) | ArrayLike()),
-        "tol": TOLERANCE,
-        "max_iter": MAX_ITER,
-        "max_seconds": MAX_SECONDS,
-        "n_jobs": N_JOBS,
-    }
+    alpha: Any = param(
+        Number(low=0.0) | ArrayLike(Number(low=0.0)),
+        "Variance of the noise that is known, of all rows or of each; in the units of `normalize_y`.",
+        default=1e-10,
+    )
+    normalize_y: bool = param(Boolean(), "Whether y is first brought to mean 0 and variance 1.", default=False)
+    n_targets: int | None = param(
+        optional(Number(low=1, integer=True)),
+        "Columns of y; needed only to draw several targets from the prior.",
+        default=None,
+    )
+    mean: Any = param(
+        MEAN,
+        "m. Coefficients of a constant and a line have a flat prior; a regressor is fitted first, and then "
+        "taken as given.",
+        default="zero",
+    )
+    inducing: Any = param(
+        optional(Number(low=1, integer=True) | ArrayLike()),
+        "Inducing points, or how many to choose among the rows: the variational bound of Titsias is maximised instead.",
+        default=None,
+    )
+
     _door = staticmethod(process_door(target="numeric", multi_output=True))
     _remedy = "raise max_iter, add restarts, or give the kernel a White part"
-
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        alpha: Any = 1e-10,
-        optimizer: Any = "fmin_l_bfgs_b",
-        n_restarts_optimizer: int = 0,
-        normalize_y: bool = False,
-        copy_X_train: bool = True,
-        n_targets: int | None = None,
-        random_state: Any = None,
-        mean: Any = "zero",
-        inducing: Any = None,
-        tol: float = 1e-6,
-        max_iter: int = 200,
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.alpha = alpha
-        self.optimizer = optimizer
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.normalize_y = normalize_y
-        self.copy_X_train = copy_X_train
-        self.n_targets = n_targets
-        self.random_state = random_state
-        self.mean = mean
-        self.inducing = inducing
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
         """Condition the process on rows; the noise of a row, not a weight, says how much it counts.

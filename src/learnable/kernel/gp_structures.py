@@ -14,7 +14,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.declare import param
 from ..core.errors import DataError
+from ..core.estimator import Estimator
+from ..core.parameters import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    Boolean,
+    Matches,
+    Number,
+    Options,
+    optional,
+)
 from ..data.door import Table, door
 from ..data.frames import is_frame
 from ..data.targets import check_two_classes, read_target
@@ -23,6 +37,50 @@ from ..risk.kernels.base import Kernel
 from ..risk.kernels.foreign import ForeignKernel, as_structures, is_matrix
 from .gp_likelihood import refuse_huge
 from .gp_posterior import chosen_kernel
+
+KERNEL = optional(
+    Matches(
+        lambda v: isinstance(v, Kernel) or callable(v),
+        "a kernel of learnable.risk.kernels or of scikit-learn, or a function",
+    )
+)
+
+
+class GaussianProcess(Estimator):
+    """What regression and classification by a Gaussian process declare alike."""
+
+    kernel: Any = param(
+        KERNEL,
+        "k: of `learnable.risk.kernels`, of `sklearn.gaussian_process.kernels`, or a function (X, Z) → "
+        "matrix. None is `Constant(1.0) * Gaussian(1.0)`. A `White` part is noise of unknown variance; held "
+        "parts are not learned.",
+        default=None,
+        kw_only=False,
+    )
+    optimizer: Any = param(
+        optional(Options("fmin_l_bfgs_b") | Matches(callable, "a function")),
+        "None keeps the kernel's hyperparameters. The name stands for bounded quasi-Newton steps, here dense "
+        "ones. A callable is scikit-learn's: (function, theta, bounds) → theta, value.",
+        default="fmin_l_bfgs_b",
+    )
+    n_restarts_optimizer: int = param(
+        Number(low=0, integer=True),
+        "Further searches, from random hyperparameters in their bounds: those of a scikit-learn kernel, else "
+        "1e-5 to 1e5.",
+        default=0,
+    )
+    copy_X_train: bool = param(Boolean(), "Whether `X_train_` is a copy.", default=True)
+    random_state: Any = param(RANDOM_STATE, "Seed of the restarts.", default=None)
+    tol: float = param(
+        TOLERANCE,
+        "Largest derivative of the log marginal likelihood by a log hyperparameter, relative to n + yᵀK⁻¹y.",
+        default=1e-6,
+    )
+    max_iter: int = param(MAX_ITER, "Steps of one search.", default=200)
+    max_seconds: float | None = param(MAX_SECONDS, "Time after which the best so far is returned.", default=None)
+    n_jobs: int | None = param(
+        N_JOBS, "Threads of predictions and of passes over rows; the result does not depend on it.", default=None
+    )
 
 
 def process_door(*, target: Any, multi_output: bool = False) -> Callable[..., Table]:

@@ -10,7 +10,7 @@ Reference: J. Zhu and T. Hastie, Kernel logistic regression and the import vecto
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,9 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError
-from ..core.parameters import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Number, Rule
+from ..core.parameters import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Number
 from ..core.run import Run, never
 from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
@@ -27,7 +28,7 @@ from ..linear._base import CLASS_WEIGHT, class_weights
 from .gauss_products import OutOfTimeError
 from .logistic_newton import KernelLogisticProblem, fit_logistic
 from .operators import MOST_ROWS_KEPT, Operator
-from .representer import KERNEL_PARAMETERS, RepresenterModel, finite_diagonal, kernel_of, memory_door, training_points
+from .representer import RepresenterModel, finite_diagonal, kernel_of, memory_door, training_points
 from .svm_program import FACTORED, dual_bounds
 
 Array = NDArray[np.float64]
@@ -44,25 +45,6 @@ class KernelLogisticRegression(NamedScore, ClassifierMixin, RepresenterModel):
     preconditioner is the factor of the whole system up to 3,000 rows times scores, and beyond has a partial factor of
     the kernel matrix. Memory: that matrix (8n² bytes) up to 12,000 rows, then only tiles of it; and for the
     preconditioner 0.3 GB and 12,000n bytes.
-
-    Parameters
-    ----------
-    C : float, default=1.0
-        Inverse strength of the penalty.
-    kernel, gamma, degree, coef0, kernel_params
-        The kernel, as in `KernelRidge`; by default the Gaussian one with γ = 1/n_features.
-    fit_intercept : bool, default=True
-        Whether b is free or zero.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, multiplied onto the sample weights.
-    tol : float, default=1e-8
-        Relative duality gap at which to stop.
-    max_iter : int, default=100
-        Most Newton steps.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-    max_seconds : float or None, default=None
-        Time after which the best so far is returned.
 
     Attributes
     ----------
@@ -88,50 +70,19 @@ class KernelLogisticRegression(NamedScore, ClassifierMixin, RepresenterModel):
     (array(['in', 'out'], dtype='<U3'), 'gap')
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "C": Number(low=1e-50, high=1e50),
-        **KERNEL_PARAMETERS,
-        "fit_intercept": Boolean(),
-        "class_weight": CLASS_WEIGHT,
-        "tol": TOLERANCE,
-        "max_iter": MAX_ITER,
-        "n_jobs": N_JOBS,
-        "max_seconds": MAX_SECONDS,
-    }
+    C: float = param(Number(low=1e-50, high=1e50), "Inverse strength of the penalty.", default=1.0, kw_only=False)
+    fit_intercept: bool = param(Boolean(), "Whether b is free or zero.", default=True)
+    class_weight: Any = param(CLASS_WEIGHT, "Weights of the classes, multiplied onto the sample weights.", default=None)
+    tol: float = param(TOLERANCE, "Relative duality gap at which to stop.", default=1e-8)
+    max_iter: int = param(MAX_ITER, "Most Newton steps.", default=100)
+    n_jobs: int | None = param(N_JOBS, "Threads; the result does not depend on it.", default=None)
+    max_seconds: float | None = param(MAX_SECONDS, "Time after which the best so far is returned.", default=None)
+
     _door = staticmethod(memory_door(target="classes"))
     _remedy = "raise max_iter or max_seconds, or lower C"
 
-    classes_: NDArray[Any]
-    intercept_: Array
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        kernel: Any = "rbf",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        tol: float = 1e-8,
-        max_iter: int = 100,
-        n_jobs: int | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.max_seconds = max_seconds
+    classes_: NDArray[Any] = fitted("(n_classes,)", "The labels.", kind="biufOUST")
+    intercept_: Array = fitted("(n_scores,)", "b.")
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__

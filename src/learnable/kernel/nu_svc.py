@@ -10,13 +10,14 @@ Reference: B. Schölkopf et al., New support vector algorithms, Neural Computati
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from ..core.certificate import Certificate
+from ..core.declare import param
 from ..core.errors import DataError
-from ..core.parameters import RANDOM_STATE, Number, Rule
+from ..core.parameters import Number
 from ..core.run import Run
 from ..data.door import Table
 from ..risk.kernels import Kernel
@@ -25,7 +26,7 @@ from ..solvers.row_cache import Team
 from .nu_svr import fill_up
 from .svc import row_costs
 from .svm_base import Array
-from .svm_classes import CLASSIFIER_PARAMETERS, PairSolver, PairwiseSVM
+from .svm_classes import PairSolver, PairwiseSVM
 from .svm_program import Fit, offset_between
 
 
@@ -34,20 +35,6 @@ class NuSVC(PairwiseSVM):
 
     The machine is divided by ρ. Each pair of classes has its own. In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = ρ/n for
     the divided machine. Memory and time: as `SVC`.
-
-    Parameters
-    ----------
-    nu : float in (0, 1], default=0.5
-        ν: largest share of rows inside the margin, and smallest share of support vectors. Of two classes of unequal
-        weight, ν/2 must not exceed the smaller one's share.
-    kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, verbose, max_iter
-        As in `SVC`.
-    decision_function_shape, break_ties
-        As in `SVC`.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of the weights of the classes.
-    random_state, n_jobs, max_seconds
-        As in `SVC`.
 
     Attributes
     ----------
@@ -62,50 +49,12 @@ class NuSVC(PairwiseSVM):
     array([1])
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        **{name: rule for name, rule in CLASSIFIER_PARAMETERS.items() if name != "fit_intercept"},
-        "nu": Number(low=0.0, low_open=True, high=1.0),
-        "random_state": RANDOM_STATE,
-    }
-
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: Any = "deprecated",
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        class_weight: Any = None,
-        verbose: Any = False,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.max_seconds = max_seconds
+    nu: float = param(
+        Number(low=0.0, low_open=True, high=1.0),
+        "ν: largest share of rows inside the margin, and smallest share of support vectors. Of two classes of "
+        "unequal weight, ν/2 must not exceed the smaller one's share.",
+        default=0.5,
+    )
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         cost = row_costs(self, table, 1.0)

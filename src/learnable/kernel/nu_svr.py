@@ -10,17 +10,16 @@ Reference: B. Schölkopf et al., New support vector algorithms, Neural Computati
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 import numpy as np
 
 from ..core.certificate import Certificate
-from ..core.parameters import Number, Rule
+from ..core.declare import fitted, param
+from ..core.parameters import Number
 from ..core.run import Run
 from ..data.door import Table
 from ..solvers.decomposition import BoxProgram
 from ..solvers.row_cache import Team
-from .svm_base import SVM_PARAMETERS, Array
+from .svm_base import Array
 from .svm_program import Fit, offset_between
 from .svr import RegressionMachine, joined, tube_loss
 
@@ -29,17 +28,6 @@ class NuSVR(RegressionMachine):
     r"""ν-support vector regression: minimise ½‖f‖² + C(ν Σs ε + Σᵢ sᵢ max(0, |tᵢ − f(xᵢ) − b| − ε)) over f, b and ε.
 
     In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). Memory and time: as `SVR`.
-
-    Parameters
-    ----------
-    nu : float in (0, 1], default=0.5
-        ν: largest share of rows outside the tube, and smallest share of support vectors.
-    C : float, default=1.0
-        Cost of a unit outside the tube.
-    kernel, degree, gamma, coef0, shrinking, cache_size, verbose
-        As in `SVC`.
-    tol, max_iter, n_jobs, max_seconds
-        As in `SVR`.
 
     Attributes
     ----------
@@ -58,44 +46,14 @@ class NuSVR(RegressionMachine):
     True
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        **{name: rule for name, rule in SVM_PARAMETERS.items() if name != "fit_intercept"},
-        "C": Number(low=0.0, low_open=True),
-        "nu": Number(low=0.0, low_open=True, high=1.0),
-    }
+    nu: float = param(
+        Number(low=0.0, low_open=True, high=1.0),
+        "ν: largest share of rows outside the tube, and smallest share of support vectors.",
+        default=0.5,
+    )
+    C: float = param(Number(low=0.0, low_open=True), "Cost of a unit outside the tube.", default=1.0)
 
-    epsilon_: float
-
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: Any = False,
-        max_iter: int = -1,
-        n_jobs: int | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.nu = nu
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.max_seconds = max_seconds
+    epsilon_: float = fitted("()", "ε: half the width of the tube.", low=0.0)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         X, t, cost = self._points(table), table.y, self._costs(table)

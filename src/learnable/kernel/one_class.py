@@ -17,15 +17,16 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import ModelFileError
-from ..core.parameters import Number, Rule
+from ..core.parameters import Number
 from ..core.run import Run
 from ..data.door import Table
 from ..data.sources import rowwise
 from ..solvers.decomposition import BoxProgram
 from ..solvers.row_cache import Team
 from .nu_svr import fill_up
-from .svm_base import SVM_PARAMETERS, Array
+from .svm_base import Array
 from .svm_door import svm_door
 from .svm_program import Fit, offset_between
 from .svr import SingleMachine
@@ -36,15 +37,6 @@ class OneClassSVM(OutlierMixin, SingleMachine):
 
     In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/n, V = max(0, ρ − f(x)) − νρ. Memory: as `SVC` of two classes. Time:
     O(nd) for each kernel row that is used, about O(νn²d).
-
-    Parameters
-    ----------
-    kernel, degree, gamma, coef0, shrinking, cache_size, verbose
-        As in `SVC`.
-    tol, max_iter, n_jobs, max_seconds
-        As in `SVR`.
-    nu : float in (0, 1], default=0.5
-        ν: largest share of outliers among the training rows, and smallest share of support vectors.
 
     Attributes
     ----------
@@ -63,42 +55,15 @@ class OneClassSVM(OutlierMixin, SingleMachine):
     array([ 1, -1])
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        **{name: rule for name, rule in SVM_PARAMETERS.items() if name != "fit_intercept"},
-        "nu": Number(low=0.0, low_open=True, high=1.0),
-    }
+    nu: float = param(
+        Number(low=0.0, low_open=True, high=1.0),
+        "ν: largest share of outliers among the training rows, and smallest share of support vectors.",
+        default=0.5,
+    )
+
     _door: ClassVar[Any] = staticmethod(svm_door("none"))
 
-    offset_: float
-
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        nu: float = 0.5,
-        shrinking: bool = True,
-        cache_size: float = 200,
-        verbose: Any = False,
-        max_iter: int = -1,
-        n_jobs: int | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.nu = nu
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.max_seconds = max_seconds
+    offset_: float = fitted("()", "ρ: `decision_function` is `score_samples` less this.")
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         X = self._points(table)

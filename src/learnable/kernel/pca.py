@@ -11,7 +11,7 @@ Reference: B. Schölkopf, A. Smola and K.-R. Müller, Nonlinear component analys
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,16 +23,25 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator
-from ..core.parameters import N_JOBS, RANDOM_STATE, TOLERANCE, Boolean, Number, Options, Rule, optional
+from ..core.parameters import N_JOBS, RANDOM_STATE, TOLERANCE, Boolean, Number, Options, optional
 from ..core.run import Run
 from ..core.threads import interruptible, one_thread_blas
 from ..data.door import Table, read_features
 from ..linear._base import refuse_extreme_sizes
 from ..solvers.residuals import CLOSED_FORM_TOLERANCE
 from .operators import Operator, product_by_rows
-from .representer import KERNEL_PARAMETERS, finite_diagonal, is_given, kernel_of, memory_door, training_points
+from .representer import (
+    NAMED_KERNEL,
+    KernelChoice,
+    finite_diagonal,
+    is_given,
+    kernel_of,
+    memory_door,
+    training_points,
+)
 from .systems import solve_dense
 
 Array = NDArray[np.float64]
@@ -50,38 +59,11 @@ def _symmetric(centred: Array, size: float) -> Array:
     return np.asarray((centred + centred.T) / 2.0)
 
 
-class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelChoice, Estimator):
     r"""Kernel principal components: the eigenvectors of the centred kernel matrix, and the components of new points.
 
     Time O(n³) for all components, O(n²) a component for a few; memory 49n² bytes and 25n²; with
     the inverse transform 93n² and 32n². Signs make the largest entry of every eigenvector positive, as in scikit-learn.
-
-    Parameters
-    ----------
-    n_components : int or None, default=None
-        How many components, at most; None is all that are not zero.
-    kernel, gamma, degree, coef0, kernel_params
-        The kernel, as in `KernelRidge`; by default the linear one.
-    alpha : float, default=1.0
-        Penalty of the ridge regression that learns the inverse transform.
-    fit_inverse_transform : bool, default=False
-        Whether to learn it: kernel ridge regression of the rows on their components.
-    eigen_solver : {"auto", "dense", "arpack", "randomized"}, default="auto"
-        "dense" for all components, "arpack" for a few; "randomized" means "arpack" here, which is exact.
-    tol : float, default=0
-        Of ARPACK; 0 is machine precision.
-    max_iter : int or None, default=None
-        Of ARPACK.
-    iterated_power : int or "auto", default="auto"
-        Kept for compatibility.
-    remove_zero_eig : bool, default=False
-        Whether components of eigenvalue zero are left out.
-    random_state : int, generator or None, default=None
-        Kept for compatibility; nothing is random.
-    copy_X : bool, default=True
-        Kept for compatibility; X is never changed.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
 
     Attributes
     ----------
@@ -109,61 +91,42 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     array([ 2.121,  0.707, -0.707, -2.121])
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "n_components": optional(Number(low=1, integer=True)),
-        **KERNEL_PARAMETERS,
-        "alpha": Number(low=0.0, high=1e100),
-        "fit_inverse_transform": Boolean(),
-        "eigen_solver": Options("auto", "dense", "arpack", "randomized"),
-        "tol": TOLERANCE,
-        "max_iter": optional(Number(low=1, integer=True)),
-        "iterated_power": Options("auto") | Number(low=0, integer=True),
-        "remove_zero_eig": Boolean(),
-        "random_state": RANDOM_STATE,
-        "copy_X": Boolean(),
-        "n_jobs": N_JOBS,
-    }
+    kernel: Any = param(
+        NAMED_KERNEL,
+        "k: a name of scikit-learn's, a kernel of `learnable.risk.kernels` or scikit-learn, or a function of two rows.",
+        default="linear",
+    )
+    n_components: int | None = param(
+        optional(Number(low=1, integer=True)),
+        "How many components, at most; None is all that are not zero.",
+        default=None,
+        kw_only=False,
+    )
+    alpha: float = param(
+        Number(low=0.0, high=1e100), "Penalty of the ridge regression that learns the inverse transform.", default=1.0
+    )
+    fit_inverse_transform: bool = param(
+        Boolean(), "Whether to learn it: kernel ridge regression of the rows on their components.", default=False
+    )
+    eigen_solver: str = param(
+        Options("auto", "dense", "arpack", "randomized"),
+        '"dense" for all components, "arpack" for a few; "randomized" means "arpack" here, which is exact.',
+        default="auto",
+    )
+    tol: float = param(TOLERANCE, "Of ARPACK; 0 is machine precision.", default=0)
+    max_iter: int | None = param(optional(Number(low=1, integer=True)), "Of ARPACK.", default=None)
+    iterated_power: Any = param(
+        Options("auto") | Number(low=0, integer=True), "Kept for compatibility.", default="auto"
+    )
+    remove_zero_eig: bool = param(Boolean(), "Whether components of eigenvalue zero are left out.", default=False)
+    random_state: Any = param(RANDOM_STATE, "Kept for compatibility; nothing is random.", default=None)
+    copy_X: bool = param(Boolean(), "Kept for compatibility; X is never changed.", default=True)
+    n_jobs: int | None = param(N_JOBS, "Threads; the result does not depend on it.", default=None)
+
     _door = staticmethod(memory_door(target="none"))
     _remedy = "raise max_iter, or use eigen_solver='dense'"
 
-    n_features_in_: int
-
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        kernel: Any = "linear",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        alpha: float = 1.0,
-        fit_inverse_transform: bool = False,
-        eigen_solver: str = "auto",
-        tol: float = 0,
-        max_iter: int | None = None,
-        iterated_power: Any = "auto",
-        remove_zero_eig: bool = False,
-        random_state: Any = None,
-        copy_X: bool = True,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.alpha = alpha
-        self.fit_inverse_transform = fit_inverse_transform
-        self.eigen_solver = eigen_solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.iterated_power = iterated_power
-        self.remove_zero_eig = remove_zero_eig
-        self.random_state = random_state
-        self.copy_X = copy_X
-        self.n_jobs = n_jobs
+    n_features_in_: int = fitted("int", "Number of columns.")
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Find the components of the rows of X; y is ignored."""

@@ -16,9 +16,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.declare import Declared, fitted, param
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator
-from ..core.parameters import Matches, Number, Options, Rule, optional
+from ..core.parameters import Matches, Number, Options, optional
 from ..data.door import Table, door, read_features
 from ..data.targets import Target
 from ..linear._base import refuse_extreme_sizes
@@ -30,14 +31,7 @@ Array = NDArray[np.float64]
 
 _LEAST_GAMMA = 1e-300  # in place of γ = 0, a constant kernel
 
-#: The parameters by which a kernel is chosen.
-KERNEL_PARAMETERS: dict[str, Rule] = {
-    "kernel": Options(*NAMES) | Matches(lambda v: isinstance(v, Kernel) or callable(v), "a kernel or a function"),
-    "gamma": optional(Number(low=0.0)),
-    "degree": Number(low=0.0),
-    "coef0": Number(),
-    "kernel_params": optional(Matches(lambda v: isinstance(v, dict), "a dict of arguments")),
-}
+NAMED_KERNEL = Options(*NAMES) | Matches(lambda v: isinstance(v, Kernel) or callable(v), "a kernel or a function")
 
 
 def kernel_of(model: Any, n_features: int) -> Kernel:
@@ -122,13 +116,39 @@ def is_given(model: Any) -> bool:
     return isinstance(model.kernel, Precomputed) or (isinstance(model.kernel, str) and model.kernel == "precomputed")
 
 
-class RepresenterModel(Estimator):
+class KernelChoice(Declared):
+    """The parameters by which a kernel is chosen."""
+
+    kernel: Any = param(
+        NAMED_KERNEL,
+        "k: a name of scikit-learn's, a kernel of `learnable.risk.kernels` or scikit-learn, or a function of two rows.",
+        default="rbf",
+    )
+    gamma: float | None = param(
+        optional(Number(low=0.0)), "γ of the kernels that have one by name; None is 1/n_features.", default=None
+    )
+    degree: float | None = param(
+        Number(low=0.0),
+        "Degree of the polynomial kernel, a number >= 0; one that is not whole needs γ⟨x, z⟩ + coef0 >= 0.",
+        default=3,
+    )
+    coef0: float | None = param(Number(), "Constant of the polynomial and sigmoid kernels.", default=1)
+    kernel_params: dict[str, Any] | None = param(
+        optional(Matches(lambda v: isinstance(v, dict), "a dict of arguments")),
+        "Further arguments of a function.",
+        default=None,
+    )
+
+
+class RepresenterModel(KernelChoice, Estimator):
     """A model that predicts from values of f = Σᵢ cᵢ k(·, xᵢ)."""
 
     kernel: Any
-    X_fit_: Any
-    dual_coef_: Array
-    n_features_in_: int
+    X_fit_: Any = fitted(
+        "array or CSR array of shape (n_samples, n_features)", "The rows with weight; a kernel matrix that was given."
+    )
+    dual_coef_: Array = fitted("(n_samples,) or (n_samples, n_scores)", "c.")
+    n_features_in_: int = fitted("int", "Number of columns.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

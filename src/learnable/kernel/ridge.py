@@ -15,15 +15,16 @@ Reference: R. Rifkin and R. Lippert, Notes on regularized least-squares, MIT CSA
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from ..core.certificate import Certificate
+from ..core.declare import param
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import MAX_SECONDS, N_JOBS, TOLERANCE, ArrayLike, Number, Options, Rule, optional
+from ..core.parameters import MAX_SECONDS, N_JOBS, TOLERANCE, ArrayLike, Number, Options, optional
 from ..core.run import Run
 from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
@@ -31,7 +32,7 @@ from ..risk.kernels import FunctionKernel, Kernel, Linear, Precomputed
 from .leave_out import inverse_diagonal
 from .operators import MOST_ROWS_KEPT, Operator
 from .representer import (
-    KERNEL_PARAMETERS,
+    NAMED_KERNEL,
     RepresenterModel,
     finite_diagonal,
     kernel_of,
@@ -49,11 +50,28 @@ _RESIDUAL_ROUNDING = 1e-15  # of a residual, relative to the sum of the sizes of
 class KernelSmoother(RepresenterModel):
     """What regression and classification by kernel ridge share: the fit of numbers, exact leave-one-out."""
 
-    alpha: Any
-    solver: str
-    tol: float
-    max_iter: int | None
-    n_jobs: int | None
+    alpha: Any = param(
+        PENALTY | ArrayLike(PENALTY), "α ≥ 0, one for all targets or one each.", default=1.0, kw_only=False
+    )
+    solver: str = param(
+        Options("auto", "cholesky", "cg"),
+        '"cholesky" factorises the matrix, in float32 with refinement where that reaches full accuracy, '
+        'else in float64; "cg" takes conjugate gradients with a partial factor as preconditioner; "auto" '
+        'chooses by size and kernel, and from 3,000 rows on by how fast the first steps of "cg" converge.',
+        default="auto",
+    )
+    tol: float = param(TOLERANCE, 'Relative residual at which "cg" stops; direct solutions reach 1e-12.', default=1e-8)
+    max_iter: int | None = param(optional(Number(low=1, integer=True)), 'Most steps of "cg".', default=None)
+    n_jobs: int | None = param(
+        N_JOBS, "Threads; None uses all that BLAS may use. The result does not depend on it.", default=None
+    )
+    max_seconds: float | None = param(
+        MAX_SECONDS,
+        'Time after which "cg" returns the best so far. The clock is asked between tiles of the matrix, and '
+        "time is kept for the product that measures the result; if there is none even for that, c = 0 is "
+        "returned. Factorisations of up to 12,000 rows are not interrupted.",
+        default=None,
+    )
 
     _remedy = "raise max_iter or max_seconds, or use a larger alpha"
 
@@ -110,35 +128,6 @@ class KernelRidge(NamedScore, MultiOutputMixin, RegressorMixin, KernelSmoother):
     kernel matrix, which is never whole: at most 0.65 GB, 40 bytes for each entry of X, and 100 for each of y. The
     linear kernel of d < n columns takes O(nd²) time, and 40 bytes for each entry of X.
 
-    Parameters
-    ----------
-    alpha : float or array of shape (n_targets,), default=1.0
-        α ≥ 0, one for all targets or one each.
-    kernel : str, Kernel, scikit-learn kernel or function of two rows, default="linear"
-        k: a name of scikit-learn's, or a kernel of `learnable.risk.kernels`.
-    gamma : float or None, default=None
-        γ of the kernels that have one by name; None is 1/n_features.
-    degree : float, default=3
-        Degree of the polynomial kernel, a number >= 0; one that is not whole needs γ⟨x, z⟩ + coef0 >= 0.
-    coef0 : float, default=1
-        Constant of the polynomial and sigmoid kernels.
-    kernel_params : dict or None, default=None
-        Further arguments of a function.
-    solver : {"auto", "cholesky", "cg"}, default="auto"
-        "cholesky" factorises the matrix, in float32 with refinement where that reaches full accuracy, else in float64;
-        "cg" takes conjugate gradients with a partial factor as preconditioner; "auto" chooses by size and kernel, and
-        from 3,000 rows on by how fast the first steps of "cg" converge.
-    tol : float, default=1e-8
-        Relative residual at which "cg" stops; direct solutions reach 1e-12.
-    max_iter : int or None, default=None
-        Most steps of "cg".
-    n_jobs : int or None, default=None
-        Threads; None uses all that BLAS may use. The result does not depend on it.
-    max_seconds : float or None, default=None
-        Time after which "cg" returns the best so far. The clock is asked between tiles of the matrix, and time is kept
-        for the product that measures the result; if there is none even for that, c = 0 is returned. Factorisations of
-        up to 12,000 rows are not interrupted.
-
     Attributes
     ----------
     dual_coef_ : array of shape (n_samples,) or (n_samples, n_targets)
@@ -162,43 +151,13 @@ class KernelRidge(NamedScore, MultiOutputMixin, RegressorMixin, KernelSmoother):
     (array([0.996]), True)
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "alpha": PENALTY | ArrayLike(PENALTY),
-        **KERNEL_PARAMETERS,
-        "solver": Options("auto", "cholesky", "cg"),
-        "tol": TOLERANCE,
-        "max_iter": optional(Number(low=1, integer=True)),
-        "n_jobs": N_JOBS,
-        "max_seconds": MAX_SECONDS,
-    }
-    _door = staticmethod(memory_door(target="numeric", multi_output=True))
+    kernel: Any = param(
+        NAMED_KERNEL,
+        "k: a name of scikit-learn's, a kernel of `learnable.risk.kernels` or scikit-learn, or a function of two rows.",
+        default="linear",
+    )
 
-    def __init__(
-        self,
-        alpha: Any = 1.0,
-        *,
-        kernel: Any = "linear",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        solver: str = "auto",
-        tol: float = 1e-8,
-        max_iter: int | None = None,
-        n_jobs: int | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.max_seconds = max_seconds
+    _door = staticmethod(memory_door(target="numeric", multi_output=True))
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         return self._fit_numbers(table, table.y, table.weight, run)

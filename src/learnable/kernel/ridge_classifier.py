@@ -10,20 +10,20 @@ Reference: R. Rifkin, G. Yeo and T. Poggio, Regularized least-squares classifica
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import ModelFileError
-from ..core.parameters import MAX_SECONDS, N_JOBS, TOLERANCE, Number, Options, Rule, optional
 from ..core.run import Run
 from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
 from ..linear._base import CLASS_WEIGHT, class_weights
-from .representer import KERNEL_PARAMETERS, memory_door
+from .representer import memory_door
 from .ridge import PENALTY, KernelSmoother
 
 Array = NDArray[np.float64]
@@ -34,17 +34,6 @@ class KernelRidgeClassifier(NamedScore, ClassifierMixin, KernelSmoother):
 
     In the form n⁻¹ΣV + λΩ, α = nλ; there is no offset. Time and memory are those of `KernelRidge`: all classes
     share one factorisation.
-
-    Parameters
-    ----------
-    alpha : float, default=1.0
-        α ≥ 0.
-    kernel, gamma, degree, coef0, kernel_params
-        The kernel, as in `KernelRidge`; by default the Gaussian one with γ = 1/n_features.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, multiplied onto the sample weights.
-    solver, tol, max_iter, n_jobs, max_seconds
-        As in `KernelRidge`.
 
     Attributes
     ----------
@@ -66,48 +55,12 @@ class KernelRidgeClassifier(NamedScore, ClassifierMixin, KernelSmoother):
     array(['in', 'out'], dtype='<U3')
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "alpha": PENALTY,
-        **KERNEL_PARAMETERS,
-        "class_weight": CLASS_WEIGHT,
-        "solver": Options("auto", "cholesky", "cg"),
-        "tol": TOLERANCE,
-        "max_iter": optional(Number(low=1, integer=True)),
-        "n_jobs": N_JOBS,
-        "max_seconds": MAX_SECONDS,
-    }
+    alpha: float = param(PENALTY, "α ≥ 0.", default=1.0, kw_only=False)
+    class_weight: Any = param(CLASS_WEIGHT, "Weights of the classes, multiplied onto the sample weights.", default=None)
+
     _door = staticmethod(memory_door(target="classes"))
 
-    classes_: NDArray[Any]
-
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        kernel: Any = "rbf",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        class_weight: Any = None,
-        solver: str = "auto",
-        tol: float = 1e-8,
-        max_iter: int | None = None,
-        n_jobs: int | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.class_weight = class_weight
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.max_seconds = max_seconds
+    classes_: NDArray[Any] = fitted("(n_classes,)", "The labels.", kind="biufOUST")
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         self.classes_ = np.asarray(table.classes)

@@ -10,22 +10,23 @@ Reference: R. Rifkin and R. Lippert, Notes on regularized least-squares, MIT CSA
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from ..core.certificate import Certificate
+from ..core.declare import param
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import N_JOBS, ArrayLike, Boolean, Matches, Nothing, Number, Options, Rule
+from ..core.parameters import N_JOBS, ArrayLike, Boolean, Matches, Nothing, Number, Options
 from ..core.run import Run
 from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
 from ..linear.ridge_cv import _flat, _Identity, _splits, _weight_for
 from ..solvers.residuals import CLOSED_FORM_TOLERANCE
 from .operators import Operator
-from .representer import KERNEL_PARAMETERS, RepresenterModel, finite_diagonal, kernel_of, memory_door, training_points
+from .representer import RepresenterModel, finite_diagonal, kernel_of, memory_door, training_points
 from .spectrum import KernelSpectrum, kernel_spectrum
 from .systems import refine, solve_dense
 
@@ -39,25 +40,6 @@ class KernelRidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, RepresenterMod
 
     For each α the model is that of `KernelRidge`: minimise Σᵢ wᵢ (yᵢ − f(xᵢ))² + α‖f‖², where α = nλ in the form
     n⁻¹ΣV + λΩ. Time O(n³ + n²·n_alphas), memory 41n² bytes.
-
-    Parameters
-    ----------
-    alphas : array of numbers > 0, default=(0.1, 1.0, 10.0)
-        The candidates.
-    kernel, gamma, degree, coef0, kernel_params
-        The kernel, as in `KernelRidge`; by default the Gaussian one with γ = 1/n_features.
-    scoring : str, callable or None, default=None
-        What to maximise; None is minus the mean squared error, or R² if `cv` is given.
-    cv : int, splitter or None, default=None
-        None is exact leave-one-out; else folds, each with an eigendecomposition of its own.
-    criterion : {"loo", "gcv"}, default="loo"
-        Leave-one-out, or generalised cross-validation, which does not change when rows are rotated.
-    store_cv_results : bool, default=False
-        Whether to keep the squared leave-one-out errors (predictions when `scoring` is given).
-    alpha_per_target : bool, default=False
-        Whether each target gets an α of its own.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
 
     Attributes
     ----------
@@ -84,47 +66,32 @@ class KernelRidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, RepresenterMod
     0.01
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "alphas": ArrayLike(_POSITIVE) | _POSITIVE,
-        **KERNEL_PARAMETERS,
-        "scoring": Nothing() | Matches(lambda v: isinstance(v, str) or callable(v), "a scorer or its name"),
-        "cv": Nothing() | Matches(lambda v: not isinstance(v, (str, float, bool)), "a number of folds or a splitter"),
-        "criterion": Options("loo", "gcv"),
-        "store_cv_results": Boolean(),
-        "alpha_per_target": Boolean(),
-        "n_jobs": N_JOBS,
-    }
+    alphas: Any = param(ArrayLike(_POSITIVE) | _POSITIVE, "The candidates.", default=(0.1, 1.0, 10.0), kw_only=False)
+    scoring: Any = param(
+        Nothing() | Matches(lambda v: isinstance(v, str) or callable(v), "a scorer or its name"),
+        "What to maximise; None is minus the mean squared error, or R² if `cv` is given.",
+        default=None,
+    )
+    cv: Any = param(
+        Nothing() | Matches(lambda v: not isinstance(v, (str, float, bool)), "a number of folds or a splitter"),
+        "None is exact leave-one-out; else folds, each with an eigendecomposition of its own.",
+        default=None,
+    )
+    criterion: str = param(
+        Options("loo", "gcv"),
+        "Leave-one-out, or generalised cross-validation, which does not change when rows are rotated.",
+        default="loo",
+    )
+    store_cv_results: bool = param(
+        Boolean(),
+        "Whether to keep the squared leave-one-out errors (predictions when `scoring` is given).",
+        default=False,
+    )
+    alpha_per_target: bool = param(Boolean(), "Whether each target gets an α of its own.", default=False)
+    n_jobs: int | None = param(N_JOBS, "Threads; the result does not depend on it.", default=None)
+
     _door = staticmethod(memory_door(target="numeric", multi_output=True))
     _remedy = "use larger alphas"
-
-    def __init__(
-        self,
-        alphas: Any = (0.1, 1.0, 10.0),
-        *,
-        kernel: Any = "rbf",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        scoring: Any = None,
-        cv: Any = None,
-        criterion: str = "loo",
-        store_cv_results: bool = False,
-        alpha_per_target: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alphas = alphas
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.scoring = scoring
-        self.cv = cv
-        self.criterion = criterion
-        self.store_cv_results = store_cv_results
-        self.alpha_per_target = alpha_per_target
-        self.n_jobs = n_jobs
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__

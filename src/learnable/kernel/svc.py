@@ -15,20 +15,21 @@ Reference: C. Cortes and V. Vapnik, Support-vector networks, Machine Learning 20
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from ..core.certificate import Certificate
+from ..core.declare import param
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import RANDOM_STATE, Boolean, Options, Rule
+from ..core.parameters import Boolean, Options
 from ..core.run import Run
 from ..data.door import Table
 from ..risk.kernels import Kernel
 from ..solvers.decomposition import BoxProgram
 from ..solvers.row_cache import Team
 from .svm_base import COST, Array
-from .svm_classes import CLASSIFIER_PARAMETERS, PairSolver, PairwiseSVM, class_factors
+from .svm_classes import PairSolver, PairwiseSVM, class_factors
 from .svm_program import Fit, offset_between, solve_program
 
 
@@ -39,46 +40,6 @@ class SVC(PairwiseSVM):
     of X at most, `cache_size` megabytes of kernel rows for each pair in work (at least 1,024 rows), 32 MB a thread for
     working sets and exact sums, O(n). Time: O(nd) for each kernel row that is used, of one row at least
     for each support vector; between O(n²d) and O(n³d), the more the larger C and the noisier the labels.
-
-    Parameters
-    ----------
-    C : float, default=1.0
-        Cost of a row inside the margin; `np.inf` asks for a hard margin, and fails where there is none.
-    kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"}, Kernel or function, default="rbf"
-        k; "precomputed": X is the kernel matrix, dense or sparse; a function (X, Z) → matrix, of rows of any kind.
-        "sigmoid" is no Mercer kernel: the fit may then be no optimum. Sparse rows are predicted after any fit.
-    degree, gamma, coef0 : int, {"scale", "auto"} or float, float
-        (γ⟨x, z⟩ + coef0)^degree, exp(−γ‖x − z‖²); "scale" is γ = 1/(d·Var X), "auto" 1/d.
-    shrinking : bool, default=True
-        Whether rows that rest at their bounds are left out for a while: it changes the time, not the answer.
-    probability : bool, default="deprecated"
-        Whether to give probabilities, by sigmoids of scores from five folds (`kernel.platt`): it takes some five times
-        as long. scikit-learn gives it up for `CalibratedClassifierCV`, and both warn.
-    tol : float, default=1e-3
-        Violation of the optimality conditions at which to stop, as in LIBSVM.
-    cache_size : float, default=200
-        Most megabytes for kernel rows; of few columns, rows are rather computed again than kept.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C for the classes; 0 gives the rows of a class no say.
-    verbose : bool, default=False
-        Kept for compatibility; progress comes through `set_callbacks`.
-    max_iter : int, default=-1
-        Most pairs of multipliers to move, for each pair of classes; -1 is no limit.
-    decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        Of more than two classes: one score a class, or one a pair.
-    break_ties : bool, default=False
-        Whether `predict` follows the scores of "ovr" instead of the votes.
-    random_state : int, Generator, RandomState or None, default=None
-        Kept for compatibility: nothing is random, not even the folds of `probability`.
-    fit_intercept : bool, default=True
-        Whether there is an offset b.
-    solver : {"auto", "decomposition", "primal"}, default="auto"
-        "primal" minimises a smoothed primal by Newton's method on representer coefficients; it holds the kernel matrix,
-        8n² bytes, of at most 20,000 rows of a pair, and needs a finite C.
-    n_jobs : int or None, default=None
-        Threads. The result does not depend on it.
-    max_seconds : float or None, default=None
-        Time after which the best so far is returned.
 
     Attributes
     ----------
@@ -114,56 +75,18 @@ class SVC(PairwiseSVM):
     ('stationarity', True)
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        **CLASSIFIER_PARAMETERS,
-        "C": COST,
-        "random_state": RANDOM_STATE,
-        "solver": Options("auto", "decomposition", "primal"),
-        "fit_intercept": Boolean(),
-    }
-
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: Any = "deprecated",
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        class_weight: Any = None,
-        verbose: Any = False,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        n_jobs: int | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.n_jobs = n_jobs
-        self.max_seconds = max_seconds
+    C: float = param(
+        COST,
+        "Cost of a row inside the margin; `np.inf` asks for a hard margin, and fails where there is none.",
+        default=1.0,
+    )
+    fit_intercept: bool = param(Boolean(), "Whether there is an offset b.", default=True)
+    solver: str = param(
+        Options("auto", "decomposition", "primal"),
+        '"primal" minimises a smoothed primal by Newton\'s method on representer coefficients; it holds the '
+        "kernel matrix, 8n² bytes, of at most 20,000 rows of a pair, and needs a finite C.",
+        default="auto",
+    )
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         cost = row_costs(self, table)

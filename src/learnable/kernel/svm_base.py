@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator
-from ..core.parameters import MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Matches, Number, Options, Rule
+from ..core.parameters import MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Matches, Number, Options
 from ..core.run import Run
 from ..data.door import Table, read_features
 from ..linear._base import refuse_extreme_sizes
@@ -31,22 +32,6 @@ from .svm_program import refuse_asymmetry, solve_program
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-#: What all support vector machines declare alike.
-SVM_PARAMETERS: dict[str, Rule] = {
-    "kernel": Options("linear", "poly", "rbf", "sigmoid", "precomputed")
-    | Matches(lambda v: isinstance(v, Kernel) or callable(v), "a kernel or a function"),
-    "degree": Number(low=0, integer=True),
-    "gamma": Options("scale", "auto") | Number(low=0.0),
-    "coef0": Number(),
-    "tol": TOLERANCE,
-    "shrinking": Boolean(),
-    "cache_size": Number(low=0.0, low_open=True),
-    "verbose": Boolean() | Number(low=0, integer=True),
-    "max_iter": Number(low=-1, integer=True),
-    "fit_intercept": Boolean(),
-    "n_jobs": N_JOBS,
-    "max_seconds": MAX_SECONDS,
-}
 _DENSE = 2**18  # entries of sparse rows up to which they are computed with as dense ones
 _CONSTANT = 4.0 * np.finfo(float).eps  # spread, relative to the mean, that rounding gives a constant
 COST = Number(low=0.0, low_open=True, finite=False)
@@ -55,24 +40,54 @@ COST = Number(low=0.0, low_open=True, finite=False)
 class SupportVectorMachine(Estimator):
     """Base of all support vector machines."""
 
-    kernel: Any
-    gamma: Any
-    degree: int
-    coef0: float
-    tol: float
-    shrinking: bool
-    cache_size: float
-    max_iter: int
-    fit_intercept: bool
-    n_jobs: int | None
+    kernel: Any = param(
+        Options("linear", "poly", "rbf", "sigmoid", "precomputed")
+        | Matches(lambda v: isinstance(v, Kernel) or callable(v), "a kernel or a function"),
+        'k; "precomputed": X is the kernel matrix, dense or sparse; a function (X, Z) → matrix, of rows of '
+        'any kind. "sigmoid" is no Mercer kernel: the fit may then be no optimum. Sparse rows are predicted '
+        "after any fit.",
+        default="rbf",
+    )
+    degree: int = param(Number(low=0, integer=True), "Of (γ⟨x, z⟩ + coef0)^degree, the polynomial kernel.", default=3)
+    gamma: Any = param(
+        Options("scale", "auto") | Number(low=0.0),
+        'γ of exp(−γ‖x − z‖²) and of the polynomial and sigmoid kernels; "scale" is 1/(d·Var X), "auto" 1/d.',
+        default="scale",
+    )
+    coef0: float = param(Number(), "Constant of the polynomial and sigmoid kernels.", default=0.0)
+    shrinking: bool = param(
+        Boolean(),
+        "Whether rows that rest at their bounds are left out for a while: it changes the time, not the answer.",
+        default=True,
+    )
+    tol: float = param(
+        TOLERANCE, "Violation of the optimality conditions at which to stop, as in LIBSVM.", default=1e-3
+    )
+    cache_size: float = param(
+        Number(low=0.0, low_open=True),
+        "Most megabytes for kernel rows; of few columns, rows are rather computed again than kept.",
+        default=200,
+    )
+    verbose: Any = param(
+        Boolean() | Number(low=0, integer=True),
+        "Kept for compatibility; progress comes through `set_callbacks`.",
+        default=False,
+    )
+    max_iter: int = param(
+        Number(low=-1, integer=True),
+        "Most pairs of multipliers to move, for each machine (one for each pair of classes); -1 is no limit.",
+        default=-1,
+    )
+    n_jobs: int | None = param(N_JOBS, "Threads. The result does not depend on it.", default=None)
+    max_seconds: float | None = param(MAX_SECONDS, "Time after which the best so far is returned.", default=None)
 
-    support_: NDArray[np.int32]
-    support_vectors_: Any
-    n_support_: NDArray[np.int32]
-    dual_coef_: Any
-    intercept_: Array
-    gamma_: float
-    n_features_in_: int
+    support_: NDArray[np.int32] = fitted("(n_SV,)", "Rows of the support vectors.", kind="i")
+    support_vectors_: Any = fitted("array or CSR array of shape (n_SV, n_features)", "The support vectors.")
+    n_support_: NDArray[np.int32] = fitted("array", "How many support vectors there are, in each class.", kind="i")
+    dual_coef_: Any = fitted("array or CSR array of shape (n_scores, n_SV)", "β.")
+    intercept_: Array = fitted("(n_machines,)", "b.")
+    gamma_: float = fitted("()", "γ as a number.", low=0.0)
+    n_features_in_: int = fitted("int", "Number of columns.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -24,8 +24,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import ModelFileError, ParameterError
-from ..core.parameters import Boolean, Options, Rule
+from ..core.parameters import RANDOM_STATE, Boolean, Options
 from ..core.run import Run
 from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
@@ -33,21 +34,12 @@ from ..linear._base import CLASS_WEIGHT, class_weights
 from ..risk.kernels import Kernel, Precomputed
 from ..solvers.row_cache import Team
 from .platt import couple, fit_sigmoid, fold_fits, pair_probabilities
-from .svm_base import SVM_PARAMETERS, Array, Rows, SupportVectorMachine
+from .svm_base import Array, Rows, SupportVectorMachine
 from .svm_door import svm_door
 from .svm_program import Fit, dual_bounds, small_matrix
 
 #: (kernel, rows of the pair, y = ±1, costs, team) -> the machine of a pair; y is +1 for the pair's first class.
 PairSolver = Callable[[Kernel, Any, Array, Array, Team], Fit]
-
-
-CLASSIFIER_PARAMETERS: dict[str, Rule] = {
-    **SVM_PARAMETERS,
-    "class_weight": CLASS_WEIGHT,
-    "decision_function_shape": Options("ovr", "ovo"),
-    "break_ties": Boolean(),
-    "probability": Boolean() | Options("deprecated"),
-}
 
 
 def _gives_probabilities(model: Any) -> bool:
@@ -60,14 +52,29 @@ def _gives_probabilities(model: Any) -> bool:
 class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
     """Base of SVC and NuSVC."""
 
+    probability: Any = param(
+        Boolean() | Options("deprecated"),
+        "Whether to give probabilities, by sigmoids of scores from five folds (`kernel.platt`): it takes some "
+        "five times as long. scikit-learn gives it up for `CalibratedClassifierCV`, and both warn.",
+        default="deprecated",
+    )
+    class_weight: Any = param(
+        CLASS_WEIGHT, "Factors of the costs of the classes' rows; 0 gives the rows of a class no say.", default=None
+    )
+    decision_function_shape: str = param(
+        Options("ovr", "ovo"), "Of more than two classes: one score a class, or one a pair.", default="ovr"
+    )
+    break_ties: bool = param(
+        Boolean(), 'Whether `predict` follows the scores of "ovr" instead of the votes.', default=False
+    )
+    random_state: Any = param(
+        RANDOM_STATE, "Kept for compatibility: nothing is random, not even the folds of `probability`.", default=None
+    )
+
     _door: ClassVar[Any] = staticmethod(svm_door("classes"))
 
-    classes_: NDArray[Any]
-    sigmoids_: Array
-    probability: Any
-    class_weight: Any
-    decision_function_shape: str
-    break_ties: bool
+    classes_: NDArray[Any] = fitted("(n_classes,)", "The labels.", kind="biufOUST")
+    sigmoids_: Array = fitted("(n_machines, 2)", "A and B of each pair's probability 1/(1 + exp(As + B)).")
 
     # -- fitting ------------------------------------------------------------------------------------------------------
 

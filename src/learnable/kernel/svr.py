@@ -19,14 +19,15 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from ..core.certificate import Certificate
+from ..core.declare import param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import Number, Rule
+from ..core.parameters import Boolean, Number
 from ..core.run import Run
 from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
 from ..solvers.decomposition import BoxProgram, Solution
 from ..solvers.row_cache import Team
-from .svm_base import COST, SVM_PARAMETERS, Array, SupportVectorMachine
+from .svm_base import COST, Array, SupportVectorMachine
 from .svm_door import svm_door
 from .svm_program import Fit, dual_bounds, offset_between
 
@@ -64,9 +65,13 @@ class SingleMachine(SupportVectorMachine):
 class RegressionMachine(NamedScore, RegressorMixin, SingleMachine):
     """Base of SVR and NuSVR."""
 
-    _door: ClassVar[Any] = staticmethod(svm_door("numeric"))
+    C: float = param(
+        COST,
+        "Cost of a unit outside the tube; `np.inf` asks that no row is outside, and fails where that cannot be.",
+        default=1.0,
+    )
 
-    C: float
+    _door: ClassVar[Any] = staticmethod(svm_door("numeric"))
 
     def kkt_report(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Return how every training row stands to the tube, and the residual of every optimality condition."""
@@ -92,25 +97,6 @@ class SVR(RegressionMachine):
 
     In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). Memory: as `SVC` of two classes. Time: O(nd) for each kernel row
     that is used; between O(n²d) and O(n³d), the more the larger C and the narrower the tube.
-
-    Parameters
-    ----------
-    kernel, degree, gamma, coef0, shrinking, cache_size, verbose
-        As in `SVC`.
-    tol : float, default=1e-3
-        Violation of the optimality conditions at which to stop, as in LIBSVM.
-    C : float, default=1.0
-        Cost of a unit outside the tube; `np.inf` asks that no row is outside, and fails where that cannot be.
-    epsilon : float, default=0.1
-        Half the width of the tube.
-    max_iter : int, default=-1
-        Most pairs of multipliers to move; -1 is no limit.
-    fit_intercept : bool, default=True
-        Whether there is an offset b.
-    n_jobs : int or None, default=None
-        Threads. The result does not depend on it.
-    max_seconds : float or None, default=None
-        Time after which the best so far is returned.
 
     Attributes
     ----------
@@ -139,44 +125,8 @@ class SVR(RegressionMachine):
     True
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        **SVM_PARAMETERS,
-        "C": COST,
-        "epsilon": Number(low=0.0),
-    }
-
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        shrinking: bool = True,
-        cache_size: float = 200,
-        verbose: Any = False,
-        max_iter: int = -1,
-        fit_intercept: bool = True,
-        n_jobs: int | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.C = C
-        self.epsilon = epsilon
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
-        self.max_seconds = max_seconds
+    epsilon: float = param(Number(low=0.0), "Half the width of the tube.", default=0.1)
+    fit_intercept: bool = param(Boolean(), "Whether there is an offset b.", default=True)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         X, t, cost = self._points(table), table.y, self._costs(table)

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ParameterError
 from ..core.estimator import Estimator
-from ..core.parameters import Number
+from ..core.parameters import MAX_ITER, MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Boolean, Number, Options
 from ..data.blocks import Blocks, Part
 from ..data.door import Table
 from ..data.sources import rowwise
@@ -24,10 +25,24 @@ Array = NDArray[Any]
 class MixtureBase(DensityMixin, Estimator):
     """Base of the mixtures; they give `_log_joint(X)`, (K, n), and `_draw(counts, rng)`, rows of each component."""
 
-    n_components: int
-    random_state: Any
-    weights_: Array
-    bound_history_: Array
+    n_components: int = param(Number(low=1, integer=True), "K.", default=1, kw_only=False)
+    tol: float = param(
+        TOLERANCE, "A climb ends when a step adds no more than this to the objective per unit of weight.", default=1e-3
+    )
+    max_iter: int = param(MAX_ITER, "Steps of one restart.", default=100)
+    n_init: int = param(Number(low=1, integer=True), "Restarts, of which the best is kept.", default=1)
+    init_params: str = param(
+        Options("kmeans", "k-means++", "random", "random_from_data"), "How responsibilities start.", default="kmeans"
+    )
+    random_state: Any = param(RANDOM_STATE, "Draws the starts.", default=None)
+    warm_start: bool = param(Boolean(), "Whether a fit starts where the last one ended.", default=False)
+    max_seconds: float | None = param(MAX_SECONDS, "Time after which the best so far is returned.", default=None)
+    n_jobs: int | None = param(
+        N_JOBS, "Threads; None uses all that BLAS may use. The result does not depend on it.", default=None
+    )
+
+    weights_: Array = fitted("(n_components,)", "Shares of the components.", low=0.0, high=1.0)
+    bound_history_: Array = fitted("(n_steps,)", "The objective at the start and after each step; never falls.")
 
     @property
     def lower_bounds_(self) -> list[float]:

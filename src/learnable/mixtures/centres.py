@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +12,15 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator
-from ..core.parameters import Matches, Options
+from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Matches, Number, Options
 from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, read_features
 from ..data.sources import rowwise
 from .lloyd import distances_to, nearest_centres
+from .narration import VERBOSE
 from .spaces import Space, rounding_of_inertia
 from .starts import plus_plus, random_rows, sample_rows
 
@@ -33,15 +35,26 @@ INIT = Options("k-means++", "random") | Matches(
 class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Estimator):
     """Base class; not to be used directly. A model sets `cluster_centers_` and `labels_`."""
 
-    n_clusters: int
-    init: Any
-    n_init: Any
-    n_jobs: int | None
-    metric: str = "euclidean"
-    _random_restarts: int  #: what n_init="auto" means for random starts
+    n_clusters: int = param(Number(low=1, integer=True), "K.", default=8, kw_only=False)
+    init: Any = param(INIT, "Where to start; a callable gets (X, n_clusters, random_state).", default="k-means++")
+    n_init: Any = param(
+        Options("auto") | Number(low=1, integer=True),
+        'Starts, of which the best is kept. "auto" is 1, but with init="random" or a callable 10 in '
+        "`KMeans` and 3 in `MiniBatchKMeans`.",
+        default="auto",
+    )
+    verbose: int = param(VERBOSE, "Whether every iteration or batch is printed; callbacks report it, too.", default=0)
+    random_state: Any = param(RANDOM_STATE, "Draws the starts and batches.", default=None)
+    max_seconds: float | None = param(MAX_SECONDS, "Time after which the best so far is returned.", default=None)
+    n_jobs: int | None = param(
+        N_JOBS, "Threads; None uses all that BLAS may use. The result does not depend on it.", default=None
+    )
 
-    cluster_centers_: Array
-    labels_: Array
+    metric = "euclidean"
+    _random_restarts: ClassVar[int]  #: what n_init="auto" means for random starts
+
+    cluster_centers_: Array = fitted("(n_clusters, n_features)", "The centres.")
+    labels_: Array = fitted("(n_samples,)", "Nearest centre of each row.", kind="i")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the centres.

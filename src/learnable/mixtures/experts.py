@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import param
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator
-from ..core.parameters import MAX_ITER, MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options, Rule
+from ..core.parameters import MAX_ITER, MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options
 from ..data.blocks import map_reduce
 from ..data.door import Table, door, read_features, take_named_columns
 from ..data.sample import MOST_ROWS, stride_for
@@ -62,35 +63,6 @@ class MixtureOfExperts(Estimator):
     A regressor with `experts="gaussian"`, a classifier with `experts="logistic"`. Memory besides X: O(K²d²), or
     O(KC²d²) with C classes, and a few thousand rows. Files and Dask are read once an iteration.
 
-    Parameters
-    ----------
-    n_experts : int, default=2
-        K.
-    experts : {"gaussian", "logistic"}, default="gaussian"
-        Linear regressions, each with its own variance, or softmax regressions of classes.
-    alpha : float, default=1e-3
-        Penalty of the experts' slopes, in standardised columns: −½α‖wₖ‖²/σₖ², or −½α‖Wₖ‖². With zero, one Gaussian
-        expert is least squares, and variances are those of maximum likelihood.
-    gate_alpha : float, default=1e-3
-        Penalty −½γ‖V‖² of the gate's slopes, in standardised columns: keeps the borders between experts from getting
-        infinitely sharp.
-    reg_variance : float, default=1e-6
-        −½·reg_variance·var(y)·(W/K) Σₖ 1/σₖ² keeps variances from zero; W the weight of all rows.
-    tol : float, default=1e-5
-        A climb ends when a step adds no more than this to the objective per unit of weight.
-    max_iter : int, default=500
-        Steps of one restart.
-    n_init : int, default=1
-        Restarts, of which the best is kept.
-    init_params : {"kmeans", "k-means++", "random", "random_from_data"}, default="kmeans"
-        How responsibilities start: from clusters of (x, y), or of x if y is a class; or at random.
-    random_state : int, Generator, RandomState or None, default=None
-        Draws the starts.
-    max_seconds : float or None, default=None
-        Time after which the best so far is returned.
-    n_jobs : int or None, default=None
-        Threads; None uses all that BLAS may use. The result does not depend on it.
-
     Attributes
     ----------
     coef_, intercept_ : arrays of shape (K, d) and (K,), or (K, C, d) and (K, C)
@@ -125,51 +97,47 @@ class MixtureOfExperts(Estimator):
     array([1.5])
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "n_experts": Number(low=1, integer=True),
-        "experts": Options("gaussian", "logistic"),
-        "alpha": Number(low=0.0),
-        "gate_alpha": Number(low=0.0),
-        "reg_variance": Number(low=0.0),
-        "tol": TOLERANCE,
-        "max_iter": MAX_ITER,
-        "n_init": Number(low=1, integer=True),
-        "init_params": Options("kmeans", "k-means++", "random", "random_from_data"),
-        "random_state": RANDOM_STATE,
-        "max_seconds": MAX_SECONDS,
-        "n_jobs": N_JOBS,
-    }
+    n_experts: int = param(Number(low=1, integer=True), "K.", default=2, kw_only=False)
+    experts: str = param(
+        Options("gaussian", "logistic"),
+        "Linear regressions, each with its own variance, or softmax regressions of classes.",
+        default="gaussian",
+    )
+    alpha: float = param(
+        Number(low=0.0),
+        "Penalty of the experts' slopes, in standardised columns: −½α‖wₖ‖²/σₖ², or −½α‖Wₖ‖². With zero, one "
+        "Gaussian expert is least squares, and variances are those of maximum likelihood.",
+        default=1e-3,
+    )
+    gate_alpha: float = param(
+        Number(low=0.0),
+        "Penalty −½γ‖V‖² of the gate's slopes, in standardised columns: keeps the borders between experts "
+        "from getting infinitely sharp.",
+        default=1e-3,
+    )
+    reg_variance: float = param(
+        Number(low=0.0),
+        "−½·reg_variance·var(y)·(W/K) Σₖ 1/σₖ² keeps variances from zero; W the weight of all rows.",
+        default=1e-6,
+    )
+    tol: float = param(
+        TOLERANCE, "A climb ends when a step adds no more than this to the objective per unit of weight.", default=1e-5
+    )
+    max_iter: int = param(MAX_ITER, "Steps of one restart.", default=500)
+    n_init: int = param(Number(low=1, integer=True), "Restarts, of which the best is kept.", default=1)
+    init_params: str = param(
+        Options("kmeans", "k-means++", "random", "random_from_data"),
+        "How responsibilities start: from clusters of (x, y), or of x if y is a class; or at random.",
+        default="kmeans",
+    )
+    random_state: Any = param(RANDOM_STATE, "Draws the starts.", default=None)
+    max_seconds: float | None = param(MAX_SECONDS, "Time after which the best so far is returned.", default=None)
+    n_jobs: int | None = param(
+        N_JOBS, "Threads; None uses all that BLAS may use. The result does not depend on it.", default=None
+    )
+
     _door = staticmethod(_read)
     _remedy = "raise max_iter or tol"
-
-    def __init__(
-        self,
-        n_experts: int = 2,
-        *,
-        experts: str = "gaussian",
-        alpha: float = 1e-3,
-        gate_alpha: float = 1e-3,
-        reg_variance: float = 1e-6,
-        tol: float = 1e-5,
-        max_iter: int = 500,
-        n_init: int = 1,
-        init_params: str = "kmeans",
-        random_state: Any = None,
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_experts = n_experts
-        self.experts = experts
-        self.alpha = alpha
-        self.gate_alpha = gate_alpha
-        self.reg_variance = reg_variance
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.init_params = init_params
-        self.random_state = random_state
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
 
     def _fit(self, table: Table, run: Any) -> Certificate:
         owner, K = type(self).__name__, self.n_experts

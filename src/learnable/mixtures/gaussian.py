@@ -12,26 +12,21 @@ Reference: C. Bishop, Pattern Recognition and Machine Learning (2006), section 9
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import param
 from ..core.errors import DataError, ModelFileError
 from ..core.parameters import (
-    MAX_SECONDS,
-    N_JOBS,
-    RANDOM_STATE,
-    TOLERANCE,
     ArrayLike,
-    Boolean,
     Matches,
     Nothing,
     Number,
     Options,
-    Rule,
     optional,
 )
 from ..data.blocks import Blocks, Part, map_reduce
@@ -55,40 +50,6 @@ class GaussianMixture(InformationCriteria, MixtureBase):
 
     NaN entries of X are integrated out. Rows whose component is known are given by `labels` in `fit`. Memory besides X:
     O(Kd²) and a few thousand rows. Files and Dask are read once an iteration.
-
-    Parameters
-    ----------
-    n_components : int, default=1
-        K.
-    covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
-        Σₖ free; one Σ for all; diagonal; a multiple of the identity.
-    tol : float, default=1e-3
-        A climb ends when a step adds no more than this to the objective per unit of weight.
-    reg_covar : float, default=1e-6
-        Added to the variances. As part of the objective it is −½·reg_covar·(W/K)·Σₖ tr Σₖ⁻¹ with W = Σᵢ wᵢ, which adds
-        reg_covar·(W/K)/Nₖ to a component of weight Nₖ: scikit-learn's amount where components weigh the same.
-    max_iter : int, default=100
-        Steps of one restart.
-    n_init : int, default=1
-        Restarts, of which the best is kept.
-    init_params : {"kmeans", "k-means++", "random", "random_from_data"}, default="kmeans"
-        How responsibilities start.
-    weights_init, means_init, precisions_init : arrays, default=None
-        Where π, μ and Σ⁻¹ start instead.
-    random_state : int, Generator, RandomState or None, default=None
-        Draws the starts.
-    warm_start : bool, default=False
-        Whether a fit starts where the last one ended.
-    verbose, verbose_interval : int
-        verbose=1 prints the starts and every so many steps, 2 their time and rise, too.
-    prior : None, "default" or dict, default=None
-        A dict may have `alpha` (π ~ Dirichlet(alpha, …)); `dof` ν and `scale` Ψ (Σ ~ inverse Wishart); `mean` m and
-        `kappa` κ (μ | Σ ~ N(m, Σ/κ)). "default" is Fraley and Raftery's: ν = d + 2, Ψ = cov(X)/K^(2/d), m the mean,
-        κ = 0.01. The fit is then the most probable one (MAP-EM).
-    max_seconds : float or None, default=None
-        Time after which the best so far is returned.
-    n_jobs : int or None, default=None
-        Threads; None uses all that BLAS may use. The result does not depend on it.
 
     Attributes
     ----------
@@ -121,69 +82,37 @@ class GaussianMixture(InformationCriteria, MixtureBase):
     np.float64(1.0)
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "n_components": Number(low=1, integer=True),
-        "covariance_type": Options(*KINDS),
-        "tol": TOLERANCE,
-        "reg_covar": Number(low=0.0),
-        "max_iter": Number(low=0, integer=True),
-        "n_init": Number(low=1, integer=True),
-        "init_params": Options("kmeans", "k-means++", "random", "random_from_data"),
-        "weights_init": optional(ArrayLike(Number(low=0.0))),
-        "means_init": optional(ArrayLike()),
-        "precisions_init": optional(ArrayLike() | Number(low=0.0)),
-        "random_state": RANDOM_STATE,
-        "warm_start": Boolean(),
-        "verbose": VERBOSE,
-        "verbose_interval": Number(low=1, integer=True),
-        "prior": Nothing() | Options("default") | Matches(lambda v: isinstance(v, dict), "a dict"),
-        "max_seconds": MAX_SECONDS,
-        "n_jobs": N_JOBS,
-    }
+    covariance_type: str = param(
+        Options(*KINDS), "Σₖ free; one Σ for all; diagonal; a multiple of the identity.", default="full"
+    )
+    reg_covar: float = param(
+        Number(low=0.0),
+        "Added to the variances. As part of the objective it is −½·reg_covar·(W/K)·Σₖ tr Σₖ⁻¹ with W = Σᵢ wᵢ, "
+        "which adds reg_covar·(W/K)/Nₖ to a component of weight Nₖ: scikit-learn's amount where components "
+        "weigh the same.",
+        default=1e-6,
+    )
+    max_iter: int = param(Number(low=0, integer=True), "Steps of one restart.", default=100)
+    weights_init: Any = param(optional(ArrayLike(Number(low=0.0))), "Where π starts instead.", default=None)
+    means_init: Any = param(optional(ArrayLike()), "Where μ starts instead.", default=None)
+    precisions_init: Any = param(optional(ArrayLike() | Number(low=0.0)), "Where Σ⁻¹ starts instead.", default=None)
+    verbose: int = param(
+        VERBOSE, "1 prints the starts and every `verbose_interval` steps, 2 their time and rise, too.", default=0
+    )
+    verbose_interval: int = param(Number(low=1, integer=True), "Steps between two lines that are printed.", default=10)
+    prior: Any = param(
+        Nothing() | Options("default") | Matches(lambda v: isinstance(v, dict), "a dict"),
+        "A dict may have `alpha` (π ~ Dirichlet(alpha, …)); `dof` ν and `scale` Ψ (Σ ~ inverse Wishart); "
+        '`mean` m and `kappa` κ (μ | Σ ~ N(m, Σ/κ)). "default" is Fraley and Raftery\'s: ν = d + 2, Ψ = '
+        "cov(X)/K^(2/d), m the mean, κ = 0.01. The fit is then the most probable one (MAP-EM).",
+        default=None,
+    )
+
     _door = staticmethod(door(target="none", sparse=False, missing=True))
     _remedy = (
         "Best performing initialization did not converge. Try different init parameters, or increase max_iter, tol, or "
         "check for degenerate data"
     )
-
-    def __init__(
-        self,
-        n_components: int = 1,
-        *,
-        covariance_type: str = "full",
-        tol: float = 1e-3,
-        reg_covar: float = 1e-6,
-        max_iter: int = 100,
-        n_init: int = 1,
-        init_params: str = "kmeans",
-        weights_init: Any = None,
-        means_init: Any = None,
-        precisions_init: Any = None,
-        random_state: Any = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-        verbose_interval: int = 10,
-        prior: Any = None,
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.covariance_type = covariance_type
-        self.tol = tol
-        self.reg_covar = reg_covar
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.init_params = init_params
-        self.weights_init = weights_init
-        self.means_init = means_init
-        self.precisions_init = precisions_init
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.verbose_interval = verbose_interval
-        self.prior = prior
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
 
     def _fit(self, table: Table, run: Any) -> Certificate:
         owner, K = type(self).__name__, self.n_components

@@ -16,32 +16,28 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core.certificate import Certificate
+from ..core.declare import param
 from ..core.errors import DataError, ModelFileError
 from ..core.parameters import (
     MAX_ITER,
-    MAX_SECONDS,
-    N_JOBS,
-    RANDOM_STATE,
     TOLERANCE,
     Boolean,
-    Number,
     Options,
-    Rule,
 )
 from ..data.blocks import Blocks, Part
 from ..data.door import Table, door
 from ..meta.splits import as_generator
 from ..solvers.em import EMResult, em
-from .centres import INIT, CentreModel
+from .centres import CentreModel
 from .lloyd import BoundedLloyd, Lloyd
-from .narration import VERBOSE, LloydNarrator
+from .narration import LloydNarrator
 from .spaces import Space, directions_of_rows, space_of, whitening_of
 from .starts import check_enough_rows
 
@@ -56,34 +52,6 @@ class KMeans(CentreModel):
     Labels are those of plain Lloyd iterations in float64, whatever the data and the number of threads; bounds spare
     most of the distances. Memory besides X: (d + 2) float32 and 20 bytes for each row. Files and Dask are read once an
     iteration.
-
-    Parameters
-    ----------
-    n_clusters : int, default=8
-        K.
-    init : {"k-means++", "random"}, array of shape (n_clusters, n_features) or callable, default="k-means++"
-        Where to start; a callable gets (X, n_clusters, random_state).
-    n_init : "auto" or int, default="auto"
-        Restarts, of which the best is kept; "auto" is 10 with init="random" or a callable, and 1 otherwise.
-    max_iter : int, default=300
-        Iterations of one restart.
-    tol : float, default=1e-4
-        A restart ends when the centres moved by no more than this share of the mean variance of the columns (squared,
-        summed over the centres, as in scikit-learn), and the inertia fell by no more than this share of itself.
-    verbose : int, default=0
-        Whether every iteration is printed; callbacks report it, too.
-    random_state : int, Generator, RandomState or None, default=None
-        Draws the starts.
-    copy_x : bool, default=True
-        Ignored: X is never changed.
-    algorithm : {"lloyd", "elkan"}, default="lloyd"
-        Ignored: both name the same result.
-    metric : {"euclidean", "mahalanobis", "cosine"}, default="euclidean"
-        The distance. "mahalanobis" takes the covariance of the data, "cosine" rows without their lengths.
-    max_seconds : float or None, default=None
-        Time after which the best so far is returned.
-    n_jobs : int or None, default=None
-        Threads; None uses all that BLAS may use. The result does not depend on it.
 
     Attributes
     ----------
@@ -113,53 +81,26 @@ class KMeans(CentreModel):
     16.0
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "n_clusters": Number(low=1, integer=True),
-        "init": INIT,
-        "n_init": Options("auto") | Number(low=1, integer=True),
-        "max_iter": MAX_ITER,
-        "tol": TOLERANCE,
-        "verbose": VERBOSE,
-        "random_state": RANDOM_STATE,
-        "copy_x": Boolean(),
-        "algorithm": Options("lloyd", "elkan"),
-        "metric": Options("euclidean", "mahalanobis", "cosine"),
-        "max_seconds": MAX_SECONDS,
-        "n_jobs": N_JOBS,
-    }
+    max_iter: int = param(MAX_ITER, "Iterations of one restart.", default=300)
+    tol: float = param(
+        TOLERANCE,
+        "A restart ends when the centres moved by no more than this share of the mean variance of the columns "
+        "(squared, summed over the centres, as in scikit-learn), and the inertia fell by no more than this "
+        "share of itself.",
+        default=1e-4,
+    )
+    copy_x: bool = param(Boolean(), "Ignored: X is never changed.", default=True)
+    algorithm: str = param(Options("lloyd", "elkan"), "Ignored: both name the same result.", default="lloyd")
+    metric: str = param(
+        Options("euclidean", "mahalanobis", "cosine"),
+        'The distance. "mahalanobis" takes the covariance of the data, "cosine" rows without their lengths.',
+        default="euclidean",
+    )
+
     _door = staticmethod(door(target="none"))
     _remedy = "raise max_iter, or start from better centres"
 
     _random_restarts = 10
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        init: Any = "k-means++",
-        n_init: Any = "auto",
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        verbose: int = 0,
-        random_state: Any = None,
-        copy_x: bool = True,
-        algorithm: str = "lloyd",
-        metric: str = "euclidean",
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
-        self.copy_x = copy_x
-        self.algorithm = algorithm
-        self.metric = metric
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
 
     def _fit(self, table: Table, run: Any) -> Certificate:
         owner, K = type(self).__name__, self.n_clusters

@@ -16,7 +16,7 @@ and eager k-medoids clustering, Information Systems 101 (2021), 101804, algorith
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import param
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator
 from ..core.parameters import (
@@ -36,7 +37,6 @@ from ..core.parameters import (
     Matches,
     Number,
     Options,
-    Rule,
 )
 from ..data.blocks import map_reduce
 from ..data.door import Table, door, read_features
@@ -59,29 +59,6 @@ class KMedoids(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, 
     """K clusters around rows of the table, for any distance: min over K rows m of Σᵢ wᵢ minₖ d(xᵢ, mₖ).
 
     Memory besides X: n² float64 up to 11,585 rows, beyond that O(Kn). Time: n² distances in each pass.
-
-    Parameters
-    ----------
-    n_clusters : int, default=8
-        K.
-    metric : str or callable, default="euclidean"
-        A distance of `scipy.spatial.distance.cdist`, a function of two rows, or "precomputed": then X holds the
-        distances between all rows, and `predict` takes those to the rows of the fit.
-    init : {"k-medoids++", "random", "build"} or array of shape (n_clusters,), default="k-medoids++"
-        Where to start: rows drawn with probability proportional to the distance to the nearest medoid so far; any rows;
-        one after the other the row that lowers J most (n²K steps); or row numbers.
-    n_init : int, default=1
-        Restarts, of which the best is kept.
-    max_iter : int, default=300
-        Passes over the candidates of one restart.
-    tol : float, default=1e-10
-        Swaps that lower J by no more than this share of it are not made.
-    random_state : int, Generator, RandomState or None, default=None
-        Draws the starts.
-    max_seconds : float or None, default=None
-        Time after which the best so far is returned.
-    n_jobs : int or None, default=None
-        Threads that compute distances. The result does not depend on it.
 
     Attributes
     ----------
@@ -109,43 +86,31 @@ class KMedoids(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, 
     ([0, 3], 8.0)
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "n_clusters": Number(low=1, integer=True),
-        "metric": Options("precomputed", *_METRICS) | Matches(callable, "a function of two rows"),
-        "init": Options("k-medoids++", "random", "build")
+    n_clusters: int = param(Number(low=1, integer=True), "K.", default=8, kw_only=False)
+    metric: Any = param(
+        Options("precomputed", *_METRICS) | Matches(callable, "a function of two rows"),
+        'A distance of `scipy.spatial.distance.cdist`, a function of two rows, or "precomputed": then X '
+        "holds the distances between all rows, and `predict` takes those to the rows of the fit.",
+        default="euclidean",
+    )
+    init: Any = param(
+        Options("k-medoids++", "random", "build")
         | Matches(lambda v: hasattr(v, "__len__") and not isinstance(v, str), "an array of row numbers"),
-        "n_init": Number(low=1, integer=True),
-        "max_iter": MAX_ITER,
-        "tol": TOLERANCE,
-        "random_state": RANDOM_STATE,
-        "max_seconds": MAX_SECONDS,
-        "n_jobs": N_JOBS,
-    }
+        "Where to start: rows drawn with probability proportional to the distance to the nearest medoid so "
+        "far; any rows; one after the other the row that lowers J most (n²K steps); or row numbers.",
+        default="k-medoids++",
+    )
+    n_init: int = param(Number(low=1, integer=True), "Restarts, of which the best is kept.", default=1)
+    max_iter: int = param(MAX_ITER, "Passes over the candidates of one restart.", default=300)
+    tol: float = param(TOLERANCE, "Swaps that lower J by no more than this share of it are not made.", default=1e-10)
+    random_state: Any = param(RANDOM_STATE, "Draws the starts.", default=None)
+    max_seconds: float | None = param(MAX_SECONDS, "Time after which the best so far is returned.", default=None)
+    n_jobs: int | None = param(
+        N_JOBS, "Threads that compute distances. The result does not depend on it.", default=None
+    )
+
     _door = staticmethod(door(target="none", sparse=False))
     _remedy = "raise max_iter"
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        metric: Any = "euclidean",
-        init: Any = "k-medoids++",
-        n_init: int = 1,
-        max_iter: int = 300,
-        tol: float = 1e-10,
-        random_state: Any = None,
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.metric = metric
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
 
     def _fit(self, table: Table, run: Any) -> Certificate:
         owner, K = type(self).__name__, self.n_clusters

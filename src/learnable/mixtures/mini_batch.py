@@ -17,24 +17,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core.certificate import Certificate
+from ..core.declare import param
 from ..core.errors import DataError, ModelFileError
 from ..core.parameters import (
     MAX_ITER,
-    MAX_SECONDS,
-    N_JOBS,
-    RANDOM_STATE,
     TOLERANCE,
     Boolean,
     Number,
-    Options,
-    Rule,
     check_parameters,
     optional,
 )
@@ -43,9 +39,9 @@ from ..core.threads import one_thread_blas
 from ..data.blocks import map_reduce
 from ..data.door import Table, door
 from ..meta.splits import as_generator
-from .centres import INIT, CentreModel
+from .centres import CentreModel
 from .lloyd import nearest_centres
-from .narration import VERBOSE, BatchNarrator
+from .narration import BatchNarrator
 from .spaces import Space, float_type, rounding_of_inertia, space_of, sums_of_clusters
 from .starts import check_enough_rows, rows_of, sample_rows
 
@@ -60,38 +56,6 @@ class MiniBatchKMeans(CentreModel):
 
     `KMeans` is exact, and with its bounds often as quick. Memory besides X: O(batch_size·(d + K)). Of files and Dask
     collections, batches are drawn from every 2ᵏ-th row, at most 2¹⁷ of them; labels and inertia are those of all rows.
-
-    Parameters
-    ----------
-    n_clusters : int, default=8
-        K.
-    init : {"k-means++", "random"}, array of shape (n_clusters, n_features) or callable, default="k-means++"
-        Where to start; a callable gets (X, n_clusters, random_state).
-    max_iter : int, default=100
-        Passes over the data, counted in rows drawn.
-    batch_size : int, default=1024
-        Rows of a batch, drawn with replacement.
-    verbose : int, default=0
-        Whether every batch is printed; callbacks report it, too.
-    compute_labels : bool, default=True
-        Whether all rows are labelled at the end, which is one more pass. Without it nothing is certified.
-    random_state : int, Generator, RandomState or None, default=None
-        Draws starts and batches.
-    tol : float, default=0.0
-        The fit ends when the smoothed movement of the centres, squared, is at most this share of the mean variance of
-        the columns; 0 never ends it.
-    max_no_improvement : int or None, default=10
-        The fit ends after so many batches without a lower smoothed inertia.
-    init_size : int or None, default=None
-        Rows that starts are drawn from and compared on; None is 3·batch_size, and at least 3K.
-    n_init : "auto" or int, default="auto"
-        Starts, of which the best is taken; "auto" is 3 with init="random" or a callable, and 1 otherwise.
-    reassignment_ratio : float, default=0.01
-        A centre that won less than this share of what the most successful one won is put elsewhere.
-    max_seconds : float or None, default=None
-        Time after which the best so far is returned.
-    n_jobs : int or None, default=None
-        Threads of the last pass; None uses all that BLAS may use. The result does not depend on it.
 
     Attributes
     ----------
@@ -121,58 +85,38 @@ class MiniBatchKMeans(CentreModel):
     'stationarity'
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "n_clusters": Number(low=1, integer=True),
-        "init": INIT,
-        "max_iter": MAX_ITER,
-        "batch_size": Number(low=1, integer=True),
-        "verbose": VERBOSE,
-        "compute_labels": Boolean(),
-        "random_state": RANDOM_STATE,
-        "tol": TOLERANCE,
-        "max_no_improvement": optional(Number(low=0, integer=True)),
-        "init_size": optional(Number(low=1, integer=True)),
-        "n_init": Options("auto") | Number(low=1, integer=True),
-        "reassignment_ratio": Number(low=0.0),
-        "max_seconds": MAX_SECONDS,
-        "n_jobs": N_JOBS,
-    }
+    max_iter: int = param(MAX_ITER, "Passes over the data, counted in rows drawn.", default=100)
+    batch_size: int = param(Number(low=1, integer=True), "Rows of a batch, drawn with replacement.", default=1024)
+    compute_labels: bool = param(
+        Boolean(),
+        "Whether all rows are labelled at the end, which is one more pass. Without it nothing is certified.",
+        default=True,
+    )
+    tol: float = param(
+        TOLERANCE,
+        "The fit ends when the smoothed movement of the centres, squared, is at most this share of the mean "
+        "variance of the columns; 0 never ends it.",
+        default=0.0,
+    )
+    max_no_improvement: int | None = param(
+        optional(Number(low=0, integer=True)),
+        "The fit ends after so many batches without a lower smoothed inertia.",
+        default=10,
+    )
+    init_size: int | None = param(
+        optional(Number(low=1, integer=True)),
+        "Rows that starts are drawn from and compared on; None is 3·batch_size, and at least 3K.",
+        default=None,
+    )
+    reassignment_ratio: float = param(
+        Number(low=0.0),
+        "A centre that won less than this share of what the most successful one won is put elsewhere.",
+        default=0.01,
+    )
+
     _door = staticmethod(door(target="none"))
     _remedy = "raise batch_size or max_no_improvement, or use KMeans"
     _random_restarts = 3
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        init: Any = "k-means++",
-        max_iter: int = 100,
-        batch_size: int = 1024,
-        verbose: int = 0,
-        compute_labels: bool = True,
-        random_state: Any = None,
-        tol: float = 0.0,
-        max_no_improvement: int | None = 10,
-        init_size: int | None = None,
-        n_init: Any = "auto",
-        reassignment_ratio: float = 0.01,
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.init = init
-        self.max_iter = max_iter
-        self.batch_size = batch_size
-        self.verbose = verbose
-        self.compute_labels = compute_labels
-        self.random_state = random_state
-        self.tol = tol
-        self.max_no_improvement = max_no_improvement
-        self.init_size = init_size
-        self.n_init = n_init
-        self.reassignment_ratio = reassignment_ratio
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
 
     def _fit(self, table: Table, run: Any) -> Certificate:
         owner, K = type(self).__name__, self.n_clusters

@@ -20,19 +20,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import probability
 from ..core.certificate import Certificate
+from ..core.declare import param
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.parameters import (
     MAX_ITER,
-    MAX_SECONDS,
-    N_JOBS,
-    RANDOM_STATE,
     TOLERANCE,
     Boolean,
     Matches,
     Nothing,
-    Number,
     Options,
-    Rule,
 )
 from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, door, read_features
@@ -63,40 +59,6 @@ class MixtureModel(InformationCriteria, MixtureBase):
     A family of numbers (`Normal`, `Poisson`, `Gamma`, `Bernoulli`, …) is taken for each column, independently given the
     component; a family of vectors (`MultivariateNormal`, `Multinomial`, `Dirichlet`) for the row; one of matrices
     (`Wishart`) for rows that hold a matrix row by row. Memory besides X: O(K) parameters and a few thousand rows.
-
-    Parameters
-    ----------
-    component : str or class, default="Normal"
-        An exponential family of `learnable.probability`. Models with a name can be saved.
-    n_components : int, default=1
-        K.
-    known : dict or None, default=None
-        Parameters that are known: `{"n": 10}` of a Binomial or Multinomial, `{"n_categories": 4}` of a Categorical. The
-        latter two are read off the rows if left out.
-    solver : {"em", "gd", "lbfgs"}, default="em"
-        EM, or steepest ascent or L-BFGS on the same likelihood, in natural parameters.
-    accelerate : bool, default=False
-        Whether EM steps are extrapolated (SQUAREM); the objective never falls either way.
-    prior : None, "default" or dict, default=None
-        A dict may have `rows` κ and `alpha` α: −κ Σₖ KL(q‖pₖ) + (α − 1) Σₖ log πₖ is added to the objective, where q is
-        the family's fit to all rows. It counts as κ more rows of each component, distributed like the table, and no
-        component can collapse. "default" is κ = 1, α = 1.
-    tol : float, default=1e-4
-        A climb ends when a step adds no more than this to the objective per unit of weight.
-    max_iter : int, default=500
-        Steps of one restart.
-    n_init : int, default=1
-        Restarts, of which the best is kept.
-    init_params : {"kmeans", "k-means++", "random", "random_from_data"}, default="kmeans"
-        How responsibilities start.
-    random_state : int, Generator, RandomState or None, default=None
-        Draws the starts.
-    warm_start : bool, default=False
-        Whether a fit starts where the last one ended.
-    max_seconds : float or None, default=None
-        Time after which the best so far is returned.
-    n_jobs : int or None, default=None
-        Threads; None uses all that BLAS may use. The result does not depend on it.
 
     Attributes
     ----------
@@ -134,57 +96,41 @@ class MixtureModel(InformationCriteria, MixtureBase):
     np.float64(0.79)
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "component": Matches(lambda v: _family(v) is not None, "an exponential family of learnable.probability"),
-        "n_components": Number(low=1, integer=True),
-        "known": Nothing() | Matches(lambda v: isinstance(v, dict), "a dict"),
-        "solver": Options("em", "gd", "lbfgs"),
-        "accelerate": Boolean(),
-        "prior": Nothing() | Options("default") | Matches(lambda v: isinstance(v, dict), "a dict"),
-        "tol": TOLERANCE,
-        "max_iter": MAX_ITER,
-        "n_init": Number(low=1, integer=True),
-        "init_params": Options("kmeans", "k-means++", "random", "random_from_data"),
-        "random_state": RANDOM_STATE,
-        "warm_start": Boolean(),
-        "max_seconds": MAX_SECONDS,
-        "n_jobs": N_JOBS,
-    }
+    component: Any = param(
+        Matches(lambda v: _family(v) is not None, "an exponential family of learnable.probability"),
+        "An exponential family of `learnable.probability`. Models with a name can be saved.",
+        default="Normal",
+        kw_only=False,
+    )
+    known: dict[str, Any] | None = param(
+        Nothing() | Matches(lambda v: isinstance(v, dict), "a dict"),
+        'Parameters that are known: `{"n": 10}` of a Binomial or Multinomial, `{"n_categories": 4}` of a '
+        "Categorical. The latter two are read off the rows if left out.",
+        default=None,
+    )
+    solver: str = param(
+        Options("em", "gd", "lbfgs"),
+        "EM, or steepest ascent or L-BFGS on the same likelihood, in natural parameters.",
+        default="em",
+    )
+    accelerate: bool = param(
+        Boolean(), "Whether EM steps are extrapolated (SQUAREM); the objective never falls either way.", default=False
+    )
+    prior: Any = param(
+        Nothing() | Options("default") | Matches(lambda v: isinstance(v, dict), "a dict"),
+        "A dict may have `rows` κ and `alpha` α: −κ Σₖ KL(q‖pₖ) + (α − 1) Σₖ log πₖ is added to the "
+        "objective, where q is the family's fit to all rows. It counts as κ more rows of each component, "
+        'distributed like the table, and no component can collapse. "default" is κ = 1, α = 1.',
+        default=None,
+    )
+    tol: float = param(
+        TOLERANCE, "A climb ends when a step adds no more than this to the objective per unit of weight.", default=1e-4
+    )
+    max_iter: int = param(MAX_ITER, "Steps of one restart.", default=500)
+    _positional: ClassVar[tuple[str, ...]] = ("component", "n_components")
+
     _door = staticmethod(door(target="none", sparse=False))
     _remedy = "raise max_iter or tol"
-
-    def __init__(
-        self,
-        component: Any = "Normal",
-        n_components: int = 1,
-        *,
-        known: dict[str, Any] | None = None,
-        solver: str = "em",
-        accelerate: bool = False,
-        prior: Any = None,
-        tol: float = 1e-4,
-        max_iter: int = 500,
-        n_init: int = 1,
-        init_params: str = "kmeans",
-        random_state: Any = None,
-        warm_start: bool = False,
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.component = component
-        self.n_components = n_components
-        self.known = known
-        self.solver = solver
-        self.accelerate = accelerate
-        self.prior = prior
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.init_params = init_params
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
 
     def _fit(self, table: Table, run: Any) -> Certificate:
         owner, K, family = type(self).__name__, self.n_components, _family(self.component)

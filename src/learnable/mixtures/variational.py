@@ -12,25 +12,19 @@ Reference: C. Bishop, Pattern Recognition and Machine Learning (2006), section 1
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import param
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.parameters import (
-    MAX_ITER,
-    MAX_SECONDS,
-    N_JOBS,
-    RANDOM_STATE,
-    TOLERANCE,
     ArrayLike,
-    Boolean,
     Number,
     Options,
-    Rule,
     optional,
 )
 from ..data.blocks import Blocks, Part, map_reduce
@@ -60,46 +54,6 @@ class VariationalGaussianMixture(MixtureBase):
     Student t; for tied, diagonal and spherical covariances the posterior is exact for a stated model
     (`variational_steps.py`), where scikit-learn takes the constants of the full one; `reg_covar` is added to the
     prior's covariance, once. Memory besides X: O(Kd²) and a few thousand rows.
-
-    Parameters
-    ----------
-    n_components : int, default=1
-        K, the most components; those that are not needed get little weight.
-    covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
-        Λₖ free; one Λ for all; diagonal; a multiple of the identity.
-    tol : float, default=1e-3
-        A climb ends when a step adds no more than this to the bound per unit of weight.
-    reg_covar : float, default=1e-6
-        Added to the diagonal of `covariance_prior`.
-    max_iter : int, default=100
-        Steps of one restart.
-    n_init : int, default=1
-        Restarts, of which the one of greatest bound is kept.
-    init_params : {"kmeans", "k-means++", "random", "random_from_data"}, default="kmeans"
-        How responsibilities start.
-    weight_concentration_prior_type : {"dirichlet_process", "dirichlet_distribution"}, default="dirichlet_process"
-        The prior of the weights.
-    weight_concentration_prior : float or None, default=None
-        α₀; by default 1/K. Small values favour few components.
-    mean_precision_prior : float or None, default=None
-        β₀; by default 1.
-    mean_prior : array of shape (d,) or None, default=None
-        m₀; by default the mean of X.
-    degrees_of_freedom_prior : float or None, default=None
-        ν₀ > d − 1 (> 0 for diagonal types); by default d.
-    covariance_prior : float or array or None, default=None
-        Ψ₀: (d, d), (d,) if diagonal, a number if spherical; by default the covariance of X, its diagonal, or the mean
-        of the latter.
-    random_state : int, Generator, RandomState or None, default=None
-        Draws the starts.
-    warm_start : bool, default=False
-        Whether a fit starts where the last one ended.
-    verbose, verbose_interval : int
-        verbose=1 prints the starts and every so many steps, 2 their time and rise, too.
-    max_seconds : float or None, default=None
-        Time after which the best so far is returned.
-    n_jobs : int or None, default=None
-        Threads; None uses all that BLAS may use. The result does not depend on it.
 
     Attributes
     ----------
@@ -135,72 +89,42 @@ class VariationalGaussianMixture(MixtureBase):
     array([ 0., 40., 80.])
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "n_components": Number(low=1, integer=True),
-        "covariance_type": Options("full", "tied", "diag", "spherical"),
-        "tol": TOLERANCE,
-        "reg_covar": Number(low=0.0),
-        "max_iter": MAX_ITER,
-        "n_init": Number(low=1, integer=True),
-        "init_params": Options("kmeans", "k-means++", "random", "random_from_data"),
-        "weight_concentration_prior_type": Options("dirichlet_process", "dirichlet_distribution"),
-        "weight_concentration_prior": _POSITIVE,
-        "mean_precision_prior": _POSITIVE,
-        "mean_prior": optional(ArrayLike()),
-        "degrees_of_freedom_prior": _POSITIVE,
-        "covariance_prior": optional(ArrayLike() | Number(low=0.0, low_open=True)),
-        "random_state": RANDOM_STATE,
-        "warm_start": Boolean(),
-        "verbose": VERBOSE,
-        "verbose_interval": Number(low=1, integer=True),
-        "max_seconds": MAX_SECONDS,
-        "n_jobs": N_JOBS,
-    }
+    n_components: int = param(
+        Number(low=1, integer=True),
+        "K, the most components; those that are not needed get little weight.",
+        default=1,
+        kw_only=False,
+    )
+    covariance_type: str = param(
+        Options("full", "tied", "diag", "spherical"),
+        "Λₖ free; one Λ for all; diagonal; a multiple of the identity.",
+        default="full",
+    )
+    reg_covar: float = param(Number(low=0.0), "Added to the diagonal of `covariance_prior`.", default=1e-6)
+    weight_concentration_prior_type: str = param(
+        Options("dirichlet_process", "dirichlet_distribution"), "The prior of the weights.", default="dirichlet_process"
+    )
+    weight_concentration_prior: float | None = param(
+        _POSITIVE, "α₀; by default 1/K. Small values favour few components.", default=None
+    )
+    mean_precision_prior: float | None = param(_POSITIVE, "β₀; by default 1.", default=None)
+    mean_prior: Any = param(optional(ArrayLike()), "m₀; by default the mean of X.", default=None)
+    degrees_of_freedom_prior: float | None = param(
+        _POSITIVE, "ν₀ > d − 1 (> 0 for diagonal types); by default d.", default=None
+    )
+    covariance_prior: Any = param(
+        optional(ArrayLike() | Number(low=0.0, low_open=True)),
+        "Ψ₀: (d, d), (d,) if diagonal, a number if spherical; by default the covariance of X, its diagonal, "
+        "or the mean of the latter.",
+        default=None,
+    )
+    verbose: int = param(
+        VERBOSE, "1 prints the starts and every `verbose_interval` steps, 2 their time and rise, too.", default=0
+    )
+    verbose_interval: int = param(Number(low=1, integer=True), "Steps between two lines that are printed.", default=10)
+
     _door = staticmethod(door(target="none", sparse=False))
     _remedy = "raise max_iter or tol"
-
-    def __init__(
-        self,
-        n_components: int = 1,
-        *,
-        covariance_type: str = "full",
-        tol: float = 1e-3,
-        reg_covar: float = 1e-6,
-        max_iter: int = 100,
-        n_init: int = 1,
-        init_params: str = "kmeans",
-        weight_concentration_prior_type: str = "dirichlet_process",
-        weight_concentration_prior: float | None = None,
-        mean_precision_prior: float | None = None,
-        mean_prior: Any = None,
-        degrees_of_freedom_prior: float | None = None,
-        covariance_prior: Any = None,
-        random_state: Any = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-        verbose_interval: int = 10,
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.covariance_type = covariance_type
-        self.tol = tol
-        self.reg_covar = reg_covar
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.init_params = init_params
-        self.weight_concentration_prior_type = weight_concentration_prior_type
-        self.weight_concentration_prior = weight_concentration_prior
-        self.mean_precision_prior = mean_precision_prior
-        self.mean_prior = mean_prior
-        self.degrees_of_freedom_prior = degrees_of_freedom_prior
-        self.covariance_prior = covariance_prior
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.verbose_interval = verbose_interval
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
 
     def _fit(self, table: Table, run: Any) -> Certificate:
         owner, K = type(self).__name__, self.n_components

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import Number, Rule, optional
-from .hmm import COMMON_PARAMETERS, PRIOR, HiddenMarkovModel
+from ..core.parameters import Number, optional
+from .hmm import LETTERS, PRIOR, HiddenMarkovModel
 from .transitions import check_probabilities, estimate_rows, log_dirichlet
 
 Array = NDArray[Any]
@@ -23,56 +24,6 @@ class CategoricalHMM(HiddenMarkovModel):
     Objective: Σ log p(x) plus the log-densities of Dirichlet priors, climbed by expectation–maximisation to a local
     maximum. Parameters, defaults and attributes are hmmlearn's; priors must be ≥ 1, since below one the objective has
     no maximum; the start is drawn differently. Memory O(nK).
-
-    Parameters
-    ----------
-    n_components : int, default=1
-        Number of states, K.
-    startprob_prior, transmat_prior : float or array, default=1.0
-        Dirichlet parameters of π and of the rows of A.
-    emissionprob_prior : float or array, default=1.0
-        Dirichlet parameters of the rows of η.
-    n_features : int or None, default=None
-        Number of symbols; None: the largest that was seen, plus one.
-    structure : {"left-right", "banded"}, array of shape (K, K) or None, default=None
-        Which transitions a drawn start may have; what is zero stays zero. "left-right" begins in state 0.
-    algorithm : {"viterbi", "map"}, default="viterbi"
-        How `predict` finds states: the most likely path, or the most likely state of each row.
-    random_state : int, RandomState or None, default=None
-        Draws the starts.
-    n_iter : int, default=10
-        Most steps of a climb.
-    tol : float, default=1e-2
-        A climb ends when a step adds no more to the objective.
-    n_init : int, default=1
-        Starts; the best climb is kept.
-    verbose : bool, default=False
-        Accepted for compatibility; callbacks show progress.
-    params, init_params : str, default="ste"
-        Which parameters are estimated, and which start anew: s (π), t (A), e (η). Others are taken from the attributes.
-    implementation : {"log", "scaling"}, default="log"
-        Accepted for compatibility; sums are scaled, and logarithms taken where that is not exact.
-    max_seconds : float or None, default=None
-        Time limit.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Attributes
-    ----------
-    startprob_ : array of shape (K,)
-        π.
-    transmat_ : array of shape (K, K)
-        A.
-    emissionprob_ : array of shape (K, n_symbols)
-        η.
-    bound_history_ : array of shape (n_iter_ + 1,)
-        The objective after each step.
-    n_iter_ : int
-        Steps.
-    converged_ : bool
-        Whether the last step added no more than `tol`.
-    certificate_ : Certificate
-        What one more step would add, relative to the objective.
 
     Examples
     --------
@@ -86,63 +37,24 @@ class CategoricalHMM(HiddenMarkovModel):
     array([[[0.2, 0.8]]])
     """
 
-    _parameters: ClassVar[Mapping[str, Rule]] = COMMON_PARAMETERS | {
-        "emissionprob_prior": PRIOR,
-        "n_features": optional(Number(low=1, integer=True)),
-    }
+    emissionprob_prior: Any = param(PRIOR, "Dirichlet parameters of the rows of η.", default=1.0)
+    n_features: int | None = param(
+        optional(Number(low=1, integer=True)),
+        "Number of symbols; None: the largest that was seen, plus one.",
+        default=None,
+    )
+    params: str = param(LETTERS, "Which parameters are estimated: s (π), t (A), e (η).", default="ste")
+    init_params: str = param(LETTERS, "Which parameters start anew: s (π), t (A), e (η).", default="ste")
+
+    emissionprob_: Array = fitted("(n_components, n_symbols)", "η.", low=0.0, high=1.0)
+
     _letters: ClassVar[dict[str, str]] = {"e": "emissionprob_"}
 
-    emissionprob_: Array
-
-    @property
-    def n_features(self) -> Any:
-        """How many symbols there are: what was given, or else what a fit saw."""
+    def _known_features(self) -> Any:
+        """Return how many symbols there are: what was given, or else what a fit saw."""
         if self.__dict__.get("_given_features") is not None or not hasattr(self, "emissionprob_"):
             return self.__dict__.get("_given_features")
         return np.shape(self.emissionprob_)[-1]
-
-    @n_features.setter
-    def n_features(self, value: Any) -> None:
-        self._given_features = value
-
-    def __init__(
-        self,
-        n_components=1,
-        startprob_prior=1.0,
-        transmat_prior=1.0,
-        *,
-        emissionprob_prior=1.0,
-        n_features=None,
-        structure=None,
-        algorithm="viterbi",
-        random_state=None,
-        n_iter=10,
-        tol=1e-2,
-        n_init=1,
-        verbose=False,
-        params="ste",
-        init_params="ste",
-        implementation="log",
-        max_seconds=None,
-        n_jobs=None,
-    ):
-        self.n_components = n_components
-        self.startprob_prior = startprob_prior
-        self.transmat_prior = transmat_prior
-        self.emissionprob_prior = emissionprob_prior
-        self.n_features = n_features
-        self.structure = structure
-        self.algorithm = algorithm
-        self.random_state = random_state
-        self.n_iter = n_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.verbose = verbose
-        self.params = params
-        self.init_params = init_params
-        self.implementation = implementation
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
 
     def _check_rows(self, X: Array) -> None:
         seen = X[~np.isnan(X)]

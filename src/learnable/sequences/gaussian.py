@@ -18,10 +18,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import ArrayLike, Number, Options, Rule
+from ..core.parameters import ArrayLike, Number, Options
 from .covariances import Covariances, expand, gaussian_frames, gaussian_statistics
-from .hmm import COMMON_PARAMETERS, HiddenMarkovModel
+from .hmm import LETTERS, HiddenMarkovModel
 from .transitions import check_numbers
 
 Array = NDArray[Any]
@@ -35,36 +36,6 @@ class GaussianHMM(HiddenMarkovModel):
     multiple of the identity, where hmmlearn adds it to every entry; and `covars_` always has the compact shape below.
     Memory O(nK).
 
-    Parameters
-    ----------
-    n_components : int, default=1
-        Number of states, K.
-    covariance_type : {"diag", "spherical", "full", "tied"}, default="diag"
-        Shape of the covariances.
-    min_covar : float, default=1e-3
-        Added to the diagonal of the first covariances.
-    startprob_prior, transmat_prior : float or array, default=1.0
-        Dirichlet parameters of π and of the rows of A, ≥ 1.
-    means_prior, means_weight : float or array, default=0
-        μ₀ and m of the module.
-    covars_prior : float or array, default=1e-2
-        C₀: it keeps every variance above zero.
-    covars_weight : float, default=1
-        Degrees of freedom of the prior.
-    structure, algorithm, random_state, n_iter, tol, n_init, verbose, implementation, max_seconds, n_jobs
-        As in `CategoricalHMM`.
-    params, init_params : str, default="stmc"
-        Which parameters are estimated, and which start anew: s (π), t (A), m (μ), c (Σ).
-
-    Attributes
-    ----------
-    startprob_, transmat_, bound_history_, n_iter_, converged_, certificate_
-        As in `CategoricalHMM`.
-    means_ : array of shape (K, n_features)
-        μ.
-    covars_ : array of shape (K,) "spherical", (K, d) "diag", (K, d, d) "full" or (d, d) "tied"
-        Σ.
-
     Examples
     --------
     >>> import numpy as np
@@ -76,65 +47,54 @@ class GaussianHMM(HiddenMarkovModel):
     array([49])
     """
 
-    _parameters: ClassVar[Mapping[str, Rule]] = COMMON_PARAMETERS | {
-        "covariance_type": Options("diag", "spherical", "full", "tied"),
-        "min_covar": Number(low=0.0),
-        "means_prior": Number() | ArrayLike(),
-        "means_weight": Number(low=0.0) | ArrayLike(Number(low=0.0)),
-        "covars_prior": Number(low=0.0) | ArrayLike(),
-        "covars_weight": Number(),
-    }
+    covariance_type: str = param(
+        Options("diag", "spherical", "full", "tied"), "Shape of the covariances.", default="diag", kw_only=False
+    )
+    min_covar: float = param(
+        Number(low=0.0), "Added to the diagonal of the first covariances.", default=1e-3, kw_only=False
+    )
+    means_prior: Any = param(Number() | ArrayLike(), "μ₀ of the module.", default=0, kw_only=False)
+    means_weight: Any = param(
+        Number(low=0.0) | ArrayLike(Number(low=0.0)), "m of the module.", default=0, kw_only=False
+    )
+    covars_prior: Any = param(
+        Number(low=0.0) | ArrayLike(), "C₀: it keeps every variance above zero.", default=1e-2, kw_only=False
+    )
+    covars_weight: float = param(Number(), "Degrees of freedom of the prior.", default=1, kw_only=False)
+    params: str = param(
+        LETTERS, "Which parameters are estimated: s (π), t (A), m (μ), c (Σ).", default="stmc", kw_only=False
+    )
+    init_params: str = param(
+        LETTERS, "Which parameters start anew: s (π), t (A), m (μ), c (Σ).", default="stmc", kw_only=False
+    )
+    _positional: ClassVar[tuple[str, ...]] = (
+        "n_components",
+        "covariance_type",
+        "min_covar",
+        "startprob_prior",
+        "transmat_prior",
+        "means_prior",
+        "means_weight",
+        "covars_prior",
+        "covars_weight",
+        "algorithm",
+        "random_state",
+        "n_iter",
+        "tol",
+        "verbose",
+        "params",
+        "init_params",
+        "implementation",
+    )
+
+    means_: Array = fitted("(n_components, n_features)", "μ.")
+    covars_: Array = fitted(
+        "array",
+        'Σ: (n_components,) with "spherical", (n_components, n_features) with "diag", (n_components, n_features, '
+        'n_features) with "full", (n_features, n_features) with "tied" covariances.',
+    )
+
     _letters: ClassVar[dict[str, str]] = {"m": "means_", "c": "covars_"}
-
-    means_: Array
-    covars_: Array
-
-    def __init__(
-        self,
-        n_components=1,
-        covariance_type="diag",
-        min_covar=1e-3,
-        startprob_prior=1.0,
-        transmat_prior=1.0,
-        means_prior=0,
-        means_weight=0,
-        covars_prior=1e-2,
-        covars_weight=1,
-        algorithm="viterbi",
-        random_state=None,
-        n_iter=10,
-        tol=1e-2,
-        verbose=False,
-        params="stmc",
-        init_params="stmc",
-        implementation="log",
-        *,
-        structure=None,
-        n_init=1,
-        max_seconds=None,
-        n_jobs=None,
-    ):
-        self.n_components = n_components
-        self.covariance_type = covariance_type
-        self.min_covar = min_covar
-        self.startprob_prior = startprob_prior
-        self.transmat_prior = transmat_prior
-        self.means_prior = means_prior
-        self.means_weight = means_weight
-        self.covars_prior = covars_prior
-        self.covars_weight = covars_weight
-        self.algorithm = algorithm
-        self.random_state = random_state
-        self.n_iter = n_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.params = params
-        self.init_params = init_params
-        self.implementation = implementation
-        self.structure = structure
-        self.n_init = n_init
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
 
     def _check_rows(self, X: Array) -> None:
         size = np.nanmax(abs(X), initial=0.0)

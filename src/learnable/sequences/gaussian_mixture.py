@@ -16,10 +16,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import ArrayLike, Number, Options, Rule, optional
+from ..core.parameters import ArrayLike, Number, Options, optional
 from .covariances import Covariances, expand, gaussian_frames, gaussian_statistics
-from .hmm import COMMON_PARAMETERS, PRIOR, HiddenMarkovModel
+from .hmm import LETTERS, PRIOR, HiddenMarkovModel
 from .transitions import check_numbers, check_probabilities, estimate_rows, log_dirichlet
 
 Array = NDArray[Any]
@@ -33,40 +34,6 @@ class GMMHMM(HiddenMarkovModel):
     `GaussianHMM`, and None is a multiple `min_covar` of the identity, so that no component collapses onto a few equal
     rows. Memory O(nK); the responsibilities of components are never held for all rows at once.
 
-    Parameters
-    ----------
-    n_components : int, default=1
-        Number of states, K.
-    n_mix : int, default=1
-        Number of Gaussians in each state, G.
-    min_covar : float, default=1e-3
-        Added to the diagonal of the first covariances; C₀ where `covars_prior` is None.
-    startprob_prior, transmat_prior, weights_prior : float or array, default=1.0
-        Dirichlet parameters of π, of the rows of A and of the weights of each state, ≥ 1.
-    means_prior, means_weight : float or array, default=0.0
-        μ₀, of a shape that fits (K, G, d), and m, that fits (K, G).
-    covars_prior : float, array or None, default=None
-        C₀, for every component: a multiple of the identity, or a matrix (a diagonal, for diagonals).
-    covars_weight : float or None, default=None
-        Degrees of freedom of the prior; None: no more than C₀ needs.
-    covariance_type : {"diag", "spherical", "full", "tied"}, default="diag"
-        Shape of the covariances; "tied": one matrix for each state.
-    structure, algorithm, random_state, n_iter, tol, n_init, verbose, implementation, max_seconds, n_jobs
-        As in `CategoricalHMM`.
-    params, init_params : str, default="stmcw"
-        Which parameters are estimated, and which start anew: s (π), t (A), m (μ), c (Σ), w (weights).
-
-    Attributes
-    ----------
-    startprob_, transmat_, bound_history_, n_iter_, converged_, certificate_
-        As in `CategoricalHMM`.
-    weights_ : array of shape (K, G)
-        w, rows sum to one.
-    means_ : array of shape (K, G, d)
-        μ.
-    covars_ : array of shape (K, G) "spherical", (K, G, d) "diag", (K, G, d, d) "full" or (K, d, d) "tied"
-        Σ.
-
     Examples
     --------
     >>> import numpy as np
@@ -79,72 +46,75 @@ class GMMHMM(HiddenMarkovModel):
     array([59])
     """
 
-    _parameters: ClassVar[Mapping[str, Rule]] = COMMON_PARAMETERS | {
-        "n_mix": Number(low=1, integer=True),
-        "covariance_type": Options("diag", "spherical", "full", "tied"),
-        "min_covar": Number(low=0.0),
-        "weights_prior": PRIOR,
-        "means_prior": Number() | ArrayLike(),
-        "means_weight": Number(low=0.0) | ArrayLike(Number(low=0.0)),
-        "covars_prior": optional(Number(low=0.0) | ArrayLike()),
-        "covars_weight": optional(Number()),
-    }
+    n_mix: int = param(Number(low=1, integer=True), "Number of Gaussians in each state, G.", default=1, kw_only=False)
+    min_covar: float = param(
+        Number(low=0.0),
+        "Added to the diagonal of the first covariances; C₀ where `covars_prior` is None.",
+        default=1e-3,
+        kw_only=False,
+    )
+    weights_prior: Any = param(
+        PRIOR, "Dirichlet parameters of the weights of each state, ≥ 1.", default=1.0, kw_only=False
+    )
+    means_prior: Any = param(Number() | ArrayLike(), "μ₀, of a shape that fits (K, G, d).", default=0.0, kw_only=False)
+    means_weight: Any = param(
+        Number(low=0.0) | ArrayLike(Number(low=0.0)), "m, of a shape that fits (K, G).", default=0.0, kw_only=False
+    )
+    covars_prior: Any = param(
+        optional(Number(low=0.0) | ArrayLike()),
+        "C₀, for every component: a multiple of the identity, or a matrix (a diagonal, for diagonals).",
+        default=None,
+        kw_only=False,
+    )
+    covars_weight: float | None = param(
+        optional(Number()), "Degrees of freedom of the prior; None: no more than C₀ needs.", default=None, kw_only=False
+    )
+    covariance_type: str = param(
+        Options("diag", "spherical", "full", "tied"),
+        'Shape of the covariances; "tied": one matrix for each state.',
+        default="diag",
+        kw_only=False,
+    )
+    params: str = param(
+        LETTERS,
+        "Which parameters are estimated: s (π), t (A), m (μ), c (Σ), w (weights).",
+        default="stmcw",
+        kw_only=False,
+    )
+    init_params: str = param(
+        LETTERS, "Which parameters start anew: s (π), t (A), m (μ), c (Σ), w (weights).", default="stmcw", kw_only=False
+    )
+    _positional: ClassVar[tuple[str, ...]] = (
+        "n_components",
+        "n_mix",
+        "min_covar",
+        "startprob_prior",
+        "transmat_prior",
+        "weights_prior",
+        "means_prior",
+        "means_weight",
+        "covars_prior",
+        "covars_weight",
+        "algorithm",
+        "covariance_type",
+        "random_state",
+        "n_iter",
+        "tol",
+        "verbose",
+        "params",
+        "init_params",
+        "implementation",
+    )
+
+    weights_: Array = fitted("(n_components, n_mix)", "w, rows sum to one.", low=0.0, high=1.0)
+    means_: Array = fitted("(n_components, n_mix, n_features)", "μ.")
+    covars_: Array = fitted(
+        "array",
+        'Σ: (n_components, n_mix) with "spherical", (n_components, n_mix, n_features) with "diag", (n_components, '
+        'n_mix, n_features, n_features) with "full", (n_components, n_features, n_features) with "tied" covariances.',
+    )
+
     _letters: ClassVar[dict[str, str]] = {"w": "weights_", "m": "means_", "c": "covars_"}
-
-    weights_: Array
-    means_: Array
-    covars_: Array
-
-    def __init__(
-        self,
-        n_components=1,
-        n_mix=1,
-        min_covar=1e-3,
-        startprob_prior=1.0,
-        transmat_prior=1.0,
-        weights_prior=1.0,
-        means_prior=0.0,
-        means_weight=0.0,
-        covars_prior=None,
-        covars_weight=None,
-        algorithm="viterbi",
-        covariance_type="diag",
-        random_state=None,
-        n_iter=10,
-        tol=1e-2,
-        verbose=False,
-        params="stmcw",
-        init_params="stmcw",
-        implementation="log",
-        *,
-        structure=None,
-        n_init=1,
-        max_seconds=None,
-        n_jobs=None,
-    ):
-        self.n_components = n_components
-        self.n_mix = n_mix
-        self.min_covar = min_covar
-        self.startprob_prior = startprob_prior
-        self.transmat_prior = transmat_prior
-        self.weights_prior = weights_prior
-        self.means_prior = means_prior
-        self.means_weight = means_weight
-        self.covars_prior = covars_prior
-        self.covars_weight = covars_weight
-        self.algorithm = algorithm
-        self.covariance_type = covariance_type
-        self.random_state = random_state
-        self.n_iter = n_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.params = params
-        self.init_params = init_params
-        self.implementation = implementation
-        self.structure = structure
-        self.n_init = n_init
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
 
     def _check_rows(self, X: Array) -> None:
         size = np.nanmax(abs(X), initial=0.0)

@@ -24,6 +24,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator
 from ..core.parameters import (
@@ -36,7 +37,6 @@ from ..core.parameters import (
     Matches,
     Number,
     Options,
-    Rule,
 )
 from ..core.run import Run
 from ..core.threads import resolve_n_jobs
@@ -54,46 +54,65 @@ _LOG = logging.getLogger(__name__)
 
 _AT_LEAST_ONE = Number(low=1.0)
 PRIOR = _AT_LEAST_ONE | ArrayLike(_AT_LEAST_ONE)
-COMMON_PARAMETERS: dict[str, Rule] = {
-    "n_components": Number(low=1, integer=True),
-    "startprob_prior": PRIOR,
-    "transmat_prior": PRIOR,
-    "structure": Options("left-right", "banded")
-    | Matches(lambda v: v is None or np.ndim(v) == 2, "a square table of what is allowed, or None"),
-    "algorithm": Options("viterbi", "map"),
-    "random_state": RANDOM_STATE,
-    "n_iter": Number(low=0, integer=True),
-    "tol": TOLERANCE,
-    "n_init": Number(low=1, integer=True),
-    "verbose": Boolean(),
-    "params": Matches(lambda v: isinstance(v, str), "a string of letters"),
-    "init_params": Matches(lambda v: isinstance(v, str), "a string of letters"),
-    "implementation": Options("log", "scaling"),
-    "max_seconds": MAX_SECONDS,
-    "n_jobs": N_JOBS,
-}
+LETTERS = Matches(lambda v: isinstance(v, str), "a string of letters")
 
 
 class HiddenMarkovModel(Estimator):
     """A hidden Markov model; its emissions are the subclass's."""
 
-    _parameters: ClassVar[Mapping[str, Rule]] = COMMON_PARAMETERS
+    n_components: int = param(Number(low=1, integer=True), "Number of states, K.", default=1, kw_only=False)
+    startprob_prior: Any = param(PRIOR, "Dirichlet parameters of π, ≥ 1.", default=1.0, kw_only=False)
+    transmat_prior: Any = param(PRIOR, "Dirichlet parameters of the rows of A, ≥ 1.", default=1.0, kw_only=False)
+    structure: Any = param(
+        Options("left-right", "banded")
+        | Matches(lambda v: v is None or np.ndim(v) == 2, "a square table of what is allowed, or None"),
+        'Which transitions a drawn start may have; what is zero stays zero. "left-right" begins in state 0.',
+        default=None,
+    )
+    algorithm: str = param(
+        Options("viterbi", "map"),
+        "How `predict` finds states: the most likely path, or the most likely state of each row.",
+        default="viterbi",
+    )
+    random_state: Any = param(RANDOM_STATE, "Draws the starts.", default=None)
+    n_iter: int = param(Number(low=0, integer=True), "Most steps of a climb.", default=10)
+    tol: float = param(TOLERANCE, "A climb ends when a step adds no more to the objective.", default=1e-2)
+    n_init: int = param(Number(low=1, integer=True), "Starts; the best climb is kept.", default=1)
+    verbose: bool = param(Boolean(), "Accepted for compatibility; callbacks show progress.", default=False)
+    params: str = param(
+        LETTERS,
+        "Which parameters are estimated, by their letters: s (π), t (A). The others are taken from the attributes.",
+        default="st",
+    )
+    init_params: str = param(
+        LETTERS, "Which parameters start anew; the others are taken from the attributes.", default="st"
+    )
+    implementation: str = param(
+        Options("log", "scaling"),
+        "Accepted for compatibility; sums are scaled, and logarithms taken where that is not exact.",
+        default="log",
+    )
+    max_seconds: float | None = param(MAX_SECONDS, "Time limit.", default=None)
+    n_jobs: int | None = param(N_JOBS, "Threads; the result does not depend on it.", default=None)
+
+    startprob_: Array = fitted("(n_components,)", "π.", low=0.0, high=1.0)
+    transmat_: Array = fitted("(n_components, n_components)", "A.", low=0.0, high=1.0)
+    bound_history_: Array = fitted("(n_steps,)", "The objective after each step; `n_iter_` + 1 numbers.")
+    n_iter_: int = fitted("int", "Steps.")
+    converged_: bool = fitted("bool", "Whether the last step added no more than `tol`.")
+
     _remedy = "raise n_iter, or tol"
     #: Letter of each emission parameter in `params` and `init_params`, and its attribute.
     _letters: ClassVar[dict[str, str]] = {}
-
-    startprob_: Array
-    transmat_: Array
-    bound_history_: Array
-    _monitor: Any = None
 
     # What hmmlearn's users read besides
 
     @property
     def monitor_(self) -> Any:
         """The objective of each step, as hmmlearn's ConvergenceMonitor; one that is set is told after a fit."""
-        if self._monitor is not None:
-            return self._monitor
+        monitor = getattr(self, "_monitor", None)
+        if monitor is not None:
+            return monitor
         steps = getattr(self, "_steps", getattr(self, "bound_history_", []))
         return replay(ConvergenceMonitor(self.tol, self.n_iter, self.verbose), steps)
 
@@ -103,12 +122,15 @@ class HiddenMarkovModel(Estimator):
 
     @property
     def n_features(self) -> Any:
-        """How many columns an observation has; None before it is known."""
-        return getattr(self, "n_features_in_", self.__dict__.get("_given_features"))
+        """How many columns an observation has (how many symbols there are); None before it is known."""
+        return self._known_features()
 
     @n_features.setter
     def n_features(self, value: Any) -> None:
         self._given_features = value
+
+    def _known_features(self) -> Any:
+        return getattr(self, "n_features_in_", self.__dict__.get("_given_features"))
 
     # What a subclass states of its emissions; `lines` are observations (m, d), NaN where one is missing.
 
@@ -206,8 +228,9 @@ class HiddenMarkovModel(Estimator):
         self.n_iter_, self.converged_ = result.n_iter, bool(result.converged)
         self.bound_history_ = result.history
         self._steps = [*result.history.tolist(), *([result.bound + result.rise] if np.isfinite(result.rise) else [])]
-        if self._monitor is not None:
-            replay(self._monitor, self._steps)
+        monitor = getattr(self, "_monitor", None)
+        if monitor is not None:
+            replay(monitor, self._steps)
         size = max(abs(result.bound), 1.0)
         return Certificate("ascent", max(result.rise, 0.0) / size, self.tol / size, n_iter=max(result.n_iter, 1))
 

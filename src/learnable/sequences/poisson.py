@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from ..core.declare import fitted, param
 from ..core.errors import DataError
-from ..core.parameters import ArrayLike, Number, Rule
-from .hmm import COMMON_PARAMETERS, HiddenMarkovModel
+from ..core.parameters import ArrayLike, Number
+from .hmm import LETTERS, HiddenMarkovModel
 from .transitions import check_numbers
 
 Array = NDArray[Any]
@@ -27,26 +28,6 @@ class PoissonHMM(HiddenMarkovModel):
     λ = (a + Σ γ x) / (b + Σ γ). hmmlearn has the same names and defaults, but weighs the prior against all rows instead
     of those of the state, which is no maximum of a posterior. Memory O(nK).
 
-    Parameters
-    ----------
-    n_components : int, default=1
-        Number of states, K.
-    startprob_prior, transmat_prior : float or array, default=1.0
-        Dirichlet parameters of π and of the rows of A, ≥ 1.
-    lambdas_prior, lambdas_weight : float or array, default=0.0
-        a and b above.
-    structure, algorithm, random_state, n_iter, tol, n_init, verbose, implementation, max_seconds, n_jobs
-        As in `CategoricalHMM`.
-    params, init_params : str, default="stl"
-        Which parameters are estimated, and which start anew: s (π), t (A), l (λ).
-
-    Attributes
-    ----------
-    startprob_, transmat_, bound_history_, n_iter_, converged_, certificate_
-        As in `CategoricalHMM`.
-    lambdas_ : array of shape (K, n_features)
-        The rates.
-
     Examples
     --------
     >>> import numpy as np
@@ -57,49 +38,14 @@ class PoissonHMM(HiddenMarkovModel):
     array([1. , 9.8])
     """
 
-    _parameters: ClassVar[Mapping[str, Rule]] = COMMON_PARAMETERS | {"lambdas_prior": _PRIOR, "lambdas_weight": _PRIOR}
+    lambdas_prior: Any = param(_PRIOR, "a above.", default=0.0, kw_only=False)
+    lambdas_weight: Any = param(_PRIOR, "b above.", default=0.0, kw_only=False)
+    params: str = param(LETTERS, "Which parameters are estimated: s (π), t (A), l (λ).", default="stl")
+    init_params: str = param(LETTERS, "Which parameters start anew: s (π), t (A), l (λ).", default="stl")
+
+    lambdas_: Array = fitted("(n_components, n_features)", "The rates.", low=0.0)
+
     _letters: ClassVar[dict[str, str]] = {"l": "lambdas_"}
-
-    lambdas_: Array
-
-    def __init__(
-        self,
-        n_components=1,
-        startprob_prior=1.0,
-        transmat_prior=1.0,
-        lambdas_prior=0.0,
-        lambdas_weight=0.0,
-        *,
-        structure=None,
-        algorithm="viterbi",
-        random_state=None,
-        n_iter=10,
-        tol=1e-2,
-        n_init=1,
-        verbose=False,
-        params="stl",
-        init_params="stl",
-        implementation="log",
-        max_seconds=None,
-        n_jobs=None,
-    ):
-        self.n_components = n_components
-        self.startprob_prior = startprob_prior
-        self.transmat_prior = transmat_prior
-        self.lambdas_prior = lambdas_prior
-        self.lambdas_weight = lambdas_weight
-        self.structure = structure
-        self.algorithm = algorithm
-        self.random_state = random_state
-        self.n_iter = n_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.verbose = verbose
-        self.params = params
-        self.init_params = init_params
-        self.implementation = implementation
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
 
     def _check_rows(self, X: Array) -> None:
         seen = X[~np.isnan(X)]

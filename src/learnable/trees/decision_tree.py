@@ -14,14 +14,15 @@ Reference: L. Breiman, J. Friedman, R. Olshen, C. Stone, Classification and Regr
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
+from ..core.declare import fitted, param
 from ..core.errors import ModelFileError
-from ..core.parameters import Options, Rule
+from ..core.parameters import Options
 from ..data.door import Table, door
 from ..data.sources import NamedScore, rowwise
 from .criteria import CLASS_CRITERIA, NUMBER_CRITERIA, Target
@@ -36,45 +37,6 @@ class DecisionTreeClassifier(NamedScore, ClassifierMixin, TreeModel):
     and its threshold is their midpoint. Of equal splits the first column and the smallest threshold win. Time O(nd log
     n) a level; memory of a fit: 4 bytes for each cell of X and about 80 bytes a row. Missing values (NaN) go to the
     side where they help more; where none were seen, to the larger one.
-
-    Parameters
-    ----------
-    criterion : {"gini", "entropy", "log_loss", "misclassification"}, default="gini"
-        What a split lowers.
-    splitter : {"best", "random"}, default="best"
-        All cuts of a column, or one drawn uniformly between its smallest and largest value.
-    max_depth : int or None, default=None
-        Largest depth; None grows until leaves are pure.
-    min_samples_split, min_samples_leaf : int or float, default=2, 1
-        Rows, or share of the rows, that a node needs to be split, and that a leaf needs.
-    min_weight_fraction_leaf : float, default=0.0
-        Share of the total weight that a leaf needs.
-    max_features : "sqrt", "log2", "third", int, float or None, default=None
-        Columns drawn at every node: √d, log₂ d, d/3, a number, a share, or all.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of what is drawn. With splitter="best" and all columns nothing is.
-    max_leaf_nodes : int or None, default=None
-        Most leaves; the tree then grows by largest gain.
-    min_impurity_decrease : float, default=0.0
-        Fall of the impurity, times the node's share of the weight, that a split needs.
-    class_weight : dict, list of dict, "balanced" or None, default=None
-        Weights of the classes, multiplied onto the sample weights. "balanced": all classes get the same total weight
-        (scikit-learn's trees count rows here, even if they are weighed).
-    ccp_alpha : float, "cv" or "cv-1se", default=0.0
-        λ of weakest-link pruning: the tree is the smallest minimiser of cost + λ · leaves. "cv": the λ with the
-        smallest error over folds; "cv-1se": the smallest tree within one standard error of it.
-    monotonic_cst : array of shape (n_features,) or None, default=None
-        1, −1 or 0: the probability of the second of two classes rises with the column, falls, or is free.
-    prune_criterion : {"impurity", "misclassification"}, default="impurity"
-        Cost of a leaf when pruning: by the criterion that the tree grew by, or by its error.
-    cv : int, splitter, iterable or None, default=None
-        Folds of ccp_alpha="cv" and "cv-1se"; None: 5.
-    max_bins : int or None, default=None
-        Bins (2 to 255) into which columns are cut by their quantiles; faster on many rows. None: exact.
-    categorical_features : array of columns or None, default=None
-        Numbers, names or a mask of columns that hold codes of categories; splits divide the set of codes.
-    n_jobs : int or None, default=None
-        Threads; None uses all. The tree does not depend on it.
 
     Attributes
     ----------
@@ -103,55 +65,18 @@ class DecisionTreeClassifier(NamedScore, ClassifierMixin, TreeModel):
     (2, 2.45, 0.96)
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = TreeModel._parameters | {
-        "criterion": Options(*CLASS_CRITERIA),
-        "class_weight": CLASS_WEIGHT,
-    }
+    criterion: str = param(Options(*CLASS_CRITERIA), "What a split lowers.", default="gini")
+    class_weight: Any = param(
+        CLASS_WEIGHT,
+        'Weights of the classes, multiplied onto the sample weights. "balanced": all classes get the same '
+        "total weight (scikit-learn's trees count rows here, even if they are weighed).",
+        default=None,
+    )
+
     _door = staticmethod(door(target="classes", multi_output=True, missing=True, one_class=True))
 
-    classes_: Any
-    n_classes_: Any
-
-    def __init__(
-        self,
-        *,
-        criterion: str = "gini",
-        splitter: str = "best",
-        max_depth: int | None = None,
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = None,
-        random_state: Any = None,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        class_weight: Any = None,
-        ccp_alpha: Any = 0.0,
-        monotonic_cst: Any = None,
-        prune_criterion: str = "impurity",
-        cv: Any = None,
-        max_bins: int | None = None,
-        categorical_features: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.criterion = criterion
-        self.splitter = splitter
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.random_state = random_state
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.class_weight = class_weight
-        self.ccp_alpha = ccp_alpha
-        self.monotonic_cst = monotonic_cst
-        self.prune_criterion = prune_criterion
-        self.cv = cv
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.n_jobs = n_jobs
+    classes_: Any = fitted("array, or list of them for several targets", "The labels.")
+    n_classes_: Any = fitted("int, or list of them for several targets", "Their number.")
 
     def _target(self, table: Table, weight: Array | None) -> Target:
         labels = table.classes if isinstance(table.classes, list) else [table.classes]
@@ -227,41 +152,6 @@ class DecisionTreeRegressor(NamedScore, RegressorMixin, TreeModel):
     Everything else is as in `DecisionTreeClassifier`: exact cuts at midpoints unless `max_bins` is set, ties to the
     first column, learned directions of missing values.
 
-    Parameters
-    ----------
-    criterion : {"squared_error", "friedman_mse", "absolute_error", "poisson"}, default="squared_error"
-        What a split lowers. "friedman_mse" ranks splits as "squared_error" does. "absolute_error" costs O(n log n) a
-        column and node, and its leaves predict medians; of cuts that gain nothing, the smallest squared error wins.
-        "poisson" needs targets ≥ 0, and never makes a leaf of zeros alone.
-    splitter : {"best", "random"}, default="best"
-        All cuts of a column, or one drawn uniformly between its smallest and largest value.
-    max_depth : int or None, default=None
-        Largest depth; None grows until leaves are pure.
-    min_samples_split, min_samples_leaf : int or float, default=2, 1
-        Rows, or share of the rows, that a node needs to be split, and that a leaf needs.
-    min_weight_fraction_leaf : float, default=0.0
-        Share of the total weight that a leaf needs.
-    max_features : "sqrt", "log2", "third", int, float or None, default=None
-        Columns drawn at every node: √d, log₂ d, d/3, a number, a share, or all.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of what is drawn. With splitter="best" and all columns nothing is.
-    max_leaf_nodes : int or None, default=None
-        Most leaves; the tree then grows by largest gain.
-    min_impurity_decrease : float, default=0.0
-        Fall of the impurity, times the node's share of the weight, that a split needs.
-    ccp_alpha : float, "cv" or "cv-1se", default=0.0
-        λ of weakest-link pruning, or how to choose it; see `DecisionTreeClassifier`.
-    monotonic_cst : array of shape (n_features,) or None, default=None
-        1, −1 or 0: the prediction rises with the column, falls, or is free.
-    cv : int, splitter, iterable or None, default=None
-        Folds of ccp_alpha="cv" and "cv-1se"; None: 5.
-    max_bins : int or None, default=None
-        Bins (2 to 255) into which columns are cut by their quantiles; faster on many rows. None: exact.
-    categorical_features : array of columns or None, default=None
-        Numbers, names or a mask of columns that hold codes of categories; splits divide the set of codes.
-    n_jobs : int or None, default=None
-        Threads; None uses all. The tree does not depend on it.
-
     Attributes
     ----------
     tree_ : TreeAccess
@@ -285,49 +175,19 @@ class DecisionTreeRegressor(NamedScore, RegressorMixin, TreeModel):
     (array([0.05, 2.05]), True)
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        name: rule for name, rule in TreeModel._parameters.items() if name != "prune_criterion"
-    } | {"criterion": Options(*NUMBER_CRITERIA)}
-    _door = staticmethod(door(target="numeric", sparse=True, multi_output=True, missing=True))
-    prune_criterion: ClassVar[str] = "impurity"
+    criterion: str = param(
+        Options(*NUMBER_CRITERIA),
+        'What a split lowers. "friedman_mse" ranks splits as "squared_error" does. "absolute_error" '
+        "costs O(n log n) a column and node, and its leaves predict medians; of cuts that gain nothing, the "
+        'smallest squared error wins. "poisson" needs targets ≥ 0, and never makes a leaf of zeros alone.',
+        default="squared_error",
+    )
 
-    def __init__(
-        self,
-        *,
-        criterion: str = "squared_error",
-        splitter: str = "best",
-        max_depth: int | None = None,
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = None,
-        random_state: Any = None,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        ccp_alpha: Any = 0.0,
-        monotonic_cst: Any = None,
-        cv: Any = None,
-        max_bins: int | None = None,
-        categorical_features: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        warn_of_friedman(criterion)
-        self.criterion = criterion
-        self.splitter = splitter
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.random_state = random_state
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.ccp_alpha = ccp_alpha
-        self.monotonic_cst = monotonic_cst
-        self.cv = cv
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.n_jobs = n_jobs
+    _door = staticmethod(door(target="numeric", sparse=True, multi_output=True, missing=True))
+    prune_criterion = "impurity"
+
+    def __post_init__(self) -> None:
+        warn_of_friedman(self.criterion)
 
     def _target(self, table: Table, weight: Array | None) -> Target:
         y = table.y

@@ -15,7 +15,7 @@ References: J. R. Quinlan, Induction of decision trees, Machine Learning 1 (1986
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import param
 from ..core.errors import ModelFileError, ParameterError
 from ..core.estimator import Estimator
-from ..core.parameters import Matches, Number, Options, Rule, optional
+from ..core.parameters import Matches, Number, Options, optional
 from ..core.run import Run
 from ..data.sources import NamedScore, rowwise
 from ._category_kernels import TIE, score_columns, score_levels
@@ -44,22 +45,6 @@ class ID3Classifier(NamedScore, ClassifierMixin, Estimator):
     Columns hold strings, truth values or numbers, taken as they are: every distinct value is a category, and a missing
     value is one more. A category that no training row of a node has is an empty branch and takes the majority of that
     node. Memory: O(nd).
-
-    Parameters
-    ----------
-    criterion : {"information_gain", "gain_ratio"}, default="information_gain"
-        What the best column maximises. Ties go to the first column.
-    split : {"multiway", "binary"}, default="multiway"
-        One branch for each value of the column, or two: one value against all others.
-    max_depth : int or None, default=None
-        Most questions asked of a row.
-    min_samples_split : int, default=2
-        Fewest rows that are split.
-    min_gain : float, default=0.0
-        Smallest information gain, in bits, of a split. At 0 a node is split even if no single column tells anything:
-        two of them together may.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes.
 
     Attributes
     ----------
@@ -87,31 +72,29 @@ class ID3Classifier(NamedScore, ClassifierMixin, Estimator):
     'greedy'
     """
 
-    _parameters: ClassVar[dict[str, Rule]] = {
-        "criterion": Options("information_gain", "gain_ratio"),
-        "split": Options("multiway", "binary"),
-        "max_depth": optional(Number(low=1, integer=True)),
-        "min_samples_split": Number(low=2, integer=True),
-        "min_gain": Number(low=0.0),
-        "class_weight": optional(Options("balanced") | Matches(lambda v: isinstance(v, dict), "a dict of weights")),
-    }
-
-    def __init__(
-        self,
-        *,
-        criterion: str = "information_gain",
-        split: str = "multiway",
-        max_depth: int | None = None,
-        min_samples_split: int = 2,
-        min_gain: float = 0.0,
-        class_weight: Any = None,
-    ) -> None:
-        self.criterion = criterion
-        self.split = split
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_gain = min_gain
-        self.class_weight = class_weight
+    criterion: str = param(
+        Options("information_gain", "gain_ratio"),
+        "What the best column maximises. Ties go to the first column.",
+        default="information_gain",
+    )
+    split: str = param(
+        Options("multiway", "binary"),
+        "One branch for each value of the column, or two: one value against all others.",
+        default="multiway",
+    )
+    max_depth: int | None = param(optional(Number(low=1, integer=True)), "Most questions asked of a row.", default=None)
+    min_samples_split: int = param(Number(low=2, integer=True), "Fewest rows that are split.", default=2)
+    min_gain: float = param(
+        Number(low=0.0),
+        "Smallest information gain, in bits, of a split. At 0 a node is split even if no single column tells "
+        "anything: two of them together may.",
+        default=0.0,
+    )
+    class_weight: Any = param(
+        optional(Options("balanced") | Matches(lambda v: isinstance(v, dict), "a dict of weights")),
+        "Weights of the classes.",
+        default=None,
+    )
 
     def _door(self, X: Any, y: Any, sample_weight: Any, run: Any = None) -> CategoryTable:  # type: ignore[override]
         return read_categories(self, X, y, sample_weight)

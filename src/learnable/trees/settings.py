@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 
+from ..core.declare import Declared, param
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import ArrayLike, Matches, Number, Options, Rule, optional
+from ..core.parameters import ArrayLike, Matches, Number, Options, optional
 from ..data.door import Table
 from .grower import GrowthRule
 
@@ -18,21 +19,57 @@ Array = NDArray[np.float64]
 
 _SHARE = Matches(lambda v: isinstance(v, (float, np.floating)) and bool(0 < v <= 1), "a share > 0 and <= 1")
 
-#: Ranges of what all trees share.
-TREE_PARAMETERS: Final[dict[str, Rule]] = {
-    "max_depth": optional(Number(low=1, integer=True)),
-    "min_samples_split": Number(low=2, integer=True) | _SHARE,
-    "min_samples_leaf": Number(low=1, integer=True) | _SHARE,
-    "min_weight_fraction_leaf": Number(low=0.0, high=0.5),
-    "max_features": optional(Number(low=1, integer=True) | _SHARE | Options("sqrt", "log2", "third")),
-    "max_leaf_nodes": optional(Number(low=2, integer=True)),
-    "min_impurity_decrease": Number(low=0.0),
-    "monotonic_cst": optional(ArrayLike(Number())),  # `monotone_signs` knows the table, too
-    "max_bins": optional(Number(low=2, high=255, integer=True)),
-    "categorical_features": optional(
-        Matches(lambda value: hasattr(value, "__len__") and not isinstance(value, str), "an array of columns")
-    ),
-}
+MAX_FEATURES: Final = optional(Number(low=1, integer=True) | _SHARE | Options("sqrt", "log2", "third"))
+
+
+class TreeGrowth(Declared):
+    """What trees and forests declare alike: where growth stops, and what a split may be."""
+
+    max_depth: int | None = param(
+        optional(Number(low=1, integer=True)), "Largest depth; None grows until leaves are pure.", default=None
+    )
+    min_samples_split: float = param(
+        Number(low=2, integer=True) | _SHARE,
+        "Rows, or share of the rows, that a node needs to be split; distinct ones, in a forest.",
+        default=2,
+    )
+    min_samples_leaf: float = param(
+        Number(low=1, integer=True) | _SHARE,
+        "Rows, or share of the rows, that a leaf needs; distinct ones, in a forest.",
+        default=1,
+    )
+    min_weight_fraction_leaf: float = param(
+        Number(low=0.0, high=0.5), "Share of the total weight that a leaf needs.", default=0.0
+    )
+    max_features: Any = param(
+        MAX_FEATURES, "Columns drawn at every node: √d, log₂ d, d/3, a number, a share, or all.", default=None
+    )
+    max_leaf_nodes: int | None = param(
+        optional(Number(low=2, integer=True)), "Most leaves; a tree then grows by largest gain.", default=None
+    )
+    min_impurity_decrease: float = param(
+        Number(low=0.0), "Fall of the impurity, times the node's share of the weight, that a split needs.", default=0.0
+    )
+    monotonic_cst: Any = param(
+        optional(ArrayLike(Number())),
+        "1, −1 or 0: the prediction (the probability of the second of two classes) rises with the column, "
+        "falls, or is free.",
+        default=None,
+    )
+    max_bins: int | None = param(
+        optional(Number(low=2, high=255, integer=True)),
+        "Bins (2 to 255) into which columns are cut by their quantiles; faster on many rows. None: exact.",
+        default=None,
+    )
+    categorical_features: Any = param(
+        optional(
+            Matches(lambda value: hasattr(value, "__len__") and not isinstance(value, str), "an array of columns")
+        ),
+        "Numbers, names or a mask of columns that hold codes of categories; splits divide the set of codes.",
+        default=None,
+    )
+
+
 CLASS_WEIGHT: Final = Matches(
     lambda v: v is None or isinstance(v, (dict, list)) or (isinstance(v, str) and v == "balanced"),
     "None, 'balanced', a dict of weights, or a list of dicts for several targets",
@@ -40,13 +77,13 @@ CLASS_WEIGHT: Final = Matches(
 
 
 def warn_of_friedman(criterion: Any) -> None:
-    """Say what scikit-learn says of a criterion that ranks splits exactly as the squared error does."""
+    """In `__post_init__`, say what scikit-learn says of a criterion that ranks splits as the squared error does."""
     if isinstance(criterion, str) and criterion == "friedman_mse":
         warnings.warn(
             'Value `"friedman_mse"` for `criterion` is deprecated and will be removed in 1.11. It maps to '
             '`"squared_error"`, which gives the same trees. Use `criterion="squared_error"`.',
             FutureWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

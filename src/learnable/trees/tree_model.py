@@ -12,9 +12,10 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
+from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator
-from ..core.parameters import N_JOBS, RANDOM_STATE, Matches, Number, Options, Rule, optional
+from ..core.parameters import N_JOBS, RANDOM_STATE, Matches, Number, Options, optional
 from ..core.run import Run
 from ..core.threads import resolve_n_jobs
 from ..data.door import Table, read_features
@@ -25,7 +26,7 @@ from .explained import ShapleyValues
 from .grower import GrowthRule, GrowthStopped, grow
 from .layout import Trees
 from .random_grower import read_table
-from .settings import TREE_PARAMETERS, categorical_mask, growth_rule, seed_of
+from .settings import TreeGrowth, categorical_mask, growth_rule, seed_of
 from .tree_access import TreeAccess
 
 Array = NDArray[np.float64]
@@ -34,29 +35,47 @@ Array = NDArray[np.float64]
 TOLERANCE = 1e-9
 
 
-class TreeModel(ShapleyValues, Estimator):
+class TreeModel(ShapleyValues, TreeGrowth, Estimator):
     """Base of the decision trees; not to be used directly."""
 
-    _parameters: ClassVar[dict[str, Rule]] = TREE_PARAMETERS | {
-        "splitter": Options("best", "random"),
-        "random_state": RANDOM_STATE,
-        "ccp_alpha": Number(low=0.0) | Options("cv", "cv-1se"),
-        "prune_criterion": Options("impurity", "misclassification"),
-        "cv": optional(
+    splitter: str = param(
+        Options("best", "random"),
+        "All cuts of a column, or one drawn uniformly between its smallest and largest value.",
+        default="best",
+    )
+    random_state: Any = param(
+        RANDOM_STATE, 'Seed of what is drawn. With splitter="best" and all columns nothing is.', default=None
+    )
+    ccp_alpha: Any = param(
+        Number(low=0.0) | Options("cv", "cv-1se"),
+        'λ of weakest-link pruning: the tree is the smallest minimiser of cost + λ · leaves. "cv": the λ '
+        'with the smallest error over folds; "cv-1se": the smallest tree within one standard error of it.',
+        default=0.0,
+    )
+    prune_criterion: str = param(
+        Options("impurity", "misclassification"),
+        "Cost of a leaf when pruning: by the criterion that the tree grew by, or by its error.",
+        default="impurity",
+    )
+    cv: Any = param(
+        optional(
             Number(low=2, integer=True)
             | Matches(lambda v: hasattr(v, "split") or hasattr(v, "__iter__"), "a splitter or pairs of row numbers")
         ),
-        "n_jobs": N_JOBS,
-    }
+        'Folds of ccp_alpha="cv" and "cv-1se"; None: 5.',
+        default=None,
+    )
+    n_jobs: int | None = param(N_JOBS, "Threads; None uses all. The tree does not depend on it.", default=None)
+
     _remedy = "fit again"
     # scikit-learn's way to say that an argument is no metadata of the rows.
     __metadata_request__fit: ClassVar[dict[str, str]] = {"check_input": UNUSED}
     __metadata_request__predict: ClassVar[dict[str, str]] = {"check_input": UNUSED}
     __metadata_request__predict_proba: ClassVar[dict[str, str]] = {"check_input": UNUSED}
 
-    trees_: Trees
-    n_features_in_: int
-    n_outputs_: int
+    trees_: Trees = fitted("Trees", "The tree, in this library's layout.")
+    n_features_in_: int = fitted("int", "Number of columns.")
+    n_outputs_: int = fitted("int", "Number of targets.")
 
     def _target(self, table: Table, weight: Array | None) -> Target:
         raise TypeError(f"{type(self).__name__} does not define _target")

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ...core.certificate import Certificate
+from ...core.declare import fitted, param
 from ...core.errors import DataError, ModelFileError, ParameterError
 from ...core.estimator import Estimator
+from ...core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Number, Options
 from ...core.run import Run
 from ...data.dask_blocks import is_dask
 from ...data.door import Table, door, read_features, take_named_columns
@@ -30,7 +32,7 @@ from .categories import categorical_columns, check_levels, encode, find_levels
 from .driver import Plan, Rounds, boost, stack_values
 from .explained import ExplainedTrees
 from .loss_base import BoostingLoss
-from .settings import hold_out
+from .settings import COLUMNS, SHARE, SIGNS, hold_out
 from .stopping import Part, Stopping, Watch, take_rows
 from .trust import describe_descent
 
@@ -63,6 +65,58 @@ def boosting_door(target: Any) -> Callable[..., Table]:
 class GradientBoosting(ExplainedTrees, Estimator):
     """Base of the boosted models; not to be used directly."""
 
+    direction: str = param(
+        Options("newton", "gradient", "inner-product"),
+        'What a tree does: "newton" minimises Σ(gT + ½hT²) + γ·leaves + ½λ‖T‖², as XGBoost does; '
+        '"gradient" fits −g by least squares; "inner-product" maximises −⟨g, T⟩ with leaves ±1.',
+        default="newton",
+    )
+    leaf: str = param(
+        Options("best", "minimiser", "fitted"),
+        "Values of leaves: Newton's step, or the minimiser where the loss has a kink; the minimiser of the "
+        "loss in any case (of one class alone: ±4); or what the tree has fitted.",
+        default="best",
+    )
+    step: str = param(
+        Options("fixed", "line-search", "sqrt-decay"),
+        "Steps η, η times the minimiser of the loss along the round's trees, or η/√m. A step that would raise "
+        "the training loss is halved until it does not; on log scales Newton's steps are bounded (see "
+        "`trust`).",
+        default="fixed",
+    )
+    gamma: float = param(
+        Number(low=0.0),
+        'γ of direction="newton", the price of a leaf: a split must gain ½[G_L²/(H_L + λ) + G_R²/(H_R + λ) '
+        "− G²/(H + λ)] ≥ γ. (XGBoost's program leaves out the ½, so its `gamma` is twice this one.)",
+        default=0.0,
+    )
+    sampling: str = param(
+        Options("uniform", "gradient"),
+        "How rows are drawn: alike, or those with large gradients first and some of the others with more "
+        "weight (GOSS).",
+        default="uniform",
+    )
+    subsample: float = param(
+        SHARE,
+        "Share of the rows that a round draws, without replacement. With exact splits, below one, "
+        "`oob_improvement_` is there.",
+        default=1.0,
+    )
+    warm_start: bool = param(Boolean(), "Whether a next `fit` adds rounds.", default=False)
+    verbose: int = param(Boolean() | Number(low=0, integer=True), "Whether to print a line at the end.", default=0)
+    random_state: Any = param(
+        RANDOM_STATE, "Of the rows held out, the rows and columns drawn, and the rounding of histograms.", default=None
+    )
+    n_jobs: int | None = param(N_JOBS, "Threads; the model does not depend on it.", default=None)
+    max_seconds: float | None = param(MAX_SECONDS, "Time after which the rounds end.", default=None)
+    monotonic_cst: Any = param(SIGNS, "Columns with which the score may only fall or rise.", default=None)
+    categorical_features: Any = param(
+        COLUMNS,
+        'Columns of categories, split by sets of levels; "from_dtype": those of that type in a dataframe. '
+        "On histograms, of more than `max_bins` levels the rarest share a bin.",
+        default="from_dtype",
+    )
+
     _remedy: ClassVar[str] = "fit again"
     _classes: ClassVar[bool] = False
     #: Whether X may hold infinity.
@@ -70,15 +124,15 @@ class GradientBoosting(ExplainedTrees, Estimator):
     _rounds_name: ClassVar[str] = "max_iter"
     _rounds_done_name: ClassVar[str] = "n_iter_"
 
-    trees_: Trees
-    baseline_: Array
-    n_features_in_: int
-    n_trees_per_iteration_: int
-    is_categorical_: NDArray[np.bool_] | None
-    levels_: list[NDArray[Any]] | None
-    training_loss_: Array
-    steps_: Array
-    init_: Any
+    trees_: Trees = fitted("Trees", "All trees as flat arrays; tree m·K + k belongs to output k in round m.")
+    baseline_: Array = fitted("(n_trees_per_iteration_,)", "Scores before the first round.")
+    n_features_in_: int = fitted("int", "Number of columns.")
+    n_trees_per_iteration_: int = fitted("int", "Trees in each round, K.")
+    is_categorical_: NDArray[np.bool_] | None = fitted("array of bool or None", "Columns of categories.")
+    levels_: list[NDArray[Any]] | None = fitted("list of arrays or None", "The levels of these columns.")
+    training_loss_: Array = fitted("array", "The mean training loss before the first round and after each.")
+    steps_: Array = fitted("array", "Steps ρ.")
+    init_: Any = fitted("model or None", "Where the rounds start, if `init` is given.")
 
     # What the subclasses say
 

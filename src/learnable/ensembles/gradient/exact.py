@@ -21,51 +21,75 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from ...core.declare import fitted, param
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import Matches, Number, Options, Rule, optional
+from ...core.parameters import Matches, Number, Options, optional
 from ...core.run import Run
 from ...core.threads import resolve_n_jobs
 from ...trees.columns import Columns
 from ...trees.grower import GrowthRule
-from ...trees.settings import TREE_PARAMETERS, count_features, count_rows
+from ...trees.settings import TreeGrowth, count_features, count_rows
 from .base import GradientBoosting
 from .driver import Rounds
 from .exact_learner import ExactLearner
 from .loss_base import BoostingLoss
 from .losses import Squared, TwoClasses
 from .members import Observer, fitted_trees
-from .settings import COLUMNS, EXTRAS, SIGNS, monotone_signs
+from .settings import monotone_signs
 from .stopping import Part, Stopping, Watch
 
 Array = NDArray[np.float64]
 
 
-_PARAMETERS: dict[str, Rule] = (
-    TREE_PARAMETERS
-    | EXTRAS
-    | {
-        "learning_rate": Number(low=0.0),
-        "n_estimators": Number(low=1, integer=True),
-        "criterion": Options("deprecated", "squared_error", "friedman_mse"),
-        "init": optional(Options("zero") | Matches(lambda v: hasattr(v, "fit") and hasattr(v, "predict"), "a model")),
-        "validation_fraction": Number(low=0.0, high=1.0, low_open=True, high_open=True),
-        "n_iter_no_change": optional(Number(low=1, integer=True)),
-        "tol": Number(low=0.0),
-        "ccp_alpha": Number(low=0.0),
-        "reg_lambda": Number(low=0.0),
-        "monotonic_cst": SIGNS,
-        "categorical_features": COLUMNS,
-    }
-)
-
-
-class ExactBoosting(GradientBoosting):
+class ExactBoosting(GradientBoosting, TreeGrowth):
     """What the two models with exact splits share; not to be used directly."""
+
+    direction: str = param(
+        Options("newton", "gradient", "inner-product"),
+        'What a tree does: "newton" minimises Σ(gT + ½hT²) + γ·leaves + ½λ‖T‖², as XGBoost does; '
+        '"gradient" fits −g by least squares; "inner-product" maximises −⟨g, T⟩ with leaves ±1.',
+        default="gradient",
+    )
+    max_depth: int | None = param(optional(Number(low=1, integer=True)), "Depth of the trees.", default=3)
+    learning_rate: float = param(Number(low=0.0), "η, the factor on every step.", default=0.1)
+    n_estimators: int = param(
+        Number(low=1, integer=True), "Rounds; each has one tree, or one for each of more than two classes.", default=100
+    )
+    criterion: str = param(
+        Options("deprecated", "squared_error", "friedman_mse"),
+        "Without effect, as in scikit-learn.",
+        default="deprecated",
+    )
+    init: Any = param(
+        optional(Options("zero") | Matches(lambda v: hasattr(v, "fit") and hasattr(v, "predict"), "a model")),
+        "Where to start; None: at the best constant.",
+        default=None,
+    )
+    validation_fraction: float = param(
+        Number(low=0.0, high=1.0, low_open=True, high_open=True),
+        "Share of the rows that are held out if `n_iter_no_change` is given.",
+        default=0.1,
+    )
+    n_iter_no_change: int | None = param(
+        optional(Number(low=1, integer=True)),
+        "If given (or if `X_val` is passed to `fit`), rounds end when the loss of the rows held out has not fallen by "
+        "`tol` for so many rounds; the best round is kept.",
+        default=None,
+    )
+    tol: float = param(Number(low=0.0), "Fall of the loss of the rows held out that counts as one.", default=1e-4)
+    ccp_alpha: float = param(
+        Number(low=0.0), 'Weakest-link pruning of every tree; for direction="gradient".', default=0.0
+    )
+    reg_lambda: float = param(
+        Number(low=0.0),
+        'λ of direction="newton", in ½λ‖T‖², XGBoost\'s convention: leaves are −G/(H + λ).',
+        default=0.0,
+    )
 
     _rounds_name: ClassVar[str] = "n_estimators"
     _rounds_done_name: ClassVar[str] = "estimators_.shape[0]"
 
-    n_estimators_: int
+    n_estimators_: int = fitted("int", "Rounds.")
 
     def fit(
         self,

@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.certificate import Certificate
+from ...core.declare import fitted, param
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import Boolean, Matches, Nothing, Number, Options, Rule, optional
+from ...core.parameters import Boolean, Matches, Nothing, Number, Options, optional
 from ...core.run import Run
 from ...core.threads import resolve_n_jobs
 from ...data.door import Table
@@ -34,10 +35,7 @@ from .driver import Rounds
 from .hist_learner import HistLearner
 from .loss_base import BoostingLoss
 from .settings import (
-    COLUMNS,
-    EXTRAS,
     SHARE,
-    SIGNS,
     hold_out,
     interaction_sets,
     least_hessian,
@@ -53,41 +51,89 @@ _FEW_ROWS = 4096  # up to here exact sums cost next to nothing
 #: Largest shortfall of a split, as a share of what its tree could gain, that rounded derivatives explain.
 ROUNDED = 1e-2
 
-_PARAMETERS: dict[str, Rule] = EXTRAS | {
-    "learning_rate": Number(low=0.0, low_open=True),
-    "max_iter": Number(low=1, integer=True),
-    "max_leaf_nodes": optional(Number(low=2, integer=True)),
-    "max_depth": optional(Number(low=1, integer=True)),
-    "min_samples_leaf": Number(low=1, integer=True),
-    "l2_regularization": Number(low=0.0),
-    "reg_lambda": optional(Number(low=0.0)),
-    "min_hessian": optional(Number(low=0.0)),
-    "category_smoothing": Number(low=0.0),
-    "max_features": SHARE,
-    "max_features_tree": SHARE,
-    "max_features_level": SHARE,
-    "max_bins": Number(low=2, high=255, integer=True),
-    "categorical_features": COLUMNS,
-    "monotonic_cst": SIGNS,
-    "interaction_cst": Options("pairwise", "no_interactions")
-    | optional(Matches(lambda v: isinstance(v, (list, tuple)), "a list of sets of columns")),
-    "early_stopping": Options("auto") | Boolean(),
-    "scoring": Nothing() | Matches(lambda v: isinstance(v, str) or callable(v), "'loss', a name, a scorer"),
-    "validation_fraction": Nothing()
-    | Number(low=1, integer=True)
-    | Number(low=0.0, high=1.0, low_open=True, high_open=True),
-    "n_iter_no_change": Number(low=1, integer=True),
-    "tol": Number(low=0.0),
-    "growth": Options("leaf", "depth"),
-    "histogram": Options("auto", "float64"),
-}
-
 
 class HistBoosting(GradientBoosting):
     """What the two models on histograms share; not to be used directly."""
 
+    learning_rate: float = param(Number(low=0.0, low_open=True), "η, the factor on every step.", default=0.1)
+    max_iter: int = param(
+        Number(low=1, integer=True),
+        "Rounds; each has one tree, or one for each of more than two classes (or quantiles).",
+        default=100,
+    )
+    max_leaf_nodes: int | None = param(optional(Number(low=2, integer=True)), "Leaves of a tree.", default=31)
+    max_depth: int | None = param(optional(Number(low=1, integer=True)), "Depth of the trees.", default=None)
+    min_samples_leaf: int = param(Number(low=1, integer=True), "Rows that a leaf needs.", default=20)
+    l2_regularization: float = param(
+        Number(low=0.0), "λ in ½λ‖T‖², XGBoost's `reg_lambda`: leaves are −G/(H + λ).", default=0.0
+    )
+    reg_lambda: float | None = param(
+        optional(Number(low=0.0)),
+        "XGBoost's name of `l2_regularization`, which it replaces if it is given.",
+        default=None,
+    )
+    min_hessian: float | None = param(
+        optional(Number(low=0.0)),
+        "Σh that a leaf needs. None: for the log loss a quarter of the mean weight, which is h of one row at even "
+        "odds (rows that are nearly certain already have less, and their steps would be noise); else 1e-3, as in "
+        "scikit-learn.",
+        default=None,
+    )
+    category_smoothing: float = param(
+        Number(low=0.0),
+        "Levels of a category are tried in the order of −G/(H + smoothing), so that rare ones stay in the "
+        "middle; 0 gives the best of all sets.",
+        default=10.0,
+    )
+    max_features: float = param(SHARE, "Share of the columns drawn at each node.", default=1.0)
+    max_features_tree: float = param(SHARE, "Share of the columns drawn for each tree.", default=1.0)
+    max_features_level: float = param(SHARE, "Share of these that is drawn for each level.", default=1.0)
+    max_bins: int = param(
+        Number(low=2, high=255, integer=True), "Most bins of a column, besides that of missing values.", default=255
+    )
+    interaction_cst: Any = param(
+        Options("pairwise", "no_interactions")
+        | optional(Matches(lambda v: isinstance(v, (list, tuple)), "a list of sets of columns")),
+        "Columns may meet on a path only if one of the sets holds them all; those in no set form one.",
+        default=None,
+    )
+    early_stopping: Any = param(
+        Options("auto") | Boolean(),
+        'Whether rounds end when the score of rows held out stops rising; "auto": beyond 10,000 rows, or if '
+        "`X_val` is passed to `fit`. The round with the best score is kept (scikit-learn keeps all).",
+        default="auto",
+    )
+    scoring: Any = param(
+        Nothing() | Matches(lambda v: isinstance(v, str) or callable(v), "'loss', a name, a scorer"),
+        'That score; "loss": minus the loss.',
+        default="loss",
+    )
+    validation_fraction: Any = param(
+        Nothing() | Number(low=1, integer=True) | Number(low=0.0, high=1.0, low_open=True, high_open=True),
+        "Share or number of rows held out; None: the training rows themselves.",
+        default=0.1,
+    )
+    n_iter_no_change: int = param(
+        Number(low=1, integer=True),
+        "Rounds end if none of the last so many scores exceeds the one before them by `tol`.",
+        default=10,
+    )
+    tol: float = param(Number(low=0.0), "Rise of the score of the rows held out that counts as one.", default=1e-7)
+    growth: str = param(
+        Options("leaf", "depth"),
+        "Whether the leaf of the largest gain is split next, or level after level.",
+        default="leaf",
+    )
+    histogram: str = param(
+        Options("auto", "float64"),
+        '"auto": beyond 4,096 rows derivatives are rounded at random to about a hundred steps of the mean '
+        "one where that is safe, which is twice as fast; splits then may fall short of the best by a little, "
+        'leaf values do not. "float64": sums are exact, and so is the certificate\'s claim.',
+        default="auto",
+    )
+
     _infinite = True
-    n_iter_: int
+    n_iter_: int = fitted("int", "Rounds that are kept.")
 
     def _n_rounds(self) -> int:
         return int(self.max_iter)

@@ -11,6 +11,8 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ...core.declare import fitted, param
+from ...core.parameters import Options
 from ...data.door import Table
 from ...data.sources import NamedScore, named_columns, rowwise
 from ...trees.settings import class_factors
@@ -18,7 +20,8 @@ from .base import GradientBoosting, boosting_door
 from .explained import PredictiveDistribution
 from .joint_quantiles import JointQuantiles
 from .loss_base import BoostingLoss
-from .losses import class_loss, regression_loss
+from .losses import CLASS_LOSSES, REGRESSION_LOSSES, class_loss, regression_loss
+from .settings import CLASS_WEIGHT, CUSTOM_LOSS
 from .staged import staged_raw
 
 Array = NDArray[np.float64]
@@ -31,11 +34,19 @@ def _has_probability(model: Any) -> bool:
 class BoostedClassifier(NamedScore, ClassifierMixin, GradientBoosting):
     """Base of the boosted classifiers; not to be used directly."""
 
+    loss: Any = param(
+        Options(*CLASS_LOSSES) | CUSTOM_LOSS,
+        "V. Or any object with `value(y, z)` and `gradient(y, z)` (and, if there is one, `curvature(y, z)`) "
+        "on arrays, such as those of `learnable.risk.losses`; y is ±1 for two classes, else codes, and z then "
+        "has K columns.",
+        default="log_loss",
+    )
+    class_weight: Any = param(CLASS_WEIGHT, "Weights of the classes.", default=None)
+
     _classes: ClassVar[bool] = True
     _door = staticmethod(boosting_door("classes"))
 
-    classes_: NDArray[Any]
-    class_weight: Any
+    classes_: NDArray[Any] = fitted("(n_classes,)", "The labels.", kind="biufOUST")
 
     def _loss(self, n_classes: int) -> BoostingLoss:
         return class_loss(type(self).__name__, self.loss, n_classes)
@@ -106,6 +117,14 @@ class BoostedClassifier(NamedScore, ClassifierMixin, GradientBoosting):
 
 class BoostedRegressor(NamedScore, RegressorMixin, PredictiveDistribution, GradientBoosting):
     """Base of the boosted regressors; not to be used directly."""
+
+    loss: Any = param(
+        Options(*REGRESSION_LOSSES) | CUSTOM_LOSS,
+        "V. Poisson and gamma fit the logarithm of the mean. Or any object with "
+        "`value(y, z)` and `gradient(y, z)` (and, if there is one, `curvature(y, z)`) on arrays, such as "
+        "those of `learnable.risk.losses`.",
+        default="squared_error",
+    )
 
     _door = staticmethod(boosting_door("numeric"))
 

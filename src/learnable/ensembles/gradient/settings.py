@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Matches, Number, Options, Rule, optional
+from ...core.parameters import Matches, Number, Options, optional
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -28,21 +28,6 @@ CUSTOM_LOSS: Final = Matches(
     "an object with value(y, z) and gradient(y, z)",
 )
 CLASS_WEIGHT: Final = optional(Options("balanced") | Matches(lambda v: isinstance(v, dict), "a dict of weights"))
-
-#: Ranges of what both kinds of boosted models add to scikit-learn's parameters.
-EXTRAS: Final[dict[str, Rule]] = {
-    "direction": Options("newton", "gradient", "inner-product"),
-    "leaf": Options("best", "minimiser", "fitted"),
-    "step": Options("fixed", "line-search", "sqrt-decay"),
-    "gamma": Number(low=0.0),
-    "sampling": Options("uniform", "gradient"),
-    "subsample": SHARE,
-    "warm_start": Boolean(),
-    "verbose": Boolean() | Number(low=0, integer=True),
-    "random_state": RANDOM_STATE,
-    "n_jobs": N_JOBS,
-    "max_seconds": MAX_SECONDS,
-}
 
 
 #: Σh that a leaf needs for the log loss, in units of the mean weight: h of one row at even odds. On 50 generated tables
