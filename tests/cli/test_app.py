@@ -59,7 +59,7 @@ def test_help_loads_nothing_heavy():
         (["fit", "numbers.csv", "--target", "y"], "--model"),
         (["fit", "numbers.csv", "--model", "Ridge"], "--target"),
         (["fit", "numbers.csv", "-t", "y", "-m", "Ridge", "--set", "alpha"], "key=value"),
-        (["fit", "numbers.csv", "-t", "y", "-m", "Ridge", "--intervals", "wide"], "cv+, split"),
+        (["fit", "numbers.csv", "-t", "y", "-m", "Ridge", "--intervals", "wide"], "cv+, cv, split"),
         (["predict"], "MODEL"),
         (["predict", "m.safetensors", "numbers.csv", "--level", "2"], "between 0 and 1"),
         (["predict", "m.safetensors", "numbers.csv", "-o", "p.xlsx"], ".csv or .parquet"),

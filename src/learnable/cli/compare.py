@@ -205,7 +205,13 @@ def _compare(
     on_event({"kind": "stage", "text": f"looking at {shape}"})
     from ..evaluation.comparison.contest import compare as run
 
-    return run(table, target, clock=clock, server=server, on_event=on_event, source=Path(source).name, **arguments)
+    record = run(table, target, clock=clock, server=server, on_event=on_event, source=Path(source).name, **arguments)
+    from ..evaluation.comparison.again import python_lines
+
+    by_tool = source in DEMO_TARGETS or any(reading.values())
+    asked = {**arguments, "seconds": clock.seconds}
+    record["python"] = python_lines(None if source == "-" else source, target, asked, reading if by_tool else None)
+    return record
 
 
 def _preparing(on_event: Any, no_report: bool) -> Any:

@@ -167,8 +167,8 @@ def leaderboard(record: dict[str, Any], width: int = 80) -> Table:
         ]
         for row in rows
     ]
-    heads = ["", f"{label} (CV)", f"{100 * record['protocol']['level']:g} %", "to the first", "fit"]
-    taken = sum(max(len(head), *(len(line[k]) for line in cells), 0) + 2 for k, head in enumerate(heads))
+    heads = ["", label, f"{100 * record['protocol']['level']:g} %", "verdict", "fit"]
+    taken = sum(max(len(head), *(len(line[k]) for line in cells), 0) + 3 for k, head in enumerate(heads))
     room = max(16, width - taken)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for position, head in enumerate([heads[0], "model", *heads[1:]]):
@@ -434,7 +434,6 @@ class LiveRace(Silent):
             left += f" ({duration(max(0.0, self.current_end - time.monotonic()))} for this model)"
         dots = "." * (1 + int(time.monotonic() * 2) % 3)
         return Group(*parts, Text(one_line(f"{self.stage} {dots:<3}{left}")))
-
 
     def _table(self) -> Table:
         """Return a line for each model, cut at the width of the terminal."""

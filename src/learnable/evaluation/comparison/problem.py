@@ -24,6 +24,7 @@ from ...data.frames import is_frame, listed, open_frame
 from ...data.profile import profile
 from ...data.readings import Found
 from .copies import find_copies, merge_groups
+from .glance import correlations, preview
 from .record import DataRecord, plain
 from .taken_for import as_read, example_of, find_texts, tell
 from .times import read_times
@@ -160,6 +161,7 @@ def read_problem(
     ('binary', ['a', 'b'], ["1 row without a value in 'y' is left out"])
     """
     table, name = open_data(owner, data)
+    first_rows = preview(table)
     names = list(table.column_names)
     for column, role in [(target, "target"), (groups, "groups"), (time, "time"), *((c, "drop") for c in drop)]:
         if column is not None:
@@ -204,6 +206,9 @@ def read_problem(
     data_record["warnings"] = [
         {"kind": "missing", "column": target, "text": note} for note in notes[:n_notes]
     ] + record["warnings"]
+    data_record["preview"] = first_rows
+    named = None if labels is None else [str(label) for label in labels.tolist()]
+    data_record["correlations"] = correlations(table, features, y, named)
     if when is not None:
         notes.append(f"the rows are ordered by {time!r} ({when.note}), which is not learned from")
     rows_together, grouping = _keep_together(data_record, chosen, readings, codes, when is not None, copies)

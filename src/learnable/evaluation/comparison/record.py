@@ -132,7 +132,7 @@ class ComparisonRecord(TypedDict):
     seed: int
     versions: dict[str, str]
     command: str
-    python: NotRequired[str]
+    python: str | None
     machine: dict[str, Any]
     status: Literal["complete", "interrupted"]
     data: DataRecord
