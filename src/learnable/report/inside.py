@@ -9,9 +9,9 @@ from ..plots import line_with_band, scale_axis, whisker
 from ..plots.axes import extent
 from ..plots.markup import Markup, isolated, join
 from .drawn import Effects, Figure, Place
-from .numbers import NOTHING, Numbers, decimals_for, is_number
+from .numbers import Numbers, Style, decimals_for, is_number
 from .tables import Grid, cell, dicts, texts
-from .words import interval, name
+from .words import name
 
 _MOST_ROWS: Final = 40
 _SIGNS: Final = {
@@ -64,11 +64,9 @@ def slices(numbers: Numbers, place: Place, part: Any, metric: str) -> list[Figur
     """Return the loss in parts of the rows, those that are worse than the rest first."""
     if not isinstance(part, dict):
         raise DataError("slices: the part must be an object with parts.")
-    order = {"worse": 0, "like the rest": 1, "better": 2}
     entries = [(k, entry) for k, entry in dicts(part.get("parts")) if is_number(entry.get("value"))]
     columns = list(dict.fromkeys(str(entry.get("column")) for _, entry in entries))
-    entries.sort(key=lambda item: (order.get(str(item[1].get("verdict")), 1) > 0, columns.index(str(item[1]["column"])))
-                 if "column" in item[1] else (True, 0))  # fmt: skip
+    entries.sort(key=lambda item: (item[1].get("verdict") != "worse", columns.index(str(item[1].get("column")))))
     if not entries:
         return []
     halves = [
@@ -77,30 +75,33 @@ def slices(numbers: Numbers, place: Place, part: Any, metric: str) -> list[Figur
         if is_number(entry.get("low")) and is_number(entry.get("high"))
     ]
     decimals = decimals_for(halves) if halves else None
+    what = str(part.get("what") or "loss")
+    style: Style = "percent" if what.startswith("share") else "number"
     rows, strong = [], set()
     for k, entry in entries[:_MOST_ROWS]:
         at = (*place, "parts", k)
         word = str(entry.get("verdict") or "")
         if word == "worse":
             strong.add(len(rows))
-        ends = interval(numbers, at, decimals)
+        ends = [numbers.show(*at, end, style=style, decimals=decimals) for end in ("low", "high")]
         rows.append(
             [
                 join([cell(entry.get("column")), ": ", cell(entry.get("label"))]),
                 numbers.show(*at, "rows", style="count"),
-                numbers.show(*at, "value", decimals=decimals),
-                NOTHING if ends is None else ends,
+                numbers.show(*at, "value", style=style, decimals=decimals),
+                join(ends, " to "),
                 cell(word or None),
             ]
         )
-    what = str(part.get("what") or "loss")
     pieces: list[Any] = [
         f"The {what} in parts of the rows; less is better, and over all rows it is ",
-        numbers.show(*place, "overall", decimals=decimals),
+        numbers.show(*place, "overall", style=style, decimals=decimals),
         ". “Worse” and “better” are beyond noise, all parts taken together.",
+        "" if strong else " No part looked at is worse.",
     ]
     heads = [("Rows where", False), ("Rows", True), (what.capitalize(), True), ("Interval", True), ("Verdict", False)]
-    return [Figure("Where it is worse", join(pieces), table=Grid(heads, rows, frozenset(strong)), wide=True)]
+    title = "Where it is worse" if strong else "Parts of the rows"
+    return [Figure(title, join(pieces), table=Grid(heads, rows, frozenset(strong)), wide=True)]
 
 
 def worst_rows(numbers: Numbers, place: Place, part: Any, metric: str) -> list[Figure]:
