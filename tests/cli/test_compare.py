@@ -212,7 +212,7 @@ def test_quiet_prints_the_score_and_the_files_and_nothing_is_replaced_unsaid(fol
     lines = out.splitlines()
     assert code == 0 and err == "" and len(lines) == 4
     assert "rows set aside: R²" in lines[0] and lines[1] == "report: report-2.html"
-    assert lines[2] == "model:  model.safetensors" and lines[3].startswith("note: report.html is there already")
+    assert lines[2] == "model: model.safetensors" and lines[3].startswith("note: report.html is there already")
     assert (folder / "report.html").read_text() == "mine" and "<html" in (folder / "report-2.html").read_text()
     code, out, _ = learnable(*asked, "--force", "-o", "numbers.csv")
     assert code == 2

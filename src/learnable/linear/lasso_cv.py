@@ -254,7 +254,8 @@ class ElasticNetCV(NamedScore, RegressorMixin, LinearRegressorModel):
         mean = np.full(mean.shape, np.inf)
         for number, errors in enumerate(mse):
             alphas, folds = _reached(errors)
-            mean[number, alphas] = errors[np.ix_(alphas, folds)].mean(axis=1)
+            if alphas.size:
+                mean[number, alphas] = errors[np.ix_(alphas, folds)].mean(axis=1)
         best = int(np.argmin(mean.min(axis=1)))
         if np.isinf(mean[best, 1:]).all() and mean.shape[1] > 1:
             return best, mean.shape[1] // 2  # nothing is known beyond the largest penalty, at which every path begins

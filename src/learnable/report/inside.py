@@ -77,7 +77,8 @@ def slices(numbers: Numbers, place: Place, part: Any, metric: str) -> list[Figur
     decimals = decimals_for(halves) if halves else None
     what = str(part.get("what") or "loss")
     style: Style = "percent" if what.startswith("share") else "number"
-    rows, strong = [], set()
+    rows: list[list[Markup]] = []
+    strong: set[int] = set()
     for k, entry in entries[:_MOST_ROWS]:
         at = (*place, "parts", k)
         word = str(entry.get("verdict") or "")
@@ -141,7 +142,8 @@ def thresholds(numbers: Numbers, place: Place, part: Any, metric: str) -> list[F
         raise DataError("thresholds: the part must be an object with lines.")
     used = part.get("used")
     priced = isinstance(part.get("cost"), dict)
-    rows, strong = [], set()
+    rows: list[list[Markup]] = []
+    strong: set[int] = set()
     for k, entry in dicts(part.get("lines")):
         at = (*place, "lines", k)
         if is_number(used) and entry.get("threshold") == used:
