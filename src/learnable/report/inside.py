@@ -10,7 +10,7 @@ from ..plots.axes import extent
 from ..plots.markup import Markup, isolated, join
 from .drawn import Effects, Figure, Place
 from .numbers import Numbers, Style, decimals_for, is_number
-from .tables import Grid, cell, dicts, texts
+from .tables import Grid, cell, dicts, is_numeral, texts
 from .words import name
 
 _MOST_ROWS: Final = 40
@@ -128,7 +128,9 @@ def worst_rows(numbers: Numbers, place: Place, part: Any, metric: str) -> list[F
         return []
     last = "Probability of the actual class" if classes else "Actual − predicted"
     heads = [("Row", True), ("Actual", not classes), ("Predicted", not classes), (last, True)]
-    heads += [(str(column), False) for column in columns]
+    shown = [texts(entry.get("values")) for _, entry in dicts(part.get("rows"))]
+    shown = [values for values in shown if len(values) == len(columns)]
+    heads += [(str(column), all(is_numeral(values[k]) for values in shown)) for k, column in enumerate(columns)]
     text = (
         "Look at these first: they may be mistakes in the table, or something that no column tells. Rows are counted "
     )

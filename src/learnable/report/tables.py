@@ -62,7 +62,7 @@ def preview_grid(preview: Any, most: int) -> Grid | None:
     rows = [row for row in rows if len(row) == len(columns)]
     if not columns or not rows:
         return None
-    heads = [(str(column), all(_is_number(row[k]) for row in rows)) for k, column in enumerate(columns)]
+    heads = [(str(column), all(is_numeral(row[k]) for row in rows)) for k, column in enumerate(columns)]
     return Grid(heads, [[cell(value) for value in row] for row in rows])
 
 
@@ -71,7 +71,8 @@ def listed(items: Sequence[Markup]) -> Markup:
     return join(list(items), ", ")
 
 
-def _is_number(text: Any) -> bool:
+def is_numeral(text: Any) -> bool:
+    """Tell whether a cell's text is a number, or nothing."""
     if text is None:
         return True
     try:
