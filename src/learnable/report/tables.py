@@ -53,7 +53,7 @@ def preview_grid(preview: Any, most: int) -> Grid | None:
     --------
     >>> from learnable.report.tables import preview_grid
     >>> preview_grid({"columns": ["a"], "rows": [["1"], [None]]}, 5).heads
-    [('a', False)]
+    [('a', True)]
     """
     if not isinstance(preview, dict):
         return None
