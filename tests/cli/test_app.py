@@ -59,7 +59,7 @@ def test_help_loads_nothing_heavy():
         (["fit", "numbers.csv", "--target", "y"], "--model"),
         (["fit", "numbers.csv", "--model", "Ridge"], "--target"),
         (["fit", "numbers.csv", "-t", "y", "-m", "Ridge", "--set", "alpha"], "key=value"),
-        (["fit", "numbers.csv", "-t", "y", "-m", "Ridge", "--intervals", "wide"], "cv+, split"),
+        (["fit", "numbers.csv", "-t", "y", "-m", "Ridge", "--intervals", "wide"], "cv+, cv, split"),
         (["predict"], "MODEL"),
         (["predict", "m.safetensors", "numbers.csv", "--level", "2"], "between 0 and 1"),
         (["predict", "m.safetensors", "numbers.csv", "-o", "p.xlsx"], ".csv or .parquet"),
@@ -117,3 +117,12 @@ def test_without_its_extra_the_tool_says_how_to_install_it(tmp_path):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == "learnable: the command-line tool needs its extra: pip install 'learnable[cli]'\n"
+
+
+@pytest.mark.parametrize(("words", "expected"), [("learnable comp", "compare"), ("learnable compare --qui", "--quiet")])
+def test_the_shell_completes_commands_and_options(words, expected):
+    asked = {"_LEARNABLE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    done = subprocess.run(
+        [sys.executable, "-m", "learnable"], capture_output=True, text=True, env=os.environ | asked, check=True
+    )
+    assert done.stdout.split() == [expected]

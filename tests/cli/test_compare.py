@@ -23,7 +23,7 @@ def environment():
 
 def test_the_demo_from_end_to_end(folder, learnable):
     """With no table it takes its own; the file it writes predicts, with the command it prints, and verifies."""
-    code, out, err = learnable("compare", "-m", "Ridge")
+    code, out, err = learnable("compare", "-m", "Ridge", "--details")
     assert code == 0 and err == ""
     for words in ("1,200 rows", "identifiers: sale_id", "constant columns: country", "suspected leaks: none"):
         assert words in out
@@ -203,3 +203,35 @@ def test_what_is_no_order_of_time_is_refused_and_what_is_ambiguous_is_asked(fold
     assert code == 1 and "(--dayfirst)" in err and "(--no-dayfirst)" in err
     ends = [json.loads(learnable(*ask, option)[1])["protocol"]["time"] for option in ("--dayfirst", "--no-dayfirst")]
     assert ends[0]["holdout"][1] == "2024-05-12" and ends[1]["holdout"][1] == "2024-12-05"
+
+
+def test_quiet_prints_the_score_and_the_files_and_nothing_is_replaced_unsaid(folder, learnable):
+    (folder / "report.html").write_text("mine")
+    asked = ("compare", "numbers.csv", "-t", "y", "-m", "Ridge", "--no-tune", "-q")
+    code, out, err = learnable(*asked)
+    lines = out.splitlines()
+    assert code == 0 and err == "" and len(lines) == 4
+    assert "rows set aside: R²" in lines[0] and lines[1] == "report: report-2.html"
+    assert lines[2] == "model: model.safetensors" and lines[3].startswith("note: report.html is there already")
+    assert (folder / "report.html").read_text() == "mine" and "<html" in (folder / "report-2.html").read_text()
+    code, out, _ = learnable(*asked, "--force", "-o", "numbers.csv")
+    assert code == 2
+    code, out, _ = learnable(*asked, "--force", "-o", "model.safetensors")
+    assert code == 0 and "report.html was there already and is replaced" in out
+    assert (
+        "model.safetensors was there already and is replaced" in out and "<html" in (folder / "report.html").read_text()
+    )
+
+
+def test_the_input_is_never_replaced(folder, learnable):
+    before = (folder / "numbers.csv").read_bytes()
+    for asked in (
+        ("compare", "numbers.csv", "-t", "y", "-m", "Ridge", "-o", "numbers.csv"),
+        ("compare", "numbers.csv", "-t", "y", "-m", "Ridge", "--report", "./numbers.csv", "--force"),
+        ("fit", "numbers.csv", "-t", "y", "-m", "Ridge", "-o", "numbers.csv"),
+        ("cluster", "numbers.csv", "-o", "numbers.csv"),
+        ("hmm", "numbers.csv", "-c", "y", "--report", "numbers.csv"),
+    ):
+        code, _, err = learnable(*asked)
+        assert code == 2 and "would be replaced; give another name" in err, asked
+    assert (folder / "numbers.csv").read_bytes() == before

@@ -6,7 +6,20 @@ import time
 import pytest
 from rich.console import Console
 
-from learnable.cli.display import Lines, LiveRace, Silent, display_for, duration, facts, leaderboard, one_line, score
+from learnable.cli.display import (
+    Lines,
+    LiveRace,
+    Silent,
+    display_for,
+    duration,
+    facts,
+    leaderboard,
+    legend,
+    one_line,
+    score,
+    unfinished,
+    wide_leaderboard,
+)
 from learnable.evaluation.comparison.record import new_row
 
 EVIL = "[red]\x1b]0;title\x07\n\x1b[2J"
@@ -56,8 +69,10 @@ def test_the_facts_name_everything_a_reader_must_know():
 def test_nothing_in_a_name_is_obeyed():
     row = new_row(EVIL, "Model", {})
     row.update(status="failed", reason=EVIL)
-    text = shown(leaderboard(record_of(row)))
-    assert "[red]" in text and "\x1b" not in text and "\x07" not in text
+    for table in (leaderboard, wide_leaderboard):
+        text = shown(table(record_of(row)))
+        assert "[red]" in text and "\x1b" not in text and "\x07" not in text
+    assert "\x1b" not in unfinished(record_of(row))[0]
 
 
 def test_lines_are_printed_for_every_model():
@@ -110,3 +125,37 @@ def test_durations(seconds, text):
 def test_scores_and_lines():
     assert score(None) == "–" and score(-0.25) == "-0.2500" and score(1e-9) == "1e-09"
     assert one_line("x" * 1000, 10) == "x" * 9 + "…"
+
+
+def finished_row(name, model, mean=0.8123, half=0.0123, rank=1, **changes):
+    row = new_row(name, model, {})
+    row.update(status="ok", rank=rank, mean=mean, low=mean - half, high=mean + half, fit_seconds=0.0123, train_mean=0.9)
+    row.update(predict_seconds=0.01, verdict="best" if rank == 1 else "worse")
+    row.update(changes)
+    return row
+
+
+def test_the_leaderboard_has_one_line_a_model_within_80_columns():
+    long = "RandomForestRegressor (min_samples_leaf=5, max_features=third)"
+    late = new_row("KernelRidge (alpha=0.1, kernel=rbf)", "KernelRidge", {})
+    late.update(status="timeout", reason="stopped at its limit of 0.0789 s")
+    cut = {"done": 3, "of": 100, "unit": "rounds"}
+    record = record_of(
+        finished_row("HistGradientBoostingRegressor", "HistGradientBoostingRegressor", high=1.0),
+        finished_row(long, "RandomForestRegressor", rank=2, cut=cut),
+        finished_row(
+            "a name of the user's own that goes on and on and on, for ever and ever", "Mine", 1e9, 1e8, rank=3
+        ),
+        late,
+    )
+    record["protocol"] |= {"repeats": 1, "margin": 0.01}
+    lines = shown(leaderboard(record, 80)).splitlines()
+    assert len(lines) == 2 + 4 and max(len(line.rstrip()) for line in lines) <= 80
+    assert "HistGradientBoosting " in lines[2] and "[0.8000, 1.0000]" in lines[2]
+    assert "RandomForest leaf=5" in lines[3] and "worse, cut" in lines[3] and "12.3 ms" in lines[3]
+    assert "± 0.0123" in lines[3] and "timeout" in lines[5]
+    assert unfinished(record) == ["KernelRidge alpha=0.1 kernel=rbf: timeout: its share of time was up"]
+    assert any(line.startswith("cut: ") for line in legend(record, details=False))
+    assert long.split()[0] in shown(wide_leaderboard(record)).replace("\n", "") or "RandomForest" in shown(
+        wide_leaderboard(record)
+    )

@@ -90,3 +90,21 @@ def test_a_bare_model_without_a_table_around_it_predicts_too(learnable):
     pyarrow.csv.write_csv(pa.table({"a": X[:, 0], "b": X[:, 1]}), "bare.csv")
     code, out, _ = learnable("predict", "bare.safetensors", "bare.csv")
     assert code == 0 and out.splitlines()[0] == '"prediction","lower","upper"' and len(out.splitlines()) == 11
+
+
+def test_infinity_is_named_by_its_row_and_a_file_that_is_replaced_is_told(folder, learnable):
+    assert learnable("fit", "numbers.csv", "-t", "y", "-m", "Ridge", "--intervals", "none")[0] == 0
+    asked = ("predict", "model.safetensors", "numbers.csv", "-o", "p.csv")
+    assert learnable(*asked)[1] == ""
+    code, out, _ = learnable(*asked)
+    assert code == 0 and out == "note: p.csv was there already and is replaced\n"
+    rows = (folder / "numbers.csv").read_text().splitlines()
+    cells = rows[40].split(",")
+    rows[40] = ",".join(["inf", *cells[1:]])
+    (folder / "endless.csv").write_text("\n".join(rows) + "\n")
+    code, _, err = learnable("predict", "model.safetensors", "endless.csv")
+    assert code == 1 and "column 'x' holds inf in row 40 " in err
+    code, _, err = learnable("fit", "endless.csv", "-t", "y", "-m", "Ridge")
+    assert code == 1 and "fit: column 'x' holds inf in row 40 " in err
+    for output in ("numbers.csv", "model.safetensors"):
+        assert learnable("predict", "model.safetensors", "numbers.csv", "-o", output)[0] == 2

@@ -11,6 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from learnable.core import DataError, ParameterError
 from learnable.evaluation import CalibratedClassifier, calibration_table
+from learnable.evaluation.reliability import calibration_verdict
 
 
 def draw(n=500, seed=0):
@@ -124,3 +125,32 @@ def test_calibration_lowers_the_error_on_adult(reference_data):
     ]
     assert errors[1] < 0.5 * errors[0]
     assert errors[1] < 0.03
+
+
+def drawn_from(p, rng):
+    return (rng.random(len(p))[:, None] > np.cumsum(p, axis=1)).sum(axis=1).clip(max=p.shape[1] - 1)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_the_verdict_is_right_where_the_truth_is_known(k):
+    rng = np.random.default_rng(k)
+    wrong = 0
+    for _ in range(200):
+        p = rng.dirichlet(np.ones(k), 300)
+        wrong += calibration_verdict(drawn_from(p, rng), p)["word"] != "calibrated"
+    assert 1 <= wrong <= 20  # 5 % of 200
+    p = rng.dirichlet(np.ones(k), 2000)
+    y = drawn_from(p, rng)
+    sharper, flatter = (p**power / (p**power).sum(axis=1, keepdims=True) for power in (2.5, 0.4))
+    over, under = calibration_verdict(y, sharper), calibration_verdict(y, flatter)
+    assert over["word"] == "overconfident" and over["kept"] < over["promised"]
+    assert under["word"] == "underconfident" and under["kept"] > under["promised"]
+
+
+def test_of_two_classes_the_test_is_spiegelhalters():
+    y, p = draw()
+    z = ((y - p) * (1 - 2 * p)).sum() / np.sqrt(((1 - 2 * p) ** 2 * p * (1 - p)).sum())
+    assert calibration_verdict(y, np.column_stack([1 - p, p]))["z"] == pytest.approx(z)
+    sure = np.tile([1.0, 0.0], (5, 1))
+    assert calibration_verdict(np.zeros(5, int), sure)["word"] == "unknown"
+    assert calibration_verdict(np.array([0, 0, 1, 0, 0]), sure)["word"] == "overconfident"

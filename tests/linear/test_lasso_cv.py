@@ -1,16 +1,20 @@
 """LassoCV and ElasticNetCV: scikit-learn's folds and errors, the one-standard-error rule, weights."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.linear_model as sk
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 from tests.linear.sparse_tables import sparse_tables
 
 from learnable import ElasticNetCV, Lasso, LassoCV, verify
 from learnable.core.errors import DataError, ParameterError
+from learnable.evaluation.comparison.cut import cut_of
 
 RNG = np.random.default_rng(4)
 X = RNG.standard_normal((90, 40))
@@ -81,3 +85,47 @@ def test_parameters_of_splitters_are_refused_with_the_remedy():
     X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20.0)
     with pytest.raises(ParameterError, match="pass the folds themselves as cv"):
         LassoCV().fit(X, y, groups=np.arange(20) % 2)
+
+
+def path(*lengths, n_alphas=20):
+    """Errors that fall along the path, known as far as each fold came."""
+    falling = np.linspace(2.0, 1.0, n_alphas)
+    return np.array([[falling[a] if a < length else np.inf for length in lengths] for a in range(n_alphas)])
+
+
+@pytest.mark.parametrize(
+    ("lengths", "chosen"),
+    [
+        ((20, 20, 20, 20, 20), 19),
+        ((20, 20, 20, 0, 0), 19),  # folds without any time do not decide that the largest penalty is the best
+        ((20, 20, 20, 20, 3), 19),
+        ((15, 12, 9, 4, 0), 8),  # what at least half of the folds reached
+        ((7, 0, 0, 0, 0), 6),
+        ((0, 0, 0, 0, 0), 10),
+        ((1, 1, 1, 1, 1), 10),
+    ],
+)
+def test_without_time_the_penalty_is_the_best_of_those_that_folds_share(lengths, chosen):
+    model = LassoCV(max_seconds=1.0)
+    if min(lengths) < 20:
+        with pytest.warns(ConvergenceWarning, match=f"left no time for {20 - min(lengths)} of 20 penalties"):
+            assert model._choose(path(*lengths)[None]) == (0, chosen)
+    else:
+        assert model._choose(path(*lengths)[None]) == (0, chosen)
+    one_error = LassoCV(max_seconds=1.0, rule="1se")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert one_error._choose(path(*lengths)[None])[1] <= chosen
+
+
+def test_with_time_enough_a_limit_changes_nothing():
+    free, limited = LassoCV().fit(X, Y), LassoCV(max_seconds=600.0).fit(X, Y)
+    assert (free.mse_path_ == limited.mse_path_).all() and (free.coef_ == limited.coef_).all()
+
+
+def test_with_hardly_any_time_the_fit_says_so_and_is_cut():
+    with pytest.warns(ConvergenceWarning, match="raise max_seconds|Raise max_seconds"):
+        model = LassoCV(max_seconds=1e-9).fit(X, Y)
+    cut = cut_of(model)
+    assert np.isinf(model.mse_path_).any() and cut["unit"] == "penalties" and 0 <= cut["done"] < cut["of"] == 100
+    assert cut_of(LassoCV(max_seconds=600.0).fit(X, Y)) is None

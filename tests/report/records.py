@@ -213,6 +213,15 @@ def houses():
         "predict_command": "learnable predict houses-RidgeCV.safetensors new.csv",
         "intervals": {"method": "cv+", "level": 0.9, "holdout_coverage": 0.9041, "mean_width": 214300.0},
     }
+    data["preview"] = {"columns": ["median_income", "town"], "rows": [["3.5", "Brook"], [None, "<b>Aldham</b>"]]}
+    data["correlations"] = {
+        "rows": n,
+        "of": None,
+        "with_target": [{"name": "median_income", "value": 0.69, "low": 0.68, "high": 0.7, "rows": n}],
+        "pairs": [{"a": "rooms", "b": "population", "value": -0.93, "rows": n}],
+        "beyond": 0.9,
+    }
+    record["python"] = "from learnable.evaluation import compare\n\nrecord = compare('houses.csv', 'price', seed=0)"
     record["details"] = {
         name: regression_details(rng, seed) for seed, name in enumerate(["RidgeCV", "Ridge (alpha=1)"])
     }
@@ -255,7 +264,29 @@ def regression_details(rng, seed):
             "trend": {"per_doubling": 0.0041, "low": 0.0018, "high": 0.0064, "margin": 0.01, "word": "flat"},
         },
         "certificate": certificate("closed-form", 4.4e-15, 1e-10, 0.0, 1),
-    }
+        "effects": [
+            {"name": "median_income", "kind": "number", "points": [1.0, 2.0, 4.0], "values": [1e5, 1.4e5, 2.1e5],
+             "of": None, "sign": "rises"},
+            {"name": "ocean_proximity", "kind": "level", "points": ["INLAND", "<i>ISLAND"], "values": [1.5e5, 2.9e5],
+             "of": None, "sign": None},
+        ],
+        "slices": {
+            "what": "mean absolute error",
+            "overall": 40210.5,
+            "level": 0.95,
+            "parts": [
+                {"column": "house_age", "label": "1 to 18", "rows": 1032, "value": 39010.0, "low": 37000.0,
+                 "high": 41020.0, "verdict": "like the rest"},
+                {"column": "ocean_proximity", "label": "ISLAND", "rows": 12, "value": 90210.0, "low": 60100.0,
+                 "high": 120320.0, "verdict": "worse"},
+            ],
+        },
+        "worst": {
+            "columns": ["median_income", "ocean_proximity"],
+            "rows": [{"row": 1204, "values": ["0.5", None], "actual": 500001.0, "predicted": 61204.5,
+                      "error": 438796.5}],
+        },
+    }  # fmt: skip
 
 
 def churn():
@@ -306,6 +337,50 @@ def churn():
                 "mean_predicted": middles.tolist(),
                 "observed": (middles + 0.03 * rng.standard_normal(10)).clip(0, 1).tolist(),
                 "count": [380, 240, 160, 130, 110, 100, 90, 80, 70, 48],
+                "verdict": {
+                    "promised": 0.7312,
+                    "kept": 0.7031,
+                    "z": 2.9,
+                    "p_value": 0.0037,
+                    "word": "overconfident",
+                    "level": 0.95,
+                },
+            },
+            "per_class": [
+                {"label": "no", "rows": 1035, "precision": 0.8445, "recall": 0.8976, "f1": 0.8703},
+                {"label": "yes", "rows": 373, "precision": 0.6558, "recall": 0.5416, "f1": None},
+            ],
+            "thresholds": {
+                "positive": "yes",
+                "used": 0.31,
+                "criterion": "the least cost",
+                "cost": {"FP": 1.0, "FN": 4.0},
+                "lines": [
+                    {
+                        "threshold": 0.31,
+                        "called": 512,
+                        "false_alarms": 210,
+                        "missed": 71,
+                        "precision": 0.59,
+                        "recall": 0.81,
+                        "f1": 0.683,
+                        "cost": 494.0,
+                    },
+                    {
+                        "threshold": 0.5,
+                        "called": 308,
+                        "false_alarms": 106,
+                        "missed": 171,
+                        "precision": 0.656,
+                        "recall": 0.542,
+                        "f1": 0.593,
+                        "cost": 790.0,
+                    },
+                ],
+            },
+            "worst": {
+                "columns": ["contract"],
+                "rows": [{"row": 17, "values": ["two year"], "actual": "yes", "predicted": "no", "probability": 0.012}],
             },
             "confusion": {"labels": ["no", "yes"], "counts": [[929, 106], [171, 202]]},
             "coefficients": [

@@ -39,7 +39,7 @@ EXAMPLES = (
 
 app = typer.Typer(
     name="learnable",
-    add_completion=False,
+    add_completion=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from . import options
+from .files import given_file
 from .tables import load_table
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def cluster(
         raise options.WrongUsageError(f"--clusters must be at least 1; got {clusters}")
     if most is not None and most < 2:
         raise options.WrongUsageError(f"--most must be at least 2; got {most}")
+    replaced = [said for said in (given_file(name, data) for name in (output, report, model)) if said]
     table = load_table(data, delimiter=delimiter, encoding=encoding)
     rows = read_rows(table, column, drop or [], categories=method == "kmeans")
     found = find_clusters(rows, method, clusters, most, covariance, seed)
@@ -103,6 +105,8 @@ def cluster(
 
         save(found.model, model)
         print(f"model: {model}")
+    for said in replaced:
+        print(f"note: {said}")
 
 
 class Clusters(NamedTuple):

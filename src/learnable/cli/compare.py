@@ -7,9 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from . import options
+from .files import output_file
 from .tables import DEMO, DEMO_TARGETS, load_table
 
 _SECONDS = 600.0
+NARROW = 80  # columns of a terminal that is not widened
 
 #: Shown by --help.
 EXAMPLES = (
@@ -88,12 +90,29 @@ def compare(
         float | None,
         typer.Option(min=0.001, metavar="GIB", help="GiB that a model may take; by default 80 % of what is free."),
     ] = None,
-    report: Annotated[str, typer.Option(metavar="FILE", help="Where the HTML report goes.")] = "report.html",
+    report: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Where the HTML report goes; by default report.html, if it is free."),
+    ] = None,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Where the best model goes.")
-    ] = "model.safetensors",
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where the best model goes; by default model.safetensors, if it is free.",
+        ),
+    ] = None,
     no_save: Annotated[bool, typer.Option("--no-save", help="Save no model.")] = False,
+    force: options.Force = False,
+    details: Annotated[
+        bool,
+        typer.Option("--details", help="Show the wide leaderboard: full names, training scores, times, optimisation."),
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print only what the best model scored and where the files are.")
+    ] = False,
     json: options.Json = False,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
@@ -115,8 +134,11 @@ def compare(
         from .display import console, display_for
 
         source = DEMO if data is None else data
+        report, *said = output_file(report, "report.html", force=force, reads=[source])
+        output, *more = output_file(output, "model.safetensors", force=force, reads=[source])
+        said = [*([] if no_report else said), *([] if no_save else more)]
         out = console()
-        with display_for(out, clock.seconds, clock.started, quiet=json) as display:
+        with display_for(out, clock.seconds, clock.started, quiet=json or quiet) as display:
             record = _compare(
                 source,
                 target,
@@ -149,7 +171,7 @@ def compare(
 
             print(json_module.dumps(record, allow_nan=False))
         else:
-            _show(out, record, where)
+            _show(out, record, where, [note for note in said if note], details=details, quiet=quiet)
         if trouble is not None:
             raise trouble  # what was found out is on the screen already
     if record["status"] == "interrupted":
@@ -183,7 +205,13 @@ def _compare(
     on_event({"kind": "stage", "text": f"looking at {shape}"})
     from ..evaluation.comparison.contest import compare as run
 
-    return run(table, target, clock=clock, server=server, on_event=on_event, source=Path(source).name, **arguments)
+    record = run(table, target, clock=clock, server=server, on_event=on_event, source=Path(source).name, **arguments)
+    from ..evaluation.comparison.again import python_lines
+
+    by_tool = source in DEMO_TARGETS or any(reading.values())
+    asked = {**arguments, "seconds": clock.seconds}
+    record["python"] = python_lines(None if source == "-" else source, target, asked, reading if by_tool else None)
+    return record
 
 
 def _preparing(on_event: Any, no_report: bool) -> Any:
@@ -237,19 +265,40 @@ def _write_report(record: Any, file: str) -> str:
     return file
 
 
-def _show(out: Any, record: Any, report: str | None) -> None:
-    """Print the leaderboard and what follows from it."""
-    from .display import headline, leaderboard, legend, one_line
+def _show(
+    out: Any, record: Any, report: str | None, notes: list[str], *, details: bool = False, quiet: bool = False
+) -> None:
+    """Print the leaderboard and what follows from it; `quiet`, only the best model's score and the files."""
+    from .display import headline, leaderboard, legend, one_line, unfinished, wide_leaderboard
 
     winner = record["winner"]
-    out.print()
-    out.print(leaderboard(record))
-    lines = [*legend(record), ""]
+    lines = []
+    if not quiet:
+        out.print()
+        out.print(wide_leaderboard(record) if details else leaderboard(record, min(out.width, NARROW)))
+        lines += [*legend(record, details=details), *([] if details else unfinished(record)), ""]
     if record["status"] == "interrupted":
         lines.append("Interrupted: this is what was finished.")
     elif winner is None:
         lines.append("No model was finished: the reasons stand above.")
-    lines += headline(record)
+    lines += headline(record)[: 1 if quiet else None]
+    if not quiet:
+        lines += _more(record)
+    if report is not None:
+        lines.append(f"report: {report}")
+    if winner is not None and winner["model_file"] is not None:
+        refitted = "" if quiet else f" (refitted on {winner['refitted_on']})"
+        lines.append(f"model:  {winner['model_file']}{refitted}")
+        if not quiet:
+            lines.append(f"predict with:  {winner['predict_command']}")
+    lines += [f"note: {note}" for note in notes]
+    for line in lines:
+        out.print(one_line(line, 1000), soft_wrap=True)
+
+
+def _more(record: Any) -> list[str]:
+    """Return what is said after the headline: intervals, advice, versions."""
+    winner, lines = record["winner"], []
     if winner is not None and winner["intervals"]:
         found = winner["intervals"]
         lines.append(
@@ -258,14 +307,7 @@ def _show(out: Any, record: Any, report: str | None) -> None:
         )
     lines += [f"- {text}" for text in record["advice"] if not text.startswith("Predict new rows")]
     versions = record["versions"]
-    lines.append(f"seed {record['seed']}; learnable {versions['learnable']}, numpy {versions['numpy']}")
-    if report is not None:
-        lines.append(f"report: {report}")
-    if winner is not None and winner["model_file"] is not None:
-        lines.append(f"model:  {winner['model_file']} (refitted on {winner['refitted_on']})")
-        lines.append(f"predict with:  {winner['predict_command']}")
-    for line in lines:
-        out.print(one_line(line, 1000), soft_wrap=True)
+    return [*lines, f"seed {record['seed']}; learnable {versions['learnable']}, numpy {versions['numpy']}"]
 
 
 def _quoted(text: str) -> str:

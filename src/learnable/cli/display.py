@@ -149,8 +149,68 @@ def duration(seconds: float | None) -> str:
     return f"{seconds:.3g} s" if seconds < 100 else f"{seconds / 60:.3g} min"
 
 
-def leaderboard(record: dict[str, Any]) -> Table:
-    """Return the final table: rank, score with interval, its standing to the first, times, optimisation."""
+def leaderboard(record: dict[str, Any], width: int = 80) -> Table:
+    """Return the final table, a line for each model: rank, short name, score with its interval, verdict, fit time."""
+    from rich import box
+
+    from ..evaluation.comparison.titles import short_names
+
+    label = record["protocol"]["metric"]["label"]
+    rows = record["leaderboard"]
+    cells = [
+        [
+            "" if row["rank"] is None else str(row["rank"]),
+            score(row["mean"]),
+            _plus_minus(row),
+            _verdict(row),
+            duration(row["fit_seconds"]),
+        ]
+        for row in rows
+    ]
+    heads = ["", label, f"{100 * record['protocol']['level']:g} %", "verdict", "fit"]
+    taken = sum(max(len(head), *(len(line[k]) for line in cells), 0) + 3 for k, head in enumerate(heads))
+    room = max(16, width - taken)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for position, head in enumerate([heads[0], "model", *heads[1:]]):
+        side: Any = "right" if position in (0, 2, 5) else "left"
+        table.add_column(head, justify=side, no_wrap=True, overflow="ellipsis")
+    for name, line in zip(short_names(rows), cells, strict=True):
+        table.add_row(*(Text(cell) for cell in (line[0], one_line(name, room), *line[1:])))
+    return table
+
+
+def _plus_minus(row: dict[str, Any]) -> str:
+    """Return an interval as ±, or by its ends where it does not lie evenly about the mean."""
+    if row["status"] != "ok" or row["low"] is None or row["high"] is None:
+        return ""
+    below, above = row["mean"] - row["low"], row["high"] - row["mean"]
+    if abs(above - below) > 0.02 * (above + below):
+        return f"[{score(row['low'])}, {score(row['high'])}]"
+    return f"± {score(above)}"
+
+
+def _verdict(row: dict[str, Any]) -> str:
+    if row["status"] != "ok":
+        return str(row["status"])
+    word = row.get("verdict") or "–"
+    return f"{word}, cut" if row.get("cut") else word
+
+
+def unfinished(record: dict[str, Any], most: int = 5) -> list[str]:
+    """Return why models have no score, those with the same reason together."""
+    from ..evaluation.comparison.titles import short_names
+
+    rows = record["leaderboard"]
+    found: dict[str, list[str]] = {}
+    for name, row in zip(short_names(rows), rows, strict=True):
+        if row["status"] != "ok":
+            reason = "its share of time was up" if row["status"] == "timeout" else row["reason"] or "not started"
+            found.setdefault(f"{row['status']}: {reason}", []).append(name)
+    return [one_line(f"{_names(names, most)}: {reason}") for reason, names in found.items()]
+
+
+def wide_leaderboard(record: dict[str, Any]) -> Table:
+    """Return the final table with everything: full names, intervals, training scores, times, optimisation."""
     protocol = record["protocol"]
     label, level = protocol["metric"]["label"], f"{100 * protocol['level']:g} %"
     rows = []
@@ -184,7 +244,7 @@ def certified(certificate: dict[str, Any] | None) -> str:
     return certificate_mark(certificate)[1]
 
 
-def legend(record: dict[str, Any]) -> list[str]:
+def legend(record: dict[str, Any], *, details: bool = True) -> list[str]:
     """Explain the words of the leaderboard that occur in it."""
     rows = [row for row in record["leaderboard"] if row["rank"] is not None]
     words = {row.get("verdict") for row in rows}
@@ -195,7 +255,9 @@ def legend(record: dict[str, Any]) -> list[str]:
         "undecided": "undecided: the folds cannot tell",
     }
     lines = [text for word, text in told.items() if word in words]
-    if any(row["certificate"] and row["certificate"]["kind"] != "none" for row in rows):
+    if not details and any(row.get("cut") for row in rows):
+        lines.append("cut: its share of time ended the fit; --details shows how far it came")
+    if details and any(row["certificate"] and row["certificate"]["kind"] != "none" for row in rows):
         lines.append("optimisation: how far a fit is from its optimum; the scores say how good a model is")
     repeats = record["protocol"]["repeats"]
     if repeats > 1:
@@ -369,13 +431,26 @@ class LiveRace(Silent):
             self.current = ""
 
     def __rich__(self) -> Group:
-        rows = [[name, *state] for name, state in self.lines.items()]
-        parts: list[Any] = [table_of(["model", "state", "scores"], rows)] if rows else []
+        parts: list[Any] = [self._table()] if self.lines else []
         left = "" if self.end is None else f" · {duration(max(0.0, self.end - time.monotonic()))} left"
         if self.current and self.current_end is not None:
             left += f" ({duration(max(0.0, self.current_end - time.monotonic()))} for this model)"
         dots = "." * (1 + int(time.monotonic() * 2) % 3)
         return Group(*parts, Text(one_line(f"{self.stage} {dots:<3}{left}")))
+
+    def _table(self) -> Table:
+        """Return a line for each model, cut at the width of the terminal."""
+        from rich import box
+
+        from ..evaluation.comparison.titles import short_name
+
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for head in ("model", "state", "scores"):
+            table.add_column(head, no_wrap=True, overflow="ellipsis")
+        for name, line in self.lines.items():
+            shown = one_line(short_name(name, name.partition(" (")[0]), 36)
+            table.add_row(*(Text(one_line(cell)) for cell in (shown, *line)))
+        return table
 
 
 def display_for(out: Console, seconds: float | None, started: float, *, quiet: bool = False) -> Silent:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from . import options
+from .files import output_file
 from .tables import DEMO_TARGETS, load_table
 
 _RESTARTS = 2
@@ -39,8 +40,12 @@ def fit(
         ),
     ] = "cv+",
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Where the model goes.")
-    ] = "model.safetensors",
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Where the model goes; by default model.safetensors, if it is free."
+        ),
+    ] = None,
+    force: options.Force = False,
     groups: options.Groups = None,
     task: options.Task = None,
     drop: options.Drop = None,
@@ -61,6 +66,7 @@ def fit(
         raise options.WrongUsageError("name a model with --model; `learnable models` lists them")
     if target is None and data not in DEMO_TARGETS:
         raise options.WrongUsageError("name the column to predict with --target")
+    output, said = output_file(output, "model.safetensors", force=force, reads=[data])
     from ..core.model_file import save
     from ..evaluation.comparison.keep import table_model, with_target
     from ..evaluation.comparison.problem import read_problem
@@ -89,6 +95,7 @@ def fit(
     )
     fitted.fit(problem.features, problem.targets)
     save(with_target(fitted, problem.target), output)
+    problem.notes.extend([said] if said else [])
     _show(fitted, problem, model, data, output, json)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from . import options
+from .files import given_file
 from .tables import load_table
 
 #: Shown by --help.
@@ -60,6 +61,7 @@ def hmm(
         raise options.WrongUsageError(f"--mix must be at least 1, with --emission mixture; got {mix} with {emission}")
     if states is not None and states < 1:
         raise options.WrongUsageError(f"--states must be at least 1; got {states}")
+    replaced = [said for said in (given_file(name, data) for name in (output, report, model)) if said]
     table = load_table(data, delimiter=delimiter, encoding=encoding)
     settings = {"n_mix": mix or 2} if emission == "mixture" else {}
     columns, notes = (column, []) if column else _observed(table)
@@ -83,6 +85,8 @@ def hmm(
 
         save(fitted, model)
         print(f"model: {model}")
+    for said in replaced:
+        print(f"note: {said}")
 
 
 class States(NamedTuple):

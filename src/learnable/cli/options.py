@@ -113,5 +113,11 @@ Delimiter = Annotated[
 Encoding = Annotated[
     str | None, typer.Option(metavar="NAME", help="Encoding of a CSV file, such as latin-1; found out by default.")
 ]
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force", help="Replace files of the tool's own names that are there; by default the new ones get a number."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]

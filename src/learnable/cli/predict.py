@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from . import options
+from .files import given_file
 from .tables import load_table
 
 _ROWS = 2**15
@@ -53,11 +54,14 @@ def predict(
         raise options.WrongUsageError(f"--level must lie between 0 and 1; got {level:g}")
     if output is not None and not output.lower().endswith((".csv", ".parquet", ".pq")):
         raise options.WrongUsageError(f"--output must end in .csv or .parquet; got {output!r}")
+    said = given_file(output, model, data)
     from ..core.model_file import load
 
     fitted = load(model)
     table = load_table(data, delimiter=delimiter, encoding=encoding)
     write(predictions(fitted, table, level=level, append=append), output)
+    if said is not None:
+        print(f"note: {said}")  # the predictions are in the file, so this line is all that is printed
 
 
 def predictions(model: Any, table: Any, *, level: float | None = None, append: bool = False) -> Iterator[Any]:
@@ -81,6 +85,7 @@ def predictions(model: Any, table: Any, *, level: float | None = None, append: b
     if table.num_rows == 0:
         raise DataError("predict: the table has no rows.")
     _check_columns(model, table)
+    _check_infinity(model, table)
     for start in range(0, table.num_rows, _ROWS):
         rows = table.slice(start, _ROWS)
         found = _predict_rows(model, rows, level)
@@ -103,6 +108,13 @@ def _check_columns(model: Any, table: Any) -> None:
             f"predict: the table lacks {listed(missing)}, which the model was fitted with; it has "
             f"{listed(table.column_names)}."
         )
+
+
+def _check_infinity(model: Any, table: Any) -> None:
+    """Name the row of an infinite number before rows are cut into parts."""
+    from ..evaluation.comparison.problem import refuse_infinity
+
+    refuse_infinity("predict", table, [str(name) for name in getattr(model, "feature_names_in_", [])])
 
 
 def _predict_rows(model: Any, rows: Any, level: float | None) -> dict[str, Any]:

@@ -129,6 +129,55 @@ def calibration_table(
     return CalibrationTable(edges, mean, share, count, float(total @ miss / total.sum()), float(miss.max()), kind)
 
 
+def calibration_verdict(y: NDArray[Any], probabilities: Array, level: float = 0.95) -> dict[str, Any]:
+    """Tell whether probabilities can be taken at their word, by Spiegelhalter's test.
+
+    Were the labels drawn from the probabilities, the true label would have a mean probability of Σₖ pₖ² ("promised"),
+    with a variance known from them. "kept" is the mean that it had: less is overconfident, more is underconfident.
+
+    Reference: D. Spiegelhalter, Probabilistic prediction in patient management and clinical trials, Statistics in
+    Medicine 5, 1986, for any number of classes.
+
+    Parameters
+    ----------
+    y : (n,) int
+        Codes of the classes.
+    probabilities : (n, K)
+        Of each class.
+    level : float
+        One minus the chance of a word against probabilities that are right.
+
+    Returns
+    -------
+    dict
+        "promised", "kept", "z", "p_value" and "word": "calibrated" (nothing speaks against it), "overconfident",
+        "underconfident", or "unknown" where every probability is 0 or 1 and came true.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable.evaluation.reliability import calibration_verdict
+    >>> y = np.array([0, 1] * 50)
+    >>> calibration_verdict(y, np.tile([0.99, 0.01], (100, 1)))["word"]
+    'overconfident'
+    """
+    from scipy.special import ndtr
+
+    p = np.asarray(probabilities, dtype=np.float64)
+    given = p[np.arange(len(p)), np.asarray(y, dtype=np.intp)]
+    squares = (p**2).sum(axis=1)
+    variance = float(((p**3).sum(axis=1) - squares**2).sum())
+    promised, kept = float(squares.mean()), float(given.mean())
+    found = {"promised": promised, "kept": kept, "level": level}
+    if variance <= 1e-12 * len(p):
+        word = "unknown" if kept >= promised - 1e-9 else "overconfident"
+        return found | {"z": None, "p_value": None, "word": word}
+    z = float((squares - given).sum() / variance**0.5)
+    p_value = float(2.0 * ndtr(-abs(z)))
+    word = "calibrated" if p_value >= 1.0 - level else "overconfident" if z > 0 else "underconfident"
+    return found | {"z": z, "p_value": p_value, "word": word}
+
+
 def _read_probabilities(owner: str, p: Any) -> Array:
     values = as_numbers(owner, as_array(owner, read_values(owner, p), "p"), "p").astype(np.float64, copy=False)
     if values.ndim not in (1, 2) or not len(values):

@@ -10,7 +10,10 @@ Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical
 
 from __future__ import annotations
 
+import threading
+import time
 import warnings
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +25,7 @@ from ..core.declare import fitted, param
 from ..core.errors import DataError, ParameterError
 from ..core.parameters import MAX_ITER, ArrayLike, Boolean, Matches, Nothing, Number, Options
 from ..core.run import Run
+from ..core.threads import resolve_n_jobs
 from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, door
 from ..meta.selection import standard_errors, within_one_error
@@ -35,6 +39,7 @@ Array = NDArray[np.float64]
 
 _STRIDE = 10  # every tenth α of the grid leads the last fit to the chosen one
 _FOLD = 1e-3  # share of the tolerance on the folds: errors of neighbouring α differ by little
+_FOLDS_SHARE = 0.8  # of max_seconds; the rest is for the fit to all rows
 _FINEST = 1e-13  # tolerance below which nothing but rounding is gained
 
 
@@ -127,10 +132,12 @@ class ElasticNetCV(SparseRegressor):
         grids = [alpha_grid(owner, design, ratio, self.eps, self.alphas, self.positive) for ratio in ratios.tolist()]
         splits = self._folds(owner, table)
         tasks = [(number, train, test) for number in range(len(ratios)) for train, test in splits]
+        shares = _Shares(run, self.max_seconds, len(tasks), resolve_n_jobs(self.n_jobs))
 
         def errors(task: tuple[int, Any, Any]) -> list[Array]:
             number, train, test = task
-            return [self._fold_errors(table, grids[number], float(ratios[number]), train, test, run)]
+            is_over = shares.begin()
+            return [self._fold_errors(table, grids[number], float(ratios[number]), train, test, is_over)]
 
         found = map_reduce(tasks, errors, lambda a, b: a + b, n_jobs=self.n_jobs)
         mse = np.array(found).reshape(len(ratios), len(splits), -1).transpose(0, 2, 1)
@@ -172,33 +179,90 @@ class ElasticNetCV(SparseRegressor):
         if missing and self.max_seconds is not None:
             warnings.warn(
                 f"{type(self).__name__}: max_seconds={self.max_seconds:g} left no time for {missing} of {mean.size} "
-                "penalties, whose errors are infinite; raise max_seconds, or pass fewer alphas.",
+                f"penalties on every fold; {_chosen_from(mse)}. Raise max_seconds, or pass fewer alphas.",
                 ConvergenceWarning,
                 stacklevel=6,
             )
+        mean = np.full(mean.shape, np.inf)
+        for number, errors in enumerate(mse):
+            alphas, folds = _reached(errors)
+            if alphas.size:
+                mean[number, alphas] = errors[np.ix_(alphas, folds)].mean(axis=1)
         best = int(np.argmin(mean.min(axis=1)))
-        if self.rule == "min" or np.isinf(mean[best]).all():
+        if np.isinf(mean[best, 1:]).all() and mean.shape[1] > 1:
+            return best, mean.shape[1] // 2  # nothing is known beyond the largest penalty, at which every path begins
+        if self.rule == "min":
             return best, int(np.argmin(mean[best]))
-        with np.errstate(invalid="ignore"):  # no spread of infinite errors
-            errors = standard_errors(mse[best])
-        return best, int(np.flatnonzero(within_one_error(-mean[best], errors))[0])
+        alphas, folds = _reached(mse[best])
+        spread = standard_errors(mse[best][np.ix_(alphas, folds)])
+        return best, int(alphas[np.flatnonzero(within_one_error(-mean[best, alphas], spread))[0]])
 
-    def _fold_errors(self, table: Table, alphas: Array, l1_ratio: float, train: Any, test: Any, run: Run) -> Array:
-        """Return the mean squared error on `test` for every α, fitted to `train`."""
+    def _fold_errors(
+        self, table: Table, alphas: Array, l1_ratio: float, train: Any, test: Any, is_over: Callable[[], bool]
+    ) -> Array:
+        """Return the mean squared error on `test` for every α, fitted to `train` until the fold's time `is_over`."""
         weight = table.weight
         part = Part(table.X[train], table.y[train], None if weight is None else weight[train])
         design: Any = design_of(Blocks([part]), intercept=self.fit_intercept, n_jobs=1, n_looks=len(alphas))
         tol = max(_FOLD * self.tol, min(self.tol, _FINEST))
-        fits = follow_path(
-            design, alphas, l1_ratio, positive=self.positive, tol=tol, max_iter=self.max_iter,
-            progress=lambda iteration, value: run.out_of_time, exact=False,
-        )  # fmt: skip
         errors = np.full(len(alphas), np.inf)  # of those for which there was no time
-        if fits:
-            W = np.column_stack([fit.W[:, 0] for fit in fits])
-            residual = table.y[test][:, None] - (table.X[test] @ W + (design.y_mean - design.x_mean @ W))
-            errors[: len(fits)] = np.average(residual**2, axis=0, weights=None if weight is None else weight[test])
+        steps = (slice(_STRIDE - 1, None, _STRIDE), slice(None)) if self.max_seconds is not None else (slice(None),)
+        for step in steps:  # with little time every tenth α first: the best one may be far down the path
+            fits = follow_path(
+                design, alphas[step], l1_ratio, positive=self.positive, tol=tol, max_iter=self.max_iter,
+                progress=lambda iteration, value: is_over(), exact=False,
+            )  # fmt: skip
+            if fits:
+                W = np.column_stack([fit.W[:, 0] for fit in fits])
+                residual = table.y[test][:, None] - (table.X[test] @ W + (design.y_mean - design.x_mean @ W))
+                found = np.average(residual**2, axis=0, weights=None if weight is None else weight[test])
+                errors[np.arange(len(alphas))[step][: len(fits)]] = found
         return errors
+
+
+class _Shares:
+    """Gives every fold its share of the time, so that all paths come equally far and the last fit has some left."""
+
+    def __init__(self, run: Run, max_seconds: float | None, n_tasks: int, n_threads: int) -> None:
+        self._run, self._n_tasks, self._n_threads = run, n_tasks, n_threads
+        self._end = None if max_seconds is None else time.perf_counter() + _FOLDS_SHARE * max_seconds
+        self._lock = threading.Lock()
+
+    def begin(self) -> Callable[[], bool]:
+        """Return what tells whether the time of the fold that begins now is over."""
+        run = self._run
+        if self._end is None:
+            return lambda: run.out_of_time
+        with self._lock:
+            rounds = -(-self._n_tasks // self._n_threads)
+            self._n_tasks -= 1
+        now = time.perf_counter()
+        end = now + max(0.0, self._end - now) / max(1, rounds)
+        return lambda: run.out_of_time or time.perf_counter() > end
+
+
+def _reached(mse: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the positions of the α that can be compared, and of the folds on which: at least half of those begun.
+
+    Means over other folds for every α would compare unlike things, and one fold without time must not decide that the
+    largest penalty, at which every path begins, is the best.
+    """
+    known = np.isfinite(mse)
+    counts = known.sum(axis=0)
+    furthest = np.sort(counts[counts > 0])[::-1]
+    if not furthest.size:
+        return np.arange(0), np.arange(0)
+    half = min(len(furthest), -(-len(counts) // 2))
+    folds = np.flatnonzero(counts >= furthest[half - 1])
+    return np.flatnonzero(known[:, folds].all(axis=1)), folds
+
+
+def _chosen_from(mse: Array) -> str:
+    """Say what an α was chosen from when the time was up."""
+    alphas, folds = max((_reached(errors) for errors in mse), key=lambda found: found[0].size)
+    if alphas.size == 0 or (alphas.max() == 0 and mse.shape[1] > 1):
+        return "alpha_ is the middle of the grid, because no fold came beyond the largest penalty"
+    return f"alpha_ is the best of the {len(alphas)} that {len(folds)} of {mse.shape[-1]} folds were fitted with"
 
 
 class LassoCV(ElasticNetCV):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -25,7 +24,10 @@ from ..plots.axes import numbers as arrays
 from ..plots.markup import Markup, isolated, join
 from ..plots.matrix import row_shares
 from .advice import read_curve
+from .drawn import Effects, Figure, Place
+from .inside import calibration_words, column_effects, slices, thresholds, worst_rows
 from .numbers import Numbers, decimals_for, is_number
+from .tables import Grid, dicts
 from .words import interval, name
 
 _MOST_EFFECTS: Final = 20
@@ -33,30 +35,6 @@ _MOST_CURVES: Final = 6
 #: Up to here a confusion matrix is a table of numbers; beyond, a map and its worst confusions.
 _TABLE_CLASSES: Final = 30
 _WORST: Final = 10
-
-Place = tuple[str | int, ...]
-
-
-@dataclass(frozen=True)
-class Effects:
-    """Coefficients or importances as lines of a table."""
-
-    lines: list[tuple[Markup, Markup, Markup, Markup | None]]
-    axis: Markup
-    with_intervals: bool
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One figure: a title, what is drawn, how to read it."""
-
-    title: str
-    caption: Markup
-    svg: Markup | None = None
-    effects: Effects | None = None
-    matrix: dict[str, Any] | None = None
-    notes: list[Markup] | None = None
-    wide: bool = False
 
 
 def figures(numbers: Numbers, key: str, metric: str) -> list[Figure]:
@@ -70,8 +48,12 @@ def figures(numbers: Numbers, key: str, metric: str) -> list[Figure]:
         ("calibration", _calibration),
         ("confusion", _confusion),
         ("per_class", _per_class),
+        ("thresholds", thresholds),
         ("coefficients", _coefficients),
         ("importances", _importances),
+        ("effects", column_effects),
+        ("slices", slices),
+        ("worst", worst_rows),
         ("learning_curve", _learning_curve),
     )
     for part, draw in parts:
@@ -128,7 +110,8 @@ def _calibration(numbers: Numbers, place: Place, part: Any, metric: str) -> list
         part.get("mean_predicted") or [], part.get("observed") or [], part.get("count"), title="Reliability diagram"
     )
     text = "Of the rows that were given a probability, the share where it came true; on the line, probabilities can be "
-    return [Figure("Calibration", join([text + "taken at their word. Larger dots stand for more rows."]), drawing)]
+    text += "taken at their word. Larger dots stand for more rows."
+    return [Figure("Calibration", join([*calibration_words(numbers, place, part), text]), drawing)]
 
 
 def _confusion(numbers: Numbers, place: Place, part: Any, metric: str) -> list[Figure]:
@@ -156,33 +139,30 @@ def _confusion(numbers: Numbers, place: Place, part: Any, metric: str) -> list[F
 
 def _per_class(numbers: Numbers, place: Place, part: Any, metric: str) -> list[Figure]:
     """Return precision, recall and F1 of every class, the classes with the lowest F1 first where there are many."""
-    order = sorted(range(len(part)), key=lambda k: part[k].get("f1") if is_number(part[k].get("f1")) else -1.0)
-    shown = order[:_MOST_CURVES] if len(part) > _MOST_CURVES else range(len(part))
-    lines = []
-    for k in shown:
-        pieces: list[Any] = [
-            name(part[k].get("label"), 40),
-            " (",
+    entries = dicts(part)
+    if len(entries) > _MOST_CURVES:
+        entries.sort(key=lambda item: item[1]["f1"] if is_number(item[1].get("f1")) else -1.0)
+    rows = [
+        [
+            name(entry.get("label"), 40),
             numbers.show(*place, k, "rows", style="count"),
-            " rows): ",
+            *(numbers.show(*place, k, key, decimals=3) for key in ("precision", "recall", "f1")),
         ]
-        for number, (key, word) in enumerate((("precision", "precision "), ("recall", "recall "), ("f1", "F1 "))):
-            known = is_number(part[k].get(key))
-            pieces += [
-                ", " if number else "",
-                word,
-                numbers.show(*place, k, key, decimals=3) if known else "not defined",
-            ]
-        lines.append(join(pieces))
+        for k, entry in entries[:_TABLE_CLASSES]
+    ]
+    if not rows:
+        return []
     text = "Precision: the share of rows called so that are so. Recall: the share of rows that are so that are found. "
     text += "F1 is their harmonic mean."
+    lines = []
     decided = numbers.at("winner", "decision")
     if isinstance(decided, dict) and place[1] == numbers.at("winner", "name") and is_number(decided.get("threshold")):
         lines.append(
             join([name(decided.get("positive"), 40), " is predicted from a probability of ",
                   numbers.show("winner", "decision", "threshold", decimals=3), f" on: {decided.get('criterion')}."])
         )  # fmt: skip
-    return [Figure("Precision and recall by class", join([text]), notes=lines)]
+    heads = [("Class", False), ("Rows", True), ("Precision", True), ("Recall", True), ("F1", True)]
+    return [Figure("Precision and recall by class", join([text]), table=Grid(heads, rows), notes=lines, wide=True)]
 
 
 def _worst_confusions(numbers: Numbers, place: Place, labels: list[str], table: Any) -> list[Markup]:
@@ -262,3 +242,27 @@ def _about_curve(numbers: Numbers, place: Place, part: Any) -> Markup:
     if trend.get("word") != "rising":
         verb = "Flat at its end: twice as many rows changed the score by "
     return join([verb, numbers.show(*at, "per_doubling", decimals=4), " ", *ends, "."])
+
+
+def correlation_figures(numbers: Numbers, part: dict[str, Any]) -> list[Figure]:
+    """Return what the numbers of the table have to do with the target, and pairs of columns that say the same."""
+    place: Place = ("data", "correlations")
+    entries = [entry for _, entry in dicts(part.get("with_target"))]
+    found: list[Figure] = []
+    if entries and len(entries) == len(part["with_target"]):
+        of = part.get("of")
+        target = isolated(numbers.at("data", "target") or "the target", 40)
+        toward = f" (towards {isolated(of, 40)})" if of is not None else ""
+        text = f"How closely a column moves with {target}{toward} in a straight line, each column alone"
+        found += _effects(numbers, (*place, "with_target"), entries, "Correlation with the target", text)
+    rows = [
+        [name(entry.get("a"), 40), name(entry.get("b"), 40), numbers.show(*place, "pairs", k, "value", decimals=3)]
+        for k, entry in dicts(part.get("pairs"))
+    ]
+    if rows:
+        beyond = ["beyond ", numbers.show(*place, "beyond")] if numbers.known(*place, "beyond") else ["near one"]
+        text = " say nearly the same: a model needs only one of each pair, and shares coefficients and importances "
+        caption = join(["Columns with a correlation ", *beyond, text, "between them."])
+        heads = [("Column", False), ("Column", False), ("Correlation", True)]
+        found.append(Figure("Columns that say the same", caption, table=Grid(heads, rows), wide=True))
+    return found

@@ -95,6 +95,7 @@ def one_model_record(subject: Subject) -> dict[str, Any]:
         "seed": None,
         "versions": versions(),
         "command": None,
+        "python": None,
         "machine": {},
         "status": "complete",
         "data": _data(subject),

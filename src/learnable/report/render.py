@@ -14,11 +14,14 @@ from ..plots.markup import clean, join
 from . import words
 from .advice import advise
 from .columns import order_columns, show_columns
-from .figures import figures
+from .drawn import Figure
+from .figures import correlation_figures, figures
 from .leaderboard import leaderboard
 from .method import created, how_measured
+from .model_card import model_card
 from .numbers import Numbers
 from .standing import Standing, standing
+from .tables import preview_grid
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -166,9 +169,25 @@ def _view(record: dict[str, Any], limits: Limits) -> dict[str, Any]:
         "coverage": words.coverage_sentences(numbers),
         "how": how_measured(numbers),
         "command": record.get("command"),
-        "advice": [str(item) for item in record.get("advice") or advise(record)],
+        "python": record.get("python"),
+        "card": [] if one_model else model_card(numbers, stand, label),
+        "preview": preview_grid(data.get("preview"), limits.columns),
+        "correlations": _correlations(numbers),
+        "advice": _advice(record),
         "predict_command": (record.get("winner") or {}).get("predict_command"),
     }
+
+
+def _advice(record: dict[str, Any]) -> list[str]:
+    """Return what to do next; how to predict stands below it as a command."""
+    found = [str(item) for item in record.get("advice") or advise(record)]
+    command = (record.get("winner") or {}).get("predict_command")
+    return [item for item in found if not (command and item.startswith("Predict new rows with: "))]
+
+
+def _correlations(numbers: Numbers) -> list[Figure]:
+    part = numbers.at("data", "correlations")
+    return correlation_figures(numbers, part) if isinstance(part, dict) else []
 
 
 def _classes(numbers: Numbers, data: dict[str, Any]) -> Any:

@@ -8,7 +8,7 @@ import pytest
 from tests.evaluation.comparison.tables import numbers
 
 import learnable as ln
-from learnable.cli.display import finished, leaderboard
+from learnable.cli.display import finished, leaderboard, wide_leaderboard
 from learnable.evaluation import compare
 from learnable.evaluation.comparison.cut import cut_notes, cut_of, cut_remedy, earliest
 from learnable.evaluation.comparison.leaderboard import winner_of
@@ -67,6 +67,8 @@ def test_the_record_the_table_the_report_and_the_advice_say_so(record):
 
     console = Console(width=250, record=True, file=io.StringIO())
     console.print(leaderboard(record))
+    assert ", cut" in console.export_text(clear=False)
+    console.print(wide_leaderboard(record))
     assert f"CUT after {row['cut']['done']} of {MANY} rounds" in console.export_text()
     assert "CUT after" in finished(row)
     assert f"cut after {row['cut']['done']} of {MANY} rounds" in render(record)
@@ -78,10 +80,10 @@ def test_the_record_the_table_the_report_and_the_advice_say_so(record):
 def test_a_complete_model_that_is_tied_wins_over_a_cut_one():
     cut, whole, worse = (new_row(name, name, {}) for name in ("cut", "whole", "worse"))
     cut.update(rank=1, tied=True, cut={"done": 1, "of": 100, "unit": "rounds"})
-    whole.update(rank=2, tied=True)
-    worse.update(rank=3, tied=False)
+    whole.update(rank=2, tied=True, verdict="equal")
+    worse.update(rank=3, tied=False, verdict="worse")
     assert winner_of([cut, whole, worse])["name"] == "whole"
-    whole["tied"] = False
+    whole.update(tied=False, verdict="worse")
     assert winner_of([cut, whole, worse])["name"] == "cut"
     cut["status"] = "ok"
     assert "It leads all the same" in cut_notes([cut, whole], 60.0)[0]

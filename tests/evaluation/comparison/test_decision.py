@@ -8,7 +8,14 @@ from sklearn.metrics import f1_score, precision_recall_fscore_support
 import learnable as ln
 from learnable.core.errors import ParameterError
 from learnable.evaluation import compare
-from learnable.evaluation.comparison.decision import Cost, choose_threshold, class_figures, lopsided_note, read_cost
+from learnable.evaluation.comparison.decision import (
+    Cost,
+    choose_threshold,
+    class_figures,
+    lopsided_note,
+    read_cost,
+    threshold_table,
+)
 from learnable.report import render
 
 
@@ -121,3 +128,21 @@ def test_a_threshold_needs_two_classes():
     model = ln.TableModel(ln.GaussianNB(), threshold=0.2).fit(X, np.arange(12) // 4)
     with pytest.raises(ParameterError, match="two classes"):
         model.predict(X)
+
+
+@pytest.mark.parametrize("rare", [0, 1])
+def test_the_table_of_thresholds_counts_what_each_would_bring(rare):
+    rng = np.random.default_rng(rare)
+    y = np.where(rng.random(400) < 0.2, rare, 1 - rare)
+    p = np.clip(0.3 * (y == rare) + 0.6 * rng.random(400), 0, 1)
+    both = np.column_stack([p, 1 - p] if rare == 0 else [1 - p, p])
+    cost = Cost(1.0, 7.0)
+    chosen = choose_threshold(y, both, cost)
+    found = threshold_table(y, both, ["a", "b"], cost, chosen)
+    assert found["positive"] == "ab"[rare] and found["used"] == chosen.threshold
+    lines = {line["threshold"]: line for line in found["lines"]}
+    assert lines[chosen.threshold]["cost"] == min(line["cost"] for line in found["lines"])
+    half, called = lines[0.5], p >= 0.5
+    assert half["recall"] == (called & (y == rare)).sum() / (y == rare).sum()
+    assert half["false_alarms"] == (called & (y != rare)).sum() and half["called"] == called.sum()
+    assert "cost" not in threshold_table(y, both, ["a", "b"], None, None)["lines"][0]

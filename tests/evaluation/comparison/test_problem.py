@@ -75,7 +75,11 @@ def test_identifiers_and_constants_are_left_out_unless_kept():
         (pa.table({"x": np.arange(20) % 7, "y": ["one"] * 20}), {}, "one class only, 'one'"),
         (pa.table({"x": np.arange(20) % 7, "y": [1.5] * 20}), {"task": "regression"}, "nothing to predict"),
         (pa.table([np.arange(20), np.arange(20)], names=["y", "y"]), {}, "more than once"),
-        (pa.table({"x": np.arange(20) % 7, "y": [np.inf, *np.arange(19) / 3]}), {"task": "regression"}, "infinite"),
+        (
+            pa.table({"x": np.arange(20) % 7, "y": [np.inf, *np.arange(19) / 3]}),
+            {"task": "regression"},
+            "holds inf in row 1 ",
+        ),
         (pa.table({"x": np.arange(20) % 7, "y": [f"text {i}" for i in range(20)]}), {}, "too many for classes"),
         (numbers(), {"groups": "nobody"}, r"no column 'nobody' \(groups\)"),
         (with_column(numbers(), "g", [None, *range(239)]), {"groups": "g"}, "missing in 1 of them"),
@@ -101,3 +105,23 @@ def test_a_frame_with_two_columns_of_one_name_is_refused():
     frame = pd.DataFrame(np.ones((20, 3)), columns=["a", "a", "y"])
     with pytest.raises(DataError, match="Rename"):
         read(frame)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_infinity_is_reported_with_its_row_in_the_table_as_read(value, dtype):
+    """Rows without a target are left out before, and the rest is shuffled into folds after: the row stays that read."""
+    x = np.arange(40, dtype=dtype)
+    x[[33, 35]] = value
+    y = [None if k % 4 == 0 else k / 3 for k in range(40)]
+    with pytest.raises(DataError, match=f"column 'x' holds {value:g} in row 34 .* and in 1 more"):
+        read(pa.table({"x": x, "y": y}))
+    problem = read(pa.table({"x": np.arange(40.0) ** 2, "y": y, "unused": np.where(np.arange(40) == 3, value, 1.0)}),
+                   drop=["unused"])  # fmt: skip
+    assert problem.places[:4].tolist() == [1, 2, 3, 5] and len(problem.y) == 30
+
+
+def test_the_record_has_the_first_rows_and_correlations():
+    data = read(numbers()).data
+    assert len(data["preview"]["rows"]) == 5 and data["preview"]["columns"] == ["x", "kind", "y"]
+    assert [line["name"] for line in data["correlations"]["with_target"]] == ["x"]

@@ -21,6 +21,7 @@ import numpy as np
 
 from ...core.errors import DataError, LearnableError, ParameterError
 from ...core.parameters import Number, check_parameters, optional
+from .again import python_lines
 from .ahead import CompileAhead
 from .candidates import Candidate, candidates_for, wants_dense
 from .clock import Clock
@@ -39,6 +40,7 @@ from .series import about_past, past_rows
 from .shown import shown
 from .splitting import WORDS, cut, cut_as_given
 from .times import show_time
+from .titles import short_names
 from .tuning import Tuning
 from .worker import free_memory
 from .workspace import FINAL, GIVEN, write_problem
@@ -167,6 +169,7 @@ def compare(
     clock = clock or Clock(seconds)
     models = None if models is None else [models] if isinstance(models, str) else list(models)
     server = server or Server(models)
+    given_tune, given_metric = tune, metric
     tune = models is None and clock.seconds is not None if tune is None else bool(tune)
     problem = read_problem(
         "compare", data, target, groups=groups, time=time, task=task, drop=drop, keep=keep, source=source,
@@ -189,6 +192,16 @@ def compare(
     measure = ranking_measure(problem.task, metric)
     candidates = candidates_for(problem.task, models, problem.y)
     emit = on_event or (lambda event: None)
+    path = os.fspath(data) if isinstance(data, (str, os.PathLike)) else None
+    lines = python_lines(
+        path, target,
+        {
+            "groups": groups, "time": time, "seconds": clock.seconds, "models": models, "folds": folds, "seed": seed,
+            "task": task, "metric": given_metric, "drop": list(drop), "keep": list(keep), "dayfirst": dayfirst,
+            "kinds": dict(kinds or {}), "copies": copies, "memory": memory, "tune": given_tune, "cost": cost,
+            "model_file": None if model_file is None else os.fspath(model_file),
+        },
+    )  # fmt: skip
     ahead = CompileAhead(server, [candidate.model for candidate in candidates if candidate.path], problem.task)
     problem.notes.extend(about_past(problem, groups))
     emit({"kind": "data", "data": problem.data, "notes": problem.notes})
@@ -197,7 +210,7 @@ def compare(
             folder, server, problem, candidates, measure, folds, seed, memory, clock, emit, ahead,
             tune=tune, cost=prices, lopsided=lopsided,
         )  # fmt: skip
-        return shown(race.run(model_file, command))
+        return shown(race.run(model_file, command, lines))
 
 
 class _Comparison:
@@ -241,7 +254,7 @@ class _Comparison:
         self.level = _LEVEL
         self.given_seconds: dict[str, float | None] = {}
 
-    def run(self, model_file: Any, command: str) -> ComparisonRecord:
+    def run(self, model_file: Any, command: str, python: str) -> ComparisonRecord:
         """Encode, race, rank, finish; after Ctrl-C rank what there is."""
         finish = Finish(self, model_file)
         try:
@@ -263,7 +276,7 @@ class _Comparison:
                 finish.run(ranked)
         except KeyboardInterrupt:
             self.interrupted = True
-        return self.record(ranked, finish, command)
+        return self.record(ranked, finish, command, python)
 
     def encode(self) -> None:
         """Write the problem and encode its splits; with little time, as many as can be."""
@@ -512,8 +525,10 @@ class _Comparison:
             ends[part] = [show_time(times, int(order[0])), show_time(times, int(order[-1]))]
         return ends
 
-    def record(self, ranked: list[Row], finish: Finish, command: str) -> ComparisonRecord:
+    def record(self, ranked: list[Row], finish: Finish, command: str, python: str) -> ComparisonRecord:
         """Return everything that was found."""
+        for row, short in zip(ranked, short_names(ranked), strict=True):
+            row["short"] = short
         finish.notes += cut_notes(ranked, self.clock.seconds)
         if self.problem.times is not None and finish.winner is not None and finish.winner["intervals"]:
             finish.notes.append(
@@ -529,6 +544,7 @@ class _Comparison:
             seed=self.seed,
             versions=versions(),
             command=command,
+            python=python,
             machine={"cores": os.cpu_count()},
             status="interrupted" if self.interrupted else "complete",
             data=self.problem.data,

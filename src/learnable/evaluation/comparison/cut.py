@@ -47,6 +47,9 @@ def cut_of(model: Any) -> Cut | None:
     >>> cut_of(GradientBoostingRegressor(n_estimators=3, random_state=0).fit(X, X[:, 0])) is None
     True
     """
+    own = _path_cut(model)
+    if own is not None:
+        return own
     if getattr(model, "_told_to_stop", False):
         own = _own_cut(model)
         if own is not None:
@@ -58,6 +61,18 @@ def cut_of(model: Any) -> Cut | None:
             if found is not None:
                 return found
     return None
+
+
+def _path_cut(model: Any) -> Cut | None:
+    """Return how many penalties every fold was fitted with, where the time ended the search for the best one.
+
+    The fit with the penalty chosen may be solved all the same; that it is the best of all tried is what is not known.
+    """
+    path = getattr(model, "mse_path_", None)
+    if path is None or getattr(model, "max_seconds", None) is None:
+        return None
+    tried = np.isfinite(np.asarray(path)).all(axis=-1)
+    return None if tried.all() else Cut(done=int(tried.sum()), of=int(tried.size), unit="penalties")
 
 
 def _own_cut(model: Any) -> Cut | None:

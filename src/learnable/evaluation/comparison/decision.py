@@ -18,6 +18,7 @@ from ...core.errors import ParameterError
 
 Array = NDArray[np.float64]
 
+_THRESHOLDS: Final = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 LOPSIDED: Final = 0.9  # share of the largest class from which accuracy says little
 
 
@@ -168,3 +169,57 @@ def class_figures(y: NDArray[Any], predicted: NDArray[Any], classes: Sequence[st
             }
         )
     return found
+
+
+def threshold_table(
+    y: NDArray[Any], probabilities: Array, classes: Sequence[str], cost: Cost | None, chosen: Decision | None
+) -> dict[str, Any]:
+    """Return what thresholds of two classes would have brought on some rows, the one in use among them.
+
+    Parameters
+    ----------
+    y : (n,) codes 0 and 1
+        The classes.
+    probabilities : (n, 2)
+        What a model gave them.
+    classes : two str
+        Their names; the rarer one is the positive one.
+    cost : Cost or None
+        What errors cost; without it, no cost is told.
+    chosen : Decision or None
+        The threshold of the kept model; 0.5 by default.
+
+    Examples
+    --------
+    >>> y = np.array([0, 0, 0, 1])
+    >>> p = np.array([0.1, 0.2, 0.4, 0.3])
+    >>> found = threshold_table(y, np.column_stack([1 - p, p]), ["no", "yes"], Cost(1.0, 10.0), None)
+    >>> found["positive"], [found["lines"][0][key] for key in ("threshold", "called", "false_alarms", "cost")]
+    ('yes', [0.05, 4, 3, 3.0])
+    """
+    positive = chosen.positive if chosen is not None else 1 if 2 * int((y == 1).sum()) <= len(y) else 0
+    used = 0.5 if chosen is None else chosen.threshold
+    score, actual = probabilities[:, positive], y == positive
+    lines = []
+    for threshold in sorted({*_THRESHOLDS, used}):
+        called = score >= threshold
+        hits, n, m = int((called & actual).sum()), int(actual.sum()), int(called.sum())
+        line = {
+            "threshold": threshold,
+            "called": m,
+            "false_alarms": m - hits,
+            "missed": n - hits,
+            "precision": hits / m if m else None,
+            "recall": hits / n if n else None,
+            "f1": 2.0 * hits / (n + m) if n + m else None,
+        }
+        if cost is not None:
+            line["cost"] = cost.false_positive * (m - hits) + cost.false_negative * (n - hits)
+        lines.append(line)
+    return {
+        "positive": classes[positive],
+        "used": used,
+        "criterion": None if chosen is None else chosen.criterion,
+        "cost": None if cost is None else {"FP": cost.false_positive, "FN": cost.false_negative},
+        "lines": lines,
+    }

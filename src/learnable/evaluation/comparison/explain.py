@@ -14,9 +14,12 @@ from ..curves import Curve, learning_curve
 from ..importance import permutation_importance
 from ..ties import verdict_on
 from .candidates import Candidate, wants_dense
-from .measures import Measure, ranking_measure
+from .decision import Decision
+from .effects import effects_of
+from .measures import Measure, Prediction, predict_rows, ranking_measure
 from .record import plain
-from .workspace import FINAL, Report, read_names, read_rows, read_split, take_fitted
+from .slices import row_losses, slices_of, worst_rows
+from .workspace import FINAL, Report, read_features, read_names, read_rows, read_split, take_fitted
 
 _MOST_ROWS: Final = 3000
 _MOST_TRAINING_ROWS: Final = 10_000
@@ -26,6 +29,9 @@ _SHOWN_COLUMNS: Final = 30
 _REPEATS: Final = 5
 _SPLITS: Final = 5
 _LAST_SIZES: Final = 3  # of a learning curve, from which it is told whether it still rises
+_DRAWN: Final = 6  # columns whose partial dependence is computed
+_SLICED: Final = 5  # columns by which the hold-out is cut
+_WORST_SHOWN: Final = 5  # columns shown of the rows with the largest errors
 _SHARES: Final = (0.1, 0.325, 0.55, 0.775, 1.0)  # of the training rows of a fold
 
 
@@ -38,9 +44,14 @@ def explain_candidate(
     seed: int,
     groups: NDArray[Any] | None = None,
     times: NDArray[Any] | None = None,
+    classes: list[str] | None = None,
+    decision: Decision | None = None,
+    places: NDArray[np.int64] | None = None,
 ) -> None:
     """Report `{"importances": …}` of the columns of the table on the hold-out, then `{"learning_curve": …}`; a job.
 
+    In between come `{"effects": …}`, `{"slices": …}` and `{"worst": …}`, of the columns of the greatest importance;
+    `places` says where the rows stand in the table as it was read.
     A model that cannot be fitted to a few rows has a curve that begins later, and `{"note": …}` says why.
     """
     warnings.simplefilter("ignore")
@@ -52,13 +63,22 @@ def explain_candidate(
     if model is None:
         model = candidate.build(seed).fit(data.X_train, data.y_train)
     rows = _some(len(data.y_test), min(_MOST_ROWS, max(50, _MOST_NUMBERS // max(data.X_test.shape[1], 1))), rng)
-    report(
-        {
-            "importances": importances(
-                model, data.X_test[rows], data.y_test[rows], read_names(where, FINAL, dense=dense)[1], measure, seed
-            )
-        }
-    )
+    sources = read_names(where, FINAL, dense=dense)[1]
+    weighed = importances(model, data.X_test[rows], data.y_test[rows], sources, measure, seed)
+    report({"importances": weighed})
+    test = read_rows(where, FINAL)[1]
+    table = read_features(where).take(test)
+    prediction = predict_rows(model, data.X_test, None if classes is None else len(classes))
+    if decision is not None and prediction.probabilities is not None:
+        prediction = Prediction(decision.decide(prediction.probabilities), prediction.probabilities)
+    top = _leading(weighed, table.column_names)
+    what, losses = row_losses(data.y_test, prediction, metric, numbers=classes is None)
+    report({"slices": slices_of(table, top[:_SLICED], what, losses)})
+    where_read = test if places is None else places[test]
+    worst = worst_rows(table, top[:_WORST_SHOWN], data.y_test, prediction, classes, where_read)
+    report({"worst": {"columns": top[:_WORST_SHOWN], "rows": worst}})
+    rare = None if classes is None or len(classes) != 2 else int(2 * int((data.y_test == 1).sum()) <= len(test))
+    report({"effects": effects_of(model, data.X_test, sources, table, top[:_DRAWN], classes, rare, seed)})
     rows = _some(len(data.y_train), _MOST_TRAINING_ROWS, rng)
     numbers = read_rows(where, FINAL)[0][rows]
     scheme = "grouped" if groups is not None else "time" if times is not None else "auto"
@@ -138,6 +158,12 @@ def importances(
     )
     shown: list[dict[str, Any]] = plain(found.to_dict()["importances"])
     return shown[:_SHOWN_COLUMNS]
+
+
+def _leading(weighed: list[dict[str, Any]], columns: list[str]) -> list[str]:
+    """Return the columns that matter to the score, the most important first."""
+    known = [line for line in weighed if line["name"] in columns and (line["value"] or 0.0) > 0]
+    return [line["name"] for line in sorted(known, key=lambda line: -line["value"])]
 
 
 def _weightiest(groups: dict[str, list[int]], model: Any, X: Any) -> dict[str, list[int]]:

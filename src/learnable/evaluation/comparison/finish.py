@@ -77,7 +77,7 @@ class Finish:
             self.cover(best["name"])
         self.winner["as_given"] = judge_as_given(self, best["name"])
         models = [row["name"] for row in ranked if row["rank"] is not None and not row["baseline"]][:_DETAILED_MODELS]
-        self.explain(models[0])
+        self.explain(models[0], decision if models[0] == best["name"] else None)
         for name in models[1:]:
             self.judge(name, share=0.4)
             self.details.get(name, {}).pop("holdout", None)
@@ -123,6 +123,7 @@ class Finish:
             baseline=baseline,
             groups=holdout_groups(self.comparison),
             decision=decision,
+            cost=self.comparison.cost,
         )
         found: dict[str, Any] = {}
         for message in outcome.messages:
@@ -184,8 +185,8 @@ class Finish:
         if outcome.status == "ok" and self.winner is not None:
             self.winner["intervals"] = outcome.messages[-1]
 
-    def explain(self, name: str) -> None:
-        """Add importances and a learning curve to the details of a model."""
+    def explain(self, name: str, decision: Decision | None = None) -> None:
+        """Add importances, effects, slices and a learning curve to the details of a model."""
         if name not in self.details:
             return
         outcome = self.do(
@@ -198,6 +199,9 @@ class Finish:
             metric=self.comparison.measure.name,
             groups=self.comparison.problem.groups,
             times=self.comparison.problem.times,
+            classes=self.comparison.problem.classes,
+            decision=decision,
+            places=self.comparison.problem.places,
         )
         for message in outcome.messages:
             if "note" in message:

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from ...core.errors import LearnableError
 from ..intervals import Interval, score_interval, t_interval
-from ..reliability import calibration_table
+from ..reliability import calibration_table, calibration_verdict
 from .candidates import Candidate, wants_dense
-from .decision import Decision, class_figures
+from .decision import Cost, Decision, class_figures, threshold_table
 from .measures import Measure, Prediction, measure_all, predict_rows, ranking_measure
 from .paired import paired_interval
 from .record import plain
@@ -53,6 +53,7 @@ def judge_candidate(
     groups: NDArray[np.int64] | None = None,
     split: str = FINAL,
     decision: Decision | None = None,
+    cost: Cost | None = None,
 ) -> None:
     """Fit a candidate to all training rows and judge it on the hold-out; a job.
 
@@ -80,6 +81,9 @@ def judge_candidate(
     if split != FINAL:
         return
     details = draw_details(data.y_test, prediction, classes, seed)
+    if classes is not None and len(classes) == 2 and prediction.probabilities is not None:
+        found = threshold_table(data.y_test, prediction.probabilities, classes, cost, decision)
+        details["thresholds"] = found
     details["coefficients"] = coefficients(model, read_names(Path(folder), FINAL, dense=dense)[0], classes, level)
     details["certificate"] = certificate_of(model)
     report({"details": plain(details)})
@@ -183,7 +187,7 @@ def draw_details(y: NDArray[Any], prediction: Prediction, classes: list[str] | N
     if prediction.probabilities is not None:
         details["roc"] = roc_curves(y, prediction.probabilities, classes)
         table = calibration_table(y, prediction.probabilities, classes=np.arange(len(classes)))
-        details["calibration"] = table.to_dict()
+        details["calibration"] = table.to_dict() | {"verdict": calibration_verdict(y, prediction.probabilities)}
     return details
 
 

@@ -24,6 +24,7 @@ from ...data.frames import is_frame, listed, open_frame
 from ...data.profile import profile
 from ...data.readings import Found
 from .copies import find_copies, merge_groups
+from .glance import correlations, preview
 from .record import DataRecord, plain
 from .taken_for import as_read, example_of, find_texts, tell
 from .times import read_times
@@ -61,6 +62,8 @@ class Problem:
         Where `groups` come from: a column, or rows that are copies of each other.
     series : array or None
         Of rows in time, the number of the group that each row belongs to.
+    places : array or None
+        Where the rows stand in the table as it was read, from 0; None if all of them are here.
     """
 
     features: Any
@@ -75,6 +78,7 @@ class Problem:
     readings: dict[str, str] = field(default_factory=dict)
     grouping: str | None = None
     series: NDArray[np.int64] | None = None
+    places: NDArray[np.int64] | None = None
 
     @property
     def classes(self) -> list[str] | None:
@@ -157,6 +161,7 @@ def read_problem(
     ('binary', ['a', 'b'], ["1 row without a value in 'y' is left out"])
     """
     table, name = open_data(owner, data)
+    first_rows = preview(table)
     names = list(table.column_names)
     for column, role in [(target, "target"), (groups, "groups"), (time, "time"), *((c, "drop") for c in drop)]:
         if column is not None:
@@ -169,6 +174,7 @@ def read_problem(
         {"task": optional(Options("regression", "classification")), "copies": Options(*COPIES)},
     )
     _check_roles(owner, target, groups, time, drop, keep)
+    places = rows_that_stay(table, target)
     table, notes = rows_with_target(owner, table, target, fewest_rows)
     n_notes = len(notes)
     table = table.drop_columns(list(drop))
@@ -191,6 +197,7 @@ def read_problem(
             f"{listed(left_out) + ' (constant, empty or identifiers)' if left_out else 'nothing'}. Use a table with "
             "more columns, or keep one of these."
         )
+    refuse_infinity(owner, table, [*features, target], places)
     y, labels = read_targets(owner, table[target], record["task"], target)
     chosen = table.select(features).combine_chunks()
     readings = {name: texts[name].reading for name in features if name in texts}
@@ -199,6 +206,9 @@ def read_problem(
     data_record["warnings"] = [
         {"kind": "missing", "column": target, "text": note} for note in notes[:n_notes]
     ] + record["warnings"]
+    data_record["preview"] = first_rows
+    named = None if labels is None else [str(label) for label in labels.tolist()]
+    data_record["correlations"] = correlations(table, features, y, named)
     if when is not None:
         notes.append(f"the rows are ordered by {time!r} ({when.note}), which is not learned from")
     rows_together, grouping = _keep_together(data_record, chosen, readings, codes, when is not None, copies)
@@ -215,7 +225,53 @@ def read_problem(
         readings,
         grouping,
         codes if when is not None else None,
+        places,
     )
+
+
+def refuse_infinity(owner: str, table: Any, names: Sequence[str], places: NDArray[np.int64] | None = None) -> None:
+    """Raise if a column of numbers holds infinity, with the row of the table as it was read.
+
+    Parameters
+    ----------
+    owner : str
+        Who asks.
+    table : pyarrow.Table
+        The rows, or those of them that stay.
+    names : sequence of str
+        The columns to look at.
+    places : array of int, optional
+        Where the rows stood in the table as it was read, from 0; as they stand by default.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from learnable.evaluation.comparison.problem import refuse_infinity
+    >>> refuse_infinity("predict", pa.table({"x": [1.0, float("-inf")]}), ["x"])
+    Traceback (most recent call last):
+    ...
+    learnable.core.errors.DataError: predict: column 'x' holds -inf in row 2 (the first row after the header is 1). ...
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for name in names:
+        column = table[name]
+        if not pa.types.is_floating(column.type):
+            continue
+        if pa.types.is_float16(column.type):
+            column = pc.cast(column, pa.float32())
+        infinite = pc.fill_null(pc.is_inf(column), False)
+        place = pc.index(infinite, True).as_py()
+        if place < 0:
+            continue
+        row = place if places is None else int(places[place])
+        many = int(pc.sum(infinite).as_py())
+        more = "" if many == 1 else f" and in {many - 1} more"
+        raise DataError(
+            f"{owner}: column {name!r} holds {column[place].as_py():g} in row {row + 1} (the first row after the "
+            f"header is 1){more}. Replace it by a number, or by a missing value."
+        )
 
 
 def _choose_columns(
@@ -324,9 +380,7 @@ def rows_with_target(owner: str, table: Any, target: str, fewest: int) -> tuple[
     if pa.types.is_dictionary(column.type):
         column = pc.cast(column, column.type.value_type)
         table = table.set_column(table.column_names.index(target), target, column)
-    missing = pc.is_null(column, nan_is_null=True)
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        missing = pc.or_(missing, pc.equal(pc.utf8_trim_whitespace(pc.fill_null(column, "")), ""))
+    missing = _is_missing(column)
     n_missing = int(pc.sum(missing).as_py() or 0)
     notes = []
     if n_missing:
@@ -336,6 +390,25 @@ def rows_with_target(owner: str, table: Any, target: str, fewest: int) -> tuple[
     if table.num_rows < fewest:
         raise DataError(f"{owner}: {table.num_rows} row(s) with a value in {target!r}; at least {fewest} are needed.")
     return table, notes
+
+
+def rows_that_stay(table: Any, target: str) -> NDArray[np.int64] | None:
+    """Return where the rows with a target stand in the table, from 0; None if all have one."""
+    missing = np.asarray(_is_missing(table[target]).to_numpy(), dtype=bool)
+    return np.flatnonzero(~missing) if missing.any() else None
+
+
+def _is_missing(column: Any) -> Any:
+    """Tell which targets are missing, or blank."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = pc.cast(column, column.type.value_type)
+    missing = pc.is_null(column, nan_is_null=True)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        missing = pc.or_(missing, pc.equal(pc.utf8_trim_whitespace(pc.fill_null(column, "")), ""))
+    return missing
 
 
 def read_targets(owner: str, column: Any, task: str, name: str) -> tuple[NDArray[Any], NDArray[Any] | None]:

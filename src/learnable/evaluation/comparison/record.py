@@ -36,6 +36,8 @@ class DataRecord(TypedDict):
     profile: list[dict[str, Any]]
     warnings: list[dict[str, Any]]
     copies: NotRequired[dict[str, Any]]
+    preview: NotRequired[dict[str, Any]]
+    correlations: NotRequired[dict[str, Any]]
 
 
 class MetricRecord(TypedDict):
@@ -86,6 +88,7 @@ class Row(TypedDict):
     verdict: NotRequired[str | None]
     difference: NotRequired[dict[str, float | None] | None]
     limit: NotRequired[str | None]
+    short: NotRequired[str]  #: the name in fewer letters, as the terminal shows it
     cut: dict[str, Any] | None  #: how far the model that came least far got before its time was up; None if complete
 
 
@@ -129,6 +132,7 @@ class ComparisonRecord(TypedDict):
     seed: int
     versions: dict[str, str]
     command: str
+    python: str | None
     machine: dict[str, Any]
     status: Literal["complete", "interrupted"]
     data: DataRecord
