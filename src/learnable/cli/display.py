@@ -160,7 +160,7 @@ def leaderboard(record: dict[str, Any], width: int = 80) -> Table:
     cells = [
         [
             "" if row["rank"] is None else str(row["rank"]),
-            score(row["mean"]),
+            score(row["mean"] if row["status"] == "ok" else None),
             _plus_minus(row),
             _verdict(row),
             duration(row["fit_seconds"]),

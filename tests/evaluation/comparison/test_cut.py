@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 
 import numpy as np
 import pytest
@@ -10,9 +11,11 @@ from tests.evaluation.comparison.tables import numbers
 import learnable as ln
 from learnable.cli.display import finished, leaderboard, wide_leaderboard
 from learnable.evaluation import compare
+from learnable.evaluation.comparison.candidates import candidates_for
 from learnable.evaluation.comparison.cut import cut_notes, cut_of, cut_remedy, earliest
 from learnable.evaluation.comparison.leaderboard import winner_of
 from learnable.evaluation.comparison.record import new_row
+from learnable.evaluation.comparison.scoring import seconds_for_fit
 from learnable.report import advise, render
 
 MANY = 10**6
@@ -94,3 +97,13 @@ def test_the_remedy_grows_with_what_is_missing():
     assert "a larger --seconds" in cut_remedy("M", {"done": 5, "of": None, "unit": "iterations"}, 60.0)
     early, late = {"done": 2, "of": 100, "unit": "rounds"}, {"done": 50, "of": 100, "unit": "rounds"}
     assert earliest([None, late, early]) == early and earliest([None]) is None
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("late", [-5.0, 0.0, 1e-9])
+def test_a_fit_whose_time_is_up_is_cut_and_does_not_fail(late):
+    seconds = seconds_for_fit(time.monotonic() + late, 3)
+    candidate = candidates_for("regression", ["LinearSVR"])[1]
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    model = candidate.build(0, max_seconds=seconds).fit(X, X[:, 0])
+    assert seconds > 0 and np.isfinite(model.predict(X)).all()

@@ -19,6 +19,7 @@ from .workspace import EncodedSplit, Report, keep_predictions, read_split
 
 #: The share of a fold's time that a model with `max_seconds` may spend; the rest is for predictions and measures.
 _SHARE_OF_FIT = 0.7
+_SHORTEST = 1e-3  # seconds of a fit whose time is up: whoever watches the clock ends the job
 
 
 def score_candidate(
@@ -49,8 +50,7 @@ def score_candidate(
     end = None if seconds is None else time.monotonic() + seconds
     for done, split in enumerate(splits):
         data = fewer_rows(read_split(Path(folder), split, dense=dense), rows, seed)
-        allowed = None if end is None else _SHARE_OF_FIT * (end - time.monotonic()) / (len(splits) - done)
-        model = candidate.build(seed, max_seconds=allowed)
+        model = candidate.build(seed, max_seconds=seconds_for_fit(end, len(splits) - done))
         began = time.perf_counter()
         model.fit(data.X_train, data.y_train)
         fitted = time.perf_counter()
@@ -70,6 +70,18 @@ def score_candidate(
                 "cut": cut_of(model),
             }
         )
+
+
+def seconds_for_fit(end: float | None, n_splits: int) -> float | None:
+    """Return how long a fit may take of the time until `end`, by `time.monotonic`; never zero, which no model takes.
+
+    Examples
+    --------
+    >>> from learnable.evaluation.comparison.scoring import seconds_for_fit
+    >>> seconds_for_fit(None, 5) is None, seconds_for_fit(0.0, 5) > 0
+    (True, True)
+    """
+    return None if end is None else max(_SHORTEST, _SHARE_OF_FIT * (end - time.monotonic()) / n_splits)
 
 
 def fewer_rows(data: EncodedSplit, rows: int | None, seed: int) -> EncodedSplit:
