@@ -185,23 +185,23 @@ class TestShippedKernels:
         [("STEPS = (1, 2)", "STEPS = (1, 4)", "11.0"), ("RATE * x +", "RATE * x -", "5.0")],
     )
     def test_a_changed_constant_or_body_in_another_module_is_compiled(self, tmp_path, shipped, old, new, value):
-        assert run(tmp_path, SHIPPED, PARTS.replace(old, new)) == f"{value} {{'compiled': 2}}"
+        assert run(tmp_path, SHIPPED, PARTS.replace(old, new)) == f"{value} {{'compiled': 1}}"
 
     @pytest.mark.parametrize("library", ["numba", "llvmlite"])
     def test_what_was_built_with_another_version_is_compiled(self, tmp_path, shipped, library):
         main = SHIPPED.replace("import parts\n", f"kernel_cache.{library}.__version__ = '0.1'\nimport parts\n", 1)
-        assert run(tmp_path, main) == "9.0 {'compiled': 2}"
+        assert run(tmp_path, main) == "9.0 {'compiled': 1}"
 
     @pytest.mark.skipif(len(levels_here()) < 2, reason="this processor has one level only")
     def test_code_of_one_level_in_the_folder_of_another_is_not_loaded(self, tmp_path, shipped):
         best, other = levels_here()[:2]
         (shipped / best).rename(shipped / other)
-        assert run(tmp_path, SHIPPED) == "9.0 {'compiled': 2}"
+        assert run(tmp_path, SHIPPED) == "9.0 {'compiled': 1}"
 
     def test_loading_does_not_import_what_only_compiling_needs(self, tmp_path, shipped):
         main = SHIPPED + "print('numba.np.arraymath' in sys.modules)\n"
         assert run(tmp_path, main) == "9.0 {'shipped': 1}\nFalse"
-        assert run(tmp_path, main, PARTS.replace("2.0", "3.0")) == "12.0 {'compiled': 2}\nTrue"
+        assert run(tmp_path, main, PARTS.replace("2.0", "3.0")) == "12.0 {'compiled': 1}\nTrue"
 
     def test_a_level_that_the_processor_lacks_is_not_looked_at(self, tmp_path, shipped):
         main = SHIPPED.replace("import parts\n", "kernel_cache.levels_here = lambda: ()\nimport parts\n", 1)
@@ -251,15 +251,15 @@ def test_a_full_disk_is_no_error_and_leaves_nothing(tmp_path, monkeypatch):
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no folder that nobody can write to")
 def test_a_home_that_cannot_be_written_to_is_no_error(tmp_path):
     nowhere = {"NUMBA_CACHE_DIR": "", "HOME": "/proc/self", "XDG_CACHE_HOME": "/proc/self"}
-    assert run(tmp_path, **nowhere) == "9.0 {'compiled': 2}"
+    assert run(tmp_path, **nowhere) == "9.0 {'compiled': 1}"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no limits of a file's size")
 def test_a_disk_that_fills_up_while_a_file_is_written_leaves_nothing(tmp_path):
     limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
-    assert run(tmp_path, limit + MAIN) == "9.0 {'compiled': 2}"
+    assert run(tmp_path, limit + MAIN) == "9.0 {'compiled': 1}"
     assert list((tmp_path / "cache" / "learnable").iterdir()) == []
-    assert run(tmp_path) == "9.0 {'compiled': 2}"
+    assert run(tmp_path) == "9.0 {'compiled': 1}"
 
 
 def test_two_processes_may_compile_at_once(tmp_path):

@@ -74,9 +74,9 @@ class HistBoosting(GradientBoosting):
     )
     min_hessian: float | None = param(
         optional(Number(low=0.0)),
-        "Σh that a leaf needs. None: for the log loss a quarter of the mean weight, which is h of one row at even "
-        "odds (rows that are nearly certain already have less, and their steps would be noise); else 1e-3, as in "
-        "scikit-learn.",
+        "Σh that a leaf needs. None: for the log loss min_samples_leaf/80 times the mean weight, with the default h of "
+        "one row at even odds (rows that are nearly certain already have less, and their steps would be noise); else "
+        "1e-3, as in scikit-learn.",
         default=None,
     )
     category_smoothing: float = param(

@@ -100,10 +100,12 @@ class _Replay:
         self.noise = 8.0 * np.finfo(np.float64).eps * (1.0 if model._classes else float(np.abs(self.y).max()))
 
     def _least_hessian(self) -> float:
-        """Return Σh of a leaf: as given, a quarter of the mean weight for the log loss, 1e-3 for others."""
+        """Return Σh of a leaf: as given, an 80th of the mean weight per row for the log loss, 1e-3 for others."""
         given = getattr(self.model, "min_hessian", 0.0)
+        if given is not None:
+            return float(given)
         log_loss = isinstance(self.model.loss, str) and self.model.loss == "log_loss"
-        return float(given) if given is not None else float(self.w.mean()) / 4.0 if log_loss else 1e-3
+        return self.model.min_samples_leaf * float(self.w.mean()) / 80.0 if log_loss else 1e-3
 
     def shortfall(self) -> float:
         """Return the largest shortfall of all rounds; infinite if a recorded number is wrong."""
