@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.threads import one_thread_blas
 from .encoder_categories import Level
 from .encoder_read import Labels
 from .sample import RowSample
@@ -116,7 +117,8 @@ def reduction(hashed: Any, n_components: int, *, scale: bool) -> Array:
         Whether to scale the vectors so that their features have mean square one.
     """
     gram = (hashed.T @ hashed).toarray()
-    values, vectors = np.linalg.eigh(gram)
+    with one_thread_blas():  # the same bits, however many threads there are
+        values, vectors = np.linalg.eigh(gram)
     values, vectors = values[::-1][:n_components], vectors[:, ::-1][:, :n_components]
     kept = values > _RANK * max(float(values[0]), 1e-300)
     values, vectors = values[kept], vectors[:, kept]

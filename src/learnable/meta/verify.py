@@ -27,6 +27,7 @@ from ..data.sources import pieces_of
 
 #: Two features agree when they differ by no more than this share of the larger: sums in another order do.
 _ROUNDING = 1e-9
+_ROUNDING_OF_VECTORS = 1e-6  # of the largest entry
 
 
 def table_model(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
@@ -96,7 +97,8 @@ def _differing_records(stored: Any, fresh: Any) -> str | None:
         if one.keys() != other.keys():
             return f"the column {other.get('name')!r} is of another kind"
         for key, value in other.items():
-            if not _agree(one[key], value):
+            agree = _agree_as_vectors if key == "reduction" else _agree
+            if not agree(one[key], value):
                 return f"{key!r} of the column {other.get('name')!r} differs"
     return None
 
@@ -117,6 +119,14 @@ def _agree(one: Any, other: Any) -> bool:
     if left.dtype.kind == right.dtype.kind == "f":
         return bool(np.allclose(left, right, rtol=_ROUNDING, atol=0.0, equal_nan=True))
     return bool(np.array_equal(left, right))
+
+
+def _agree_as_vectors(one: Any, other: Any) -> bool:
+    """Tell whether columns are the same vectors, up to what rounding does to eigenvectors of close eigenvalues."""
+    left, right = np.asarray(one), np.asarray(other)
+    if left.shape != right.shape or left.dtype != right.dtype:
+        return False
+    return bool((np.abs(left - right) <= _ROUNDING_OF_VECTORS * _largest(right)).all())
 
 
 def _differing_numbers(names: NDArray[Any], stored: Iterable[Any], again: Iterable[Any]) -> str | None:
