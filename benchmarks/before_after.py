@@ -29,7 +29,7 @@ def time_ours(name: str, repeats: int, quick: bool) -> float:
     data = row.make_data(quick)
     fit = row.contenders[OURS]
     fit(data)
-    return min(_timed(fit, data)[0] for _ in range(repeats))
+    return min(_timed(fit, data, row.calls)[0] for _ in range(repeats))
 
 
 def in_process(checkout: Path, name: str, repeats: int, quick: bool) -> float:
@@ -43,7 +43,10 @@ def in_process(checkout: Path, name: str, repeats: int, quick: bool) -> float:
         text=True,
         check=False,
     )
-    return float(done.stdout.split()[-1]) if done.returncode == 0 else math.nan
+    if done.returncode:
+        print(f"{checkout.name}, {name}: {done.stderr.strip().splitlines()[-1]}", flush=True)
+        return math.nan
+    return float(done.stdout.split()[-1])
 
 
 def main(arguments: list[str] | None = None) -> int:
