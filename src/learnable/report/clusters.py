@@ -46,18 +46,31 @@ def render_clusters(record: dict[str, Any]) -> str:
     clusters, columns = record.get("clusters") or [], [clean(str(name), 60) for name in record.get("columns") or []]
     hidden = max(0, len(columns) - _MOST_COLUMNS)
     more = f"; {hidden} further columns are not shown" if hidden else ""
+    table = _table(clusters, columns)
+    tables = [("The clusters", f"Mean ± standard deviation of each column{more}.", table)]
+    return page_of(record, "clusters", f"{len(clusters)} clusters", tables, _figures(record))
+
+
+def page_of(
+    record: dict[str, Any],
+    kind: str,
+    title: str,
+    tables: list[tuple[str, str, Markup]],
+    figures: list[tuple[str, Markup]],
+) -> str:
+    """Return the page of groups of rows, whatever they are called: what was fitted, tables, figures, notes."""
     return environment().get_template("groups.html").render(
-        kind="clusters",
-        title=f"{len(clusters)} clusters",
+        kind=kind,
+        title=title,
         source=clean(str(record.get("source", "")), 120),
         model=str(record["model"]),
         rows=f"{record.get('rows', 0):,}",
-        n_columns=len(columns),
+        n_columns=len(record.get("columns") or []),
         created=str(record.get("created", "")),
         notes=[clean(str(note), 400) for note in record.get("notes") or []],
         certificate=clean(str(record.get("certificate", "")), 300),
-        figures=_figures(record),
-        tables=[("The clusters", f"Mean ± standard deviation of each column{more}.", _table(clusters, columns))],
+        figures=figures,
+        tables=tables,
         command=clean(str(record.get("command") or ""), 400),
     )  # fmt: skip
 

@@ -8,8 +8,7 @@ from ..core.errors import DataError
 from ..plots.clusters import cluster_scatter
 from ..plots.lines import labelled_lines
 from ..plots.markup import Markup, clean
-from .clusters import table_of
-from .render import environment
+from .clusters import page_of, table_of
 
 FORMAT: Final = "learnable-states"
 
@@ -47,23 +46,11 @@ def render_states(record: dict[str, Any]) -> str:
     ]
     look = "Mean ± standard deviation of each column in the state's rows."
     follow = "Chance of the next row's state, given this one's."
-    return environment().get_template("groups.html").render(
-        kind="hidden states",
-        title=f"{len(states)} hidden states",
-        source=clean(str(record.get("source", "")), 120),
-        model=str(record["model"]),
-        rows=f"{record.get('rows', 0):,}",
-        n_columns=len(columns),
-        created=str(record.get("created", "")),
-        notes=[clean(str(note), 400) for note in record.get("notes") or []],
-        certificate=clean(str(record.get("certificate", "")), 300),
-        figures=_figures(record, names),
-        tables=[
-            ("The states", look, _states(states, columns)),
-            ("From state to state", follow, table_of(["from", *names], moves)),
-        ],
-        command=clean(str(record.get("command") or ""), 400),
-    )  # fmt: skip
+    tables = [
+        ("The states", look, _states(states, columns)),
+        ("From state to state", follow, table_of(["from", *names], moves)),
+    ]
+    return page_of(record, "hidden states", f"{len(states)} hidden states", tables, _figures(record, names))
 
 
 def _states(states: list[Any], columns: list[str]) -> Markup:
