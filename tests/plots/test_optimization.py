@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.plots.svg import elements, inside, parse, points, texts
 
@@ -44,6 +44,7 @@ def test_a_saddle_is_crossed_by_two_lines_that_do_not_meet():
 @given(st.integers(0, 10_000), st.floats(-1.5, 1.5))
 def test_contours_of_any_grid_use_every_crossing_once(seed, level):
     z = np.random.default_rng(seed).normal(size=(6, 7))
+    assume(np.abs(z - level).min() > 1e-6)  # crossings beside a node are not told apart by nine digits
     lines = list(contour_lines(np.arange(7.0), np.arange(6.0), z, level))
     above = z > level
     crossings = (above[1:] != above[:-1]).sum() + (above[:, 1:] != above[:, :-1]).sum()
