@@ -3,10 +3,17 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-full test-machines departures lint kernels kernels-trees kernels-others docs bench wheel clean
+.PHONY: demo check test test-full test-machines departures lint kernels kernels-trees kernels-others docs bench wheel clean
 
 demo: $(VENV)/.installed-cli
 	$(BIN)/learnable compare
+
+# Daily work: style, types and the tests of what changed since the main branch.
+check: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m tests.changed
 
 # Types are checked while the kernels compile, in two processes; it would else be done by every process of the tests.
 test: $(VENV)/.installed-test

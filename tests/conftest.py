@@ -14,9 +14,6 @@ settings.register_profile("explore", deadline=None, print_blob=True, max_example
 settings.load_profile(os.environ.get("LEARNABLE_HYPOTHESIS", "fixed"))
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Tests about threads have one of these in their names or their file's; they meet BLAS as users do.
-THREADED = ("thread", "job", "parallel", "process", "bits", "blocks", "reproducible")
-
 # One thread for BLAS: those of several workers would wait for each other, spinning. Our own threads stay as many.
 # `make test-machines` asks for two, to see that nothing depends on it.
 BUDGET = thread_budget()  # is counted once, before the limit
@@ -25,17 +22,30 @@ _controller().limit(limits=int(os.environ.get("LEARNABLE_BLAS_THREADS", "1")))
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    """Give tests about threads all of BLAS's."""
-    if any(word in f"{item.path.stem} {item.name}" for word in THREADED):
+    """Give tests that are marked `threaded` all of BLAS's."""
+    if item.get_closest_marker("threaded"):
         with _controller().limit(limits=BUDGET):
             return (yield)
     return (yield)
 
 
+class ReferenceFolder:
+    """Folders that are looked through in order for a file; a test whose file is in none of them is skipped."""
+
+    def __init__(self, *folders):
+        self.folders = folders
+
+    def __truediv__(self, name):
+        found = [folder / name for folder in self.folders if (folder / name).exists()]
+        if not found:
+            pytest.skip(
+                f"no {name} in {' or '.join(map(str, self.folders))}; set LEARNABLE_DATA to a folder that has it"
+            )
+        return found[0] if found[0].is_file() else ReferenceFolder(*found)
+
+
 @pytest.fixture(scope="session")
 def reference_data():
-    """The folder of real data sets with published results; set LEARNABLE_DATA to point elsewhere."""
-    folder = Path(os.environ.get("LEARNABLE_DATA", ROOT.parent / "shared" / "data"))
-    if not folder.is_dir():
-        pytest.skip(f"no reference data at {folder}; set LEARNABLE_DATA to the folder that holds them")
-    return folder
+    """Real data sets with published results: those of the folder LEARNABLE_DATA, and the small ones that ship."""
+    given = Path(os.environ.get("LEARNABLE_DATA", ROOT.parent / "shared" / "data"))
+    return ReferenceFolder(given, Path(__file__).parent / "reference" / "tables")

@@ -108,6 +108,7 @@ def run_example(name, *arguments):
         runpy.run_path(str(ROOT / "examples" / name), run_name="__main__")
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
 def test_example_runs(name, tmp_path, monkeypatch, capsys, request):
     (tmp_path / "empty").mkdir()

@@ -122,6 +122,7 @@ def test_every_listed_name_resolves(package):
         assert getattr(module, name) is not None or name.startswith("__")
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("name", sorted(public_classes()))
 def test_every_public_class_is_documented(name):
     cls = public_classes()[name]

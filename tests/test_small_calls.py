@@ -38,6 +38,7 @@ def fitted(model):
     return clone(model).fit(X, y)
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("model", SERVED, ids=lambda model: type(model).__name__)
 def test_eight_threads_predict_what_one_does(model):
     model = fitted(model)
@@ -77,6 +78,7 @@ def test_one_row_is_predicted_while_somebody_holds_the_limits_of_blas(model):
     assert served
 
 
+@pytest.mark.threaded
 def test_a_short_factorisation_runs_on_the_calling_thread_and_a_long_one_does_not():
     def where(matrix):
         return threading.current_thread()
@@ -85,6 +87,7 @@ def test_a_short_factorisation_runs_on_the_calling_thread_and_a_long_one_does_no
     assert threads.interruptible(where, np.zeros(threads._SHORT + 1)) is not threading.main_thread()
 
 
+@pytest.mark.threaded
 def test_blas_has_all_its_threads_in_a_short_factorisation():
     def counts(matrix):
         return [library.get_num_threads() for library in threads._controller().lib_controllers]

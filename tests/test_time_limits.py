@@ -117,6 +117,7 @@ def labelled(n, d, n_classes):
     return X, np.argmax(X @ rng.normal(size=(d, n_classes)) + 2.0 * rng.normal(size=(n, n_classes)), axis=1)
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("limit", [1.0, 2.0])
 @pytest.mark.parametrize("name", OTHER_METHODS)
 def test_a_large_step_is_cut_when_its_time_is_up(name, limit, processor_clock):

@@ -69,6 +69,7 @@ def test_an_intrinsic_is_for_kernels_only():
         simd.exp(1.0)
 
 
+@pytest.mark.threaded
 def test_a_kernel_sees_a_flag_that_another_thread_raises():
     flag = StopFlag()
     wait_for(flag.array, 1)  # compiled before the clock of the other thread starts

@@ -85,6 +85,7 @@ def test_other_settings_mean_compiling(tmp_path, environment):
     assert run(tmp_path, **environment) == "9.0 {'compiled': 1}"
 
 
+@pytest.mark.threaded
 def test_the_number_of_threads_does_not(tmp_path):
     run(tmp_path)
     assert run(tmp_path, NUMBA_NUM_THREADS="1") == "9.0 {'cached': 1}"
@@ -262,6 +263,7 @@ def test_a_disk_that_fills_up_while_a_file_is_written_leaves_nothing(tmp_path):
     assert run(tmp_path) == "9.0 {'compiled': 1}"
 
 
+@pytest.mark.threaded
 def test_two_processes_may_compile_at_once(tmp_path):
     run(tmp_path)  # writes the modules
     shutil.rmtree(tmp_path / "cache")

@@ -7,6 +7,8 @@ from threadpoolctl import threadpool_info
 
 from learnable.core import ParameterError, threads
 
+pytestmark = pytest.mark.threaded  # BLAS with all its threads
+
 
 def blas_threads() -> set[int]:
     return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}

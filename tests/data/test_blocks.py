@@ -24,6 +24,8 @@ from learnable.core.run import StopFlag
 from learnable.core.threads import _controller, one_thread_blas
 from learnable.data.blocks import Blocks, Part, grid_rows, map_reduce
 
+pytestmark = pytest.mark.threaded  # BLAS with all its threads
+
 N_ROWS, N_COLUMNS = 5003, 300  # 2**20 // 300 elements: two blocks of 2048 rows and a short one
 
 

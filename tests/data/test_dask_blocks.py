@@ -25,6 +25,8 @@ from learnable.data.dask_blocks import is_dask, is_dask_frame, run_on_partitions
 from learnable.data.fingerprint import scan
 from learnable.data.sources import open_source
 
+pytestmark = pytest.mark.threaded  # BLAS with all its threads
+
 FRAME = numbers(900, d=3).assign(w=np.random.default_rng(1).integers(0, 3, 900) / 2)
 FRAME["c"] = np.where(FRAME.y + 2 * np.random.default_rng(2).normal(size=900) > 3, "yes", "no")
 

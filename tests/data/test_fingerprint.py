@@ -49,6 +49,7 @@ def test_it_is_what_the_definition_says(part):
     assert checksum(part) == oracle.checksum(*nested(part))
 
 
+@pytest.mark.threaded
 def test_it_is_what_the_definition_says_on_several_blocks_and_targets():
     rng = np.random.default_rng(0)
     part = Part(rng.normal(size=(700, 3)), rng.normal(size=(700, 2)), rng.uniform(size=700))
@@ -72,6 +73,7 @@ def test_the_order_of_the_rows_does_not_matter(part, random):
     assert checksum(take(part, order)) == checksum(part)
 
 
+@pytest.mark.threaded
 @no_deadline
 @given(tables(), st.integers(1, 8), st.integers(0, 8))
 def test_blocks_and_parts_do_not_matter(part, rows, cut):

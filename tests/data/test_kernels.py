@@ -17,6 +17,7 @@ def test_rows_of_columns_that_lie_anywhere(m, d):
     assert np.isnan(room[[0, -1]]).all()  # nothing is written beside them
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("n, d", [(0, 3), (3, 0), (1, 1), (150, 4), (1000, 20)])
 @pytest.mark.parametrize("special", [[], [-0.0, 0.0], [np.nan, np.inf, -np.inf, 5e-324, 1.7e308]])
 def test_numpy_scans_rows_to_the_same_bits(n, d, special):

@@ -55,6 +55,7 @@ def frame():
     return numbers(3000, d=4).assign(w=np.random.default_rng(1).uniform(0.5, 2, 3000))
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("fmt", FORMATS)
 @pytest.mark.parametrize("n_files, n_jobs", [(1, 1), (5, 2)])
 def test_sums_over_files_have_the_bits_of_memory(frame, fmt, n_files, n_jobs, tmp_path):
@@ -73,6 +74,7 @@ def test_the_order_of_the_sum_matters_here(frame):
     assert a[0].tobytes() != b[0].tobytes()
 
 
+@pytest.mark.threaded
 @settings(deadline=None, max_examples=40)
 @given(
     sizes=st.lists(st.integers(0, 30), min_size=1, max_size=5).filter(sum),
@@ -103,6 +105,7 @@ def test_blocks_are_those_of_memory_whatever_the_grid(sizes, rows, batch, zeros,
             assert np.array_equal(one, other)
 
 
+@pytest.mark.threaded
 def test_after_the_first_sweep_blocks_are_numbered_by_the_rows_that_count(tmp_path):
     table = numbers(20, d=1).assign(w=np.r_[np.zeros(7), np.ones(2), np.zeros(6), np.ones(5)])
     blocks = opened(streamed(table, tmp_path / "t"), weight="w", rows=4)
@@ -266,6 +269,7 @@ def test_a_label_that_appears_between_two_sweeps(tmp_path):
         blocks.scanned()
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_an_error_in_a_statistic_ends_the_threads(n_jobs, error, tmp_path):
@@ -284,6 +288,7 @@ def test_an_error_in_a_statistic_ends_the_threads(n_jobs, error, tmp_path):
     assert blocks.n_rows == 3000  # and the table can be read again
 
 
+@pytest.mark.threaded
 def test_few_blocks_are_in_memory_at_a_time(tmp_path):
     """Reading stops while sums wait to be merged."""
     blocks = opened(streamed(numbers(4000), tmp_path), rows=8)

@@ -273,6 +273,7 @@ def test_a_time_limit_returns_what_there_is():
     assert ln.verify(model, X, y)
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_same_bits_for_any_number_of_threads_and_sparse_rows(variant):
     X, y = noisy(4, 60_000, 8)
@@ -343,6 +344,7 @@ def test_what_cannot_be_done_is_said():
         model.margins(X, y + 5)
 
 
+@pytest.mark.threaded
 def test_predictions_from_several_threads():
     X, y = noisy()
     model = AdaBoostClassifier(n_estimators=5).fit(X, y)

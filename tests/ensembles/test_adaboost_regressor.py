@@ -93,6 +93,7 @@ def test_constant_targets():
     np.testing.assert_array_equal(relative_losses(np.ones(2), np.ones(2), "linear"), [0.0, 0.0])
 
 
+@pytest.mark.threaded
 def test_the_same_bits_for_any_number_of_threads_and_seeds_matter():
     X, y = curve(2, 3000)
     one, two = (AdaBoostRegressor(n_estimators=5, random_state=3, n_jobs=j).fit(X, y) for j in (1, 2))

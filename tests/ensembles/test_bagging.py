@@ -96,6 +96,7 @@ def test_bagging_lowers_the_variance_of_a_tree():
 # The same ensemble however it is computed
 
 
+@pytest.mark.threaded
 def test_the_same_ensemble_for_any_number_of_jobs_and_by_warm_starts():
     X, y = IRIS
     one = bagged_trees(n_estimators=20, oob_score=True, max_features=2).fit(X, y)

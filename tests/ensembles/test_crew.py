@@ -9,6 +9,7 @@ from learnable.ensembles._crew import run_crew
 from learnable.trees.grower import GrowthStopped
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
 def test_results_come_in_the_order_of_the_jobs(n_threads):
     assert run_crew(lambda job: job * job, 17, n_threads, Run()) == [job * job for job in range(17)]
@@ -28,6 +29,7 @@ def test_the_first_error_is_raised_and_the_others_stop():
     assert len(seen) < 1000
 
 
+@pytest.mark.threaded
 def test_out_of_time_the_jobs_that_are_done_are_returned():
     run = Run(max_seconds=1e-9)
     found = run_crew(lambda job: time.sleep(0.02) or job, 500, 2, run, at_least=3)
@@ -35,6 +37,7 @@ def test_out_of_time_the_jobs_that_are_done_are_returned():
     assert found == list(range(len(found)))
 
 
+@pytest.mark.threaded
 def test_a_job_that_ends_itself_when_time_is_up_is_no_error():
     run = Run(max_seconds=1e-9)
 
@@ -48,6 +51,7 @@ def test_a_job_that_ends_itself_when_time_is_up_is_no_error():
     assert run_crew(job, 4, 2, run, at_least=1) == [0]
 
 
+@pytest.mark.threaded
 def test_an_error_is_not_hidden_by_the_jobs_that_it_stops():
     run = Run()
 

@@ -53,6 +53,7 @@ def test_trees_are_verified(weighted):
     assert other.predict(X)[0] != forest.predict(X)[0] or weighted
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("options", [{}, {"criterion": "entropy"}, {"bootstrap": True}])
 def test_the_forest_does_not_depend_on_threads(options):
     X, y = load_breast_cancer(return_X_y=True)

@@ -32,6 +32,7 @@ def friedman(n, seed, noise=1.0):
 # The same forest however it is grown
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("bootstrap", [True, False])
 def test_the_same_forest_for_any_number_of_threads(bootstrap):
     X, y = DIABETES

@@ -69,6 +69,7 @@ def test_sparse_tables_give_the_same_stump(case):
     np.testing.assert_array_equal(goes, too)
 
 
+@pytest.mark.threaded
 def test_threads_and_float32_give_the_same_stump():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((50_000, 12)).astype(np.float32), rng.integers(3, size=50_000)

@@ -19,6 +19,7 @@ def test_forests_print_a_line_or_one_for_each_tree(Forest, capsys):
     assert lines[-1].startswith(f"{Forest.__name__}: 2 trees grown, 5 in all, ")
 
 
+@pytest.mark.threaded
 def test_bagging_prints_joblibs_lines_and_one_for_each_member(capsys):
     model = BaggingRegressor(Ridge(), n_estimators=2, random_state=0).fit(X, Y)
     model.predict(X)

@@ -179,6 +179,7 @@ def test_what_a_file_cannot_hold(tmp_path):
             save(model, tmp_path / "m")
 
 
+@pytest.mark.threaded
 def test_parallel_folds_are_the_same():
     X, y = classes(100)
     with parallel_config(backend="threading"):

@@ -281,6 +281,7 @@ def test_inside_scikit_learn():
     assert len(pipeline[-1].predict_interval(X)) == 2
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("seed", [0, "generator", "state"])
 def test_same_seed_same_bits(method, seed):

@@ -276,6 +276,7 @@ SMOOTHERS = {
 }
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("targets", [None, 2])
 @pytest.mark.parametrize("name", SMOOTHERS)
 def test_kernel_smoothers(name, targets):

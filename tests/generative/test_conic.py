@@ -23,6 +23,7 @@ CONICS = [
 ]
 
 
+@pytest.mark.threaded
 @settings(max_examples=20)
 @given(st.floats(0.0, 6.28), st.floats(-3.0, 3.0), st.floats(-3.0, 3.0), st.sampled_from([-5.0, -1.0, 0.3, 7.0]))
 @pytest.mark.parametrize(("kind", "A", "b", "c"), CONICS)
@@ -36,6 +37,7 @@ def test_kinds_survive_turning_moving_and_scaling(kind, A, b, c, angle, p, q, fa
     assert kind_of(*moved) == kind
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize(
     ("kind", "diagonal", "b", "c"),
     [

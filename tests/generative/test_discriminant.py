@@ -143,6 +143,7 @@ def test_more_columns_than_rows():
     np.testing.assert_allclose(plain.predict_proba(X), theirs.predict_proba(X), rtol=1e-7, atol=1e-12)
 
 
+@pytest.mark.threaded
 def test_weights_count_rows_and_threads_change_no_bit():
     X, y = make(5000, d=20)
     w = np.random.default_rng(1).integers(0, 3, 5000)

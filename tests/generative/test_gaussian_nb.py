@@ -147,6 +147,7 @@ def test_reference_errors(reference_data):
     assert 1 - GaussianNB().fit(X[:16_000], y[:16_000]).score(X[16_000:], y[16_000:]) == pytest.approx(0.37475)
 
 
+@pytest.mark.threaded
 def test_the_same_bits_for_every_number_of_threads():
     X, y = make(50_000, d=30)
     one, two = (GaussianNB(n_jobs=n).fit(X, y) for n in (1, 2))

@@ -99,6 +99,7 @@ def test_negative_and_missing_counts_are_refused():
         MultinomialNB().fit([[1.0, np.nan], [0.0, 1.0]], [0, 1])
 
 
+@pytest.mark.threaded
 def test_the_same_bits_for_every_number_of_threads():
     rng = np.random.default_rng(0)
     X = sp.random_array((4000, 50), density=0.3, rng=rng, format="csr")  # fractions: the order of a sum shows

@@ -78,6 +78,7 @@ def test_units_do_not_matter():
     assert verify(model, moved, y)
 
 
+@pytest.mark.threaded
 def test_weights_count_rows_and_threads_change_no_bit():
     X, y = make()
     w = np.random.default_rng(1).integers(0, 3, len(y))

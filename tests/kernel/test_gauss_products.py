@@ -22,6 +22,7 @@ def test_products_are_those_of_the_matrix(n, targets, single, seed):
     np.testing.assert_allclose(found, kernel(X) @ V, atol=(1e-5 if single else 1e-12) * max(1.0, np.abs(V).sum()))
 
 
+@pytest.mark.threaded
 def test_many_tiles_far_from_zero_have_the_same_bits_for_any_number_of_threads():
     X, V = RNG.standard_normal((2700, 2)) + 1e5, RNG.standard_normal((2700, 1))
     one, two = (gaussian_products(Gaussian(1.0), X, n)(V) for n in (1, 2))
@@ -29,6 +30,7 @@ def test_many_tiles_far_from_zero_have_the_same_bits_for_any_number_of_threads()
     np.testing.assert_allclose(one, Gaussian(1.0)(X - 1e5) @ V, atol=1e-8 * np.abs(V).sum())
 
 
+@pytest.mark.threaded
 def test_blocks_are_those_of_the_matrix():
     X = RNG.standard_normal((50, 2))
     K, picks = Gaussian(0.8)(X), np.array([3, 40, 41])

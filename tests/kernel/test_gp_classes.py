@@ -36,6 +36,7 @@ def test_pairs_as_scikit_learn():
             ask(Q)
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("way", ["one_vs_one", "softmax"])
 def test_two_classes_are_one_process_whatever_the_way(way):
     two = THREE == "b"
@@ -72,6 +73,7 @@ def test_renaming_classes_renames_the_probabilities():
     np.testing.assert_allclose(one.predict_proba(Q), other.predict_proba(Q)[:, order], atol=5e-3)
 
 
+@pytest.mark.threaded
 def test_probabilities_of_the_true_processes_are_calibrated():
     told, came = [], []
     for seed in range(40):
@@ -90,6 +92,7 @@ def test_probabilities_of_the_true_processes_are_calibrated():
         assert abs(told[inside].mean() - came[inside].mean()) < 0.08
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("way", ["one_vs_one", "softmax"])
 def test_files_threads_and_warm_starts(tmp_path, way):
     model = GaussianProcessClassifier(OURS, multi_class=way, warm_start=True).fit(X, THREE)

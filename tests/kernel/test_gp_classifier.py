@@ -26,6 +26,7 @@ def test_two_classes_as_scikit_learn():
     np.testing.assert_array_equal(mine.predict(Q), theirs.predict(Q))
 
 
+@pytest.mark.threaded
 def test_the_process_behind_two_classes_is_scikit_learns():
     mine, theirs = (kind(GIVEN, optimizer=None).fit(X, TWO) for kind in (GaussianProcessClassifier, Peer))
     for a, b in zip(mine.latent_mean_and_variance(Q), theirs.latent_mean_and_variance(Q), strict=True):
@@ -44,6 +45,7 @@ def test_three_classes_as_scikit_learn():
     assert learned.kernel_.theta.shape == (9,) and learned.kernel_.bounds.shape == (9, 2)
 
 
+@pytest.mark.threaded
 def test_the_likelihood_of_three_classes_is_the_mean_of_three_processes():
     mine = GaussianProcessClassifier(GIVEN, optimizer=None).fit(X, THREE)
     theirs = Peer(GIVEN, optimizer=None).fit(X, THREE)
@@ -81,6 +83,7 @@ def test_swapping_the_labels_swaps_the_probabilities():
     np.testing.assert_allclose(one, other[:, ::-1], atol=1e-9)
 
 
+@pytest.mark.threaded
 def test_probabilities_of_the_true_process_are_calibrated():
     told, came = [], []
     for seed in range(60):
@@ -107,6 +110,7 @@ def test_warm_starts_begin_where_the_last_fit_ended():
     np.testing.assert_allclose(model.kernel_.theta, theta, atol=1e-2)
 
 
+@pytest.mark.threaded
 def test_any_number_of_threads_gives_the_same_bits():
     many = np.random.default_rng(5).normal(size=(9000, 2))
     found = [GaussianProcessClassifier(optimizer=None, n_jobs=jobs).fit(X, TWO).predict_proba(many) for jobs in (1, 2)]

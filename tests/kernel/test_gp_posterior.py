@@ -63,6 +63,7 @@ def test_before_the_fit_there_is_the_prior(n_targets):
             np.testing.assert_allclose(u, v, atol=1e-12)
 
 
+@pytest.mark.threaded
 def test_draws_have_the_moments_of_the_process():
     model = fixed().fit(X, Y)
     draws = model.sample_y(Q, 20_000, random_state=1)
@@ -76,6 +77,7 @@ def test_draws_have_the_moments_of_the_process():
     np.testing.assert_array_equal(draws, model.sample_y(Q, 20_000, random_state=1))
 
 
+@pytest.mark.threaded
 def test_a_block_at_a_time_and_any_number_of_threads_give_the_same_bits():
     many = np.random.default_rng(3).normal(size=(5000, 2))
     found = [fixed(n_jobs=jobs).fit(X, Y).predict(many, return_std=True) for jobs in (1, 2)]

@@ -138,6 +138,7 @@ def test_scikit_learns_optimizer_functions_work():
     assert mine.log_marginal_likelihood_value_ == pytest.approx(theirs.log_marginal_likelihood_value_, abs=1e-5)
 
 
+@pytest.mark.threaded
 def test_bands_of_the_true_process_have_their_coverage():
     inside = []
     for seed in range(30):
@@ -237,6 +238,7 @@ def test_memory_is_what_the_docstring_states(kernel, stated):
     assert 0.4 * stated < used <= stated
 
 
+@pytest.mark.threaded
 def test_a_model_of_a_table_by_columns_loads_with_the_same_bits(tmp_path):
     X = np.asfortranarray(np.random.default_rng(0).standard_normal((50, 4)))
     model = GaussianProcessRegressor(mean="linear", alpha=0.1).fit(X, X[:, 0] - X[:, 1] ** 2)

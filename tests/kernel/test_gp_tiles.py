@@ -51,6 +51,7 @@ def fingerprint(name):
     return hashlib.md5(b"".join(np.ascontiguousarray(one).tobytes() for one in found)).hexdigest()
 
 
+@pytest.mark.threaded
 def test_workers_of_all_kinds_give_the_same_bits():
     names = ["gaussian", "matern"]
     here = [fingerprint(name) for name in names]

@@ -64,6 +64,7 @@ def test_a_table_twice_is_a_table_of_weight_two(name):
     np.testing.assert_allclose(answers(twice, NEW), expected, atol=1e-5 * max(1.0, np.abs(expected).max()))
 
 
+@pytest.mark.threaded
 def test_a_process_that_sees_rows_twice_with_twice_the_noise_knows_as_much():
     once = GaussianProcessRegressor(Gaussian(1.0), alpha=0.1, optimizer=None).fit(X, TARGET)
     twice = GaussianProcessRegressor(Gaussian(1.0), alpha=0.2, optimizer=None)
@@ -72,6 +73,7 @@ def test_a_process_that_sees_rows_twice_with_twice_the_noise_knows_as_much():
         np.testing.assert_allclose(a, b, atol=1e-10)
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("name", MODELS)
 def test_constant_columns_say_nothing(name):
     model, y = MODELS[name], y_of(MODELS[name])
@@ -81,6 +83,7 @@ def test_constant_columns_say_nothing(name):
     np.testing.assert_allclose(found, answers(plain, NEW), atol=1e-6)
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "NuSVC"])
 @pytest.mark.parametrize("width", [1e-12, 1e-2, 1e12])
 def test_kernels_that_are_singular_or_the_identity(name, width):
@@ -106,6 +109,7 @@ def test_extreme_costs(name, C):
     assert np.isfinite(answers(model, NEW)).all()
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("name", MODELS)
 def test_one_row(name):
     model = clone(MODELS[name])
@@ -117,6 +121,7 @@ def test_one_row(name):
         assert low - 1e-9 <= model.fit(X[:1], TARGET[:1]).predict(X[:1])[0] <= high + 1e-9
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("name", [name for name, model in MODELS.items() if is_classifier(model)])
 def test_one_class(name):
     with pytest.raises(DataError, match="class"):
@@ -126,6 +131,7 @@ def test_one_class(name):
 KERNELS = (Gaussian(1.0), Gaussian(30.0), Matern(0.5, 1.5), RationalQuadratic(1.0, 0.5), Periodic(1.0, 2.0), Linear())
 
 
+@pytest.mark.threaded
 @settings(max_examples=30)
 @given(
     st.lists(st.sampled_from(KERNELS), min_size=2, max_size=2),

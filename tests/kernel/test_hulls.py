@@ -57,6 +57,7 @@ def test_many_rows_by_decomposition_are_the_same(monkeypatch):
     assert parts.distance == pytest.approx(whole.distance, rel=1e-6)
 
 
+@pytest.mark.threaded
 def test_threads_change_nothing(monkeypatch):
     monkeypatch.setattr(hulls, "_SMALL", 10)
     X, y = separable(200, 3)

@@ -15,6 +15,7 @@ def points(n=700, shift=0.0):
     return np.random.default_rng(0).standard_normal((n, 4)) + shift
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
 def test_rows_blocks_and_sums(kernel, make):

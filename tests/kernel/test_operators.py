@@ -1,6 +1,7 @@
 """Kernel matrices as maps: products, partial factors, Woodbury's formula."""
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,6 +23,7 @@ def test_products_are_those_of_the_matrix():
     np.testing.assert_allclose(Operator(Gaussian(1.2), X, keep=False).rough(V), Gaussian(1.2)(X) @ V, atol=1e-4)
 
 
+@pytest.mark.threaded
 def test_products_by_rows_have_the_same_bits_for_any_number_of_threads():
     K = RNG.standard_normal((2500, 40))
     np.testing.assert_array_equal(product_by_rows(K, V[:40], 1), product_by_rows(K, V[:40], 2))

@@ -278,6 +278,7 @@ def test_a_time_limit_is_kept_and_what_is_returned_is_measured(kernel, monkeypat
     assert some.certificate_.value == pytest.approx(residual, rel=1e-3) and some.certificate_.bound is not None
 
 
+@pytest.mark.threaded
 def test_never_whole_is_the_same_for_any_number_of_threads(monkeypatch):
     monkeypatch.setattr("learnable.kernel.ridge.MOST_ROWS_KEPT", 100)
     Z, T, _ = curved(1100, 3, targets=2)

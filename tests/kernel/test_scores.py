@@ -23,6 +23,7 @@ def test_each_run_of_points_has_its_own_sum(kernel, make):
         np.testing.assert_allclose(values, kernel(X, Z[i:j]) @ c[i:j] if j > i else np.zeros((600, 2)), atol=1e-9)
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("kernel", [Gaussian(2.0), Polynomial(3, 0.1, 1.0)])
 def test_many_values_are_right_to_six_digits_and_the_same_on_any_number_of_threads(kernel):
     rng = np.random.default_rng(1)

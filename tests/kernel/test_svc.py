@@ -156,6 +156,7 @@ def test_a_large_table_in_float32_is_right_in_float64():
     assert np.abs(model.decision_function(X) - reference.decision_function(X)).max() < 5e-3
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_the_same_bits_on_any_number_of_threads(n_classes):
     X, y, w = rings(2300, n_classes)

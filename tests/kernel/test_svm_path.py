@@ -61,6 +61,7 @@ def test_weights_multiply_costs_and_rows_of_weight_zero_are_gone():
     assert path.coefs.shape[1] == (weight > 0).sum()
 
 
+@pytest.mark.threaded
 def test_threads_change_nothing():
     X, y = noisy(150, 2)
     one, two = (svm_path(X, y, 4, n_jobs=n) for n in (1, 2))

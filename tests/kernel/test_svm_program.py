@@ -24,6 +24,7 @@ def test_offsets():
     assert relative_gap(2.0, 1.0, 5.0) == 1.0 and relative_gap(0.0, 0.0, 0.0) == 0.0
 
 
+@pytest.mark.threaded
 @given(st.lists(st.floats(-1e-12, 1e-12), min_size=3, max_size=3), st.integers(0, 7))
 @settings(deadline=None)
 def test_the_last_bits_of_a_multiplier_at_its_bound_decide_nothing(noise, bits):

@@ -63,6 +63,7 @@ def test_without_offset_the_linear_machine_is_that_of_linear_svr():
     np.testing.assert_allclose(ours.coef_[0], other.coef_, atol=1e-5)
 
 
+@pytest.mark.threaded
 def test_a_large_table_in_float32_and_any_number_of_threads():
     X, y, _ = curved(2300)
     models = [SVR(n_jobs=n_jobs, cache_size=10).fit(X, y) for n_jobs in (1, 2)]

@@ -147,6 +147,7 @@ def test_sparse_rows_files_and_dask(tmp_path):
     assert ln.verify(filed, str(tmp_path / "rows.parquet"), "y")
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_same_bits_for_any_number_of_threads(n_jobs):
     X, y = rows(7, 30_000, 40)

@@ -114,6 +114,7 @@ LAYOUTS = {  # format, files, rows a run within a file, rows a block, weights
 }
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", MODELS)
 def test_files_give_the_fit_of_memory(name, layout, grid, tmp_path):
@@ -172,6 +173,7 @@ def test_any_grid_gives_the_fit_of_memory(n, rows, n_files, seed, name, tmp_path
     assert_same_fit(found, clone(model).fit(table, "target", "w"))
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("name", ["least squares", "ridge cv, leave one out", "logistic, text", "softmax, balanced"])
 def test_the_number_of_threads_changes_no_bit(name, grid, tmp_path):
     grid(40)
@@ -567,6 +569,7 @@ def test_a_file_that_disappears_in_the_middle_of_a_fit(tmp_path):
     assert vars(model) == before
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("sweep", [1, 5])
 def test_ctrl_c_leaves_the_model_alone_and_ends_the_threads(n_jobs, sweep, grid, tmp_path, monkeypatch):

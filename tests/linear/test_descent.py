@@ -131,6 +131,7 @@ def test_whole_weights_are_repeated_rows_for_gradient_descent(model):
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-3)
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("solver", ["gd", "sgd"])
 @pytest.mark.parametrize("model", [LinearRegression(), Ridge(), LogisticRegression()])
 def test_the_same_seed_gives_the_same_bits_whatever_the_threads(solver, model):

@@ -183,6 +183,7 @@ def test_every_thinned_row_has_the_weight_of_those_left_out(storage):
     assert make_problem(X, np.r_[0.0, 1.0, np.zeros(88)], weight, 1, True, 0.1).thinned(3) is None
 
 
+@pytest.mark.threaded
 def test_cut_into_any_blocks_the_value_is_the_same_to_the_bit():
     X, y, weight = draw(1, n=4000)
     theta = np.array([0.1, 0.2, -0.1, 0.3])

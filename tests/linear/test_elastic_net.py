@@ -113,6 +113,7 @@ def test_a_warm_start_at_the_solution_takes_one_look():
     np.testing.assert_array_equal(model.coef_, first)
 
 
+@pytest.mark.threaded
 def test_the_number_of_threads_does_not_change_a_bit():
     wide = RNG.standard_normal((300, 4000))
     y = wide[:, :20].sum(axis=1) + RNG.standard_normal(300)

@@ -204,6 +204,7 @@ def test_an_outlying_row_does_not_overflow_after_the_thinned_start():
     assert model.certificate_.holds
 
 
+@pytest.mark.threaded
 def test_the_same_bits_whatever_the_threads():
     X, y, weight = draw(1, n=30_000, d=40)
     one, two = (PoissonRegressor(alpha=0.01, n_jobs=jobs).fit(X, y, weight) for jobs in (1, 2))

@@ -47,6 +47,7 @@ def test_every_point_made_feasible_obeys_the_constraints_and_lies_below_every_pr
     np.testing.assert_allclose(task.feasible(alpha), alpha, rtol=1e-14, atol=1e-14 * task.cost.max())
 
 
+@pytest.mark.threaded
 def test_the_same_bits_for_any_number_of_threads():
     X, y = several_classes(200, 4)
     one, two = (task_of(X, y, n_jobs=jobs) for jobs in (1, 2))

@@ -56,6 +56,7 @@ def test_the_fit_is_that_of_the_lasso_at_the_chosen_penalty():
     np.testing.assert_allclose(model.coef_, again.coef_, atol=1e-7)
 
 
+@pytest.mark.threaded
 def test_the_number_of_threads_does_not_change_a_bit():
     one, two = (LassoCV(n_jobs=n, alphas=10).fit(X, Y) for n in (1, 2))
     assert (one.mse_path_ == two.mse_path_).all() and (one.coef_ == two.coef_).all()

@@ -336,6 +336,7 @@ def test_whole_weights_are_repeated_rows(seed, n, d):
     assert weighted.rank_ == repeated.rank_
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("shape", [(40, 5), (500, 70), (6, 12)])
 def test_the_same_bits_whatever_n_jobs(shape):
     X, y, weight = table(18, *shape, weighted=True)

@@ -148,6 +148,7 @@ def test_the_diagonal_bound_is_above_the_hessian(storage, n_classes, intercept):
         assert (diagonal <= bound * (1 + 1e-12)).all()
 
 
+@pytest.mark.threaded
 def test_blocks_change_nothing_but_rounding():
     X, codes, weight = draw(3, n=50)
     for storage in ("dense", "sparse"):

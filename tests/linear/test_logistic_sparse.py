@@ -156,6 +156,7 @@ def test_hard_problems_reach_the_tolerance_within_the_default_iterations(name, C
     assert verify(model, T, y), str(verify(model, T, y))
 
 
+@pytest.mark.threaded
 def test_the_number_of_threads_does_not_change_a_bit():
     for name in ("sparse", "sparse, three classes", "correlated"):
         T, y = HARD[name]

@@ -20,7 +20,10 @@ from learnable.solvers.moments import centred_moments
 from learnable.solvers.nonnegative import nonnegative_fit
 from learnable.solvers.normal_equations import iterative_fit
 
-pytestmark = pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.threaded,  # BLAS with all its threads
+    pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning"),
+]
 
 N, D = 40_000, 30
 JOBS = (1, None) if thread_budget() == 2 else (1, 2, None)  # None is the whole budget

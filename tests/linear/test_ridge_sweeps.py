@@ -42,6 +42,7 @@ def test_generalised_cross_validation_is_that_of_the_hat_matrix(weighted, interc
     assert np.allclose(swept(X, y, weight, criterion="gcv", intercept=intercept), expected, rtol=1e-8)
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("criterion", ["loo", "gcv"])
 @settings(deadline=None, max_examples=25)
 @given(n=st.integers(8, 200), rows=st.integers(1, 220), seed=st.integers(0, 99), intercept=st.booleans())
@@ -59,6 +60,7 @@ def test_a_row_that_determines_its_own_fit_has_an_infinite_error():
     assert np.isinf(RidgeCV([1e-6]).fit(X, y[:, 0]).criterion_path_).all()
 
 
+@pytest.mark.threaded
 def test_the_number_of_threads_changes_no_bit():
     X, y, weight = random_table(3, 500, 6, weighted=True)
     one, two = (swept(X, y, weight, n_jobs=n_jobs) for n_jobs in (1, 2))

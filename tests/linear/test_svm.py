@@ -171,6 +171,7 @@ def test_warm_start_needs_fewer_iterations():
     assert dual.fit(X, y).n_iter_ < cold
 
 
+@pytest.mark.threaded
 def test_the_same_bits_for_every_number_of_threads():
     X, y = two_classes(3000, 400, noise=5.0)
     for loss in ("hinge", "squared_hinge"):
@@ -241,6 +242,7 @@ def test_refused_data():
         LinearSVC().fit(X * 1e200 / np.abs(X).max(), y)
 
 
+@pytest.mark.threaded
 def test_files_give_the_same_bits(tmp_path):
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq

@@ -182,6 +182,7 @@ def test_ctrl_c_is_answered_while_a_long_fit_runs(name, child):
     assert said == "answered"
 
 
+@pytest.mark.threaded
 @pytest.mark.skipif(os.name != "posix", reason="signals to a child process are sent as on POSIX")
 def test_a_process_whose_fit_was_interrupted_ends_as_any_other(child):
     process, long_fit = child(), LONG_FITS["logistic, sweeps over the rows"]

@@ -139,6 +139,7 @@ def test_a_round_trip_through_a_file(tmp_path):
         ln.save(OneVsRestClassifier(GaussianNB()).fit(X, y), tmp_path / "m.safetensors")
 
 
+@pytest.mark.threaded
 @pytest.mark.long
 def test_processes_change_nothing():
     X, y, weight = draw()

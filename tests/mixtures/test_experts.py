@@ -156,6 +156,7 @@ def test_criteria_choose_the_number_of_experts():
     assert fits[1].aic(X, y) == pytest.approx(2 * (3 + 2 * 4) - 2 * likelihood)
 
 
+@pytest.mark.threaded
 def test_threads_files_and_dask(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     big, target = rng.normal(size=(9_000, 20)), rng.normal(size=9_000)

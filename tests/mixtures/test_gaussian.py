@@ -195,6 +195,7 @@ def test_all_labels_known_is_one_estimate_a_class():
         GaussianMixture(2).fit(X, labels=labels + 1)
 
 
+@pytest.mark.threaded
 def test_threads_weights_and_warm_starts():
     X = rows(40_000, 20)
     fits = [quiet_fit(GaussianMixture(3, random_state=0, n_jobs=jobs, max_iter=3), X) for jobs in (1, 2)]

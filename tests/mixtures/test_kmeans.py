@@ -96,6 +96,7 @@ def test_scikit_learn_finds_the_same(reference_data):
     np.testing.assert_allclose(ours.transform(X), peer.transform(X), rtol=1e-6)
 
 
+@pytest.mark.threaded
 def test_threads_give_the_same_bits():
     X = blobs(70_000, 20, 8)
     fits = [KMeans(8, random_state=0, n_jobs=jobs, max_iter=20, tol=1e-3).fit(X) for jobs in (1, 2)]

@@ -77,6 +77,7 @@ def test_laws(seed, K, weighted):
     assert bool(verdict) == (model.certificate_.value <= NOISE), str(verdict)
 
 
+@pytest.mark.threaded
 def test_threads_give_the_same_bits():
     X = blobs(40_000, 30, 5)
     fits = [MiniBatchKMeans(5, random_state=0, n_jobs=jobs).fit(X) for jobs in (1, 2)]

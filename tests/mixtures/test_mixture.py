@@ -218,6 +218,7 @@ def test_zero_probabilities_are_allowed():
         make("Poisson").fit(X + 0.5)
 
 
+@pytest.mark.threaded
 def test_threads_weights_files_and_warm_starts(tmp_path, monkeypatch):
     X, _ = rows_of("Poisson", 60)
     rng = np.random.default_rng(0)

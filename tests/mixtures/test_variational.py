@@ -115,6 +115,7 @@ def test_the_bound_is_below_the_evidence_of_two_components():
     assert exact - 3.0 < model.lower_bound_ <= exact
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_scikit_learn_has_the_same_posterior_of_full_covariances(weights):
     X = rows(300, 2)
@@ -161,6 +162,7 @@ def test_the_predictive_density_integrates_to_one_and_is_sampled(kind):
     np.testing.assert_allclose(drawn.mean(axis=0), model.weights_ @ model.means_, atol=0.2)
 
 
+@pytest.mark.threaded
 def test_known_labels_threads_and_warm_starts():
     X, labels = rows(120, 2), np.repeat([1, 0], 60)
     model = VariationalGaussianMixture(2, random_state=0).fit(X, labels=labels)

@@ -97,6 +97,7 @@ def test_what_the_caller_does_to_x_later_changes_nothing():
     assert model.kneighbors(Z + 100.0)[0].max() < 10
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("algorithm", ["brute", "kd_tree", "ball_tree", "auto"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_algorithms_and_threads_agree(algorithm, dtype):

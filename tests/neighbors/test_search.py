@@ -90,6 +90,7 @@ def test_identical_rows_are_numbered():
     assert rows.tolist() == [[0, 1, 2, 3]] * 5 and not keys.any()
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_many_tiles_blocks_and_threads_give_the_same_bits(dtype):
     rng = np.random.default_rng(5)
@@ -123,6 +124,7 @@ def test_a_function_of_the_queries_is_searched_like_a_table():
     assert (rows == first_k(D, 4)).all() and (keys == np.sort(D, axis=1)[:, :4]).all()
 
 
+@pytest.mark.threaded
 def test_an_interrupted_search_leaves_no_thread_and_no_limit_behind():
     def distances(Q):
         raise KeyboardInterrupt

@@ -98,6 +98,7 @@ def test_texts_are_short():
     assert repr(Normal(np.zeros((20, 30)))) == "Normal(mean=<array of shape (20, 30)>, std=<array of shape (20, 30)>)"
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("distribution", [*ONE, *MANY], ids=repr)
 def test_entropy_in_bits(distribution):
     np.testing.assert_allclose(distribution.entropy(base=2), distribution.entropy() / np.log(2), rtol=1e-15)

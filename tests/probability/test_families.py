@@ -256,6 +256,7 @@ def test_statistics_suffice(name):
     assert ratio == pytest.approx(by_statistic - n * (one.log_partition - other.log_partition), rel=1e-10)
 
 
+@pytest.mark.threaded
 @each_exponential
 def test_sums_over_blocks_add_and_give_the_fit(name):
     d = EXPONENTIAL[name][0]

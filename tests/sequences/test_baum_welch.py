@@ -1,6 +1,7 @@
 """The two steps: expected counts against enumeration, sums that do not depend on threads."""
 
 import numpy as np
+import pytest
 from tests.oracles.hidden_paths import posteriors
 from tests.sequences.models import given
 
@@ -28,6 +29,7 @@ def test_expected_counts_are_those_of_all_paths():
     np.testing.assert_allclose(totals, gamma.T @ X, atol=1e-11)
 
 
+@pytest.mark.threaded
 def test_sums_over_many_rows_have_the_same_bits_for_any_threads():
     model = given("diag")
     X = model.sample(40_000, random_state=0)[0]

@@ -76,6 +76,7 @@ def test_sampling_follows_the_model(kind):
     assert model.sample(5, random_state=1, currstate=2)[1][0] == 2
 
 
+@pytest.mark.threaded
 @ALL
 def test_threads_give_the_same_bits(kind):
     X = given(kind).sample(3000, random_state=0)[0]

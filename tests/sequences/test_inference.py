@@ -116,6 +116,7 @@ def test_drawn_paths_have_the_smoothed_marginals():
     assert (abs(both - pair) / (np.sqrt(pair * (1 - pair) / n) + 1e-9)).max() < 4.5
 
 
+@pytest.mark.threaded
 def test_two_threads_give_the_same_bits():
     frames, start, A = draw(7, 6, [5000, 1, 3000])
     for one, two in zip(smooth(frames, start, A, 1), smooth(frames, start, A, 2), strict=True):
@@ -159,6 +160,7 @@ def test_the_impossible_has_no_likelihood():
     assert filtered(frames, np.array([1.0, 0.0]), np.eye(2), keep=False)[0][0] == -np.inf
 
 
+@pytest.mark.threaded
 def test_an_error_of_either_thread_is_raised():
     def fail(lines):
         if lines[0] >= half:

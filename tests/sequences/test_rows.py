@@ -1,6 +1,7 @@
 """Sequences are cut between them, and their checksum knows their order."""
 
 import numpy as np
+import pytest
 
 from learnable import PoissonHMM
 from learnable.sequences.rows import cut_sequences, read_sequences
@@ -8,6 +9,7 @@ from learnable.sequences.rows import cut_sequences, read_sequences
 NO_CODES = np.empty(0, dtype=np.int64)
 
 
+@pytest.mark.threaded
 def test_blocks_hold_whole_sequences_in_order():
     lengths = np.array([40_000, 10, 20, 70_000, 5])
     offsets = np.concatenate([[0], np.cumsum(lengths)])

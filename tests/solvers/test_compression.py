@@ -43,6 +43,7 @@ def test_agrees_with_the_fit_on_all_rows(weighted, alpha, intercept, nonnegative
     assert np.array_equal(found.x_mean == 0, np.full(shape[1], not intercept))
 
 
+@pytest.mark.threaded
 @settings(deadline=None, max_examples=40)
 @given(
     n=st.integers(1, 40),
@@ -129,6 +130,7 @@ def test_a_constant_target_is_explained_by_the_intercept():
     assert not found.coef.any() and found.intercept.tolist() == [7.5] and found.residual_norm.tolist() == [0.0]
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_the_number_of_threads_changes_no_bit(n_jobs):
     X, y, weight = random_table(8, 500, 6, weighted=True)

@@ -95,6 +95,7 @@ def test_a_raised_flag_stops_a_block():
     assert solve_block(K, block, beta, -one, one, 16, 0.0, 0.0, 10**6, np.ones(1, np.int64)) == 0
 
 
+@pytest.mark.threaded
 def test_gathered_blocks_and_sums_of_rows():
     rng = np.random.default_rng(4)
     Z = rng.standard_normal((50, 7))

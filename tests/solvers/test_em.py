@@ -90,6 +90,7 @@ def test_restarts_side_by_side_are_the_restarts_alone():
     assert together.start != 0  # the symmetric start is a saddle that EM cannot leave
 
 
+@pytest.mark.threaded
 def test_threads_do_not_matter_and_blocks_only_by_rounding():
     X, start = rounds(1000), np.array([0.3, 0.6])
     first = em(Coins(), blocks(X, 64), [start], n_jobs=1)

@@ -226,6 +226,7 @@ def test_constant_target_on_the_gram_path():
     assert found.value == 0.0
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 def test_gram_path_gives_the_same_bits_whatever_the_parts_and_the_threads(alpha):
     X, y, weight = random_table(16, 1000, 8, 2, weighted=True)
@@ -244,6 +245,7 @@ def test_gram_factor_is_the_orthogonal_one_up_to_signs():
     assert np.array_equal(gram, np.triu(gram))
 
 
+@pytest.mark.threaded
 def test_dense_rows_puts_the_blocks_together():
     X, y, weight = random_table(18, 30, 3, 2, weighted=True)
     for given in (X, sp.csr_array(X)):

@@ -58,6 +58,7 @@ def test_a_large_mean_costs_no_digits(weighted):
     assert_exact(found, X, y + 1e8, weight, True, 100 * EPS)
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("intercept", [True, False])
 def test_the_same_bits_whatever_the_parts_and_the_threads(sparse, intercept):
@@ -70,6 +71,7 @@ def test_the_same_bits_whatever_the_parts_and_the_threads(sparse, intercept):
             assert np.array_equal(one, two)
 
 
+@pytest.mark.threaded
 @settings(max_examples=50, deadline=None)
 @given(
     X=hnp.arrays(np.float64, (30, 3), elements=st.integers(-99, 99).map(float)),

@@ -147,6 +147,7 @@ def test_one_row():
     assert found.intercept[0] == 2.0
 
 
+@pytest.mark.threaded
 def test_blocks_and_parts_give_the_same_bits():
     X, y, weight = random_table(11, 300, 5, weighted=True)
     one = nonnegative_fit(blocks_of(X, y, weight, rows=64), 0.0)

@@ -153,6 +153,7 @@ def test_rank_is_that_of_the_table():
     assert iterative_fit(blocks_of(X, y), 0.0, tol=1e-10).rank <= 4
 
 
+@pytest.mark.threaded
 def test_the_same_bits_whatever_the_parts_and_the_threads():
     X, y, weight = random_table(10, 300, 6, 2, weighted=True)
     one = iterative_fit(blocks_of(X, y, weight, rows=64), 0.5, tol=1e-10, n_jobs=1)

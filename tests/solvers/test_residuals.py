@@ -57,6 +57,7 @@ def test_sparse_sums_are_the_dense_ones(weighted):
         np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-12)
 
 
+@pytest.mark.threaded
 def test_sums_are_the_same_bits_whatever_the_parts_and_the_threads():
     X, y, weight = random_table(2, 1000, 4, 2, weighted=True)
     arguments = np.zeros(4), np.zeros(2), np.ones((4, 2))

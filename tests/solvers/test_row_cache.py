@@ -46,6 +46,7 @@ def K():
     return Z @ Z.T
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_blocks_and_sums_with_little_room(K, n_jobs):
     rng = np.random.default_rng(1)

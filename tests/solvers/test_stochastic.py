@@ -76,6 +76,7 @@ def test_a_batch_gradient_is_unbiased():
     np.testing.assert_allclose(np.mean(epoch, axis=0), slope(w, slice(None)), rtol=1e-12)
 
 
+@pytest.mark.threaded
 def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not():
     value, slope, _, _ = regression()
     run = [

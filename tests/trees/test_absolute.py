@@ -62,6 +62,7 @@ def test_two_valued_targets_need_no_more_leaves_than_twice_those_of_the_squared_
     assert whole.get_n_leaves() == absolute.get_n_leaves() and whole.get_depth() == absolute.get_depth()
 
 
+@pytest.mark.threaded
 def test_trees_do_not_depend_on_the_number_of_threads():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30_000, 9)).round(1)  # enough for several threads

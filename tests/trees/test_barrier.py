@@ -53,6 +53,7 @@ def test_additions_are_not_lost():
     assert counter[0] == 60_000
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("how", ["stop", "abort"])
 def test_a_thread_that_waits_for_nobody_leaves_when_asked(how):
     log, meeting, stop = np.zeros((2, 2), np.int64), new_meeting(), np.zeros(1, np.int64)

@@ -70,6 +70,7 @@ def test_sparse_codes_are_the_dense_ones(make, max_bins):
         np.testing.assert_array_equal(codes, dense.codes[j])
 
 
+@pytest.mark.threaded
 def test_threads_change_nothing():
     X = np.random.default_rng(0).normal(size=(500, 7))
     one, three = Columns.build(X), Columns.build(X, n_threads=3)

@@ -11,6 +11,7 @@ from tests.trees.test_barrier import take_turns
 from learnable.trees.crew import Crew
 
 
+@pytest.mark.threaded
 def test_every_thread_runs_at_the_same_time():
     gate = threading.Barrier(3, timeout=10)
     with Crew(3) as crew:
@@ -18,6 +19,7 @@ def test_every_thread_runs_at_the_same_time():
         crew.run(lambda t, meeting, stop: gate.wait())
 
 
+@pytest.mark.threaded
 def test_an_error_of_one_thread_frees_the_others():
     log = np.zeros((2, 2), np.int64)
 
@@ -33,6 +35,7 @@ def test_an_error_of_one_thread_frees_the_others():
         crew.run(take_turns, 2, 1, np.zeros((2, 2), np.int64))
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("allowed", [0, 1])
 def test_threads_that_cannot_start_are_done_without(monkeypatch, allowed):
     start, started = threading.Thread.start, []
@@ -53,6 +56,7 @@ def test_threads_that_cannot_start_are_done_without(monkeypatch, allowed):
     assert seen == [0]
 
 
+@pytest.mark.threaded
 def test_a_small_job_of_one_is_done_by_the_caller():
     seen = []
     with Crew(1) as crew:

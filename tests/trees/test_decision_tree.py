@@ -135,6 +135,7 @@ def test_growing_by_gini_and_pruning_by_errors():
     np.testing.assert_allclose(ours.ccp_alphas[-3:], other.ccp_alphas[-3:], rtol=1e-6)
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("settings", [{}, {"max_features": "sqrt"}, {"splitter": "random"}, {"max_bins": 20}])
 def test_the_same_bits_for_any_number_of_threads(settings):
     X, y = CANCER

@@ -144,6 +144,7 @@ def test_missing_values_go_where_scikit_learn_sends_them():
     assert ours.feature[0] == theirs.feature[0] and ours.missing_left[0] == theirs.missing_go_to_left[0]
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("rule", [GrowthRule(), GrowthRule(max_features=2), GrowthRule(splitter="random")])
 def test_the_tree_does_not_depend_on_threads(rule):
     rng = np.random.default_rng(0)

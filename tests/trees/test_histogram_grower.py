@@ -67,6 +67,7 @@ def test_leafwise_growth_is_greedy(seed):
     assert len(pairs) == tree.n_leaves == len(set(wanted.tolist()))
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("histogram", ["float64", "quantised"])
 @pytest.mark.parametrize("d", [3, 20])
 def test_any_number_of_threads_gives_one_tree(histogram, d):
@@ -258,6 +259,7 @@ def test_memory_that_is_too_small_for_all_histograms_changes_nothing(monkeypatch
     assert same(usual, grow_on_histograms(table, g, h, rule).tree)
 
 
+@pytest.mark.threaded
 def test_a_raised_flag_stops_all_threads():
     X, g, h = make(2000)
     stop = np.ones(1, np.int64)

@@ -40,6 +40,7 @@ def test_the_packed_walk_is_the_plain_walk(table, trained, monkeypatch):
     assert np.array_equal(trees.apply(rows), slow(trees, rows, "apply", monkeypatch))
 
 
+@pytest.mark.threaded
 def test_the_number_of_threads_does_not_matter():
     rows = np.tile(X, (60, 1))
     trees = RandomForestRegressor(5, random_state=0).fit(X, Y).trees_

@@ -103,6 +103,7 @@ def test_early_stopping_and_pruning():
     np.testing.assert_allclose(pruned.predict(X), theirs.predict(X), rtol=1e-9)
 
 
+@pytest.mark.threaded
 def test_threads_and_draws_of_columns_give_one_model(monkeypatch):
     monkeypatch.setattr("learnable.core.threads.thread_budget", lambda: 3)
     models = [

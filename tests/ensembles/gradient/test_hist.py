@@ -81,6 +81,7 @@ def test_classes_are_as_good_as_scikit_learns():
 # Laws
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize(
     "settings",
     [{}, {"subsample": 0.5}, {"subsample": 0.4, "sampling": "gradient"}, {"growth": "depth", "max_depth": 4},

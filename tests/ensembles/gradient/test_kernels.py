@@ -33,6 +33,7 @@ def test_one_pass_gives_the_derivatives_and_the_mean_of_the_formulas(name, weigh
     assert value == pytest.approx(mean_loss(loss, y, F, w), rel=1e-12)
 
 
+@pytest.mark.threaded
 @pytest.mark.parametrize("name", ["log_loss", "softmax"])
 def test_bits_do_not_depend_on_threads(name):
     loss, y, F = case(name)

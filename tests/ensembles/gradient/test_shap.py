@@ -168,6 +168,7 @@ def test_numbers_of_lightgbm():
     assert expected_value(trees)[0] == pytest.approx(5.7799999977648255, rel=1e-12)
 
 
+@pytest.mark.threaded
 def test_any_number_of_threads_rows_and_containers_give_the_same_bits():
     X, y = table(3, 1500, missing=0.0)
     model = RandomForestRegressor(n_estimators=7, random_state=0).fit(X, y)

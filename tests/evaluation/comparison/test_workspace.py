@@ -21,6 +21,7 @@ from learnable.evaluation.comparison.workspace import (
 )
 
 
+@pytest.mark.threaded
 def test_a_fitted_model_is_left_for_a_later_job(tmp_path):
     name = "Ridge (alpha=1) / ../odd"
     assert take_fitted(tmp_path, name) is None

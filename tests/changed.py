@@ -1,0 +1,92 @@
+"""Run the tests of what changed: `python -m tests.changed [--since REVISION] [--list]`.
+
+Changed files are those that differ from a revision (default: `origin/main`, or `main`, or the last commit) and those
+that git does not know yet. A test file is run when it changed, or when it imports a changed module by its name; a
+module that no test names is stood for by the modules that import it. Tests of the whole package (its contract, its
+documentation) are left to `make test`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src"
+
+
+def changed_files(since: str | None) -> list[Path]:
+    """Return the files that differ from a revision, and new ones."""
+    base = since or next(filter(_is_revision, ("origin/main", "main", "HEAD")))
+    start = _git("merge-base", base, "HEAD").strip() or base
+    names = _git("diff", "--name-only", start) + _git("ls-files", "--others", "--exclude-standard")
+    return [ROOT / name for name in dict.fromkeys(names.splitlines()) if (ROOT / name).is_file()]
+
+
+def files_to_run(changed: list[Path]) -> list[Path]:
+    """Return the test files to run for changed files."""
+    imports = {path: imported_modules(path) for path in SOURCE.rglob("*.py")}
+    tests = {path: imported_modules(path) for path in (ROOT / "tests").rglob("test_*.py")}
+    wanted = {path for path in changed if path in tests}
+    waiting = [path for path in changed if path in imports]
+    seen = set(waiting)
+    while waiting:
+        module = module_name(waiting.pop())
+        named = {path for path, modules in tests.items() if module in modules}
+        wanted |= named
+        if not named:
+            users = {path for path, modules in imports.items() if module in modules} - seen
+            waiting += users
+            seen |= users
+    return sorted(wanted)
+
+
+def imported_modules(path: Path) -> set[str]:
+    """Return the modules of ours that a file imports, and those that its imported names could be."""
+    found: set[str] = set()
+    package = module_name(path).split(".") if path.is_relative_to(SOURCE) else []
+    if package and path.stem != "__init__":
+        package.pop()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            above = package[: len(package) + 1 - node.level] if node.level else []
+            module = ".".join([*above, *filter(None, [node.module])])
+            found |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return {name for name in found if name.startswith("learnable")}
+
+
+def module_name(path: Path) -> str:
+    """Return the dotted name of a source file."""
+    parts = list(path.relative_to(SOURCE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="tests.changed", description=__doc__.partition("\n")[0])
+    parser.add_argument("--since", metavar="REVISION", help="compare with this revision")
+    parser.add_argument("--list", action="store_true", help="only list the test files")
+    options = parser.parse_args(arguments)
+    files = [str(path.relative_to(ROOT)) for path in files_to_run(changed_files(options.since))]
+    print("\n".join(files) or "no test file belongs to what changed")
+    if options.list or not files:
+        return 0
+    command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "worksteal", "-m", "not long", "-q", "-x", *files]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def _is_revision(name: str) -> bool:
+    done = subprocess.run(["git", "rev-parse", "--verify", "-q", name], cwd=ROOT, capture_output=True, check=False)
+    return done.returncode == 0
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,27 @@
+"""Which tests belong to a changed file."""
+
+from pathlib import Path
+
+from tests.changed import ROOT, files_to_run, imported_modules, module_name
+
+
+def test_a_changed_test_is_run():
+    assert files_to_run([Path(__file__)]) == [Path(__file__)]
+
+
+def test_a_module_is_tested_by_what_names_it():
+    found = files_to_run([ROOT / "src/learnable/core/certificate.py"])
+    assert ROOT / "tests/core/test_certificate.py" in found
+
+
+def test_relative_imports_are_resolved(tmp_path):
+    path = ROOT / "src/learnable/core/estimator.py"
+    assert module_name(path) == "learnable.core.estimator"
+    assert "learnable.core.certificate" in imported_modules(path)
+    outside = tmp_path / "test_x.py"
+    outside.write_text("from learnable.linear import ridge\nimport learnable.core.threads\nimport numpy\n")
+    assert imported_modules(outside) == {"learnable.linear", "learnable.linear.ridge", "learnable.core.threads"}
+
+
+def test_a_document_has_no_tests():
+    assert files_to_run([ROOT / "README.md"]) == []
