@@ -14,13 +14,13 @@ of the IEEE 77 (1989), 257–286.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.threads import run_tasks
 from . import _kernels as kernels
 from . import _log_kernels as log_kernels
 from . import _path_kernels as path_kernels
@@ -271,19 +271,5 @@ def _both(first: Callable[[], Any], second: Callable[[], Any], threads: int) -> 
     """Run two functions, side by side if there are two threads; tell whether neither said False."""
     if threads < 2:
         return first() is not False and second() is not False
-    answers: list[Any] = []
-    errors: list[BaseException] = []
-
-    def help_out() -> None:
-        try:
-            answers.append(second())
-        except BaseException as error:  # raised again where the answer is asked for
-            errors.append(error)
-
-    helper = threading.Thread(target=help_out)
-    helper.start()
-    mine = first()
-    helper.join()
-    if errors:
-        raise errors[0]
-    return mine is not False and answers[0] is not False
+    answers = run_tasks(lambda number: (first, second)[number](), 2, threads)
+    return answers[0] is not False and answers[1] is not False
