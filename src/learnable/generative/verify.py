@@ -12,9 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..core.verification import Recheck
-from ..data.sources import named_columns
-from ..linear.verify_rows import Rows, codes_of, fingerprint_of, plain_rows
+from ..core.checking import Recheck, has_shapes, relative
+from ..data.checking import Rows, read_classes
 
 Array = NDArray[Any]
 
@@ -24,37 +23,10 @@ ROUNDING = 1e-9
 SHARE = 1e-5
 
 
-def read_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, str]:
-    """Return the rows with class codes, and the fingerprint of the data."""
-    X, y, sample_weight = named_columns("verify", X, y, sample_weight)
-    rows = plain_rows(model, X, np.asarray([] if y is None else y).ravel(), sample_weight)
-    rows = rows._replace(y=codes_of(model.classes_, rows.y))
-    return rows, fingerprint_of(rows, model.classes_)
-
-
-def has_shapes(model: Any, **shapes: tuple[int, ...]) -> bool:
-    """Tell whether fitted arrays have these shapes; −1 stands for any length."""
-    for name, shape in shapes.items():
-        found = np.asarray(getattr(model, name, None)).shape
-        if len(found) != len(shape) or any(n not in (-1, m) for n, m in zip(shape, found, strict=True)):
-            return False
-    return True
-
-
-def relative(found: Any, expected: Any, size: Any = None) -> float:
-    """Return the largest |found − expected| / size; by default relative to what is expected. NaN stays NaN."""
-    found, expected = np.asarray(found, dtype=np.longdouble), np.asarray(expected, dtype=np.longdouble)
-    if found.shape != expected.shape:
-        return np.inf
-    size = np.broadcast_to(abs(expected) if size is None else size, expected.shape)
-    gap = np.where(found == expected, 0, abs(found - expected))  # infinities that agree
-    return float(np.max(np.where(gap == 0, 0, gap / np.where(size > 0, size, np.finfo(float).tiny)), initial=0.0))
-
-
 @np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
 def gaussian_nb(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a GaussianNB."""
-    rows, fingerprint = read_rows(model, X, y, sample_weight)
+    rows, fingerprint = read_classes(model, X, y, sample_weight)
     K, d = len(model.classes_), rows.n_columns
     count, n, total, square = (np.zeros(shape, dtype=np.longdouble) for shape in (K, (K, d), (K, d), (K, d)))
     for Z, c, s in rows.chunks():
@@ -99,7 +71,7 @@ def gaussian_nb(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 @np.errstate(all="ignore")
 def counts_nb(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a MultinomialNB, BernoulliNB or CategoricalNB."""
-    rows, fingerprint = read_rows(model, X, y, sample_weight)
+    rows, fingerprint = read_classes(model, X, y, sample_weight)
     K = len(model.classes_)
     count = np.zeros(K, dtype=np.longdouble)
     for _, c, s in rows.chunks():

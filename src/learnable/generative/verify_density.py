@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma
 
+from ..core.checking import Recheck, relative
 from ..core.errors import VerificationError
-from ..core.verification import Recheck
-from .verify import ROUNDING, read_rows, relative
+from ..data.checking import read_classes
+from .verify import ROUNDING
 
 Array = NDArray[Any]
 
@@ -22,7 +23,7 @@ Array = NDArray[Any]
 @np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
 def generative_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a GenerativeClassifier."""
-    rows, fingerprint = read_rows(model, X, y, sample_weight)
+    rows, fingerprint = read_classes(model, X, y, sample_weight)
     K = len(model.classes_)
     records = model.fitted_
     if len(records) != K or not all(isinstance(record, dict) for record in records):

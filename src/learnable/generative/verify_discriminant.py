@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ..core.verification import Recheck
-from ..linear.verify_rows import Rows
-from .verify import ROUNDING, SHARE, has_shapes, read_rows, relative
+from ..core.checking import Recheck, has_shapes, relative
+from ..data.checking import Rows, read_classes
+from .verify import ROUNDING, SHARE
 
 Array = NDArray[Any]
 
@@ -23,7 +23,7 @@ Array = NDArray[Any]
 @np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
 def linear_discriminant(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a LinearDiscriminantAnalysis."""
-    rows, fingerprint = read_rows(model, X, y, sample_weight)
+    rows, fingerprint = read_classes(model, X, y, sample_weight)
     K, d = len(model.classes_), rows.n_columns
     count, mean = _means(rows, K)
     priors = _priors(model, count)
@@ -95,7 +95,7 @@ def linear_discriminant(model: Any, X: Any, y: Any, sample_weight: Any) -> Reche
 @np.errstate(all="ignore")
 def quadratic_discriminant(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a QuadraticDiscriminantAnalysis."""
-    rows, fingerprint = read_rows(model, X, y, sample_weight)
+    rows, fingerprint = read_classes(model, X, y, sample_weight)
     K, d = len(model.classes_), rows.n_columns
     count, mean = _means(rows, K)
     worst = relative(model.priors_, _priors(model, count))

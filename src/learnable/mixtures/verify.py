@@ -12,11 +12,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
-from sklearn.base import clone
 
-from ..core.errors import DataError, VerificationError
-from ..core.verification import Recheck
+from ..core.checking import Recheck
 from ..data.blocks import map_reduce
+from ..data.checking import read_table
 
 Array = NDArray[Any]
 
@@ -27,7 +26,7 @@ _WRONG = np.inf
 @np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
 def kmeans(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a KMeans: the relative fall of the inertia in one more iteration."""
-    table = read_table(model, X, sample_weight)
+    table = read_table(model, X, None, sample_weight)
     rows = list(_chunks(table))
     centres = np.asarray(model.cluster_centers_, dtype=np.longdouble)
     if centres.shape != (model.n_clusters, model.n_features_in_):
@@ -62,7 +61,7 @@ def kmeans(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 @np.errstate(all="ignore")
 def mini_batch_kmeans(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a MiniBatchKMeans: the relative fall of J when centres move to their means."""
-    table = read_table(model, X, sample_weight)
+    table = read_table(model, X, None, sample_weight)
     rows = list(_chunks(table))
     centres = np.asarray(model.cluster_centers_, dtype=np.longdouble)
     if centres.shape != (model.n_clusters, model.n_features_in_):
@@ -100,7 +99,7 @@ def _moments(rows: list[Any]) -> tuple[Array, Any]:
 @np.errstate(all="ignore")
 def kmedoids(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a KMedoids: the relative fall of J by the best swap of a medoid for a row."""
-    table = read_table(model, X, sample_weight)
+    table = read_table(model, X, None, sample_weight)
     rows, weight = np.asarray(table.X, dtype=float), np.ones(table.n_rows) if table.weight is None else table.weight
     kept = np.ones(table.n_rows, bool) if table.kept is None else table.kept
     medoids = (np.cumsum(kept) - 1)[np.asarray(model.medoid_indices_)]
@@ -123,17 +122,6 @@ def kmedoids(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
             swapped = weight @ np.minimum(D[:, start : start + 512], others[:, None])
             best = min(best, float(swapped.min()))
     return Recheck((inertia - best) / size, 1e-12, table.fingerprint)
-
-
-def read_table(model: Any, X: Any, sample_weight: Any) -> Any:
-    """Return the table of a fit; raise VerificationError where it cannot be that of the model."""
-    try:
-        table = type(model)._door(clone(model), X, None, sample_weight)
-    except DataError as error:
-        raise VerificationError(f"verify: the data are not the table of a fit: {error}") from error
-    if table.n_columns != model.n_features_in_:
-        raise VerificationError(f"verify: the model has {model.n_features_in_} features, the data {table.n_columns}.")
-    return table
 
 
 def _chunks(table: Any) -> Iterator[tuple[Array, Array]]:

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
-from ..core.errors import DataError, VerificationError
-from ..core.verification import Recheck
+from ..core.checking import Recheck
 from ..data.blocks import map_reduce
+from ..data.checking import read_table
 
 Array = NDArray[Any]
 
@@ -25,12 +24,7 @@ _CHUNK = 2**22
 @np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
 def mixture_of_experts(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a MixtureOfExperts: what one more step adds to the objective, per unit of weight."""
-    try:
-        table = type(model)._door(clone(model), X, y, sample_weight)
-    except DataError as error:
-        raise VerificationError(f"verify: the data are not the table of a fit: {error}") from error
-    if table.n_columns != model.n_features_in_:
-        raise VerificationError(f"verify: the model has {model.n_features_in_} features, the data {table.n_columns}.")
+    table = read_table(model, X, y, sample_weight)
     wrong = Recheck(np.inf, 0.0, table.fingerprint)
     rows, y, w = map_reduce(table.blocks, _rows_of, _join)
     classes = model.experts == "logistic"

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.verification import Recheck
+from ..core.checking import Recheck
 from ..data.blocks import map_reduce
-from .verify import read_table
+from ..data.checking import read_table
 
 Array = NDArray[Any]
 
@@ -21,7 +21,7 @@ Array = NDArray[Any]
 @np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
 def gaussian_mixture(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a GaussianMixture: what one more step adds to the objective, per unit of weight."""
-    table = read_table(model, X, sample_weight)
+    table = read_table(model, X, None, sample_weight)
     rows, w = map_reduce(table.blocks, _rows_of, _join)
     K, d = model.n_components, model.n_features_in_
     pi, mu = np.asarray(model.weights_), np.asarray(model.means_)

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm, poisson
 
+from ..core.checking import Recheck
 from ..core.errors import VerificationError
-from ..core.verification import Recheck
-from ..linear.verify_rows import fingerprint_of, plain_rows
+from ..data.checking import fingerprint_of, plain_rows
 
 Array = NDArray[Any]
 State = dict[str, Array]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.verification import Recheck
+from ..core.checking import Recheck
 from .verify import Array, Expected, State, expect, log_prior, maximise_gaussian, recheck, shares
 
 
