@@ -37,6 +37,13 @@ def test_every_kind_has_a_sentence_with_its_number(kind):
     assert kind == "none" or "0.012" in sentence
 
 
+def test_what_holds_by_construction_is_said_to():
+    claim = Certificate("greedy", 0.0, 1e-9, by_construction=True)
+    assert claim.sentence.endswith("by construction")
+    assert claim.to_dict()["by_construction"]
+    assert "construction" not in Certificate("greedy", 0.0, 1e-9).sentence
+
+
 def test_a_proven_bound_is_told_with_the_conditions():
     assert "at most 0.0034 (relative) above the optimum" in Certificate("stationarity", 0.5, 1.0, 0.0034).sentence
     assert "above" not in Certificate("stationarity", 0.5, 1.0, math.inf).sentence

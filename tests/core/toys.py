@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from learnable.core import Certificate, Estimator, ModelFileError
+from learnable.core.checking import Recheck
 from learnable.core.parameters import MAX_ITER, MAX_SECONDS, TOLERANCE, Matches, Number, Options, optional
 from learnable.core.registry import REGISTRY, Entry
-from learnable.core.verification import Recheck
 
 
 def simple_door(estimator, X, y, sample_weight, run=None):

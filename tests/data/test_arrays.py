@@ -9,7 +9,7 @@ from tests.damaged_sparse import KINDS, damaged
 
 from learnable.core.errors import DataError
 from learnable.data.arrays import sound_csr, take_sparse_rows
-from learnable.meta.rows import read_rows, take_rows
+from learnable.data.rows import read_rows, take_rows
 
 TABLE = sp.random_array((20, 6), density=0.4, rng=np.random.default_rng(0), format="csr")
 

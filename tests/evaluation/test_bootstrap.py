@@ -12,9 +12,9 @@ from sklearn.svm import SVC
 
 from learnable import LinearRegression, LogisticRegression, Ridge
 from learnable.core import DataError, ParameterError
+from learnable.data.rows import read_rows
 from learnable.evaluation import bootstrap as module
 from learnable.evaluation import bootstrap_risk, evaluate
-from learnable.meta.rows import read_rows
 
 unit = st.floats(0.0, 1.0)
 

@@ -11,8 +11,8 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from learnable import LinearRegression, LogisticRegression, Ridge
 from learnable.core import DataError, ParameterError
+from learnable.data.rows import read_rows
 from learnable.evaluation import corrected_t_interval, curves, learning_curve, make_splits, validation_curve
-from learnable.meta.rows import read_rows
 
 
 def draw(n=100, d=5, seed=0):

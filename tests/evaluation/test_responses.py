@@ -6,6 +6,7 @@ from sklearn.metrics import get_scorer
 from sklearn.neighbors import KNeighborsClassifier
 
 from learnable import LogisticRegression, Ridge
+from learnable.data.rows import read_rows
 from learnable.evaluation.responses import (
     OutOfFold,
     Remembered,
@@ -15,7 +16,6 @@ from learnable.evaluation.responses import (
     score_of,
 )
 from learnable.meta.folds import fit_folds
-from learnable.meta.rows import read_rows
 from learnable.meta.splits import make_splits
 
 

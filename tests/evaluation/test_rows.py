@@ -9,8 +9,9 @@ from tests.evaluation.wrapped import classes, regression
 
 from learnable import Ridge
 from learnable.core import DataError, DataTypeError, ParameterError
+from learnable.data.rows import sample_door
 from learnable.evaluation import ConformalRegressor
-from learnable.evaluation._rows import CV, adopt_features, fit_copies, is_prefit, sample_door, splits_of
+from learnable.evaluation._rows import CV, adopt_features, fit_copies, is_prefit, splits_of
 
 read_numbers, read_classes = sample_door("numeric"), sample_door("classes")
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from learnable.core.errors import ParameterError
-from learnable.generative.conic import boundary_between, kind_of
+from learnable.generative.discriminant import boundary_between, kind_of
 
 CONICS = [
     ("ellipse", np.diag([1.0, 2.0]), [0.0, 0.0], -1.0),

@@ -5,8 +5,7 @@ import pytest
 from sklearn.covariance import ledoit_wolf, shrunk_covariance
 
 from learnable.data.blocks import Blocks, Part
-from learnable.generative.covariance import auto_shrunk, shrink
-from learnable.generative.scatter import class_scatter
+from learnable.generative.moments import auto_shrunk, class_scatter, shrink
 
 
 @pytest.mark.parametrize("n", [6, 40, 5000])

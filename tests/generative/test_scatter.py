@@ -5,7 +5,7 @@ import pytest
 
 from learnable.core.errors import DataError
 from learnable.data.blocks import Blocks, Part
-from learnable.generative.scatter import class_scatter
+from learnable.generative.moments import class_scatter
 
 
 @pytest.mark.parametrize("order", ["mixed", "sorted"])

@@ -11,8 +11,8 @@ from sklearn.preprocessing import StandardScaler
 
 from learnable import LogisticRegression, Ridge
 from learnable.core import DataError, ParameterError
+from learnable.data.rows import read_rows
 from learnable.meta.folds import cross_score, fit_folds, fit_whole, scorer_of, splits_for
-from learnable.meta.rows import read_rows
 from learnable.meta.splits import make_splits
 
 

@@ -7,8 +7,7 @@ from tests.mixtures.draws import KNOWN, rows_of
 import learnable as ln
 from learnable import MixtureModel, probability
 from learnable.data.blocks import Blocks, Part
-from learnable.mixtures.ascent import NegativeLikelihood
-from learnable.mixtures.family_table import family_problem
+from learnable.mixtures.mixture import NegativeLikelihood, family_problem
 
 
 @pytest.mark.parametrize(

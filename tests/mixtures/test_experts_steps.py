@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import log_softmax
 
 from learnable.data.blocks import Part
-from learnable.mixtures.experts_steps import Experts, ExpertSteps, curvature, solve_symmetric
+from learnable.mixtures.experts import Experts, ExpertSteps, curvature, solve_symmetric
 
 
 def steps_of(Z, C=0, alpha=0.0, gamma=0.0):

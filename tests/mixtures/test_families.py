@@ -7,7 +7,7 @@ from tests.mixtures.draws import KNOWN, PAIRS, rows_of
 from learnable import probability
 from learnable.data.blocks import Blocks, Part
 from learnable.mixtures.families import Members, as_events, log_joint
-from learnable.mixtures.family_table import family_problem
+from learnable.mixtures.mixture import family_problem
 
 
 def problem_of(name, rows=2.0, alpha=1.5, n=60):

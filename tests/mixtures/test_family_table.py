@@ -7,7 +7,7 @@ from tests.mixtures.draws import KNOWN, PAIRS, rows_of
 from learnable import probability
 from learnable.core.errors import DataError, ParameterError
 from learnable.data.blocks import Blocks, Part
-from learnable.mixtures.family_table import family_problem, is_family
+from learnable.mixtures.mixture import family_problem, is_family
 
 
 def problem_of(name, X, known=None, weight=None):

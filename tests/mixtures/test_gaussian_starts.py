@@ -6,8 +6,8 @@ import pytest
 from learnable.core.errors import ParameterError
 from learnable.data import Blocks, Part
 from learnable.mixtures import GaussianMixture
-from learnable.mixtures.gaussian_starts import covariances_of, default_prior, given_prior, start_mixture
 from learnable.mixtures.normals import NormalMixture
+from learnable.mixtures.starts import covariances_of, default_prior, given_prior, start_mixture
 
 X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0.0], [9.0]], 30, axis=0)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from learnable.mixtures._medoid_kernels import Seats, seat_rows, try_candidates, weigh_candidate
+from learnable.mixtures._kernels import Seats, seat_rows, try_candidates, weigh_candidate
 
 RNG = np.random.default_rng(0)
 N = 30

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from learnable.mixtures.missing import add_incomplete, log_joint_incomplete
-from learnable.mixtures.normals import Density, Mixture
+from learnable.mixtures.normals import Density, Mixture, add_incomplete, log_joint_incomplete
 
 COV = np.array([[[2.0, 0.7], [0.7, 1.0]], [[1.0, -0.4], [-0.4, 3.0]]])
 MIXTURE = Mixture(np.array([0.3, 0.7]), np.array([[0.0, 1.0], [2.0, -1.0]]), COV)

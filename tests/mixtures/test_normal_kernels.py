@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp, softmax
 
-from learnable.mixtures._normal_kernels import (
+from learnable.mixtures._kernels import (
     add_moments,
     add_moments_diagonal,
     invert_lower,

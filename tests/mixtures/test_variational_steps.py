@@ -5,7 +5,7 @@ import pytest
 
 from learnable.data.blocks import Part
 from learnable.mixtures.normals import Density, normalise
-from learnable.mixtures.variational_steps import Hyperparameters, Posterior, VariationalMixture, wishart_divergence
+from learnable.mixtures.variational import Hyperparameters, Posterior, VariationalMixture, wishart_divergence
 from learnable.probability import Dirichlet, Gamma, Wishart
 
 KINDS = ["full", "tied", "diag", "spherical"]

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from tests.oracles.neighbors import exact_neighbours, exact_squares, first_k, plain_distances
 
+from learnable.neighbors.metrics import TreeSearch
 from learnable.neighbors.search import FunctionSearch, PlainSearch, ScreenedSearch, SparseSearch
-from learnable.neighbors.tree import TreeSearch
 
 SEARCHES = {
     "screened": ScreenedSearch,

@@ -5,8 +5,8 @@ import pytest
 from tests.oracles.neighbors import first_k, plain_distances
 
 from learnable.neighbors._kernels import CHEBYSHEV
+from learnable.neighbors.metrics import TreeSearch, choose_search
 from learnable.neighbors.search import PlainSearch, ScreenedSearch
-from learnable.neighbors.tree import TreeSearch, choose_search
 
 
 @pytest.mark.parametrize(("power", "p"), [(1.0, 1), (2.0, 2), (3.0, 3), (CHEBYSHEV, np.inf)])

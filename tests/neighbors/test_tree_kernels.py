@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from learnable.neighbors._kernels import CHEBYSHEV
-from learnable.neighbors._tree_kernels import key_of_box, select_middle
-from learnable.neighbors.tree import TreeSearch
+from learnable.neighbors._kernels import CHEBYSHEV, key_of_box, select_middle
+from learnable.neighbors.metrics import TreeSearch
 
 
 @pytest.mark.parametrize("n", [1, 2, 31, 64, 1000])

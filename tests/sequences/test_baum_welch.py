@@ -5,8 +5,7 @@ import pytest
 from tests.oracles.hidden_paths import posteriors
 from tests.sequences.models import given
 
-from learnable.sequences.baum_welch import BaumWelch
-from learnable.sequences.rows import Block
+from learnable.sequences.baum_welch import BaumWelch, Block
 
 
 def blocks_of(model, X, offsets):

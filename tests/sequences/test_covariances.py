@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal
 from tests.sequences.models import given, holes
 
-from learnable.sequences.covariances import expand, gaussian_frames, gaussian_statistics
+from learnable.sequences.gaussian import expand, gaussian_frames, gaussian_statistics
 
 
 @pytest.mark.parametrize("shape", ["diag", "spherical", "full", "tied"])

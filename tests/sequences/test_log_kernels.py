@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import logsumexp
 
-from learnable.sequences import _log_kernels as kernels
+from learnable.sequences import _kernels as kernels
 
 
 def test_sums_of_logarithms():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from learnable import CategoricalHMM, GaussianHMM
-from learnable.sequences.monitor import ConvergenceMonitor
+from learnable.sequences.hmm import ConvergenceMonitor
 
 X = np.concatenate([np.random.default_rng(0).normal(size=(60, 2)), np.random.default_rng(1).normal(5, 1, (60, 2))])
 

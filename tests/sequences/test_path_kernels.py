@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from learnable.sequences import _path_kernels as kernels
+from learnable.sequences import _kernels as kernels
 
 
 @pytest.mark.parametrize("M", [4, 12])

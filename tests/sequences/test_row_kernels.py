@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from learnable.sequences import _row_kernels as kernels
+from learnable.sequences import _kernels as kernels
 
 
 def test_sums_by_code():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from learnable import PoissonHMM
-from learnable.sequences.rows import cut_sequences, read_sequences
+from learnable.sequences.baum_welch import cut_sequences, read_sequences
 
 NO_CODES = np.empty(0, dtype=np.int64)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from learnable.sequences.starts import centre_and_spread, cluster_rows, draw_means, first_covariance, whole_rows
+from learnable.sequences.gaussian import centre_and_spread, cluster_rows, draw_means, first_covariance, whole_rows
 
 
 def test_means_are_clusters():

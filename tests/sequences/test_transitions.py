@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from learnable.core.errors import DataError, ParameterError
-from learnable.sequences.transitions import allowed_moves, count_moves, estimate_rows, gcd_of_loops, log_dirichlet
+from learnable.sequences.markov import allowed_moves, count_moves, estimate_rows, gcd_of_loops, log_dirichlet
 
 
 def test_structures():

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from learnable.core.jit import lean_kernel
-from learnable.trees._barrier import ABORT, atomic_add, atomic_load, meet, new_meeting
-from learnable.trees.crew import Crew
+from learnable.core.threads import ABORT, BarrierTeam, new_meeting
+from learnable.trees._barrier import atomic_add, atomic_load, meet
 
 
 @lean_kernel
@@ -37,7 +37,7 @@ def count_up(counter, times):
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
 def test_all_have_come_before_one_goes_on(n_threads):
     log = np.zeros((301, n_threads), np.int64)
-    with Crew(n_threads) as crew:
+    with BarrierTeam(n_threads) as crew:
         crew.run(take_turns, n_threads, 300, log)
     assert (log[300] == 0).all()
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from tests.trees.test_barrier import take_turns
 
-from learnable.trees.crew import Crew
+from learnable.core.threads import BarrierTeam
 
 
 @pytest.mark.threaded
 def test_every_thread_runs_at_the_same_time():
     gate = threading.Barrier(3, timeout=10)
-    with Crew(3) as crew:
+    with BarrierTeam(3) as crew:
         assert crew.n_threads == 3
         crew.run(lambda t, meeting, stop: gate.wait())
 
@@ -28,7 +28,7 @@ def test_an_error_of_one_thread_frees_the_others():
             raise ValueError("lost")
         take_turns(t, 2, 1, log, meeting, stop)
 
-    with Crew(2) as crew:
+    with BarrierTeam(2) as crew:
         with pytest.raises(ValueError, match="lost"):
             crew.run(work)
         assert log[1, 0] == -1
@@ -47,7 +47,7 @@ def test_threads_that_cannot_start_are_done_without(monkeypatch, allowed):
         start(self)
 
     monkeypatch.setattr(threading.Thread, "start", limited)
-    crew = Crew(3)
+    crew = BarrierTeam(3)
     monkeypatch.undo()
     seen = []
     with crew:
@@ -59,7 +59,7 @@ def test_threads_that_cannot_start_are_done_without(monkeypatch, allowed):
 @pytest.mark.threaded
 def test_a_small_job_of_one_is_done_by_the_caller():
     seen = []
-    with Crew(1) as crew:
+    with BarrierTeam(1) as crew:
         crew.run(lambda *_: seen.append(threading.current_thread()), inline=True)
         crew.run(lambda *_: seen.append(threading.current_thread()))
     assert seen[0] is threading.current_thread()
@@ -67,25 +67,24 @@ def test_a_small_job_of_one_is_done_by_the_caller():
 
 
 def test_the_caller_waits_for_all_when_it_is_interrupted(monkeypatch):
-    import queue
-
     log = np.zeros((2, 2), np.int64)
-    with Crew(2) as crew:
-        original = queue.SimpleQueue
+    wait = threading.Event.wait
+    calls = []
 
-        class Interrupted(original):
-            def get(self, *args, **kwargs):
-                if kwargs:
-                    raise KeyboardInterrupt
-                return super().get(*args)
+    def interrupted(self, timeout=None):
+        calls.append(timeout)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return wait(self, timeout)
 
-        monkeypatch.setattr(queue, "SimpleQueue", Interrupted)
+    def work(t, meeting, stop):
+        if t == 0:
+            take_turns(0, 2, 1, log, meeting, stop)
 
-        def work(t, meeting, stop):
-            if t == 0:
-                take_turns(0, 2, 1, log, meeting, stop)
-
+    with BarrierTeam(2) as crew:
+        monkeypatch.setattr(threading.Event, "wait", interrupted)
         with pytest.raises(KeyboardInterrupt):
             crew.run(work)
         monkeypatch.undo()
+    assert len(calls) > 1
     assert log[1, 0] == -1

@@ -10,8 +10,8 @@ import pytest
 from tests.oracles import histogram_trees as oracle
 
 from learnable.core.errors import ParameterError
+from learnable.core.threads import BarrierTeam
 from learnable.trees.bins import BinnedTable
-from learnable.trees.crew import Crew
 from learnable.trees.grower import GrowthStopped
 from learnable.trees.histogram_grower import HistogramGrower, HistogramRule, grow_on_histograms
 
@@ -76,7 +76,7 @@ def test_any_number_of_threads_gives_one_tree(histogram, d):
     table = BinnedTable.build(X)
     trees = []
     for n_threads in (1, 2, 3):
-        with Crew(n_threads) as crew:
+        with BarrierTeam(n_threads) as crew:
             grower = HistogramGrower(table, HistogramRule(max_leaf_nodes=15, histogram=histogram), crew)
             trees.append([grower.grow(g, h, rows=use, seed=7) for use in (None, rows)])
             labels = grower.grow(g, h, rows=rows, seed=7).leaf_of_row
@@ -263,7 +263,7 @@ def test_memory_that_is_too_small_for_all_histograms_changes_nothing(monkeypatch
 def test_a_raised_flag_stops_all_threads():
     X, g, h = make(2000)
     stop = np.ones(1, np.int64)
-    with Crew(2) as crew:
+    with BarrierTeam(2) as crew:
         grower = HistogramGrower(BinnedTable.build(X), HistogramRule(), crew)
         with pytest.raises(GrowthStopped):
             grower.grow(g, h, stop=stop)

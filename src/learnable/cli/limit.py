@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import threading
 from collections.abc import Iterator
 from typing import Any
 
+from ..core.threads import call_later
 from ..evaluation.comparison.folder import remove_all
 
 _GRACE = 0.1
@@ -25,13 +25,11 @@ def hard_limit(clock: Any) -> Iterator[None]:
     if left is None:
         yield
         return
-    timer = threading.Timer(left + _GRACE, _give_up, args=(clock.seconds,))
-    timer.daemon = True
-    timer.start()
+    cancel = call_later(left + _GRACE, lambda: _give_up(clock.seconds))
     try:
         yield
     finally:
-        timer.cancel()
+        cancel()
 
 
 @contextlib.contextmanager

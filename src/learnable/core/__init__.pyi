@@ -1,4 +1,5 @@
 from .certificate import Certificate as Certificate
+from .checking import Verdict as Verdict
 from .errors import DataError as DataError
 from .errors import DataTypeError as DataTypeError
 from .errors import LearnableError as LearnableError
@@ -11,5 +12,4 @@ from .jit import kernel as kernel
 from .model_file import load as load
 from .model_file import save as save
 from .run import Run as Run
-from .verification import Verdict as Verdict
 from .verification import verify as verify

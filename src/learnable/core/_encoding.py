@@ -194,7 +194,7 @@ class _Encoder:
         packed = part._to_file() if hasattr(part, "_to_file") else None
         if packed is not None:
             return {"class": name, "packed": self._dict(packed, path)}
-        keys = [field.name for field in dataclasses.fields(part) if field.init]
+        keys = [field.name for field in dataclasses.fields(part) if field.init and not _is_left_out(part, field)]
         return {
             "class": name,
             "fields": {key: self.value(getattr(part, key), f"{path}.{key}") for key in keys},
@@ -391,6 +391,11 @@ class _Decoder:
         part = cls._from_file({key: self.value(content[key], f"{path}.{key}") for key in _names_in(content, path)})
         check_part(part, path)
         return part
+
+
+def _is_left_out(part: Any, field: Any) -> bool:
+    """Tell whether a field has a value that files leave out: then older versions read them, too."""
+    return "left_out" in field.metadata and bool(getattr(part, field.name) == field.metadata["left_out"])
 
 
 def _name_to_save(cls: type, path: str, *, estimator: bool) -> str:

@@ -18,7 +18,7 @@ A certificate is a claim that a stranger can re-check from the model and the dat
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, get_args
 
 from .errors import ParameterError
@@ -58,6 +58,8 @@ class Certificate:
         Wall-clock time of the fit.
     fingerprint : str
         64-bit checksum of the training data, the same whatever the order of the rows and the container.
+    by_construction : bool
+        Whether the method cannot give another value, so that the fit measured nothing; `verify` measures it.
 
     Examples
     --------
@@ -73,6 +75,7 @@ class Certificate:
     n_iter: int = 1
     seconds: float = 0.0
     fingerprint: str = ""
+    by_construction: bool = field(default=False, metadata={"left_out": False})
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -87,6 +90,8 @@ class Certificate:
     def sentence(self) -> str:
         """The claim in words."""
         claim = _SENTENCES[self.kind].format(value=self.value)
+        if self.by_construction:
+            claim += ", by construction"
         if self.kind == "stationarity" and self.bound is not None and math.isfinite(self.bound):
             claim += f", at most {self.bound:.2g} (relative) above the optimum"
         return claim

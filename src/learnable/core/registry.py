@@ -169,13 +169,13 @@ REGISTRY: Final[dict[str, Entry]] = {
         traits=_SEVERAL_TARGETS,
     ),
     "KNeighborsClassifier": Entry(
-        "learnable.neighbors.classification:KNeighborsClassifier",
+        "learnable.neighbors.voting:KNeighborsClassifier",
         "learnable.neighbors.verify:neighbors",
         traits=Traits("neighbors", _CLASSES, False, False, _NEIGHBOURS),
         variants=({"n_neighbors": 5}, {"n_neighbors": 25, "weights": "distance"}),
     ),
     "KNeighborsRegressor": Entry(
-        "learnable.neighbors.regression:KNeighborsRegressor",
+        "learnable.neighbors.voting:KNeighborsRegressor",
         "learnable.neighbors.verify:neighbors",
         traits=Traits("neighbors", _REGRESSION, False, False, _NEIGHBOURS),
         variants=({"n_neighbors": 5}, {"n_neighbors": 25, "weights": "distance"}),
@@ -188,12 +188,12 @@ REGISTRY: Final[dict[str, Entry]] = {
         variants=({},),
     ),
     "MultinomialNB": Entry(
-        "learnable.generative.multinomial_nb:MultinomialNB",
+        "learnable.generative.counts_nb:MultinomialNB",
         "learnable.generative.verify:counts_nb",
         traits=Traits("generative", _CLASSES, True, True, _ESTIMATES),
     ),
     "BernoulliNB": Entry(
-        "learnable.generative.bernoulli_nb:BernoulliNB",
+        "learnable.generative.counts_nb:BernoulliNB",
         "learnable.generative.verify:counts_nb",
         traits=Traits("generative", _CLASSES, True, True, _ESTIMATES),
     ),
@@ -204,27 +204,27 @@ REGISTRY: Final[dict[str, Entry]] = {
     ),
     "LinearDiscriminantAnalysis": Entry(
         "learnable.generative.discriminant:LinearDiscriminantAnalysis",
-        "learnable.generative.verify_discriminant:linear_discriminant",
+        "learnable.generative.verify:linear_discriminant",
         traits=Traits("generative", _CLASSES, True, True, "relative residual of the equations of the rule"),
         variants=({}, {"solver": "lsqr", "shrinkage": "auto"}),
     ),
     "QuadraticDiscriminantAnalysis": Entry(
         "learnable.generative.quadratic:QuadraticDiscriminantAnalysis",
-        "learnable.generative.verify_discriminant:quadratic_discriminant",
+        "learnable.generative.verify:quadratic_discriminant",
         traits=Traits("generative", _CLASSES, True, True, _ESTIMATES),
         variants=({"solver": "eigen", "shrinkage": "auto"},),
     ),
     "GenerativeClassifier": Entry(
         "learnable.generative.classifier:GenerativeClassifier",
-        "learnable.generative.verify_density:generative_classifier",
+        "learnable.generative.verify:generative_classifier",
         traits=Traits(
             "generative", _CLASSES, True, True, "that exponential families have the mean statistics of the rows"
         ),
     ),
     "CategoricalHMM": Entry("learnable.sequences.categorical:CategoricalHMM", "learnable.sequences.verify:hmm"),
     "GaussianHMM": Entry("learnable.sequences.gaussian:GaussianHMM", "learnable.sequences.verify:hmm"),
-    "GMMHMM": Entry("learnable.sequences.gaussian_mixture:GMMHMM", "learnable.sequences.verify_mixture:mixture_hmm"),
-    "PoissonHMM": Entry("learnable.sequences.poisson:PoissonHMM", "learnable.sequences.verify:hmm"),
+    "GMMHMM": Entry("learnable.sequences.gaussian_mixture:GMMHMM", "learnable.sequences.verify:mixture_hmm"),
+    "PoissonHMM": Entry("learnable.sequences.categorical:PoissonHMM", "learnable.sequences.verify:hmm"),
     **KERNEL_MACHINES,
     "TableEncoder": Entry("learnable.data.encoder:TableEncoder"),
     "TableModel": Entry("learnable.meta.table_model:TableModel", "learnable.meta.verify:table_model"),
@@ -293,10 +293,10 @@ REGISTRY: Final[dict[str, Entry]] = {
     "MixtureModel": Entry("learnable.mixtures.mixture:MixtureModel", "learnable.mixtures.verify_mixture:mixture_model"),
     "VariationalGaussianMixture": Entry(
         "learnable.mixtures.variational:VariationalGaussianMixture",
-        "learnable.mixtures.verify_variational:variational_mixture",
+        "learnable.mixtures.verify_gaussian:variational_mixture",
     ),
     "MixtureOfExperts": Entry(
-        "learnable.mixtures.experts:MixtureOfExperts", "learnable.mixtures.verify_experts:mixture_of_experts"
+        "learnable.mixtures.experts:MixtureOfExperts", "learnable.mixtures.verify:mixture_of_experts"
     ),
     "KMeans": Entry("learnable.mixtures.kmeans:KMeans", "learnable.mixtures.verify:kmeans"),
     "KMedoids": Entry("learnable.mixtures.medoids:KMedoids", "learnable.mixtures.verify:kmedoids"),

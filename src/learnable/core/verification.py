@@ -6,76 +6,15 @@ plain NumPy and returns a `Recheck`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from ._soundness import check_members
 from ._soundness_sklearn import sklearn_name
 from .certificate import Certificate
+from .checking import AGREEMENT, BOUND_ROUNDING, FINEST_CLAIM, Recheck, Verdict
 from .entries_sklearn import SKLEARN
 from .errors import LearnableError, ModelFileError, VerificationError
 from .registry import REGISTRY, registered_name, resolve
-
-#: A recomputed value may differ from the record by this share, besides the rounding of its own computation.
-AGREEMENT = 0.01
-#: What rounding may add to a bound: sums of single precision go into it.
-BOUND_ROUNDING = 1e-6
-#: A tolerance below this asks for more digits than a check has; rounding up to it does not count against a model.
-FINEST_CLAIM = 1e-9
-
-
-class Recheck(NamedTuple):
-    """What a checker found."""
-
-    value: float  #: the certificate's value, computed afresh
-    rounding: float  #: how large `value` may come out by rounding alone
-    fingerprint: str  #: the fingerprint of the data it was given
-    inner: Verdict | None = None  #: on the model inside, where it has a certificate of its own
-    bound: float | None = None  #: the relative suboptimality, proven afresh; inf if nothing proves one
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The outcome of `verify`; true when the claim holds and agrees with the record.
-
-    Attributes
-    ----------
-    ok : bool
-        Whether every check passed; `bool(verdict)` is the same.
-    value : float
-        The certificate's value, recomputed.
-    recorded : Certificate
-        The certificate that came with the model.
-    reasons : tuple of str
-        What failed, in words; empty when `ok`.
-    inner : Verdict or None
-        On the model inside, where it has a certificate of its own: that behind prediction intervals, for example.
-    unchecked : tuple of str
-        What was not re-derived, in words; of a scikit-learn workflow only.
-    members : tuple of (str, Verdict)
-        On each model of a voting or stacking workflow; `value` and `recorded` are those of the weakest.
-    """
-
-    ok: bool
-    value: float
-    recorded: Certificate
-    reasons: tuple[str, ...] = ()
-    inner: Verdict | None = None
-    unchecked: tuple[str, ...] = ()
-    members: tuple[tuple[str, Verdict], ...] = ()
-
-    def __bool__(self) -> bool:
-        return self.ok
-
-    def __str__(self) -> str:
-        if self.ok:
-            claim = f"{self.recorded.tolerance:.3g}"
-            if self.value > self.recorded.tolerance:
-                claim += f" + {self.value - self.recorded.tolerance:.2g} of rounding"
-            gaps = f"; not checked: {'; '.join(self.unchecked)}" if self.unchecked else ""
-            shown = f"{self.recorded.kind} {self.value:.3g} <= {claim} (recorded {self.recorded.value:.3g})"
-            return f"verified: {shown}{gaps}"
-        return "NOT verified: " + "; ".join(self.reasons)
 
 
 def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Verdict:

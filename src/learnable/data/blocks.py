@@ -11,11 +11,10 @@ the rows come in, and their memory order, because
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial, reduce
 from itertools import accumulate
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import DataError
 from ..core.run import StopFlag
-from ..core.threads import one_thread_blas, resolve_n_jobs
+from ..core.threads import one_thread_blas, ordered_map, resolve_n_jobs
 
 S = TypeVar("S")
 B = TypeVar("B", covariant=True)
@@ -207,116 +206,11 @@ def reduce_loads(
     """
     with one_thread_blas():
         try:
-            if threads == 1:
-                return reduce(merge, (statistic(load()) for load in loads))
-            return reduce(merge, _run_in_order(lambda load: statistic(load()), loads, threads))
+            return reduce(merge, ordered_map(lambda load: statistic(load()), loads, threads))
         except BaseException:
             if flag is not None:
                 flag.raise_()
             raise
-
-
-def _run_in_order(work: Callable[[Any], S], tasks: Iterator[Any], threads: int) -> Iterator[S]:
-    """Yield the results in order; the calling thread works too, which a pool's hand-over of every task would forbid."""
-    crew = _Crew(work, tasks, _AHEAD * threads)
-    helpers = [threading.Thread(target=crew.help, name=f"learnable-{number}") for number in range(1, threads)]
-    for helper in helpers:
-        helper.start()
-    try:
-        number = 0
-        while crew.has(number):
-            yield crew.fetch(number)
-            number += 1
-    finally:
-        crew.dismiss()  # blocks are short, so the helpers end at once, on Ctrl-C too
-        for helper in helpers:
-            helper.join()
-
-
-class _Crew(Generic[S]):
-    """Threads that share tasks, numbered as they are taken, with a bounded number of results waiting to be fetched."""
-
-    def __init__(self, work: Callable[[Any], S], tasks: Iterator[Any], ahead: int) -> None:
-        self.work, self.tasks, self.ahead = work, tasks, ahead
-        self.taking = threading.Lock()  # one at a time: a task may have to be read from a file
-        self.changed = threading.Condition()
-        self.begun = 0
-        self.fetched = 0
-        self.ended = False
-        self.results: dict[int, S] = {}
-        self.error: BaseException | None = None
-
-    def help(self) -> None:
-        """Do tasks until there are none, or somebody failed."""
-        while self._do_one(wait=True):
-            pass
-
-    def has(self, number: int) -> bool:
-        """Wait for one result, doing tasks as long as it is not there; return whether there is such a task."""
-        while True:
-            with self.changed:
-                if self.error is not None:
-                    raise self.error
-                if number in self.results:
-                    return True
-                if self.ended and number >= self.begun:
-                    return False
-            if not self._do_one(wait=False):
-                with self.changed:
-                    if number not in self.results and self.error is None and not (self.ended and number >= self.begun):
-                        self.changed.wait(0.1)
-
-    def fetch(self, number: int) -> S:
-        """Return a result that is there."""
-        with self.changed:
-            self.fetched = number + 1
-            self.changed.notify_all()
-            return self.results.pop(number)
-
-    def dismiss(self) -> None:
-        """Let nobody begin another task."""
-        with self.changed:
-            self.ended = True
-            self.changed.notify_all()
-
-    def _do_one(self, wait: bool) -> bool:
-        """Do the next task; return False if there is none, or none yet and nobody wants to wait."""
-        with self.changed:
-            while not self._is_over() and self.begun >= self.fetched + self.ahead:
-                if not wait:
-                    return False
-                self.changed.wait(0.1)
-        with self.taking:  # never while waiting for others: they may be waiting for this lock
-            if self._is_over():
-                return False
-            try:
-                task = next(self.tasks)
-            except StopIteration:
-                self.dismiss()
-                return False
-            except BaseException as error:
-                self._fail(error)
-                return False
-            with self.changed:
-                number = self.begun
-                self.begun += 1
-        try:
-            result = self.work(task)
-        except BaseException as error:  # raised again where the result is asked for
-            self._fail(error)
-            return False
-        with self.changed:
-            self.results[number] = result
-            self.changed.notify_all()
-        return True
-
-    def _is_over(self) -> bool:
-        return self.ended or self.error is not None
-
-    def _fail(self, error: BaseException) -> None:
-        with self.changed:
-            self.error = self.error or error
-            self.changed.notify_all()
 
 
 def _check_alike(parts: Sequence[Part]) -> None:

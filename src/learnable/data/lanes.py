@@ -11,6 +11,7 @@ from itertools import accumulate, count, pairwise
 from typing import Any
 
 from ..core.errors import DataError
+from ..core.threads import Background
 from .files import Batch, release_unused
 
 
@@ -41,8 +42,7 @@ class LaneAhead(Lane):
         self.ready: dict[int, list[Any] | None] = {}
         self.closed = False
         self.error: BaseException | None = None
-        self.reader = threading.Thread(target=self._read, name="learnable-reader")
-        self.reader.start()
+        self.reader = Background(self._read, name="learnable-reader")
 
     def take(self, number: int) -> list[Any] | None:
         """Return the record batches of a block, once; None for the one after the last."""
@@ -59,7 +59,7 @@ class LaneAhead(Lane):
         with self.changed:
             self.closed = True
             self.changed.notify_all()
-        self.reader.join()
+        self.reader.wait()
 
     def _read(self) -> None:
         try:

@@ -24,9 +24,9 @@ from ..data.arrays import as_array, as_csr, check_shape
 from ..data.door import match_columns
 from ..data.encoder_input import read_whole
 from ..data.frames import is_frame, open_frame, read_values, take_named_columns
+from ..data.rows import read_rows, take_rows
 from ..data.targets import Target, read_target
 from ..meta.binary import MODEL, combined_certificate
-from ..meta.rows import read_rows, take_rows
 from ..trees.explained import ShapleyValues
 from ._members import MemberSequence
 from ._routing import asks_for_weights, of_rows, routed, router_of

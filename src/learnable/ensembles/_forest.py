@@ -140,7 +140,7 @@ class Forest(ShapleyValues, MemberSequence, TreeGrowth, Estimator):
             self._judge_out_of_bag(table, *sums_out_of_bag(self.trees_, table.X, plan.draw, n_threads))
         if self.verbose:
             print(f"{owner}: {len(grown)} trees grown, {self.trees_.n_trees} in all, {run.seconds:.1f} s")
-        return Certificate("greedy", 0.0, TOLERANCE, n_iter=self.trees_.n_trees)
+        return Certificate("greedy", 0.0, TOLERANCE, n_iter=self.trees_.n_trees, by_construction=True)
 
     def _plan(self, table: Table, run: Run) -> Plan:
         owner, n = type(self).__name__, table.n_rows

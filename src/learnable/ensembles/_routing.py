@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_ro
 
 from ..core.errors import ParameterError
 from ..data.frames import is_frame
-from ..meta.rows import take_rows
+from ..data.rows import take_rows
 
 #: What the answers of an ensemble are made of: the first that the members have.
 SOURCES: Final[Mapping[str, tuple[str, ...]]] = {

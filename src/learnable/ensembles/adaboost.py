@@ -178,7 +178,9 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
             weak = ModelLearner(self.estimator, as_given(self, table.X), table.y, self.classes_, False, 0)
             learner = weak.fit(weight / weight.sum())
         fit_one_class(self, table.n_rows, learner)
-        return Certificate("greedy" if learner is None else "closed-form", 0.0, 0.0 if learner is None else RESIDUAL)
+        if learner is None:
+            return Certificate("greedy", 0.0, 0.0, by_construction=True)
+        return Certificate("closed-form", 0.0, RESIDUAL, by_construction=True)
 
     def _weak_learner(self, X: Any, y: NDArray[np.int64], seed: int) -> WeakLearner:
         confident = self.variant == "real"
@@ -220,7 +222,7 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
         if done.gradient is not None:
             return Certificate("stationarity", done.gradient, self.tol, None, n_rounds)
         if stumps:
-            return Certificate("greedy", 0.0, 0.0, None, n_rounds)
+            return Certificate("greedy", 0.0, 0.0, None, n_rounds, by_construction=True)
         return Certificate("closed-form", max(trace.residual for trace in done.traces), RESIDUAL, None, n_rounds)
 
     @property

@@ -27,9 +27,9 @@ from ..core.parameters import Options, optional
 from ..core.run import Run
 from ..core.threads import resolve_n_jobs
 from ..data.door import Table, door, read_features
+from ..data.rows import take_rows
 from ..data.sources import rowwise
 from ..meta.binary import MODEL
-from ..meta.rows import take_rows
 from ..trees.columns import Columns
 from ..trees.criteria import Target
 from ..trees.decision_tree import DecisionTreeRegressor
@@ -124,7 +124,7 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Weak
         self.trees_ = concatenate(learners) if self.estimator is None else None
         self.models_ = None if self.estimator is None else learners
         self.estimator_weights_, self.estimator_errors_ = np.array(weights), np.array(errors)
-        return Certificate("closed-form", 0.0, RESIDUAL, None, len(learners))
+        return Certificate("closed-form", 0.0, RESIDUAL, None, len(learners), by_construction=True)
 
     def _tree_learner(self, table: Table, seed: int, run: Run) -> Callable[..., tuple[Any, Array]]:
         threads = resolve_n_jobs(self.n_jobs)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
 from ..core.errors import DataError
-from ..meta.rows import weight_keyword
+from ..data.rows import weight_keyword
 from ..trees.decision_tree import DecisionTreeRegressor
 from .stumps import Stump, StumpSearch, stump_outputs
 from .weak_learners import seed_parts

@@ -173,7 +173,7 @@ class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
                 break
         self._store(steps, found, losses)
         if self.stumps_ is not None and self.step == "line-search":
-            return Certificate("greedy", 0.0, 0.0, None, len(steps))
+            return Certificate("greedy", 0.0, 0.0, None, len(steps), by_construction=True)
         return Certificate("closed-form", residual, 1e-6, None, max(1, len(steps)))
 
     def _first_scores(self, loss: Any, y: NDArray[Any], weight: Array) -> Array:

@@ -17,7 +17,6 @@ O(nd) time without sorting, on sparse tables O(number of entries).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -27,7 +26,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core.errors import ModelFileError
-from ..core.threads import resolve_n_jobs
+from ..core.threads import TaskTeam, resolve_n_jobs, run_tasks
 from ..trees.columns import Columns, midpoints
 from ..trees.layout import Trees
 from ._stump_kernels import TIE, Codes, add_votes, cut_many_classes, cut_two_classes
@@ -179,13 +178,8 @@ def weighted_scores(stumps: Stumps, votes: Array, X: Any, n_jobs: int | None = N
         add_votes(dense, column, stumps.threshold, value, scores[start : start + _CHUNK_ROWS])
 
     starts = range(0, n, _CHUNK_ROWS)
-    threads = min(resolve_n_jobs(n_jobs), len(starts))
-    if threads <= 1 or n * len(stumps) < _TASK_ENTRIES:
-        for start in starts:
-            add(start)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(add, starts))
+    threads = resolve_n_jobs(n_jobs) if n * len(stumps) >= _TASK_ENTRIES else 1
+    run_tasks(lambda number: add(starts[number]), len(starts), threads)
     return scores
 
 
@@ -218,8 +212,7 @@ class StumpSearch:
         self.smoothing = 0.5 / len(y) if confident else 0.0
         self.sides = np.zeros((2, n_classes))
         self._tasks = _cut_columns(self.codes, len(y))
-        threads = min(self.threads, len(self._tasks))
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None  # its threads end with this object
+        self._team = TaskTeam(self.threads)  # its threads end with this object
 
     def find(self, D: Array) -> tuple[Stump, NDArray[np.bool_]]:
         """Return the best stump for the distribution D, and which rows go right; of several, the first."""
@@ -238,11 +231,7 @@ class StumpSearch:
         return Stump(j, self._threshold(j, int(cut[j])), self._values(D, right)), right
 
     def _run(self, task: Callable[[int, int], None]) -> None:
-        if self._pool is None:
-            for first, last in self._tasks:
-                task(first, last)
-        else:
-            list(self._pool.map(lambda ends: task(*ends), self._tasks))
+        self._team.run(lambda number: task(*self._tasks[number]), len(self._tasks))
 
     def _threshold(self, j: int, cut: int) -> float:
         """Return the midpoint of the two values around the cut, or the largest value if all rows go left."""

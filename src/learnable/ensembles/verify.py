@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import has_fit_parameter
 
-from ..core.errors import DataError, ModelFileError, VerificationError
-from ..core.verification import Recheck
+from ..core.checking import Recheck, flaw_of
+from ..core.errors import DataError, VerificationError
+from ..data.rows import take_columns, take_rows
 from ..meta.verify_multiclass import check_members
-from ._bags import bag_table, takes_counts
 from .verify_forest import r_squared
 
 
@@ -40,10 +41,16 @@ def bagging(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         return Recheck(np.inf, 0.0, f"{model.certificate_.fingerprint}, but {wrong[0]}")
 
     def members() -> Iterator[tuple[str, Any, Any, Any, Any]]:
-        weighs = bool(getattr(model, "counted_", takes_counts(model.estimator_)))
+        weighs = bool(getattr(model, "counted_", has_fit_parameter(model.estimator_, "sample_weight")))
         for number, inner in enumerate(model.estimators_):
-            bag = bag_table(table, model._bag(number), model.estimators_features_[number], weighs)
-            yield f"number {number}", inner, *bag
+            rows, counts = model._bag(number), None
+            if weighs:  # a row that was drawn twice entered as one row of weight two
+                rows, counts = np.unique(rows, return_counts=True)
+            X = take_columns(take_rows(table.X, rows), model.estimators_features_[number])
+            if table.container is not None and not isinstance(X, table.container):
+                X = table.container(X)
+            weight = None if counts is None or (counts == 1).all() else counts.astype(np.float64)
+            yield f"number {number}", inner, X, table.y[rows], weight
 
     found = check_members(model.certificate_, members(), classes, wrong)
     if found.fingerprint != model.certificate_.fingerprint or not np.isfinite(found.value):
@@ -55,10 +62,8 @@ def bagging(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 
 def _flaw_of(model: Any) -> str:
     """Say what is wrong with the number of members, and with their columns, which are drawn again."""
-    try:
-        model._check_loaded()
-    except ModelFileError as error:
-        return str(error).removeprefix("load: ").rstrip(".")
+    if flaw := flaw_of([model]):
+        return flaw
     if len(model.estimators_) != model.n_estimators:
         return f"there are {len(model.estimators_)} members, not {model.n_estimators}"
     drawn = [model._columns(member) for member in range(model.n_estimators)]

@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
-from ..core.errors import DataError, ModelFileError, VerificationError
-from ..core.verification import Recheck
-from .adaboost_rounds import hold_out
+from ..core.checking import Recheck, flaw_of
+from ..core.errors import VerificationError
+from ..data.checking import read_table
 from .verify_stumps import NEAR, column_of, sides_agree, stumps_follow
 
 Array = NDArray[np.float64]
@@ -88,12 +87,9 @@ def adaboost_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> Reche
 
 def read_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
     """Return the rows of the fit, without those held out for validation."""
-    try:
-        table = type(model)._door(clone(model), X, y, sample_weight)
-    except DataError as error:
-        raise VerificationError(f"verify: the data are not the table of the fit: {error}") from error
-    if not table.in_memory or table.n_columns != model.n_features_in_:
-        raise VerificationError(f"verify: the data must be in memory, with {model.n_features_in_} columns.")
+    table = read_table(model, X, y, sample_weight)
+    if not table.in_memory:
+        raise VerificationError("verify: the data must be in memory.")
     codes, fingerprint = table.y, table.fingerprint
     if table.classes is not None and not np.array_equal(table.classes, model.classes_):
         fingerprint += f", but the data have the labels {table.classes.tolist()[:10]}"
@@ -105,8 +101,16 @@ def read_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
     w = weight[fitted] / weight[fitted].sum()
     held, drawn = (table.X[~fitted], codes[~fitted], weight[~fitted]), np.empty(0, np.int64)
     if getattr(model, "n_iter_no_change", None) is not None and table.classes is not None and len(out):
-        drawn = hold_out(codes, len(model.classes_), model.validation_fraction, model.seed_)
+        drawn = _held_out(codes, len(model.classes_), model.validation_fraction, model.seed_)
     return Rows(table.X[fitted] if len(out) else table.X, codes[fitted], np.log(w), fingerprint, held, drawn)
+
+
+def _held_out(y: NDArray[np.int64], n_classes: int, fraction: float, seed: int) -> NDArray[np.int64]:
+    """Return the rows held out: the same share of each class, rounded down, and never all rows of one."""
+    rng = np.random.default_rng([seed, n_classes])
+    classes = [np.flatnonzero(y == k) for k in range(n_classes)]
+    shares = [rng.permutation(rows)[: min(int(fraction * len(rows)), len(rows) - 1)] for rows in classes]
+    return np.sort(np.concatenate(shares))
 
 
 def _members_agree(model: Any, learners: list[Any]) -> bool:
@@ -253,17 +257,6 @@ def _sides_follow(model: Any, rows: Rows, stump: Any, D: Array, alpha: float) ->
     return bool(np.allclose(said, odds, rtol=1e-7, atol=1e-9) and abs(np.abs(stump[2]).max() - 1) <= NEAR)
 
 
-def unsound(parts: list[Any]) -> str:
-    """Say what is wrong with the shapes and ranges of arrays, as a file's reader would."""
-    try:
-        for part in parts:
-            if hasattr(part, "_check_loaded"):
-                part._check_loaded()
-    except ModelFileError as error:
-        return str(error).removeprefix("load: ").rstrip(".")
-    return ""
-
-
 def _is_constant(model: Any, rows: Rows) -> bool:
     """Tell whether a model of one class has one learner that always names it, and nothing else."""
     rounds = model.rounds_
@@ -281,7 +274,7 @@ def _is_constant(model: Any, rows: Rows) -> bool:
 def _flaw_of(model: Any, rows: Rows) -> str:
     """Say what is wrong with the shapes and ranges of the model's arrays; nothing if nothing is."""
     parts = [model, model.stumps_, model.rounds_["learners"], *(model.models_ or [])]
-    if flaw := unsound(parts):
+    if flaw := flaw_of(parts):
         return flaw
     T = len(model.rounds_["votes"])
     if len(model.estimator_weights_) != np.count_nonzero(model.rounds_["removed"] < 0):

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.verification import Recheck
-from ..trees.grower import GrowthRule
-from ..trees.split_scores import scores_for
-from ..trees.verify import AGREE, Rules, TreeWalk
-from .draws import Draw, draw_rows
-from .verify_adaboost import ROUNDING, Rows, read_rows, unsound
+from ..core.checking import Recheck, flaw_of
+from ..trees.verify import AGREE, Limits, Rules, TreeWalk
+from ..trees.verify_scores import scores_for
+from .verify_adaboost import ROUNDING, Rows, read_rows
+from .verify_forest import drawn_rows
 from .verify_stumps import column_of
 
 Array = NDArray[np.float64]
@@ -27,7 +26,7 @@ def adaboost_regressor(model: Any, X: Any, y: Any, sample_weight: Any) -> Rechec
     """
     rows = read_rows(model, X, y, sample_weight)
     T = len(model.estimator_weights_)
-    flaw = unsound([model, *(model.models_ or [])])
+    flaw = flaw_of([model, *(model.models_ or [])])
     if not flaw and (np.shape(model.estimator_errors_) != (T,) or model.certificate_.n_iter != T):
         flaw = f"there are {T} weights, {np.size(model.estimator_errors_)} errors, {model.certificate_.n_iter} rounds"
     if flaw:
@@ -53,8 +52,8 @@ def adaboost_regressor(model: Any, X: Any, y: Any, sample_weight: Any) -> Rechec
 def _tree_follows(model: Any, rows: Rows, D: Array, number: int) -> bool:
     """Tell whether a tree of depth three is what the rows drawn from D make of it."""
     n = len(rows.y)
-    counts = np.bincount(draw_rows(Draw(model.seed_, n, n, True, D), number), minlength=n).astype(np.float64)
-    rule = Rules(GrowthRule(max_depth=3), np.zeros(model.n_features_in_, dtype=bool), True)
+    counts = np.bincount(drawn_rows(model.seed_, number, n, n, D), minlength=n).astype(np.float64)
+    rule = Rules(Limits(max_depth=3), np.zeros(model.n_features_in_, dtype=bool), True)
     scores = scores_for("squared_error", rows.y, [], counts)
     walk = TreeWalk(model.trees_.tree(number), rows.X, rows.X, counts, scores, rule, 0)
     return walk.shortfall() <= AGREE

@@ -12,13 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import DataError, VerificationError
-from ..core.verification import Recheck
-from ..trees.settings import categorical_mask
-from ..trees.split_scores import scores_for
-from ..trees.verify import AGREE, Rules, TreeWalk, bin_numbers, flaw_of
-from ._forest import tree_seed
-from .draws import chances, draw_rows
+from ..core.checking import Recheck
+from ..data.checking import read_table
+from ..trees.verify import (
+    AGREE,
+    Limits,
+    Rules,
+    TreeWalk,
+    bin_numbers,
+    flaw_of_tree,
+    labels_of,
+    stated_categories,
+    stated_limits,
+)
+from ..trees.verify_scores import scores_for
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -26,29 +33,26 @@ Ids = NDArray[np.int64]
 
 def forest(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a random forest or of extremely randomised trees."""
-    try:
-        table = type(model)._door(model._draft(), X, y, sample_weight)
-    except DataError as error:
-        raise VerificationError(f"verify: the data are not the table of the fit: {error}") from error
+    table = read_table(model, X, y, sample_weight, again=model._draft())
     n, d = table.n_rows, table.n_columns
     if table.fingerprint != model.certificate_.fingerprint or (n, d) != (model.n_samples_, model.n_features_in_):
         return Recheck(np.inf, 0.0, table.fingerprint)
-    labels = [] if table.classes is None else table.classes if isinstance(table.classes, list) else [table.classes]
-    shown = [] if not labels else model.classes_ if isinstance(model.classes_, list) else [model.classes_]
+    labels = labels_of(table.classes)
+    shown = labels_of(getattr(model, "classes_", None))
     if [own.tolist() for own in labels] != [own.tolist() for own in shown]:
         return Recheck(np.inf, 0.0, f"{table.fingerprint}, but the labels are others")
     weight = model._row_weight(table)
-    if flaw := flaw_of(model, table) or _flaw_of_bags(model, table, weight):
+    if flaw := flaw_of_tree(model, table) or _flaw_of_bags(model, table, weight):
         return Recheck(np.inf, 0.0, f"{table.fingerprint}, but {flaw}")
-    mask = categorical_mask(model, d)
-    values = table.X if model.max_bins is None else bin_numbers(table.X, model.max_bins, mask)
-    rules = Rules(model._rule(table, weight), np.zeros(d, dtype=bool) if mask is None else mask, model.ccp_alpha == 0)
+    categorical = stated_categories(model, d)
+    values = table.X if model.max_bins is None else bin_numbers(table.X, model.max_bins, categorical)
+    rules = Rules(_limits(model, table, weight), categorical, model.ccp_alpha == 0)
     worst, judge = 0.0, OutOfBag(model, table)
     for number in range(model.trees_.n_trees):
         w, rows = _weights(model, table, weight, number)
         scores = scores_for(model.criterion, table.y, [len(own) for own in labels], w)
         tree = model.trees_.tree(number)
-        walked = TreeWalk(tree, table.X, values, w, scores, rules, tree_seed(model.seed_, number))
+        walked = TreeWalk(tree, table.X, values, w, scores, rules, _tree_seed(model.seed_, number))
         worst = max(worst, walked.shortfall())
         if worst > 1.0:
             return Recheck(np.inf, AGREE, table.fingerprint)
@@ -60,6 +64,28 @@ def forest(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     if flaw := judge.flaw():
         return Recheck(np.inf, 0.0, f"{table.fingerprint}, but {flaw}")
     return Recheck(worst, AGREE, table.fingerprint)
+
+
+def _limits(model: Any, table: Any, weight: Array | None) -> Limits:
+    """Return what stops the trees; the whole of a bag weighs as much as it has draws."""
+    if model.max_samples_ is None:
+        return stated_limits(model, table, weight, model._splitter)
+    limits = stated_limits(model, table, None, model._splitter)
+    return limits._replace(min_weight_leaf=model.min_weight_fraction_leaf * model.max_samples_)
+
+
+def _tree_seed(seed: int, number: int) -> int:
+    """Return the seed of the columns and thresholds that one tree draws: that of a decision tree with its state."""
+    state = int(np.random.SeedSequence([seed, number]).generate_state(1)[0] >> 1)
+    return int(np.random.SeedSequence(state).generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+def drawn_rows(seed: int, member: int, n_rows: int, n_drawn: int, weight: Array | None) -> Ids:
+    """Return the rows of one bootstrap bag, sorted; with weights, drawn in proportion to them."""
+    rng = np.random.default_rng([seed, member, 0])
+    if weight is None:
+        return np.sort(rng.integers(n_rows, size=n_drawn))
+    return np.sort(rng.choice(n_rows, n_drawn, p=weight / weight.sum()))
 
 
 def _flaw_of_bags(model: Any, table: Any, weight: Array | None) -> str:
@@ -89,7 +115,7 @@ class OutOfBag:
 
     def __init__(self, model: Any, table: Any) -> None:
         self.model, self.table = model, table
-        self.asked = bool(model.oob_score) and model._draw() is not None
+        self.asked = bool(model.oob_score) and model.max_samples_ is not None
         self.total = np.zeros((table.n_rows, model.trees_.value.shape[1]))
         self.voters = np.zeros(table.n_rows)
 
@@ -145,10 +171,11 @@ def r_squared(y: Array, found: Array) -> float:
 
 def _weights(model: Any, table: Any, weight: Array | None, number: int) -> tuple[Array, NDArray[Any]]:
     """Return the weights of the rows in one tree, and its bag."""
-    n, draw = table.n_rows, model._draw()
-    if draw is None:
+    n = table.n_rows
+    if model.max_samples_ is None:
         return np.ones(n) if weight is None else weight, np.arange(n)
-    rows = draw_rows(draw._replace(weight=chances(weight)), number)
+    equal = weight is None or weight.min() == weight.max()
+    rows = drawn_rows(model.seed_, number, n, model.max_samples_, None if equal else weight)
     counts = np.bincount(rows, minlength=n).astype(np.float64)
     if getattr(model, "class_weight", None) == "balanced_subsample":
         for codes in table.y.reshape(n, -1).T:  # every class that was drawn gets the same total

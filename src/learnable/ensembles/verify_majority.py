@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.verification import Recheck
+from ..core.checking import Recheck
 from .verify_adaboost import read_rows
 from .verify_stumps import column_of
 

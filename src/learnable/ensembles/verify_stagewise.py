@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.verification import Recheck
-from .loss_names import for_classes, n_scores, named_loss, targets_of
+from ..core.checking import Recheck
 from .verify_adaboost import Rows, _are_best, read_rows
+from .verify_losses import law_of
 
 Array = NDArray[np.float64]
 
@@ -27,8 +27,10 @@ def stagewise(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a ForwardStagewiseAdditive."""
     rows = read_rows(model, X, y, sample_weight)
     n_classes = len(getattr(model, "classes_", ()))
-    loss = for_classes(named_loss(model.loss), n_classes)
-    truth, weight, K = targets_of(loss, rows.y), np.exp(rows.log_weight), n_scores(loss, n_classes)
+    loss = law_of(model.loss, n_classes)
+    truth = loss.targets(rows.y)
+    weight = np.exp(rows.log_weight)
+    K = n_classes if loss.kind == "codes" else 1
     f = np.zeros((len(truth), K)) + model.start_
     T = len(model.steps_)
     learners = list(model.stumps_) if model.stumps_ is not None else model.models_

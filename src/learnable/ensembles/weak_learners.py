@@ -17,7 +17,7 @@ from sklearn.base import clone
 from ..core.declare import Declared, param
 from ..core.errors import DataError
 from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Number
-from ..meta.rows import weight_keyword
+from ..data.rows import weight_keyword
 from .stumps import Stump, StumpSearch, coded, confidences, stump_outputs
 
 Array = NDArray[np.float64]

@@ -6,28 +6,18 @@ the inner model's business: arrays, sparse arrays, lists, any dataframe. Here th
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
-from ..core.errors import DataError, ParameterError
+from ..core.errors import ParameterError
 from ..core.parameters import Matches
-from ..data.arrays import as_array, check_shape, sound_csr
-from ..data.blocks import Blocks, Part
-from ..data.files import read_table
-from ..data.fingerprint import scan
-from ..data.frames import is_frame, open_frame, take_named_columns
-from ..data.targets import Target, check_two_classes, drop_absent_classes, read_target, read_weight
-from ..meta.rows import count_rows, take_rows, weight_keyword
+from ..data.rows import Sample, take_rows, weight_keyword
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -41,89 +31,6 @@ def _is_cv(value: Any) -> bool:
 
 #: What `cv` may be.
 CV = Matches(_is_cv, "an integer >= 2, a splitter, a list of splits, 'prefit' or None")
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Training rows with positive weight.
-
-    Attributes
-    ----------
-    X : any container of n rows
-        As it was given, without the rows of weight zero.
-    y : (n,) float64, or (n,) int64 class codes
-        Targets.
-    weight : (n,) float64 or None
-        Positive weights; None means one each.
-    classes : array or None
-        The labels, sorted; `y` holds positions in it.
-    fingerprint : str
-        Checksum of the targets, the weights and their order: folds are sets of row numbers, so the order counts. A
-        frame of text has no numbers to sum; that X is the same shows in the recomputed scores.
-    kept : (n_given,) bool or None
-        Which of the rows given are here; None if all are.
-    """
-
-    X: Any
-    y: NDArray[Any]
-    weight: Array | None
-    classes: NDArray[Any] | None
-    fingerprint: str
-    kept: NDArray[np.bool_] | None
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows with positive weight."""
-        return len(self.y)
-
-    def labels(self, rows: Rows) -> NDArray[Any]:
-        """Return the targets of some rows as the inner model wants them: numbers, or the user's own labels."""
-        return self.y[rows] if self.classes is None else self.classes[self.y[rows]]
-
-    def weights(self, rows: Rows) -> Array | None:
-        """Return the weights of some rows."""
-        return None if self.weight is None else self.weight[rows]
-
-
-def sample_door(target: Target) -> Callable[..., Sample]:
-    """Return the door of a wrapper: a function of (estimator, X, y, sample_weight, run) that gives a `Sample`."""
-
-    def read(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, run: Any = None) -> Sample:
-        owner = type(estimator).__name__
-        if isinstance(X, (str, os.PathLike)):
-            X = read_table(X)
-        X, y, sample_weight = take_named_columns(owner, X, y, sample_weight)
-        X = _as_rows(owner, X)
-        n = count_rows(X)
-        codes, classes = read_target(owner, y, target, multi_output=False)
-        if len(codes) != n:
-            raise DataError(
-                f"{owner}: X and y have inconsistent numbers of samples: X has {n} rows, y has {len(codes)}. "
-                "Pass one target a row."
-            )
-        weight = read_weight(owner, sample_weight, n)
-        kept = None
-        if weight is not None and not weight.all():
-            kept = weight > 0
-            X, codes, weight = take_rows(X, np.flatnonzero(kept)), codes[kept], weight[kept]
-            if classes is not None:
-                codes, classes = drop_absent_classes(codes, classes)
-        if classes is not None:
-            check_two_classes(owner, classes)
-        order = np.arange(len(codes), dtype=np.float64)[:, None]
-        checksum, _ = scan(Blocks([Part(order, codes, weight)]), None, classes)
-        return Sample(X, codes, weight, classes, f"{checksum:016x}", kept)
-
-    return read
-
-
-def as_container(owner: str, X: Any) -> Any:
-    """Return X as something whose rows can be taken: a list becomes an array, a sparse array becomes CSR."""
-    if is_frame(X):
-        return X
-    if sp.issparse(X):
-        return sound_csr(owner, X)
-    return X if hasattr(X, "shape") else np.asarray(X)
 
 
 def is_prefit(estimator: Any, cv: Any) -> bool:
@@ -184,16 +91,3 @@ def adopt_features(wrapper: Any, inner: Any) -> None:
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(inner, name):
             setattr(wrapper, name, getattr(inner, name))
-
-
-def _as_rows(owner: str, X: Any) -> Any:
-    if is_frame(X):
-        open_frame(owner, X)
-        check_shape(owner, X.shape)
-        return X
-    if sp.issparse(X):
-        return as_container(owner, X)
-    array = as_array(owner, X, "X")
-    if array.ndim == 0 or len(array) == 0:
-        check_shape(owner, array.shape if array.ndim != 1 else (0, 1), X)
-    return array

@@ -24,8 +24,8 @@ from sklearn.base import is_classifier
 
 from ..core.errors import DataError
 from ..core.parameters import RANDOM_STATE, Number, check_parameters
+from ..data.rows import RowTable, read_rows
 from ..meta.folds import Scorer, fit_folds, fit_whole, naming_fold, score_rows, scorer_of
-from ..meta.rows import RowTable, read_rows
 from ..meta.splits import Split, as_generator
 from .intervals import LEVEL, Interval, corrected_t_interval
 from .responses import Remembered, responses_of, score_of

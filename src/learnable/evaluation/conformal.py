@@ -29,10 +29,10 @@ from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.parameters import Matches, Nothing, Options
 from ..core.registry import REGISTRY
 from ..core.run import Run
+from ..data.rows import Sample, as_container, count_rows, sample_door, take_rows
 from ..linear.ridge import Ridge
-from ..meta.rows import count_rows, take_rows
 from ._conformal_kernels import select_shifted
-from ._rows import Rows, Sample, as_container, fit_copies, is_prefit, sample_door
+from ._rows import Rows, fit_copies, is_prefit
 from .conformal_base import ConformalModel
 from .conformal_linear import leave_one_out_fits, numbers_of, penalty_of
 

@@ -35,8 +35,8 @@ from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator
 from ..core.parameters import N_JOBS, RANDOM_STATE, Number, check_parameters
 from ..core.run import Run
-from ..meta.rows import take_rows
-from ._rows import CV, Rows, Sample, adopt_features, fit_copies, is_prefit, splits_of
+from ..data.rows import Sample, take_rows
+from ._rows import CV, Rows, adopt_features, fit_copies, is_prefit, splits_of
 
 Array = NDArray[np.float64]
 

@@ -31,8 +31,9 @@ from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError
 from ..core.parameters import RANDOM_STATE, Boolean, Matches, Nothing, Options
 from ..core.run import Run
+from ..data.rows import Sample, sample_door
 from ..linear.logistic import LogisticRegression
-from ._rows import Rows, Sample, is_prefit, sample_door
+from ._rows import Rows, is_prefit
 from .conformal_base import ConformalModel, generator_of
 
 Array = NDArray[np.float64]

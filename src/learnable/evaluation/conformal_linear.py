@@ -21,10 +21,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..data.door import read_features
+from ..data.rows import Sample
 from ..linear.least_squares import LinearRegression
 from ..linear.ridge import Ridge
 from ..linear.spectrum import ridge_spectrum
-from ._rows import Sample, fit_copies
+from ._rows import fit_copies
 
 Array = NDArray[np.float64]
 

@@ -17,8 +17,8 @@ from sklearn.base import clone, is_classifier
 
 from ..core.errors import ParameterError
 from ..core.parameters import RANDOM_STATE, Boolean, check_parameters
+from ..data.rows import RowTable, read_rows
 from ..meta.folds import FoldScore, cross_score, scorer_of, splits_for
-from ..meta.rows import RowTable, read_rows
 from ..meta.splits import Rows, Split, as_generator, codes_of
 from .intervals import LEVEL, corrected_t_interval
 

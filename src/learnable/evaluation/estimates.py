@@ -22,6 +22,7 @@ from sklearn.base import is_classifier
 
 from ..core.errors import LearnableError, ParameterError
 from ..core.parameters import RANDOM_STATE, Boolean, Number, check_parameters
+from ..data.rows import RowTable, read_rows
 from ..meta.folds import (
     Scorer,
     cross_score,
@@ -33,7 +34,6 @@ from ..meta.folds import (
     scorer_of,
     splits_for,
 )
-from ..meta.rows import RowTable, read_rows
 from ..meta.splits import hold_out
 from .bootstrap import bootstrap_table
 from .intervals import LEVEL, Interval

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from ..core.errors import DataError, ParameterError
 from ..core.parameters import RANDOM_STATE, Number, check_parameters
 from ..data.frames import is_frame, listed, open_frame
+from ..data.rows import RowTable, read_rows
 from ..meta.folds import scorer_of
-from ..meta.rows import RowTable, read_rows
 from ..meta.splits import as_generator
 from .intervals import LEVEL, Interval, t_interval
 from .responses import Remembered, responses_of

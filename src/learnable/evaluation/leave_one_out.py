@@ -32,11 +32,11 @@ from sklearn.utils import get_tags
 from ..core.errors import DataError
 from ..core.parameters import Options, check_parameters
 from ..core.threads import interruptible
+from ..data.rows import RowTable, read_rows
 from ..kernel import GaussianProcessRegressor
 from ..linear import LinearRegression, Ridge, RidgeCV
 from ..linear.spectrum import ridge_spectrum
 from ..meta.folds import fit_folds, fit_whole
-from ..meta.rows import RowTable, read_rows
 from ..solvers.least_squares import dense_rows
 from ..solvers.orthogonal import weighted_mean
 from .responses import OutOfFold

@@ -10,8 +10,8 @@ from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
+from ..data.rows import Array, Rows, RowTable, take_rows
 from ..meta.folds import Fold, Scorer
-from ..meta.rows import Array, Rows, RowTable, take_rows
 from .intervals import Interval, t_interval
 
 METHODS = ("predict", "predict_proba", "decision_function")

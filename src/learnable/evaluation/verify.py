@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import clone
 
+from ..core.checking import Recheck
 from ..core.errors import LearnableError, VerificationError
-from ..core.verification import Recheck, verify
-from ..meta.rows import take_rows
-from ._rows import Sample, sample_door
+from ..core.verification import verify
+from ..data.rows import Sample, sample_door, take_rows
 
 Array = NDArray[np.float64]
 

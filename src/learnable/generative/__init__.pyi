@@ -1,9 +1,9 @@
-from .bernoulli_nb import BernoulliNB as BernoulliNB
 from .categorical_nb import CategoricalNB as CategoricalNB
 from .classifier import GenerativeClassifier as GenerativeClassifier
-from .conic import Boundary as Boundary
-from .conic import kind_of as kind_of
+from .counts_nb import BernoulliNB as BernoulliNB
+from .counts_nb import MultinomialNB as MultinomialNB
+from .discriminant import Boundary as Boundary
 from .discriminant import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
+from .discriminant import kind_of as kind_of
 from .gaussian_nb import GaussianNB as GaussianNB
-from .multinomial_nb import MultinomialNB as MultinomialNB
 from .quadratic import QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis

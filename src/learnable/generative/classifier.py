@@ -30,8 +30,7 @@ from ..probability.conjugate.base import Conjugate
 from ..probability.multivariate_normal import MultivariateNormal
 from ..probability.normal import Normal
 from .base import PRIORS, TOLERANCE, DensityModel, check_priors, log_or_minus_inf, score_rows
-from .moments import class_moments
-from .scatter import class_scatter
+from .moments import class_moments, class_scatter
 
 Array = NDArray[np.float64]
 

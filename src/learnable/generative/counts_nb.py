@@ -7,16 +7,26 @@ the next one is category j with probability (n_j + α)/Σ(n + α): additive smoo
 from __future__ import annotations
 
 import warnings
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from ..core.certificate import Certificate
 from ..core.declare import fitted, param
-from ..core.errors import ParameterError
-from ..core.parameters import ArrayLike, Boolean, Number
-from .base import EPS, PRIORS, SummedModel, log_or_minus_inf
+from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.parameters import ArrayLike, Boolean, Number, optional
+from ..data.blocks import Block, Blocks, map_reduce, unsigned
+from ..data.door import door
+from ..probability.conjugate.beta_binomial import BetaBinomial
+from ..probability.conjugate.dirichlet_multinomial import DirichletMultinomial
+from ..solvers.moments import add_in_place
+from ._kernels import add_exceeding, add_rows, add_sparse_rows, sparse_scores
+from .base import EPS, PRIORS, SummedModel, codes_of, log_or_minus_inf, score_rows, weights_of
 
 Array = NDArray[np.float64]
 
@@ -90,3 +100,317 @@ def rounding_of(log_prob: Array) -> float:
     if np.isneginf(least):
         least = np.min(log_prob, initial=0.0, where=~np.isneginf(log_prob))
     return float(EPS * (4.0 - least))
+
+
+# Naive Bayes with multinomial counts, such as words of documents.
+#
+#     x | class k  ~  Mult(Σ_j x_j, p_k),   p_k ~ Dir(α);       p_kj = (n_kj + α_j) / Σ_l (n_kl + α_l)
+#
+# The estimate p_k is the mean of the posterior Dir(n_k + α). With `integrate=True` a row is judged by the posterior
+# predictive, the Dirichlet–multinomial (Pólya) distribution, under which a word that was seen once is less surprising
+# the
+# second time.
+#
+# Reference: C. Manning, P. Raghavan and H. Schütze, Introduction to Information Retrieval (2008), chapter 13.
+
+
+class MultinomialNB(CountsNB):
+    """Naive Bayes for counts: every class draws its words from probabilities of its own.
+
+    The fit is one pass over the (dense or sparse) rows, in O(Kd) memory besides the data. Fractional counts such as
+    tf-idf are taken as they are. A missing count is refused: it would leave the row's total unknown.
+
+    Examples
+    --------
+    >>> from learnable import MultinomialNB
+    >>> X, y = [[2, 1, 0], [3, 0, 0], [0, 1, 4]], ["a", "a", "b"]
+    >>> model = MultinomialNB().fit(X, y)
+    >>> model.predict_proba([[0, 0, 2]]).round(3)
+    array([[0.059, 0.941]])
+    >>> MultinomialNB(integrate=True).fit(X, y).predict_proba([[0, 0, 2]]).round(3)
+    array([[0.096, 0.904]])
+    """
+
+    integrate: bool = param(
+        Boolean(),
+        "Whether probabilities are averaged over the posterior of p rather than computed at its mean.",
+        default=False,
+    )
+    feature_count_: Array = fitted("(n_classes, n_features)", "Weighted sums of the counts.", low=0.0)
+    feature_log_prob_: Array = fitted("(n_classes, n_features)", "log p.", infinite=True, high=1e-9)
+
+    _door = staticmethod(door(target="classes", sparse=True, one_class=True))
+    _sparse = True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags
+
+    def _sums(self, blocks: Any, n_classes: int) -> tuple[Array, Array]:
+        if blocks.in_memory and blocks.sparse:
+            return sparse_class_sums(type(self).__name__, blocks, n_classes, self.n_jobs)
+        count = partial(_block_sums, n_classes=n_classes)
+        count_, sums, least = map_reduce(blocks, count, _add, n_jobs=self.n_jobs)
+        refuse_negative(type(self).__name__, least)
+        return count_, sums
+
+    def _merge(self, a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
+        return a[0] + b[0], a[1] + b[1]
+
+    def _stored(self) -> tuple[Array, Array]:
+        return self.class_count_, self.feature_count_
+
+    def _learn(self, sums: tuple[Array, Array]) -> float:
+        self.class_count_, self.feature_count_ = sums
+        if not np.isfinite(self.feature_count_.sum()):
+            raise DataError(f"{type(self).__name__}: sums of counts overflow; rescale X or the weights.")
+        log_prob = self.feature_count_ + self._alphas()
+        total = log_prob.sum(axis=1, keepdims=True)
+        with np.errstate(divide="ignore"):
+            np.log(log_prob, out=log_prob)
+        log_prob -= np.log(np.where(total > 0, total, 1.0))
+        self.feature_log_prob_ = log_prob
+        self._learn_class_prior()
+        return rounding_of(log_prob)
+
+    def posterior(self) -> DirichletMultinomial:
+        """Return the posterior of the probabilities of every class; it needs alpha > 0."""
+        return DirichletMultinomial(self.feature_count_ + self._alphas())
+
+    def _joint(self, X: Any) -> Array:
+        refuse_negative(type(self).__name__, float(X.data.min(initial=0.0) if sp.issparse(X) else X.min(initial=0.0)))
+        if self.integrate:
+            return self._integrated(X)
+        return count_scores(X, self.feature_log_prob_, self.class_log_prior_, self.n_jobs)
+
+    def _integrated(self, X: Any) -> Array:
+        """Return log of the Dirichlet–multinomial probabilities, without the factor that all classes share."""
+        alpha = self.posterior().alpha
+        at_zero, total = gammaln(alpha), alpha.sum(axis=1)
+
+        def score(rows: Any, out: Array) -> None:
+            rows = sp.csr_array(rows)
+            row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+            size = np.asarray(rows.sum(axis=1)).ravel()
+            for k in range(len(alpha)):
+                terms = gammaln(alpha[k, rows.indices] + rows.data) - at_zero[k, rows.indices]
+                out[:, k] = np.bincount(row, terms, rows.shape[0]) + gammaln(total[k]) - gammaln(total[k] + size)
+            out += self.class_log_prior_
+
+        return score_rows(X, len(alpha), score, self.n_jobs)
+
+
+def count_scores(X: Any, log_prob: Array, constant: Array, n_jobs: int | None) -> Array:
+    """Return Σ_j x_j log_prob_kj + constant_k, where 0 · (−inf) is 0."""
+    by_feature = np.ascontiguousarray(log_prob.T)
+    possible = np.isfinite(by_feature).all()
+
+    def score(rows: Any, out: Array) -> None:
+        if possible and not sp.issparse(rows):
+            np.matmul(rows, by_feature, out=out)
+            out += constant
+            return
+        rows = rows if sp.issparse(rows) else sp.csr_array(rows)
+        out[:] = constant
+        sparse_scores(rows.data, unsigned(rows.indices), unsigned(rows.indptr), by_feature, out)
+
+    return score_rows(X, len(log_prob), score, n_jobs)
+
+
+def refuse_negative(owner: str, least: float) -> None:
+    """Raise DataError unless all counts are at least zero."""
+    if least < 0:
+        raise DataError(
+            f"{owner}: Negative values in data passed to {owner} (input X): it holds {least:g}. Pass counts or "
+            "frequencies >= 0, or use GaussianNB."
+        )
+
+
+def sparse_class_sums(owner: str, blocks: Any, n_classes: int, n_jobs: int | None) -> tuple[Array, Array]:
+    """Return count and sums of CSR rows in memory."""
+    part = blocks.joined()
+    X, y = part.X, np.ascontiguousarray(part.y, dtype=np.int64)
+    least = float(X.data.min(initial=0.0))
+    refuse_negative(owner, least)
+    codes, w = y.view(np.uint64), np.ones(len(y)) if part.weight is None else part.weight
+    data = X.data.astype(np.float64, copy=False)
+    indices, indptr = unsigned(X.indices), unsigned(X.indptr)
+
+    def work(rows: tuple[int, int]) -> Array:
+        sums, some = np.zeros((n_classes, X.shape[1])), slice(*rows)
+        add_sparse_rows(data, indices, indptr[rows[0] : rows[1] + 1], codes[some], w[some], sums)
+        return sums
+
+    # Every run of rows has a table of its own; there are only as many as make the tables small against the rows.
+    runs = int(np.clip(X.nnz // (2 * n_classes * X.shape[1]), 1, 8))
+    cuts = np.searchsorted(X.indptr, np.linspace(0, X.nnz, runs + 1)[1:-1])
+    ends = [0, *cuts.tolist(), len(y)]
+    sums = map_reduce(list(pairwise(ends)), work, add_in_place, n_jobs=n_jobs)
+    return np.bincount(y, w, n_classes).astype(np.float64), sums
+
+
+def _block_sums(block: Block, n_classes: int) -> tuple[Array, Array, float]:
+    y, w = codes_of(block), weights_of(block)
+    sums = np.zeros((n_classes, block.X.shape[1]))
+    least = add_rows(block.X, y, w, sums)
+    return np.bincount(block.y, w, n_classes).astype(np.float64), sums, float(least)  # type: ignore[arg-type]
+
+
+def _add(a: tuple[Array, Array, float], b: tuple[Array, Array, float]) -> tuple[Array, Array, float]:
+    return a[0] + b[0], np.add(a[1], b[1], out=a[1]), min(a[2], b[2])
+
+
+# Naive Bayes with features that are there or not.
+#
+#     x_j | class k  ~  Bernoulli(p_kj), independent given the class,   p_kj ~ Beta(α_j, α_j);
+#     p_kj = (n_kj + α_j) / (N_kj + 2α_j)
+#
+# n_kj counts the rows of class k that have feature j, N_kj those of which this is known. The estimate is the mean of
+# the
+# posterior Beta(n + α, N − n + α), and since a row shows every feature once, it is the posterior predictive too: to
+# integrate over the parameters changes nothing. Unlike the multinomial model, what is absent counts as evidence.
+#
+# An entry that is NaN is integrated out, which under independence means that its factor is left out.
+#
+# Reference: A. McCallum and K. Nigam, A comparison of event models for naive Bayes text classification, AAAI-98
+# Workshop
+# on Learning for Text Categorization (1998).
+
+
+class BernoulliNB(CountsNB):
+    """Naive Bayes for features that are present or absent.
+
+    The fit is one pass over the (dense or sparse) rows, in O(Kd) memory besides the data.
+
+    Examples
+    --------
+    >>> from learnable import BernoulliNB
+    >>> X, y = [[1, 0, 1], [1, 1, 0], [0, 0, 1], [0, float("nan"), 1]], ["a", "a", "b", "b"]
+    >>> model = BernoulliNB().fit(X, y)
+    >>> model.predict_proba([[1, 0, 1], [float("nan"), 0, 1]]).round(3)
+    array([[0.6  , 0.4  ],
+           [0.333, 0.667]])
+    """
+
+    binarize: float | None = param(
+        optional(Number()),
+        "A feature is present where its value is above this. None: values are 0 and 1 already.",
+        default=0.0,
+    )
+    observed_: Array = fitted("(n_classes, n_features)", "Weight of the rows of which this is known.")
+    feature_count_: Array = fitted("(n_classes, n_features)", "Weight of the rows that have the feature.", low=0.0)
+    feature_log_prob_: Array = fitted("(n_classes, n_features)", "log p.", infinite=True)
+
+    _door = staticmethod(door(target="classes", sparse=True, missing=True, one_class=True))
+    _sparse = True
+    _missing = True
+
+    @property
+    def _threshold(self) -> float:
+        return 0.5 if self.binarize is None else float(self.binarize)
+
+    def _sums(self, blocks: Any, n_classes: int) -> tuple[Array, Array, Array]:
+        owner = type(self).__name__
+        if blocks.in_memory and blocks.sparse:
+            part = blocks.joined()
+            ones, gaps = self._split(part.X)
+            count, present = sparse_class_sums(owner, Blocks([part._replace(X=ones)]), n_classes, self.n_jobs)
+            observed = np.repeat(count[:, None], present.shape[1], axis=1)
+            if gaps is not None:
+                observed -= sparse_class_sums(owner, Blocks([part._replace(X=gaps)]), n_classes, self.n_jobs)[1]
+            return count, present, observed
+        if self.binarize is None:
+            check = partial(_require_binary, owner)
+            map_reduce(blocks, check, lambda a, b: None, n_jobs=self.n_jobs)
+        work = partial(_exceeding_sums, n_classes=n_classes, threshold=self._threshold)
+        return map_reduce(blocks, work, _add_tables, n_jobs=self.n_jobs)
+
+    def _merge(self, a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, ...]:
+        return tuple(x + y for x, y in zip(a, b, strict=True))
+
+    def _stored(self) -> tuple[Array, Array, Array]:
+        return self.class_count_, self.feature_count_, self.observed_
+
+    def _learn(self, sums: tuple[Array, Array, Array]) -> float:
+        self.class_count_, self.feature_count_, self.observed_ = sums
+        alpha = self._alphas()
+        smoothed, total = self.feature_count_ + alpha, self.observed_ + 2.0 * alpha
+        self.feature_log_prob_ = log_or_minus_inf(smoothed) - np.log(np.where(total > 0, total, 1.0))
+        self._learn_class_prior()
+        return rounding_of(self.feature_log_prob_)
+
+    def posterior(self) -> BetaBinomial:
+        """Return the posterior of p, an array of shape (n_classes, n_features) of Beta priors; it needs alpha > 0."""
+        alpha = self._alphas()
+        return BetaBinomial(self.feature_count_ + alpha, self.observed_ - self.feature_count_ + alpha)
+
+    def _split(self, X: Any) -> tuple[Any, Any]:
+        """Return which features are present, and which are unknown (None if none is), as numbers 0 and 1."""
+        if not sp.issparse(X):
+            if self.binarize is None:
+                _require_binary(type(self).__name__, Block(X, None, None, 0))
+            gaps = np.isnan(X)
+            return (self._threshold < X).astype(np.float64), gaps.astype(np.float64) if gaps.any() else None
+        if self._threshold < 0:
+            raise DataError(
+                f"{type(self).__name__}: Cannot binarize a sparse matrix with threshold < 0: binarize is "
+                f"{self._threshold:g}, and zeros are not stored. Pass a dense X."
+            )
+        if self.binarize is None:
+            _require_binary(type(self).__name__, Block(X.data, None, None, 0))
+        gaps = np.isnan(X.data)
+        like = lambda data: sp.csr_array((data.astype(np.float64), X.indices, X.indptr), shape=X.shape)  # noqa: E731
+        return like(X.data > self._threshold), like(gaps) if gaps.any() else None
+
+    def _joint(self, X: Any) -> Array:
+        alpha = self._alphas()
+        total = self.observed_ + 2.0 * alpha
+        scale = np.log(np.where(total > 0, total, 1.0))
+        present, absent = self.feature_count_ + alpha, self.observed_ - self.feature_count_ + alpha
+        known = total > 0  # a feature of which nothing is known, without smoothing: it says nothing
+        log_p, log_q = (np.where(known, log_or_minus_inf(n) - scale, 0.0) for n in (present, absent))
+        never_p, never_q = np.isneginf(log_p).astype(np.float64), np.isneginf(log_q).astype(np.float64)
+        log_p, log_q = np.where(never_p, 0.0, log_p), np.where(never_q, 0.0, log_q)
+        impossible = bool(never_p.any() or never_q.any())
+
+        def score(rows: Any, out: Array) -> None:
+            ones, gaps = self._split(rows)
+            out[:] = ones @ (log_p - log_q).T + (log_q.sum(axis=1) + self.class_log_prior_)
+            if gaps is not None:
+                out -= gaps @ log_q.T
+            if impossible:
+                events = ones @ (never_p - never_q).T + never_q.sum(axis=1)
+                out[events - (0.0 if gaps is None else gaps @ never_q.T) > 0.5] = -np.inf
+
+        return score_rows(X, len(self.classes_), score, self.n_jobs)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if not hasattr(self, "classes_"):
+            return
+        if (self.observed_ < self.feature_count_ * (1 - 1e-9)).any():
+            raise ModelFileError("load: feature_count_ must not exceed observed_.")
+
+
+def _require_binary(owner: str, block: Block) -> None:
+    X = block.X
+    other = (X != 0.0) & (X != 1.0) & ~np.isnan(X)
+    if other.any():
+        raise DataError(
+            f"{owner}: with binarize=None X must hold 0 and 1; got {X[other][0]:g}. Set binarize=threshold."
+        )
+
+
+def _exceeding_sums(block: Block, n_classes: int, threshold: float) -> tuple[Array, Array, Array]:
+    w = weights_of(block)
+    present, gaps = np.zeros((2, n_classes, block.X.shape[1]))
+    add_exceeding(block.X, codes_of(block), w, threshold, present, gaps)
+    count = np.bincount(block.y, w, n_classes).astype(np.float64)  # type: ignore[arg-type]
+    return count, present, count[:, None] - gaps
+
+
+def _add_tables(a: Any, b: Any) -> Any:
+    for mine, other in zip(a, b, strict=True):
+        mine += other
+    return a

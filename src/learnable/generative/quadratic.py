@@ -27,10 +27,8 @@ from ..data.door import Table, door
 from ..data.sources import rowwise
 from ..probability.multivariate_normal import MultivariateNormal
 from .base import PRIORS, TOLERANCE, DensityModel, RankError, log_or_minus_inf, score_rows
-from .conic import Boundary, boundary_between
-from .covariance import class_covariances
-from .discriminant import ESTIMATOR, SHRINKAGE, class_number, read_priors, refuse_method
-from .scatter import class_scatter
+from .discriminant import ESTIMATOR, SHRINKAGE, Boundary, boundary_between, class_number, read_priors, refuse_method
+from .moments import class_covariances, class_scatter
 
 Array = NDArray[np.float64]
 

@@ -11,50 +11,26 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import digamma
+from sklearn.base import clone
 
-from ..core.verification import Recheck
-from ..data.sources import named_columns
-from ..linear.verify_rows import Rows, codes_of, fingerprint_of, plain_rows
+from ..core.checking import Recheck, has_shapes, relative
+from ..core.errors import VerificationError
+from ..data.checking import Rows, read_classes
 
 Array = NDArray[Any]
 
 #: Both values are rounding errors; the tolerance itself is how far they may lie apart.
 ROUNDING = 1e-9
+
 #: Digits of a mean that rounding blurs, as a share of it, count little: 1e-14 of them are 1e-9 of this.
 SHARE = 1e-5
-
-
-def read_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, str]:
-    """Return the rows with class codes, and the fingerprint of the data."""
-    X, y, sample_weight = named_columns("verify", X, y, sample_weight)
-    rows = plain_rows(model, X, np.asarray([] if y is None else y).ravel(), sample_weight)
-    rows = rows._replace(y=codes_of(model.classes_, rows.y))
-    return rows, fingerprint_of(rows, model.classes_)
-
-
-def has_shapes(model: Any, **shapes: tuple[int, ...]) -> bool:
-    """Tell whether fitted arrays have these shapes; −1 stands for any length."""
-    for name, shape in shapes.items():
-        found = np.asarray(getattr(model, name, None)).shape
-        if len(found) != len(shape) or any(n not in (-1, m) for n, m in zip(shape, found, strict=True)):
-            return False
-    return True
-
-
-def relative(found: Any, expected: Any, size: Any = None) -> float:
-    """Return the largest |found − expected| / size; by default relative to what is expected. NaN stays NaN."""
-    found, expected = np.asarray(found, dtype=np.longdouble), np.asarray(expected, dtype=np.longdouble)
-    if found.shape != expected.shape:
-        return np.inf
-    size = np.broadcast_to(abs(expected) if size is None else size, expected.shape)
-    gap = np.where(found == expected, 0, abs(found - expected))  # infinities that agree
-    return float(np.max(np.where(gap == 0, 0, gap / np.where(size > 0, size, np.finfo(float).tiny)), initial=0.0))
 
 
 @np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
 def gaussian_nb(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a GaussianNB."""
-    rows, fingerprint = read_rows(model, X, y, sample_weight)
+    rows, fingerprint = read_classes(model, X, y, sample_weight)
     K, d = len(model.classes_), rows.n_columns
     count, n, total, square = (np.zeros(shape, dtype=np.longdouble) for shape in (K, (K, d), (K, d), (K, d)))
     for Z, c, s in rows.chunks():
@@ -99,7 +75,7 @@ def gaussian_nb(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 @np.errstate(all="ignore")
 def counts_nb(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a MultinomialNB, BernoulliNB or CategoricalNB."""
-    rows, fingerprint = read_rows(model, X, y, sample_weight)
+    rows, fingerprint = read_classes(model, X, y, sample_weight)
     K = len(model.classes_)
     count = np.zeros(K, dtype=np.longdouble)
     for _, c, s in rows.chunks():
@@ -187,3 +163,247 @@ def _sums_by_class(rows: Rows, n_classes: int, of_values: Any) -> Array:
 def _alpha(model: Any) -> Array:
     alpha = np.asarray(model.alpha, dtype=np.longdouble)
     return alpha if model.force_alpha else np.maximum(alpha, 1e-10)
+
+
+# Independent check of a `GenerativeClassifier` of exponential families: their mean statistics are those of the rows.
+#
+# At the maximum of the likelihood E t(x) under the density equals the mean of t(x) over the rows of the class. Both
+# sides
+# are written out here for each family, from its textbook formulas, and evaluated in extended precision.
+
+
+@np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
+def generative_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
+    """Recompute the certificate of a GenerativeClassifier."""
+    rows, fingerprint = read_classes(model, X, y, sample_weight)
+    K = len(model.classes_)
+    records = model.fitted_
+    if len(records) != K or not all(isinstance(record, dict) for record in records):
+        raise VerificationError("verify: nothing is proven of these densities, so there is nothing to check.")
+    if len({record["family"] for record in records}) > 1 or records[0]["family"] not in _FAMILIES:
+        raise VerificationError(f"verify: no check is written for the family {records[0]['family']}.")
+    statistic, expectation = _FAMILIES[records[0]["family"]]
+    count = np.zeros(K, dtype=np.longdouble)
+    total: list[Any] = [0] * K
+    for Z, c, s in rows.chunks():
+        for k in range(K):
+            count[k] += s[c == k].sum()
+            total[k] = total[k] + np.tensordot(s[c == k], statistic(Z[c == k]), axes=1)
+    prior = count / count.sum() if model.priors is None else model.priors
+    worst = max(relative(model.class_count_, count), relative(model.class_prior_, prior))
+    for k, record in enumerate(records):
+        goal = total[k] / count[k]
+        try:
+            found = expectation(**{key: np.asarray(v, dtype=np.longdouble) for key, v in record["parameters"].items()})
+        except ValueError:  # parameters of different lengths
+            return Recheck(np.inf, 0.0, fingerprint)
+        size = abs(goal).max(axis=-1, keepdims=True) + 1e-300
+        worst = max(worst, relative(found, goal, size))
+    return Recheck(float(worst), ROUNDING, fingerprint)
+
+
+def _pairs(*columns: Any) -> Array:
+    return np.stack(np.broadcast_arrays(*columns), axis=-1)
+
+
+def _outer(x: Array) -> Array:
+    return np.concatenate([x, (x[..., :, None] * x[..., None, :]).reshape(*x.shape[:-1], -1)], axis=-1)
+
+
+def _psi(values: Array) -> Array:
+    return digamma(np.asarray(values, dtype=np.float64))
+
+
+def _normal_mean(mean: Array, cov: Array) -> Array:
+    return np.concatenate([mean, (cov + np.outer(mean, mean)).ravel()])
+
+
+#: By family: t(x), and E t(x) from the parameters; the last axis runs over the entries of t.
+_FAMILIES: dict[str, tuple[Any, Any]] = {
+    "Normal": (lambda x: _pairs(x, x**2), lambda mean, std: _pairs(mean, mean**2 + std**2)),
+    "MultivariateNormal": (_outer, _normal_mean),
+    "Poisson": (lambda x: x[..., None], lambda rate: rate[..., None]),
+    "Exponential": (lambda x: x[..., None], lambda rate: (1 / rate)[..., None]),
+    "Bernoulli": (lambda x: x[..., None], lambda p: p[..., None]),
+    "Gamma": (
+        lambda x: _pairs(np.log(x), x),
+        lambda shape, rate: _pairs(_psi(shape) - np.log(rate), shape / rate),
+    ),
+    "InverseGamma": (
+        lambda x: _pairs(np.log(x), 1 / x),
+        lambda shape, rate: _pairs(np.log(rate) - _psi(shape), shape / rate),
+    ),
+    "Beta": (
+        lambda x: _pairs(np.log(x), np.log1p(-x)),
+        lambda a, b: _pairs(_psi(a) - _psi(a + b), _psi(b) - _psi(a + b)),
+    ),
+    "Dirichlet": (np.log, lambda alpha: _psi(alpha) - _psi(alpha.sum())),
+}
+
+
+# Independent checks of the discriminants: class means and covariances in extended precision, and their equations.
+#
+# Nothing here is shared with the fits but the reading of column names. A rule is judged by the equations that define
+# it,
+# in columns scaled to one: Σ β_k = μ_k − x̄ for the linear one (in the directions that are kept), WᵀΣ_kW = I for the
+# quadratic one.
+
+
+@np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
+def linear_discriminant(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
+    """Recompute the certificate of a LinearDiscriminantAnalysis."""
+    rows, fingerprint = read_classes(model, X, y, sample_weight)
+    K, d = len(model.classes_), rows.n_columns
+    count, mean = _means(rows, K)
+    priors = _priors(model, count)
+    if model.solver == "svd":
+        each = np.stack([_scatter(rows, k, mean[k]) for k in range(K)])
+        cov = each.sum(axis=0) / count.sum()
+        stored = np.einsum("k,kij->ij", priors, each / count[:, None, None])
+    else:
+        cov = np.einsum(
+            "k,kij->ij", priors, np.stack([_covariance(model, rows, k, mean[k], count[k]) for k in range(K)])
+        )
+        stored = cov
+    centre = priors @ mean
+    std = np.sqrt(np.diag(cov))
+    std = np.where(std > 0, std, 1)
+    R = cov / np.outer(std, std)
+    values, axes = np.linalg.eigh(R.astype(float))
+    floor = max(model.tol if model.solver == "svd" else 0.0, np.sqrt(d * np.finfo(float).eps * values[-1]))
+    V = axes[:, np.sqrt(np.maximum(values, 0)) > floor]
+    away = (mean - centre) / std
+    coef, intercept = np.atleast_2d(model.coef_).astype(np.longdouble), np.asarray(model.intercept_, np.longdouble)
+    n_rules = 1 if K == 2 else K
+    sound = coef.shape == (n_rules, d) and has_shapes(model, intercept_=(n_rules,))
+    if not sound or (model.solver != "lsqr" and not has_shapes(model, scalings_=(d, -1))):
+        return Recheck(np.inf, 0.0, fingerprint)
+    goal, beta = away @ V @ V.T, coef * std
+    exact = np.linalg.lstsq((V.T @ R @ V).astype(float), (V.T @ away.T).astype(float))[0].T @ V.T
+    constant = np.log(priors) - (exact * away).sum(axis=1) / 2
+    # The constant of a rule about the origin: rounding blurs 1e-14 of the terms that make it.
+    blur = SHARE * abs(coef) @ abs(centre)
+    if K == 2:
+        goal, constant = goal[1:] - goal[:1], constant[1:] - constant[:1]
+        exact = exact[1:] - exact[:1]
+    digits = max(
+        1.0, float(values[-1] / max(values[np.sqrt(np.maximum(values, 0)) > floor].min(initial=np.inf), 1e-300))
+    )
+    size = abs(beta) @ abs(R) + abs(goal)
+    worst = max(
+        relative(model.priors_, priors),
+        relative(model.means_, mean, std + SHARE * abs(mean)),
+        relative(model.xbar_, centre, std + SHARE * abs(mean).max(axis=0)),
+        relative(beta @ R, goal, size),
+        relative(beta, exact, (abs(exact).max() + 1e-300) * digits),
+        relative(intercept + coef @ centre, constant, (1 + abs(constant) + (exact**2).sum(axis=1)) * digits + blur),
+    )
+    if hasattr(model, "covariance_"):
+        worst = max(worst, relative(model.covariance_, stored, np.outer(std, std)))
+    if model.solver != "lsqr":
+        S = np.asarray(model.scalings_, dtype=np.longdouble) * std[:, None]
+        size = abs(S).T @ abs(R) @ abs(S)
+        worst = max(worst, relative(S.T @ R @ S, np.eye(S.shape[1]), size))
+        if model.solver == "svd":
+            shares = np.sqrt(priors)[:, None] * (mean - centre)
+            between = shares.T @ shares
+        else:
+            whole = count @ mean / count.sum()
+            between = _covariance(model, rows, None, whole, count.sum()) - cov
+        # The means spread along the axes, most along the first.
+        product = S.T @ (between / np.outer(std, std)) @ S
+        along = np.diag(product)
+        worst = max(worst, relative(product, np.diag(along), abs(along).max() * digits))
+        shares_of = (along / along.sum())[: model.n_components_]
+        worst = max(worst, relative(model.explained_variance_ratio_, shares_of, digits))
+        if (np.diff(along) > 1e-9 * along.max()).any():
+            worst = np.inf
+    return Recheck(float(worst), ROUNDING, fingerprint)
+
+
+@np.errstate(all="ignore")
+def quadratic_discriminant(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
+    """Recompute the certificate of a QuadraticDiscriminantAnalysis."""
+    rows, fingerprint = read_classes(model, X, y, sample_weight)
+    K, d = len(model.classes_), rows.n_columns
+    count, mean = _means(rows, K)
+    worst = relative(model.priors_, _priors(model, count))
+    axes = [np.shape(one) for one in (*model.rotations_, *model.scalings_)]
+    if axes != [(d, d)] * K + [(d,)] * K or not has_shapes(model, means_=(K, d)):
+        return Recheck(np.inf, 0.0, fingerprint)
+    if np.shape(model.whiten_) != (K, d, d) or len(model.scalings_) != K or len(model.rotations_) != K:
+        return Recheck(np.inf, 0.0, fingerprint)
+    for k in range(K):
+        cov = _covariance(model, rows, k, mean[k], count[k])
+        if model.solver == "svd":
+            cov = (1 - model.reg_param) * cov + model.reg_param * np.eye(d)
+        std = np.sqrt(np.diag(cov))
+        R, W = cov / np.outer(std, std), model.whiten_[k].astype(np.longdouble) * std[:, None]
+        axes, spread = model.rotations_[k].astype(np.longdouble), model.scalings_[k].astype(np.longdouble)
+        worst = max(
+            worst,
+            relative(model.means_[k], mean[k], std + SHARE * abs(mean[k])),
+            relative(W.T @ R @ W, np.eye(d), abs(W).T @ abs(R) @ abs(W)),
+            relative((axes * spread) @ axes.T, cov, abs(cov).max()),
+            relative(axes.T @ axes, np.eye(d), 1.0),
+        )
+        if hasattr(model, "covariance_"):
+            worst = max(worst, relative(model.covariance_[k], cov, np.outer(std, std)))
+    return Recheck(float(worst), ROUNDING, fingerprint)
+
+
+def _priors(model: Any, count: Array) -> Array:
+    if model.priors is None:
+        return count / count.sum()
+    given = np.asarray(model.priors, dtype=np.longdouble)
+    return given / given.sum() if abs(given.sum() - 1) > 1e-5 else given
+
+
+def _means(rows: Rows, n_classes: int) -> tuple[Array, Array]:
+    count = np.zeros(n_classes, dtype=np.longdouble)
+    total = np.zeros((n_classes, rows.n_columns), dtype=np.longdouble)
+    for Z, c, s in rows.chunks():
+        for k in range(n_classes):
+            count[k] += s[c == k].sum()
+            total[k] += s[c == k] @ Z[c == k]
+    return count, total / count[:, None]
+
+
+def _scatter(rows: Rows, k: int | None, mean: Array) -> Array:
+    """Return Σ w (x − mean)(x − mean)ᵀ over one class, or over all rows."""
+    total = np.zeros((rows.n_columns, rows.n_columns), dtype=np.longdouble)
+    for Z, c, s in rows.chunks():
+        mine = slice(None) if k is None else c == k
+        away = (Z[mine] - mean).astype(float)  # centred: float64 has all the digits that matter
+        total += away.T @ (away * s[mine, None].astype(float))
+    return total
+
+
+def _covariance(model: Any, rows: Rows, k: int | None, mean: Array, count: Any) -> Array:
+    """Return the covariance of one class, or of all rows, by the method of the model."""
+    d = rows.n_columns
+
+    def mine(codes: Array) -> Array:
+        return np.ones(len(codes), dtype=bool) if k is None else codes == k
+
+    if model.covariance_estimator is not None:
+        X = np.concatenate([np.asarray(Z[mine(c)], dtype=float) for Z, c, _ in rows.chunks()])
+        fitted = clone(model.covariance_estimator, safe=False)
+        fitted.fit(X)
+        return np.atleast_2d(fitted.covariance_).astype(np.longdouble)
+    cov = _scatter(rows, k, mean) / count
+    if model.shrinkage is None:
+        return cov
+    if model.shrinkage != "auto":
+        return (1 - model.shrinkage) * cov + model.shrinkage * np.trace(cov) / d * np.eye(d)
+    std = np.sqrt(np.diag(cov))
+    std = np.where(std > 0, std, 1)
+    R = cov / np.outer(std, std)
+    n, fourth = count, np.longdouble(0)
+    for Z, c, s in rows.chunks():
+        fourth += s[mine(c)] @ ((((Z[mine(c)] - mean) / std) ** 2).sum(axis=1) ** 2)
+    level = np.trace(R) / d
+    delta = ((R - level * np.eye(d)) ** 2).sum() / d
+    beta = min((fourth / n - (R**2).sum()) / (n * d), delta)
+    share = beta / delta if beta > 0 else 0.0
+    return ((1 - share) * R + share * level * np.eye(d)) * np.outer(std, std)

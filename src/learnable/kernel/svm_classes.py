@@ -10,7 +10,7 @@ Reference: C.-C. Chang and C.-J. Lin, LIBSVM, §2 and §7.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import combinations
 from numbers import Real
 from typing import Any, ClassVar
@@ -121,6 +121,16 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
     def _pair_solver(self, run: Run) -> PairSolver:
         """Return who solves for a pair of classes."""
         raise TypeError(f"{type(self).__name__} does not define _pair_solver")
+
+    def _folds_again(self, data: tuple[Any, Any, Any], pairs: list[tuple[Rows, Array, Array]]) -> Iterator[list[Any]]:
+        """Yield the machines of the folds of each pair (rows, ±1, costs) as the fit made them; they are not stored."""
+        draft = self._draft()
+        points = draft._points(type(self)._door(draft, *data, Run()))  # which sets γ
+        kernel, X = small_matrix(draft._mercer(), points)
+        solver = draft._pair_solver(Run())
+        with Team(self.n_jobs) as team:
+            for members, sign, cost in pairs:
+                yield fold_fits(solver, kernel, rows_of(X, members, kernel), sign, cost, team)[0]
 
     def _warn_of_probability(self) -> None:
         """Warn as scikit-learn does where the parameter is given."""

@@ -14,13 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.verification import Recheck
+from ..core.checking import Recheck
+from ..data.checking import Rows, codes_of, fingerprint_of, numbers_of, plain_rows
 from ..data.sources import named_columns
-from ..linear.verify_rows import Rows, codes_of, fingerprint_of, numbers_of, plain_rows
 from ..risk import kernels as known
 from ..risk.kernels.foreign import as_structures
-from .gp_posterior import chosen_kernel
-from .gp_search import log_bounds
 from .verify_kernels import values
 
 Array = NDArray[Any]
@@ -29,6 +27,7 @@ _LOG_2PI = np.log(2 * np.pi)
 _SAME = 1e-8  # relative difference at which a stored factor is another one
 _STEP = 3e-3  # of differences in θ: their error is its fourth power, and rounding divided by it
 _CHUNK = 2**20
+_FARTHEST = np.log(1e100)  # of a hyperparameter: beyond, sums and squares have no room
 _JITTER = 1e-10  # share of the prior's variance that the matrix of inducing points has on its diagonal
 
 
@@ -269,16 +268,21 @@ def _solves(L: Array, W: Array, H: Array) -> bool:
 
 def _measure(model: Any, kernel: Any, gradient: Array, size: float) -> float:
     """Return the largest derivative that no bound holds back, relative to a size."""
-    bounds = log_bounds(chosen_kernel(model.kernel))
+    bounds = np.clip(_stated(model.kernel).bounds, -_FARTHEST, _FARTHEST)
     low, high = (abs(kernel.theta - bounds[:, k]) <= 1e-12 * (1 + abs(bounds[:, k])) for k in (0, 1))
     inside = (kernel.theta >= bounds[:, 0] - 1e-9) & (kernel.theta <= bounds[:, 1] + 1e-9)
     held = (low & (gradient < 0)) | (high & (gradient > 0))
     return float(abs(gradient[~held]).max(initial=0.0) / size) if inside.all() else np.inf
 
 
+def _stated(kernel: Any) -> Any:
+    """Return the kernel that the parameter states; by default a Gaussian one with a variance."""
+    return known.Constant(1.0) * known.Gaussian(1.0) if kernel is None else known.as_kernel(kernel)
+
+
 def _is_stated(model: Any, kernel: Any) -> bool:
     """Tell whether a kernel is the one that the parameters state, with other hyperparameters if they were learned."""
-    stated = chosen_kernel(model.kernel)
+    stated = _stated(model.kernel)
     if isinstance(stated, known.FunctionKernel):
         return isinstance(kernel, known.FunctionKernel)
     if stated.theta.shape != kernel.theta.shape or not np.isfinite(kernel.theta).all():

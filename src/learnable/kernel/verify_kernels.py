@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from ..core.errors import VerificationError
+from ..data.checking import codes_of, fingerprint_of, numbers_of, plain_rows
 from ..data.sources import is_external, named_columns
-from ..linear.verify_rows import codes_of, fingerprint_of, numbers_of, plain_rows
 from ..risk import kernels as known
 
 Array = NDArray[Any]

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.checking import Recheck
 from ..core.errors import VerificationError
-from ..core.verification import Recheck
+from ..data.checking import Rows, class_weights_of
 from ..linear.verify import probabilities
-from ..linear.verify_rows import Rows, class_weights_of
 from ..risk.kernels import Precomputed
 from .verify_kernels import data_of, radius, stated_kernel
 from .verify_ridge import _products, _same_points, _symmetric

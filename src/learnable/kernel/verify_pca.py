@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..core.checking import Recheck
 from ..core.errors import VerificationError
-from ..core.verification import Recheck
+from ..data.checking import Rows, fingerprint_of, plain_rows
 from ..data.sources import is_external
-from ..linear.verify_rows import Rows, fingerprint_of, plain_rows
 from ..risk.kernels import Precomputed
 from .verify_kernels import blocks_of_values, radius, stated_kernel
 from .verify_ridge import _same_points, _symmetric

@@ -14,14 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from ..core.run import Run
-from ..solvers.row_cache import Team
-from .platt import N_FOLDS, fold_fits
-from .svm_classes import rows_of
-from .svm_program import small_matrix
-
 Array = NDArray[Any]
 
+_FOLDS = 5  # of which each row's score comes from the one that has not seen it
 _LOG_ODDS = 1e-5  # by which log-odds may differ, relative to the largest
 
 #: (rows of the table, y = ±1, β, b, costs) -> the violation of that machine, and the rounding of it.
@@ -53,33 +48,27 @@ def sigmoids_agree(
     sigmoids = np.asarray(model.sigmoids_)
     if sigmoids.shape != (len(pairs), 2):
         return False, []
-    draft = model._draft()
-    table = type(model)._door(draft, *data, Run())
-    points = draft._points(table)  # which sets γ
-    kernel, X = small_matrix(draft._mercer(), points)
-    solver = draft._pair_solver(Run())
     found, agree = [], True
-    with Team(model.n_jobs) as team:
-        for (members, sign, cost), (slope, offset) in zip(pairs, sigmoids, strict=True):
-            fits, _ = fold_fits(solver, kernel, rows_of(X, members, kernel), sign, cost, team)
-            scores = np.zeros(len(members))
-            for number, (train, test, fit) in enumerate(fits):
-                if not np.array_equal(test, _dealt(sign, number)):
-                    return False, []
-                if fit is not None:
-                    found.append(judge(members[train], sign[train], fit.beta, fit.b, cost[train]))
-                    scores[test] = score(members[test], members[train], fit.beta) + fit.b
-                elif len(test) and len(train):
-                    one = np.unique(sign[train])
-                    scores[test] = one[0] if len(one) == 1 else 0.0
-            agree &= _is_optimal(scores, sign, slope, offset)
+    folds = model._folds_again(data, pairs)
+    for (members, sign, cost), (slope, offset), fits in zip(pairs, sigmoids, folds, strict=True):
+        scores = np.zeros(len(members))
+        for number, (train, test, fit) in enumerate(fits):
+            if not np.array_equal(test, _dealt(sign, number)):
+                return False, []
+            if fit is not None:
+                found.append(judge(members[train], sign[train], fit.beta, fit.b, cost[train]))
+                scores[test] = score(members[test], members[train], fit.beta) + fit.b
+            elif len(test) and len(train):
+                one = np.unique(sign[train])
+                scores[test] = one[0] if len(one) == 1 else 0.0
+        agree &= _is_optimal(scores, sign, slope, offset)
     return agree, found
 
 
 def _dealt(sign: Array, number: int) -> Array:
     """Return the rows of a fold: those of the first class are dealt out in turn, then those of the second."""
     deck = np.concatenate([np.flatnonzero(sign > 0), np.flatnonzero(sign < 0)])
-    return np.sort(deck[number::N_FOLDS])
+    return np.sort(deck[number::_FOLDS])
 
 
 def _is_optimal(scores: Array, sign: Array, slope: float, offset: float) -> bool:

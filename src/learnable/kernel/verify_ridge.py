@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.checking import Recheck
 from ..core.errors import VerificationError
-from ..core.verification import Recheck
-from ..linear.verify_rows import Rows, class_weights_of
+from ..data.checking import Rows, class_weights_of
 from ..risk.kernels import Kernel, Precomputed
 from .verify_kernels import Data, blocks_of_values, data_of, radius, stated_kernel
 

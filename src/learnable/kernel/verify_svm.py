@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.checking import Recheck
 from ..core.errors import VerificationError
-from ..core.verification import Recheck
+from ..data.checking import Rows, class_weights_of, codes_of, fingerprint_of, numbers_of, plain_rows
 from ..data.sources import named_columns
-from ..linear.verify_rows import Rows, class_weights_of, codes_of, fingerprint_of, numbers_of, plain_rows
 from ..risk.kernels import Kernel, as_kernel
 from ..risk.kernels.adopted import is_foreign
 from .verify_platt import sigmoids_agree

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from ..linear.verify_rows import Rows
+from ..data.checking import Rows
 from ..risk.kernels import Kernel
 from ..risk.kernels.adopted import is_foreign
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core.errors import VerificationError
-from ..linear.verify_rows import Rows, class_weights_of
+from ..data.checking import Rows, class_weights_of
 
 Array = NDArray[Any]
 

@@ -202,7 +202,7 @@ class Perceptron(LinearClassifierModel):
         wrong = self._measure_margins(table, weight)
         if wrong > 0 or self.penalty is not None:
             return Certificate("none", wrong, 0.0, None, self.n_iter_)
-        return Certificate("stationarity", 0.0, 0.0, None, self.n_iter_)
+        return Certificate("stationarity", wrong, 0.0, None, self.n_iter_)
 
     def _row_weights(self, table: Any) -> Array:
         """Return the weight of each row, that of its class included."""

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.checking import Recheck
 from ..core.errors import VerificationError
-from ..core.verification import Recheck
-from ..data.sources import named_columns
-from .verify_rows import (
+from ..data.checking import (
     Rows,
     class_weights_of,
     codes_of,
@@ -24,6 +23,7 @@ from .verify_rows import (
     plain_rows,
     sound,
 )
+from ..data.sources import named_columns
 from .verify_stored import least_squares_arrays, ridge_choice
 
 Array = NDArray[Any]

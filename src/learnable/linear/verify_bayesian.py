@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.checking import Recheck
 from ..core.errors import VerificationError
-from ..core.verification import Recheck
+from ..data.checking import fingerprint_of, numbers_of, plain_rows, sound
 from ..data.sources import named_columns
-from .verify_rows import fingerprint_of, numbers_of, plain_rows, sound
 
 Array = NDArray[Any]
 

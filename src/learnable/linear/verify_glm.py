@@ -12,9 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..core.verification import Recheck
+from ..core.checking import Recheck
+from ..data.checking import Rows, fingerprint_of, numbers_of, plain_rows
 from ..data.sources import named_columns
-from .verify_rows import Rows, fingerprint_of, numbers_of, plain_rows
 
 Array = NDArray[Any]
 

@@ -10,11 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.checking import AGREEMENT, Recheck
 from ..core.errors import VerificationError
-from ..core.verification import AGREEMENT, Recheck
-from ..data.sources import named_columns
-from . import verify
-from .verify_rows import (
+from ..data.checking import (
     Array,
     class_weights_of,
     codes_of,
@@ -24,6 +22,8 @@ from .verify_rows import (
     plain_rows,
     sound,
 )
+from ..data.sources import named_columns
+from . import verify
 from .verify_stored import lasso_choice
 
 _ROUNDING = 1e-13

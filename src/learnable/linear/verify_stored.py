@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 
-from .verify_rows import Rows
+from ..data.checking import Rows
 
 Array = NDArray[Any]
 

@@ -10,26 +10,21 @@ import copy
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
 from ..core.declare import Declared, fitted, param
-from ..core.errors import DataError, ModelFileError
+from ..core.errors import ModelFileError
 from ..core.parameters import N_JOBS, Matches, Rule, check_parameters
-from ..data.encoder_input import read_whole
-from ..data.frames import take_named_columns
-from ..data.targets import check_two_classes, drop_absent_classes, read_target
-from .rows import RowTable, read_rows, weight_keyword
+from ..data.rows import ClassTable, read_classes, weight_keyword
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -40,21 +35,6 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 MODEL = Matches(
     lambda value: hasattr(value, "fit") and hasattr(value, "get_params") and not isinstance(value, type), "an estimator"
 )
-
-
-class ClassTable(NamedTuple):
-    """Training rows in their container, with class codes."""
-
-    rows: RowTable
-    codes: Codes  #: (n,), or (n, K) zeros and ones if rows have several labels each
-    classes: NDArray[Any]
-    kept: Codes  #: which of the rows given these are
-    n_columns: int | None  #: columns of X, where rows are arrays
-
-    @property
-    def several(self) -> bool:
-        """Whether rows have several labels each."""
-        return self.codes.ndim == 2
 
 
 def models_have(*names: str) -> Callable[[Method], Method]:
@@ -234,63 +214,6 @@ class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, Declared):
             raise ModelFileError(f"load: {owner}: estimators_ must tell the labels 0 and 1 apart.")
 
 
-def read_classes(
-    owner: str, X: Any, y: Any, sample_weight: Any, *, several: bool = False, one: bool = False
-) -> ClassTable:
-    """Return the rows with positive weight, and their classes.
-
-    Parameters
-    ----------
-    owner : str
-        Who asks, for error messages.
-    X, y, sample_weight
-        The data; y may be an indicator of several labels a row if `several`.
-    several, one : bool
-        Whether rows may have several labels each; whether all may have the same one.
-    """
-    X, y, sample_weight = take_named_columns(owner, *read_whole(owner, X, y, sample_weight))
-    if several and _is_indicator(owner, y):
-        codes = np.asarray(y.toarray() if sp.issparse(y) else y).astype(np.int64)
-        classes = np.arange(codes.shape[1])
-    else:
-        codes, found = read_target(owner, y, "classes", False)
-        classes = np.asarray(found)
-    table = read_rows(owner, X, None, sample_weight)
-    if len(codes) != table.n_rows:
-        raise DataError(
-            f"{owner}: X and y have inconsistent numbers of samples: X has {table.n_rows} rows, y has {len(codes)}. "
-            "Pass one target a row."
-        )
-    kept = np.arange(table.n_rows)
-    shape: tuple[int, ...] = getattr(table.X, "shape", ())
-    if table.weight is not None and not table.weight.all():
-        kept = np.flatnonzero(table.weight)
-        rows, _, weight = table.take(kept)
-        table, codes = RowTable(rows, None, weight, {}), codes[kept]
-        if codes.ndim == 1:
-            codes, classes = drop_absent_classes(codes, classes)
-    if not one:
-        check_two_classes(owner, classes)
-    return ClassTable(table, codes, classes, kept, int(shape[1]) if len(shape) == 2 else None)
-
-
-def _is_indicator(owner: str, y: Any) -> bool:
-    """Tell whether y has a column of zeros and ones for each label; raise for several targets a row."""
-    try:
-        y = y if sp.issparse(y) else np.asarray(y)
-    except ValueError:  # rows of different lengths: the reader of labels says what is wrong
-        return False
-    if y.ndim != 2 or y.shape[1] < 2:
-        return False
-    kind = type_of_target(y)
-    if kind != "multilabel-indicator":
-        raise DataError(
-            f"{owner}: y should be a 1d array, or an indicator of labels. Multioutput target data is not supported "
-            f"with label binarization; got {kind} of shape {np.shape(y)}."
-        )
-    return True
-
-
 def confidence(model: Any, X: Any) -> Array:
     """Return how sure a binary model is of label 1: positive where it prefers it."""
     if hasattr(model, "decision_function"):
@@ -316,6 +239,7 @@ def combined_certificate(models: Sequence[Any], classes: NDArray[Any]) -> Certif
         sum(found.n_iter for found in certificates),
         sum(found.seconds for found in certificates),
         combined_fingerprint([found.fingerprint for found in certificates], classes),
+        worst.by_construction,
     )
 
 

@@ -17,7 +17,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 
 from ..core.certificate import Certificate
 from ..core.errors import DataError, LearnableError, ParameterError
-from .rows import RowTable, weight_keyword
+from ..data.rows import RowTable, weight_keyword
 from .splits import Rows, Split, make_splits
 
 Scorer = Callable[..., float]

@@ -29,7 +29,7 @@ from sklearn.base import is_classifier, is_regressor
 
 from ..core.errors import DataError, ParameterError
 from ..data.frames import is_frame, open_frame, read_frame
-from .rows import RowTable
+from ..data.rows import RowTable
 
 Array = NDArray[np.float64]
 

@@ -25,9 +25,9 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError
 from ..core.parameters import Options
+from ..data.rows import ClassTable, read_rows, take_columns, take_rows
 from ..data.sources import rowwise
-from .binary import Array, BinaryReduction, ClassTable, Codes, Problem, confidence
-from .rows import read_rows, take_columns, take_rows
+from .binary import Array, BinaryReduction, Codes, Problem, confidence
 
 
 class OneVsOneClassifier(BinaryReduction):

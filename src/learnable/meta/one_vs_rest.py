@@ -19,9 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.declare import Declared, fitted, param
 from ..core.errors import ModelFileError
 from ..core.parameters import Boolean, Number
+from ..data.rows import ClassTable, count_rows
 from ..data.sources import rowwise
-from .binary import Array, BinaryReduction, ClassTable, Codes, Problem, confidence, models_have
-from .rows import count_rows
+from .binary import Array, BinaryReduction, Codes, Problem, confidence, models_have
 
 
 class OneVsRestClassifier(BinaryReduction):

@@ -24,9 +24,9 @@ from sklearn.base import clone
 
 from ..core.errors import DataError, ParameterError
 from ..core.parameters import RANDOM_STATE, Boolean, Options, check_parameters
+from ..data.rows import RowTable, read_rows
 from .folds import cross_score, fit_whole, scorer_of, splits_for
 from .information import information_criterion
-from .rows import RowTable, read_rows
 
 Array = NDArray[np.float64]
 

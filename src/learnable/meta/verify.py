@@ -16,9 +16,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
+from ..core.checking import Recheck
 from ..core.errors import VerificationError
 from ..core.registry import REGISTRY, registered_name, resolve
-from ..core.verification import Recheck
 from ..data.dask_blocks import is_dask
 from ..data.encoded import encode_external, encoded_by
 from ..data.encoder_input import read_whole

@@ -6,6 +6,8 @@ checker of the binary model, which shares no code with its fit, recomputes its c
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
@@ -14,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.certificate import Certificate
+from ..core.checking import Recheck, Verdict
 from ..core.errors import DataError, VerificationError
-from ..core.verification import Recheck, Verdict, verify
-from .binary import ClassTable, combined_fingerprint, read_classes
-from .rows import take_columns, take_rows
+from ..core.verification import verify
+from ..data.rows import ClassTable, read_classes, take_columns, take_rows
 
 
 def one_vs_rest(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
@@ -93,7 +95,9 @@ def check_members(
         verdicts.append(verdict)
         fingerprints.append(inner.certificate_.fingerprint)
         wrong += [f"the model {which}: {reason}" for reason in verdict.reasons]
-    fingerprint = combined_fingerprint(fingerprints, classes)
+    labels = [label if isinstance(label, str) else int(label) for label in classes.tolist()]
+    text = json.dumps([fingerprints, labels])
+    fingerprint = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
     if wrong:
         return Recheck(np.inf, 0.0, f"{fingerprint}, but {wrong[0]}")
     # Each value agrees with its own record; the one that the record of all of them shows is the one to compare.

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..core.checking import Recheck, Verdict
 from ..core.errors import VerificationError
 from ..core.registry import REGISTRY, registered_name, resolve
-from ..core.verification import Recheck, Verdict, verify
+from ..core.verification import verify
 from ..data.frames import read_values, take_named_columns
 
 #: Sums of the targets in another order differ by no more than this share of their spread.

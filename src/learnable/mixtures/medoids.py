@@ -41,7 +41,7 @@ from ..core.parameters import (
 from ..data.blocks import map_reduce
 from ..data.door import Table, door, read_features
 from ..meta.splits import as_generator
-from ._medoid_kernels import Seats, seat_rows, try_candidates, weigh_candidate
+from ._kernels import Seats, seat_rows, try_candidates, weigh_candidate
 from .starts import check_enough_rows
 
 Array = NDArray[Any]

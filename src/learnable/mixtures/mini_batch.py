@@ -39,10 +39,9 @@ from ..core.threads import one_thread_blas
 from ..data.blocks import map_reduce
 from ..data.door import Table, door
 from ..meta.splits import as_generator
-from .centres import CentreModel
-from .lloyd import nearest_centres
+from .kmeans import CentreModel
+from .lloyd import Space, float_type, nearest_centres, rounding_of_inertia, space_of, sums_of_clusters
 from .narration import BatchNarrator
-from .spaces import Space, float_type, rounding_of_inertia, space_of, sums_of_clusters
 from .starts import check_enough_rows, rows_of, sample_rows
 
 Array = NDArray[Any]

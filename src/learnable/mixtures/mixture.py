@@ -11,7 +11,8 @@ Reference: A. Dempster, N. Laird and D. Rubin, Maximum likelihood from incomplet
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,24 +23,19 @@ from .. import probability
 from ..core.certificate import Certificate
 from ..core.declare import param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import (
-    MAX_ITER,
-    TOLERANCE,
-    Boolean,
-    Matches,
-    Nothing,
-    Options,
-)
+from ..core.parameters import MAX_ITER, TOLERANCE, Boolean, Matches, Nothing, Number, Options
 from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, door, read_features
 from ..meta.splits import as_generator
-from ..solvers.em import em_in_time
-from .ascent import NegativeLikelihood, ascend
+from ..probability.base import ExponentialFamily
+from ..probability.multivariate_normal import MultivariateNormal
+from ..probability.normal import Normal
+from ..solvers.em import EMResult, em_in_time
+from ..solvers.minimize import minimize
+from ..solvers.problem import Evaluation, Moment
 from .base import InformationCriteria, MixtureBase
-from .families import FamilyMixture, Members, chunks, log_joint
-from .family_table import family_problem, is_family
-from .gaussian_starts import responsibilities, seconds_left
-from .starts import check_enough_rows, sample_rows
+from .families import FamilyMixture, Members, NormalFamily, as_events, chunks, log_joint
+from .starts import check_enough_rows, responsibilities, sample_rows, seconds_left, table_moments
 
 Array = NDArray[Any]
 
@@ -274,3 +270,238 @@ def _family(value: Any) -> Any:
     """Return the family that a name or a class stands for, or None."""
     found: Any = getattr(probability, value, None) if isinstance(value, str) and value in dir(probability) else value
     return found if is_family(found) and getattr(probability, found.__name__, None) is found else None
+
+
+# Gradient ascent on the likelihood of a mixture: the other way up the hill that EM climbs.
+#
+# By Fisher's identity the gradient of log p(x) is the expectation of that of log p(x, z) given x, so that it needs
+# what
+# an E-step leaves: $N_k$ and $T_k$. In natural parameters and logarithms of the weights,
+#
+# $$ \partial_{\eta_k} = T_k - N_k\,\mathbb{E}_k[t], \qquad \partial_{\log\pi_k} = N_k - \pi_k\sum_j N_j. $$
+#
+# EM goes to the member with the mean statistic T/N at once, and needs no step length; the gradient needs a line
+# search.
+# A climb stops where an EM step would add no more than `tol`, so that both end with the same certificate.
+#
+# Reference: L. Xu and M. Jordan, On convergence properties of the EM algorithm for Gaussian mixtures, Neural
+# Computation
+# 8 (1996), 129–151.
+
+_ROUNDS = 6  # of smaller tolerances, until the rise of an EM step is small enough too
+
+
+class NegativeLikelihood:
+    """−(log-likelihood + log-prior)/W of a mixture, as a function of its packed parameters.
+
+    Its measure is what the M-step adds to the expected log-likelihood, per unit of weight: zero at a stationary point.
+    """
+
+    def __init__(self, problem: Any, blocks: Any, weight: float, n_jobs: int | None = None, flag: Any = None) -> None:
+        self.problem, self.blocks, self.weight = problem, blocks, weight
+        self.n_jobs, self.flag = n_jobs, flag
+
+    def at(self, mixture: Any) -> tuple[tuple[Any, ...], float]:
+        """Return the expected statistics and the objective, not divided."""
+        expectation = partial(_expect, self.problem, mixture)
+        statistics, likelihood = map_reduce(self.blocks, expectation, _merge, n_jobs=self.n_jobs, flag=self.flag)
+        return statistics, likelihood + self.problem.log_prior(mixture)
+
+    def evaluate(self, z: Array) -> Evaluation:
+        """Return value, gradient and measure; infinite where the vector stands for no mixture."""
+        mixture = self.problem.unpack(z)
+        if mixture is None:
+            return Evaluation(np.inf, np.zeros_like(z), np.inf)
+        statistics, objective = self.at(mixture)
+        if not np.isfinite(objective):
+            return Evaluation(np.inf, np.zeros_like(z), np.inf)
+        gain = self.problem.gain(statistics, mixture, self.problem.maximisation(statistics, mixture))
+        gradient = self.problem.gradient(statistics, mixture) / self.weight
+        return Evaluation(-objective / self.weight, -gradient, abs(gain) / self.weight)
+
+
+def ascend(
+    objective: NegativeLikelihood, starts: Iterable[Any], *, method: str, tol: float, max_iter: int, run: Any
+) -> Any:
+    """Climb from every start in turn, and return the best, as `em` does.
+
+    Parameters
+    ----------
+    objective : NegativeLikelihood
+        What is minimised.
+    starts : iterable of mixtures
+        Where to begin.
+    method : {"gd", "lbfgs"}
+        Steepest ascent with a line search, or L-BFGS.
+    tol : float
+        What an EM step may still add, per unit of weight.
+    max_iter : int
+        Iterations from each start.
+    run : Run
+        The clock and the callbacks.
+    """
+    climbs = []
+    for start in starts:
+        climbs.append(_climb(objective, start, method, tol, max_iter, run))
+        if run.should_stop():
+            break
+    bounds = np.array([climb.bound for climb in climbs])
+    best = int(bounds.argmax())
+    return climbs[best]._replace(start=best, bounds=bounds)
+
+
+def _climb(
+    objective: NegativeLikelihood, start: Any, method: str, tol: float, max_iter: int, run: Any
+) -> EMResult[Any]:
+    weight, z = objective.weight, objective.problem.pack(start)
+    history: list[float] = []
+
+    def watch(moment: Moment) -> bool:
+        if not history or moment.iteration > 0:
+            history.append(-moment.value * weight)
+        return bool(run.progress(len(history), history[-1]))
+
+    mixture, bound, rise, goal, used = start, -np.inf, np.inf, tol, 0
+    for _ in range(_ROUNDS):
+        found = minimize(
+            objective, z, method=method, callback=watch, tol=goal, max_iter=max_iter - used, keep_path=False
+        )
+        z, used = found.x, used + found.n_iter
+        mixture = objective.problem.unpack(z)
+        statistics, bound = objective.at(mixture)
+        rise = objective.at(objective.problem.maximisation(statistics, mixture))[1] - bound
+        if rise <= tol * weight or used >= max_iter or (found.n_iter == 0 and goal < tol) or run.should_stop():
+            break
+        goal *= 0.2
+    kept = np.maximum.accumulate(history)  # a line search may take a step that rounding makes a little worse
+    return EMResult(mixture, bound, rise, used, kept, bool(rise <= tol * weight), 0, np.array([bound]))
+
+
+def _expect(problem: Any, mixture: Any, block: Any) -> Any:
+    return problem.expectation(block, mixture)
+
+
+def _merge(a: Any, b: Any) -> Any:
+    return tuple(x + y for x, y in zip(a[0], b[0], strict=True)), float(a[1]) + float(b[1])
+
+
+# What a mixture of an exponential family needs to know of a table before it starts.
+#
+# One pass finds the total weight, the mean of t(x), its spread and its largest entries, and refuses rows that no
+# member
+# of the family can produce. The mean gives the member of greatest likelihood of the whole table, about which the
+# prior is
+# centred and from which components start. Normal families need the mean and the covariance instead.
+
+_MOST_CATEGORIES = 100_000
+
+
+def family_problem(
+    owner: str, family: type[Any], K: int, blocks: Any, given: dict[str, Any], rows: float, alpha: float, n_jobs: Any
+) -> FamilyMixture:
+    """Return the two steps for a table; raise DataError where the family does not fit its rows.
+
+    Parameters
+    ----------
+    given : dict
+        Parameters that are known: the n of Binomial and Multinomial, the n_categories of Categorical.
+    """
+    d = int(blocks.n_columns)
+    if family in (Normal, MultivariateNormal):
+        mean, cov = table_moments(blocks, n_jobs)
+        if not np.isfinite(cov).all():
+            raise DataError(f"{owner}: X has numbers whose squares overflow. Divide the columns by their spread.")
+        flat = np.flatnonzero(~(np.diag(cov) > 0))
+        if flat.size:
+            raise DataError(
+                f"{owner}: column {flat[0]} is constant, or its squares underflow, and a normal density of it is "
+                "unbounded; leave it out, or rescale it."
+            )
+        vector, spread = family is MultivariateNormal, np.sqrt(np.diag(cov))
+        if vector and not np.linalg.eigvalsh(cov / np.outer(spread, spread))[0] > 1e-13 * d:
+            raise DataError(f"{owner}: columns of X depend on each other, or are more than its rows; leave some out.")
+        example = MultivariateNormal(np.zeros(d), np.eye(d)) if vector else Normal()
+        return NormalFamily(example, K, mean, cov, rows, alpha)
+    example, known = _example(owner, family, d, blocks, given, n_jobs)
+    weight, total, squares, reach = map_reduce(blocks, _Statistics(owner, example), _merge_moments, n_jobs=n_jobs)
+    try:
+        centre = family.from_mean_statistic(total / weight, **known)
+    except (DataError, ParameterError) as error:
+        raise DataError(
+            f"{owner}: the rows have no {family.__name__} distribution of greatest likelihood: {error}"
+        ) from None
+    problem = FamilyMixture(example, K, known, centre, rows, alpha)
+    problem.reach = reach
+    spread = np.sqrt(np.maximum(squares / weight - np.square(total / weight), 0.0))
+    problem.spread = np.where((spread > 0) & np.isfinite(spread), spread, 1.0)
+    return problem
+
+
+def _example(
+    owner: str, family: type[Any], d: int, blocks: Any, given: dict[str, Any], n_jobs: Any
+) -> tuple[Any, dict[str, Any]]:
+    """Return a member that lends t(x), and what `from_mean_statistic` takes besides the means."""
+    name = family.__name__
+    allowed = {"Binomial": {"n"}, "Multinomial": {"n"}, "Categorical": {"n_categories"}}.get(name, set())
+    if set(given) - allowed:
+        raise ParameterError(f"{owner}: known has {sorted(set(given) - allowed)[0]!r}, which {name} does not know.")
+    for key, value in given.items():
+        if not Number(low=1, integer=True).allows(value):
+            raise ParameterError(f"{owner}: known[{key!r}] must be an integer >= 1; got {value!r}.")
+    if name == "Categorical":
+        C = int(given.get("n_categories", map_reduce(blocks, _largest, max, n_jobs=n_jobs) + 1))
+        if C > _MOST_CATEGORIES:
+            raise DataError(f"{owner}: codes of categories reach {C - 1}; number the categories from 0 on.")
+        return family(np.full(max(C, 1), 1 / max(C, 1))), {}
+    if name == "Binomial":
+        if "n" not in given:
+            raise ParameterError(f"{owner}: a Binomial needs its number of trials: known={{'n': 10}}, say.")
+        return family(given["n"], 0.5), {"n": float(given["n"])}
+    if name == "Multinomial":
+        n = float(given.get("n", np.asarray(blocks.head().X[0]).sum()))
+        return family(n, np.full(d, 1 / d)), {"n": n}
+    if family._event_rank == 2:
+        size = round(float(np.sqrt(d)))
+        if size * size != d:
+            raise DataError(f"{owner}: a {name} needs rows that are square matrices, row by row; got {d} columns.")
+        return family(size + 1.0, np.eye(size)), {}
+    if name == "Dirichlet":
+        return family(np.ones(d)), {}
+    return family(*([0.5] if name == "Bernoulli" else [1.0])), {}
+
+
+def is_family(value: Any) -> bool:
+    """Tell whether a class is an exponential family that mixtures can have."""
+    return isinstance(value, type) and issubclass(value, ExponentialFamily)
+
+
+class _Statistics:
+    """Weight, sum of t(x), of its squares, and its largest entries; rows outside the support are refused."""
+
+    def __init__(self, owner: str, example: Any) -> None:
+        self.owner, self.example = owner, example
+
+    @np.errstate(over="ignore")
+    def __call__(self, block: Any) -> tuple[float, Array, Array, Array]:
+        weight = 0.0
+        total: Any = 0.0
+        squares: Any = 0.0
+        reach: Any = 0.0
+        for X, w, _ in chunks(block):
+            events = as_events(type(self.example), X)
+            t = np.asarray(self.example.sufficient_statistic(events))
+            if np.isneginf(self.example.log_base_measure(events)).any() or not np.isfinite(t).all():
+                name, support = type(self.example).__name__, self.example._support
+                raise DataError(f"{self.owner}: {name} needs rows that are {support}; X has others.")
+            weight, total = weight + float(w.sum()), total + np.tensordot(w, t, axes=1)
+            squares = squares + np.tensordot(w, np.square(t), axes=1)
+            reach = np.maximum(reach, np.abs(t).max(axis=0))
+        return weight, np.asarray(total), np.asarray(squares), np.asarray(reach)
+
+
+def _largest(block: Any) -> float:
+    return float(np.max(block.X))
+
+
+def _merge_moments(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2], np.maximum(a[3], b[3])

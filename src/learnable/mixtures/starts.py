@@ -11,18 +11,21 @@ Reference: D. Arthur and S. Vassilvitskii, k-means++: the advantages of careful 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
-from ..core.errors import DataError
+from ..core.errors import DataError, ParameterError
 from ..core.run import never
-from ..data.blocks import grid_rows, map_reduce
+from ..data.blocks import Block, grid_rows, map_reduce
 from ..data.sample import MOST_ROWS, stride_for
 from ._kernels import lower_squares
+from .normals import Mixture, NormalMixture, Prior, whitening_factors
 
 Array = NDArray[Any]
 
@@ -135,3 +138,204 @@ def _lower_sparse(X: Any, candidates: Array, closest: Array, weight: Array, n_jo
     tried[np.arange(len(candidates)), candidates] = 0.0
     tried = np.minimum(tried, closest)
     return tried, tried @ weight
+
+
+# Where a Gaussian mixture starts, and its prior.
+#
+# A start is one M-step from responsibilities: those of k-means, of K random rows alone, or random ones. All are drawn
+# from the same rows, whether the table lies in memory, in files or on Dask (`starts.py`).
+
+_PRIOR_NAMES = {"alpha", "dof", "scale", "mean", "kappa"}
+
+
+def covariances_of(kind: str, K: int, d: int) -> tuple[int, ...]:
+    """Return the shape of the covariances."""
+    return {"full": (K, d, d), "tied": (d, d), "diag": (K, d), "spherical": (K,)}[kind]
+
+
+def start_mixture(
+    model: Any,
+    problem: NormalMixture,
+    X: Array,
+    weight: Array,
+    known: Array | None,
+    rng: np.random.Generator,
+    seconds: float | None = None,
+) -> Mixture:
+    """Return the parameters that one M-step makes of a model's starting responsibilities, or that were given."""
+    K, d = model.n_components, X.shape[1]
+    if all(given is not None for given in (model.weights_init, model.means_init, model.precisions_init)):
+        return _with_given(model, Mixture(np.empty(0), np.empty(0), np.empty(0)), K, d)
+    X = np.asarray(X, dtype=np.float64)
+    filled = _fill(X)
+    r = responsibilities(model.init_params, filled, weight, K, rng, seconds)
+    if known is not None and len(known) == len(X):
+        rows = np.flatnonzero(known >= 0)
+        r[rows] = np.eye(K)[known[rows]]
+    scale = problem.weight / weight.sum()  # the rows may be a sample
+    mixture = from_responsibilities(problem, filled, r * weight[:, None] * scale)
+    return _with_given(model, mixture, K, d)
+
+
+def default_prior(blocks: Any, K: int, kind: str, n_jobs: int | None) -> Prior:
+    """Return Fraley and Raftery's prior: weak, in the scale of the data."""
+    mean, cov = table_moments(blocks, n_jobs)
+    d = len(mean)
+    if not (np.diag(cov) > 0).all():  # a constant column has no scale of its own
+        cov = cov + np.diag(np.where(np.diag(cov) > 0, 0.0, max(1e-12, 1e-6 * float(np.diag(cov).max()))))
+    if kind in ("full", "tied"):
+        return Prior(1.0, d + 2.0, cov / K ** (2 / d), mean, 0.01)
+    return Prior(1.0, d + 2.0, np.diag(cov) / K ** (2 / d), mean, 0.01)
+
+
+def table_moments(blocks: Any, n_jobs: int | None) -> tuple[Array, Array]:
+    """Return the mean and the covariance of all rows, over the entries that are there."""
+    n, total = map_reduce(blocks, _column_sums, _add, n_jobs=n_jobs)
+    mean = total / n
+    weight, squares = map_reduce(blocks, _Squares(mean), _add, n_jobs=n_jobs)
+    return mean, squares / np.where(weight > 0, weight, 1.0)
+
+
+def given_prior(owner: str, prior: dict[str, Any], d: int) -> Prior:
+    """Return a prior from its parameters by name."""
+    unknown = set(prior) - _PRIOR_NAMES
+    if unknown:
+        names = ", ".join(sorted(_PRIOR_NAMES))
+        raise ParameterError(f"{owner}: prior must have keys among {names}; got {sorted(unknown)[0]!r}.")
+    alpha, kappa = float(prior.get("alpha", 1.0)), float(prior.get("kappa", 0.0))
+    if not alpha >= 1 or not kappa >= 0:
+        raise ParameterError(f"{owner}: prior must have alpha >= 1 and kappa >= 0; got {alpha} and {kappa}.")
+    if ("dof" in prior) != ("scale" in prior) or (kappa > 0) != ("mean" in prior):
+        raise ParameterError(f"{owner}: prior must give dof with scale, and mean with kappa.")
+    scale = mean = None
+    if "scale" in prior:
+        scale = np.asarray(prior["scale"], dtype=np.float64)
+        scale = np.full(d, float(scale)) if scale.ndim == 0 else scale
+        if scale.shape not in ((d,), (d, d)) or not np.isfinite(scale).all():
+            raise ParameterError(f"{owner}: prior's scale must be a number, ({d},) or ({d}, {d}); got {scale.shape}.")
+    if "mean" in prior:
+        mean = np.broadcast_to(np.asarray(prior["mean"], dtype=np.float64), d).copy()
+    return Prior(alpha, float(prior["dof"]) if "dof" in prior else None, scale, mean, kappa)
+
+
+def seconds_left(max_seconds: float | None, run: Any) -> float | None:
+    """Return what a start may take of the time of a fit."""
+    return None if max_seconds is None else max(1e-3, max_seconds - run.seconds)
+
+
+def responsibilities(
+    how: str, X: Array, weight: Array, K: int, rng: np.random.Generator, seconds: float | None = None
+) -> Array:
+    """Return what each component starts with of each row, (n, K), after `seconds` at most."""
+    if how == "random":
+        r = rng.random((len(X), K))
+        return r / r.sum(axis=1, keepdims=True)
+    if how == "kmeans":
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            from .kmeans import KMeans  # here: it imports this file
+
+            kmeans = KMeans(K, random_state=rng, max_iter=50, max_seconds=seconds)
+            labels = kmeans.fit(X, sample_weight=weight).labels_
+        return np.eye(K)[labels]
+    rows = (plus_plus if how == "k-means++" else random_rows)(X, K, rng, weight)[1]
+    r = np.zeros((len(X), K))
+    r[rows, np.arange(K)] = 1.0
+    return r
+
+
+def from_responsibilities(problem: Any, X: Array, r: Array) -> Any:
+    """Take one M-step: moments about the mean of all rows, with the given responsibilities."""
+    K, d = problem.K, problem.d
+    counts = r.sum(axis=0)
+    some = np.where(counts > 0, counts, 1.0)
+    means = (r.T @ X) / some[:, None]
+    matrix = problem.kind in ("full", "tied")
+    second = np.zeros((K, d, d) if matrix else (K, d))
+    for k in range(K):
+        mine = r[:, k] > 0
+        gaps, w = X[mine] - means[k], r[mine, k]
+        second[k] = (gaps.T * w) @ gaps if matrix else w @ gaps**2
+    centred = Mixture(np.full(K, 1 / K), means, np.empty(0))
+    return problem.maximisation((counts, np.zeros((K, d)), second), centred)
+
+
+def _with_given(model: Any, mixture: Mixture, K: int, d: int) -> Mixture:
+    owner, kind = type(model).__name__, model.covariance_type
+    given = {"weights": model.weights_init, "means": model.means_init, "covariances": model.precisions_init}
+    shapes = {"weights": (K,), "means": (K, d), "covariances": covariances_of(kind, K, d)}
+    for name, values in given.items():
+        if values is None:
+            continue
+        array = np.array(values, dtype=np.float64)
+        if array.shape != shapes[name]:
+            label = "precisions" if name == "covariances" else name
+            what = f"{kind} precision" if name == "covariances" else name
+            raise ParameterError(
+                f"{owner}: {label}_init must have shape {shapes[name]}. The parameter '{what}' should have the shape "
+                f"of {shapes[name]}, but got {array.shape}."
+            )
+        if name == "weights":
+            if (array < 0).any() or (array > 1).any():
+                raise ParameterError(
+                    f"{owner}: The parameter 'weights' should be in the range [0, 1], but got max value "
+                    f"{array.min():.5f}, min value {array.max():.5f}"
+                )
+            if not np.isclose(array.sum(), 1.0):
+                raise ParameterError(
+                    f"{owner}: weights_init must sum to one. The parameter 'weights' should be normalized, but got "
+                    f"sum(weights) = {array.sum():.5f}"
+                )
+            array = array / array.sum()
+        if name == "covariances":
+            array = _inverse(owner, array, kind)
+        mixture = mixture._replace(**{name: array})
+    return mixture
+
+
+def _inverse(owner: str, precisions: Array, kind: str) -> Array:
+    if kind in ("diag", "spherical"):
+        if not (precisions > 0).all():
+            raise ParameterError(f"{owner}: The parameter '{kind} precision' should be positive")
+        return 1 / precisions
+    d = precisions.shape[-1]
+    matrices = precisions.reshape(-1, d, d)
+    symmetric = np.allclose(matrices, np.swapaxes(matrices, 1, 2))
+    if not symmetric or not (np.linalg.eigvalsh(matrices) > 0).all():
+        raise ParameterError(f"{owner}: The parameter '{kind} precision' should be symmetric, positive-definite")
+    roots = whitening_factors(owner, precisions.reshape(-1, d, d))
+    return (np.swapaxes(roots, 1, 2) @ roots).reshape(precisions.shape)
+
+
+def _fill(X: Array) -> Array:
+    """Return X with the means of the columns in place of NaN: good enough for a start."""
+    gaps = np.isnan(X)
+    if not gaps.any():
+        return X
+    counts = (~gaps).sum(axis=0)
+    means = np.where(gaps, 0.0, X).sum(axis=0) / np.maximum(counts, 1)
+    return np.where(gaps, means, X)
+
+
+def _column_sums(block: Block) -> tuple[Array, Array]:
+    seen = ~np.isnan(block.X)
+    w = np.ones(len(block.X)) if block.weight is None else block.weight
+    return np.maximum(w @ seen, 1e-300), w @ np.where(seen, block.X, 0.0)
+
+
+class _Squares:
+    """Products of the deviations from the means, over the pairs of entries that are there, and their weights."""
+
+    def __init__(self, mean: Array) -> None:
+        self.mean = mean
+
+    @np.errstate(over="ignore", invalid="ignore")  # the caller looks at the result
+    def __call__(self, block: Block) -> tuple[Array, Array]:
+        seen = ~np.isnan(block.X)
+        w = np.ones(len(block.X)) if block.weight is None else block.weight
+        gaps = np.where(seen, block.X - self.mean, 0.0)
+        return (seen.T * w) @ seen.astype(float), (gaps.T * w) @ gaps
+
+
+def _add(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
+    return a[0] + b[0], a[1] + b[1]

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import digamma, gammaln, xlogy
 
-from ..core.verification import Recheck
+from ..core.checking import Recheck
 from ..data.blocks import map_reduce
-from .verify import read_table
+from ..data.checking import read_table
 
 Array = NDArray[Any]
 
@@ -21,7 +22,7 @@ Array = NDArray[Any]
 @np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
 def gaussian_mixture(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a GaussianMixture: what one more step adds to the objective, per unit of weight."""
-    table = read_table(model, X, sample_weight)
+    table = read_table(model, X, None, sample_weight)
     rows, w = map_reduce(table.blocks, _rows_of, _join)
     K, d = model.n_components, model.n_features_in_
     pi, mu = np.asarray(model.weights_), np.asarray(model.means_)
@@ -229,3 +230,184 @@ def _rows_of(block: Any) -> tuple[Array, Array]:
 
 def _join(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
     return np.concatenate([a[0], b[0]]), np.concatenate([a[1], b[1]])
+
+
+# Independent check of variational mixtures: the evidence bound before and after one more step, term by term.
+#
+#     F = E[log p(x | z, μ, Λ)] + E[log p(z | π)] − E[log q(z)] + E[log p(π)/q(π)] + E[log p(μ, Λ)/q(μ, Λ)]
+#
+# as in Bishop (2006), equations 10.70 to 10.77, in plain NumPy. Nothing is shared with the fit but the reading of the
+# table.
+
+
+@np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
+def variational_mixture(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
+    """Recompute the certificate of a VariationalGaussianMixture: what one more step adds to F, per unit of weight."""
+    table = read_table(model, X, None, sample_weight)
+    rows, w = map_reduce(table.blocks, _rows_of, _join)
+    wrong = Recheck(np.inf, 0.0, table.fingerprint)
+    known = getattr(model, "known_labels_", None)
+    if known is not None and len(known) != len(rows):
+        return wrong
+    check = _Bound(model, rows, w, known)
+    N, m, cov = (np.asarray(each) for each in (model.counts_, model.means_, model.covariances_))
+    if not check.prior_is_right(model) or not check.attributes_agree(model):
+        return wrong
+    try:
+        before, r = check.bound(N, m, cov)
+        after = check.bound(*check.step(r))[0]
+    except np.linalg.LinAlgError:
+        return wrong
+    size = 1.0 + abs(before) / w.sum()
+    # Columns that almost repeat each other cost digits in float64, never the claim.
+    sigma = matrices(model.covariance_type, cov, model.n_components, model.n_features_in_)
+    lost = min(64 * sigma.shape[-1] * 2.0**-53 * max(condition(each) for each in sigma), 0.01 * model.tol)
+    if not abs(before - model.lower_bound_) / w.sum() <= max(1e-9, lost) * size:
+        return wrong
+    rise = (after - before) / w.sum()
+    return Recheck(max(rise, 0.0) if np.isfinite(rise) else np.inf, max(1e-11, lost) * size, table.fingerprint)
+
+
+class _Bound:
+    """The model, its rows and its prior."""
+
+    def __init__(self, model: Any, X: Array, w: Array, known: Array | None) -> None:
+        self.kind, self.K, self.d = model.covariance_type, model.n_components, X.shape[1]
+        self.X, self.w, self.known = X, w, known
+        self.process = model.weight_concentration_prior_type == "dirichlet_process"
+        self.alpha0, self.beta0 = model.weight_concentration_prior_, model.mean_precision_prior_
+        self.m0, self.nu0 = np.asarray(model.mean_prior_), model.degrees_of_freedom_prior_
+        self.psi0 = np.asarray(model.covariance_prior_)
+
+    def prior_is_right(self, model: Any) -> bool:
+        """Tell whether the recorded prior is the one that the parameters ask for."""
+        X, w, d = self.X, self.w, self.d
+        mean = np.average(X, axis=0, weights=w)
+        gap = X - mean
+        cov = (gap.T * w) @ gap / (w.sum() - 1 if w.sum() > 1 else w.sum())
+        default = {"full": cov, "tied": cov, "diag": np.diag(cov), "spherical": np.trace(cov) / d}[self.kind]
+        scale = np.asarray(default if model.covariance_prior is None else model.covariance_prior, dtype=float)
+        scale = scale + model.reg_covar * (np.eye(d) if scale.ndim == 2 else 1.0)
+
+        def given(value: Any, default: Any) -> Any:
+            return default if value is None else value
+
+        pairs = [
+            (self.alpha0, given(model.weight_concentration_prior, 1 / self.K)),
+            (self.beta0, given(model.mean_precision_prior, 1.0)),
+            (self.nu0, given(model.degrees_of_freedom_prior, d)),
+            (self.m0, given(model.mean_prior, mean)),
+            (self.psi0, scale),
+        ]
+        return all(np.allclose(a, b, rtol=1e-8, atol=1e-10 * (1e-300 + np.abs(np.asarray(b)).max())) for a, b in pairs)
+
+    def attributes_agree(self, model: Any) -> bool:
+        """Tell whether what the model says besides follows from N, m and Ψ/ν."""
+        N = np.asarray(model.counts_)
+        if N.shape != (self.K,) or not (N >= 0).all() or not abs(N.sum() - self.w.sum()) <= 1e-8 * self.w.sum():
+            return False
+        if self.process:
+            a, b = 1 + N, self.alpha0 + np.array([N[k + 1 :].sum() for k in range(self.K)])
+            weights = np.array([a[k] / (a[k] + b[k]) * np.prod(b[:k] / (a + b)[:k]) for k in range(self.K)])
+        else:
+            weights = self.alpha0 + N
+        pairs = [
+            (model.weights_, weights / weights.sum()),
+            (model.mean_precision_, self.beta0 + N),
+            (model.degrees_of_freedom_, self.dof(N)[0] if self.kind == "tied" else self.dof(N)),
+        ]
+        return all(np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-8, atol=1e-12) for a, b in pairs)
+
+    def dof(self, N: Array) -> Array:
+        return self.nu0 + (np.full(self.K, N.sum()) if self.kind == "tied" else N)
+
+    def bound(self, N: Array, m: Array, cov: Array) -> tuple[float, Array]:
+        """Return F after an E-step from these parameters, and the responsibilities."""
+        K, d, beta = self.K, self.d, self.beta0 + N
+        precision = np.stack([np.linalg.inv(each) for each in matrices(self.kind, cov, K, d)])  # E[Λ]
+        log_det, of_precisions = self._precisions(N, cov)
+        log_pi, of_weights = self._weights(N)
+        logs = np.empty((len(self.X), K))
+        for k in range(K):
+            gap = self.X - m[k]
+            square = np.einsum("ia,ab,ib->i", gap, precision[k], gap)
+            logs[:, k] = log_pi[k] + 0.5 * (log_det[k] - d / beta[k] - square - d * np.log(2 * np.pi))
+        free = logs.copy()
+        if self.known is not None:
+            logs[(self.known >= 0)[:, None] & (np.arange(K) != self.known[:, None])] = -np.inf
+        top = logs.max(axis=1, keepdims=True)
+        r = np.exp(logs - top)
+        r /= r.sum(axis=1, keepdims=True)
+        local = float(self.w @ (np.where(r > 0, r * free, 0.0) - xlogy(r, r)).sum(axis=1))
+        of_means = 0.0
+        for k in range(K):
+            gap = m[k] - self.m0
+            prior = d * np.log(self.beta0 / (2 * np.pi)) + log_det[k] - d * self.beta0 / beta[k]
+            prior -= self.beta0 * gap @ precision[k] @ gap
+            entropy = -(d * np.log(beta[k] / (2 * np.pi)) + log_det[k] - d)
+            of_means += 0.5 * (prior + entropy)
+        return local + of_weights + of_means + of_precisions, r
+
+    def step(self, r: Array) -> tuple[Array, Array, Array]:
+        """Return N, m and Ψ/ν under the responsibilities (Bishop, 10.58 to 10.63)."""
+        K, d, wr = self.K, self.d, self.w[:, None] * r
+        N = wr.sum(axis=0)
+        mean = (wr.T @ self.X) / np.where(N > 0, N, 1)[:, None]
+        m = (self.beta0 * self.m0 + N[:, None] * mean) / (self.beta0 + N)[:, None]
+        scatter = np.empty((K, d, d))
+        for k in range(K):
+            gap, pull = self.X - mean[k], mean[k] - self.m0
+            scatter[k] = (gap.T * wr[:, k]) @ gap + self.beta0 * N[k] / (self.beta0 + N[k]) * np.outer(pull, pull)
+        nu = self.dof(N)
+        if self.kind == "full":
+            return N, m, (self.psi0 + scatter) / nu[:, None, None]
+        if self.kind == "tied":
+            return N, m, (self.psi0 + scatter.sum(axis=0)) / nu[0]
+        diagonal = np.einsum("kdd->kd", scatter)
+        if self.kind == "diag":
+            return N, m, (self.psi0 + diagonal) / nu[:, None]
+        return N, m, (self.psi0 + diagonal.mean(axis=1)) / nu
+
+    def _weights(self, N: Array) -> tuple[Array, float]:
+        """Return E[log π], and E[log p(π)] − E[log q(π)]."""
+        if not self.process:
+            a = self.alpha0 + N
+            logs = digamma(a) - digamma(a.sum())
+            prior = gammaln(self.K * self.alpha0) - self.K * gammaln(self.alpha0) + (self.alpha0 - 1) * logs.sum()
+            return logs, float(prior - (gammaln(a.sum()) - gammaln(a).sum() + (a - 1) @ logs))
+        a, b = 1 + N, self.alpha0 + np.array([N[k + 1 :].sum() for k in range(self.K)])
+        log_v, log_rest = digamma(a) - digamma(a + b), digamma(b) - digamma(a + b)
+        logs = np.array([log_v[k] + log_rest[:k].sum() for k in range(self.K)])
+        prior = np.log(self.alpha0) + (self.alpha0 - 1) * log_rest
+        own = gammaln(a + b) - gammaln(a) - gammaln(b) + (a - 1) * log_v + (b - 1) * log_rest
+        return logs, float((prior - own).sum())
+
+    def _precisions(self, N: Array, cov: Array) -> tuple[Array, float]:
+        """Return E[log|Λ|] of each component, and E[log p(Λ)] − E[log q(Λ)] of all."""
+        nu, d = self.dof(N), self.d
+        if self.kind in ("full", "tied"):
+            logs, total = np.empty(self.K), 0.0
+            for k in range(self.K):
+                psi = nu[k] * (cov if self.kind == "tied" else cov[k])
+                logs[k] = digamma((nu[k] + 1 - np.arange(1, d + 1)) / 2).sum() + d * np.log(2)
+                logs[k] -= np.linalg.slogdet(psi)[1]
+                if self.kind == "full" or k == 0:
+                    total += self._log_b(self.psi0, self.nu0) + 0.5 * (self.nu0 - d - 1) * logs[k]
+                    total -= 0.5 * nu[k] * np.trace(self.psi0 @ np.linalg.inv(psi))
+                    total -= self._log_b(psi, nu[k]) + 0.5 * (nu[k] - d - 1) * logs[k] - 0.5 * nu[k] * d
+            return logs, float(total)
+        one = 1 if self.kind == "diag" else d  # a spherical precision is seen d times
+        a, a0, b0 = 0.5 * one * nu, 0.5 * one * self.nu0, 0.5 * one * self.psi0
+        a = np.repeat(a[:, None], d, axis=1) if self.kind == "diag" else a
+        b = 0.5 * one * (nu[:, None] * cov if self.kind == "diag" else nu * cov)
+        log_lambda = digamma(a) - np.log(b)
+        prior = a0 * np.log(b0) - gammaln(a0) + (a0 - 1) * log_lambda - b0 * a / b
+        own = a * np.log(b) - gammaln(a) + (a - 1) * log_lambda - a
+        logs = log_lambda.sum(axis=1) if self.kind == "diag" else d * log_lambda
+        return logs, float((prior - own).sum())
+
+    def _log_b(self, psi: Array, nu: float) -> float:
+        """Return the logarithm of the constant of a Wishart density (Bishop, B.79)."""
+        d = self.d
+        value = 0.5 * nu * np.linalg.slogdet(psi)[1] - 0.5 * nu * d * np.log(2) - 0.25 * d * (d - 1) * np.log(np.pi)
+        return float(value - gammaln((nu + 1 - np.arange(1, d + 1)) / 2).sum())

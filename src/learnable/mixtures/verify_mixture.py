@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import betaln, digamma, gammaln, multigammaln, xlog1py, xlogy
 
-from ..core.verification import Recheck
+from ..core.checking import Recheck
 from ..data.blocks import map_reduce
-from .verify import read_table
+from ..data.checking import read_table
 from .verify_gaussian import _join, _rows_of
 
 Array = NDArray[Any]
@@ -25,7 +25,7 @@ Array = NDArray[Any]
 @np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
 def mixture_model(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a MixtureModel: what one more step adds to the objective, per unit of weight."""
-    table = read_table(model, X, sample_weight)
+    table = read_table(model, X, None, sample_weight)
     rows, w = map_reduce(table.blocks, _rows_of, _join)
     wrong = Recheck(np.inf, 0.0, table.fingerprint)
     K, d = model.n_components, model.n_features_in_

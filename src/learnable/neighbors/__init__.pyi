@@ -1,3 +1,3 @@
-from .classification import KNeighborsClassifier as KNeighborsClassifier
 from .nearest import NearestNeighbors as NearestNeighbors
-from .regression import KNeighborsRegressor as KNeighborsRegressor
+from .voting import KNeighborsClassifier as KNeighborsClassifier
+from .voting import KNeighborsRegressor as KNeighborsRegressor

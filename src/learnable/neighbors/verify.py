@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import clone
 
-from ..core.errors import DataError, VerificationError
-from ..core.verification import Recheck
+from ..core.checking import Recheck
 from ..data.blocks import Blocks, Part, map_reduce
+from ..data.checking import read_table
 from ..data.door import Table
 from ..data.fingerprint import scan
 
@@ -31,12 +30,7 @@ _ORDERS = {"manhattan": 1, "cityblock": 1, "l1": 1, "euclidean": 2, "l2": 2, "sq
 @np.errstate(all="ignore")
 def neighbors(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a NearestNeighbors, KNeighborsClassifier or KNeighborsRegressor."""
-    try:
-        table: Table = type(model)._door(clone(model), X, y, sample_weight)
-    except DataError as error:
-        raise VerificationError(f"verify: the data are not the table of a fit: {error}") from error
-    if table.n_columns != model.n_features_in_:
-        raise VerificationError(f"verify: the model has {model.n_features_in_} features, the data {table.n_columns}.")
+    table: Table = read_table(model, X, y, sample_weight)
     X = table.X if table.in_memory else _all_rows(table)
     if _checksum_of_model(model) != table.fingerprint or not _is_whole(model, X):
         return Recheck(np.inf, 0.0, table.fingerprint)

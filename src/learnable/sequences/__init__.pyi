@@ -1,10 +1,10 @@
 from .categorical import CategoricalHMM as CategoricalHMM
+from .categorical import PoissonHMM as PoissonHMM
 from .gaussian import GaussianHMM as GaussianHMM
 from .gaussian_mixture import GMMHMM as GMMHMM
 from .hmm import HiddenMarkovModel as HiddenMarkovModel
+from .hmm import StateChoice as StateChoice
+from .hmm import select_states as select_states
+from .inference import OnlineFilter as OnlineFilter
 from .markov import MarkovChain as MarkovChain
 from .markov import TransitionPosterior as TransitionPosterior
-from .online import OnlineFilter as OnlineFilter
-from .poisson import PoissonHMM as PoissonHMM
-from .selection import StateChoice as StateChoice
-from .selection import select_states as select_states

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from ..core.declare import fitted, param
 from ..core.errors import DataError, ParameterError
 from ..core.parameters import ArrayLike, Number, Options, optional
-from .covariances import Covariances, expand, gaussian_frames, gaussian_statistics
+from .gaussian import Covariances, expand, gaussian_frames, gaussian_statistics
 from .hmm import LETTERS, PRIOR, HiddenMarkovModel
-from .transitions import check_numbers, check_probabilities, estimate_rows, log_dirichlet
+from .markov import check_numbers, check_probabilities, estimate_rows, log_dirichlet
 
 Array = NDArray[Any]
 
@@ -191,7 +191,7 @@ class GMMHMM(HiddenMarkovModel):
             ) from error
 
     def _draw_start(self, X: Array, rng: Any) -> dict[str, Array]:
-        from .starts import cluster_rows, draw_means, first_covariance, whole_rows
+        from .gaussian import cluster_rows, draw_means, first_covariance, whole_rows
 
         K, G = self.n_components, self.n_mix
         rows = whole_rows(X)
@@ -247,7 +247,7 @@ class GMMHMM(HiddenMarkovModel):
 
 
 def _by_component(covars: Array, kind: str, G: int) -> tuple[str, Array]:
-    """Return the covariances of all K · G components, and their shape as `covariances.py` names it."""
+    """Return the covariances of all K · G components, and their shape as `gaussian.py` names it."""
     if kind == "tied":
         return "full", np.repeat(covars, G, axis=0)
     return kind, covars.reshape(-1, *covars.shape[2:])

@@ -15,11 +15,13 @@ of probabilistic functions of Markov chains, Annals of Mathematical Statistics 4
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,33 +29,22 @@ from ..core.certificate import Certificate
 from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator
-from ..core.parameters import (
-    MAX_SECONDS,
-    N_JOBS,
-    RANDOM_STATE,
-    TOLERANCE,
-    ArrayLike,
-    Boolean,
-    Matches,
-    Number,
-    Options,
-)
+from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, ArrayLike, Boolean, Matches, Number, Options
 from ..core.run import Run
 from ..core.threads import resolve_n_jobs
 from ..solvers.em import em_in_time
-from .baum_welch import BaumWelch, Parameters
+from .baum_welch import BaumWelch, Parameters, SequenceTable, cut_sequences, read_sequences
 from .inference import Frames, LazyRows, best_path, draw_paths, filtered, pairwise, smooth
-from .markov import MarkovChain
-from .monitor import ConvergenceMonitor, replay
-from .rows import SequenceTable, cut_sequences, read_sequences
-from .transitions import allowed_moves, check_probabilities
+from .markov import MarkovChain, allowed_moves, check_probabilities
 
 Array = NDArray[Any]
 
 _LOG = logging.getLogger(__name__)
 
 _AT_LEAST_ONE = Number(low=1.0)
+
 PRIOR = _AT_LEAST_ONE | ArrayLike(_AT_LEAST_ONE)
+
 LETTERS = Matches(lambda v: isinstance(v, str), "a string of letters")
 
 
@@ -371,7 +362,7 @@ class HiddenMarkovModel(Estimator):
 
     def online(self) -> Any:
         """Return a filter that takes one observation at a time."""
-        from .online import OnlineFilter
+        from .inference import OnlineFilter
 
         return OnlineFilter(self)
 
@@ -419,3 +410,101 @@ def _check_law(owner: str, name: str, values: Any, shape: tuple[int, ...]) -> Ar
     if p.shape != shape:
         raise ParameterError(f"{owner}: {name} must have shape {shape}; got {p.shape}.")
     return p
+
+
+# The record of a fit in hmmlearn's form: what EM's objective was after each step, and whether it converged.
+
+
+class ConvergenceMonitor:
+    """History of the objective of one fit.
+
+    Parameters
+    ----------
+    tol : float
+        A smaller rise counts as convergence.
+    n_iter : int
+        Steps that a fit may take.
+    verbose : bool
+        Kept for hmmlearn's sake; use callbacks.
+
+    Attributes
+    ----------
+    history : deque of float
+        The objective at the start and after each step.
+    iter : int
+        How many values were reported.
+    converged : bool
+        Whether the last rise was below `tol`, or all steps were taken.
+    """
+
+    def __init__(self, tol: float, n_iter: int, verbose: bool = False) -> None:
+        self.tol = tol
+        self.n_iter = n_iter
+        self.verbose = verbose
+        self.history: deque[float] = deque()
+        self.iter = 0
+
+    def report(self, log_prob: float) -> None:
+        """Take note of the objective after a step."""
+        self.history.append(log_prob)
+        self.iter += 1
+
+    @property
+    def converged(self) -> bool:
+        """Whether the last rise was below `tol`, or all steps were taken."""
+        last = list(self.history)[-2:]
+        return self.iter >= self.n_iter or (len(last) == 2 and last[1] - last[0] < self.tol)
+
+
+def replay(monitor: Any, values: Any) -> Any:
+    """Tell a monitor, anew, what a fit found."""
+    monitor.history.clear()
+    monitor.iter = 0
+    for value in values:
+        monitor.report(float(value))
+    return monitor
+
+
+# The number of states by an information criterion.
+
+
+class StateChoice(NamedTuple):
+    """The outcome of `select_states`."""
+
+    best: Any  #: the fitted model with the least criterion
+    n_components: int  #: its number of states
+    criteria: dict[int, float]  #: the criterion of each number of states
+
+
+def select_states(
+    model: Any, X: Any, lengths: Any = None, *, candidates: Iterable[int] = range(1, 6), criterion: str = "bic"
+) -> StateChoice:
+    """Fit a hidden Markov model with each number of states and keep the one of least BIC (or AIC).
+
+    Parameters
+    ----------
+    model : HiddenMarkovModel
+        The settings; only `n_components` changes. Several starts (`n_init`) make the comparison fair.
+    X, lengths
+        As in `fit`.
+    candidates : iterable of int
+        Numbers of states.
+    criterion : {"bic", "aic"}
+        What decides.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable.sequences import PoissonHMM, select_states
+    >>> X = np.array([1, 0, 2, 1, 1, 9, 12, 8, 11, 10, 1, 0, 1, 2, 1, 10, 9, 12, 9, 8] * 3)[:, None]
+    >>> select_states(PoissonHMM(n_iter=200, n_init=3, random_state=0), X, candidates=[1, 2]).n_components
+    2
+    """
+    if criterion not in ("bic", "aic"):
+        raise ParameterError(f"select_states: criterion must be 'bic' or 'aic'; got {criterion!r}.")
+    fitted = {K: clone(model).set_params(n_components=K).fit(X, lengths) for K in candidates}
+    if not fitted:
+        raise ParameterError("select_states: candidates must hold at least one number of states; got none.")
+    criteria = {K: float(getattr(each, criterion)(X, lengths)) for K, each in fitted.items()}
+    K = min(criteria, key=criteria.__getitem__)
+    return StateChoice(fitted[K], K, criteria)

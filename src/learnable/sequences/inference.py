@@ -14,25 +14,28 @@ of the IEEE 77 (1989), 257–286.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
+from ..core.errors import DataError
+from ..core.threads import run_tasks
 from . import _kernels as kernels
-from . import _log_kernels as log_kernels
-from . import _path_kernels as path_kernels
-from ._row_kernels import likelihood_rows
+from ._kernels import likelihood_rows
 
 Array = NDArray[Any]
+
 R = TypeVar("R")
 
 #: Transitions less likely than this count as zero for the question whether a lost state can come back.
 _RARE = 1e-40
+
 #: Lines whose likelihoods are computed at once: they stay in the cache.
 _LINES = 2**14
+
 #: Numbers, rows times states, from which a second thread is worth its start.
 _WORTH = 2**17
 
@@ -115,7 +118,7 @@ def filtered(
         proba = out.reshape(-1, M)[:, :K]
         return total + _sums(frames, offset), _log(proba) if logs else proba
     log_store = np.full((frames.n_rows, K), -np.inf)
-    log_kernels.forward_logs(
+    kernels.forward_logs(
         frames.offsets,
         np.ascontiguousarray(frames.log[:]),
         frames.codes,
@@ -146,14 +149,14 @@ def best_path(frames: Frames, startprob: Array, transmat: Array, threads: int = 
     logs, pred, path = np.zeros((2, S)), np.empty((2, M)), np.empty(n, dtype=np.int64)
     sides = (offsets, flat, frames.codes)
     _both(
-        lambda: path_kernels.climb_best(*sides, start, L, True, best, logs[0], pred[0]),
-        lambda: path_kernels.climb_best(*sides, end, LT, False, best, logs[1], pred[1]),
+        lambda: kernels.climb_best(*sides, start, L, True, best, logs[0], pred[0]),
+        lambda: kernels.climb_best(*sides, end, LT, False, best, logs[1], pred[1]),
         threads,
     )
-    path_kernels.join_best(offsets, start, L, best, path, logs[0], pred[0])
+    kernels.join_best(offsets, start, L, best, path, logs[0], pred[0])
     _both(
-        lambda: path_kernels.trace(offsets, L, True, best, path),
-        lambda: path_kernels.trace(offsets, LT, False, best, path),
+        lambda: kernels.trace(offsets, L, True, best, path),
+        lambda: kernels.trace(offsets, LT, False, best, path),
         threads,
     )
     return logs.sum(axis=0), path
@@ -164,7 +167,7 @@ def draw_paths(frames: Frames, startprob: Array, transmat: Array, u: Array) -> A
     _, log_filtered = filtered(frames, startprob, transmat, logs=True)
     paths = np.empty(u.shape, dtype=np.int64)
     for path, numbers in zip(paths, u, strict=True):
-        path_kernels.draw_paths(frames.offsets, np.ascontiguousarray(log_filtered), _log(transmat), numbers, path)
+        kernels.draw_paths(frames.offsets, np.ascontiguousarray(log_filtered), _log(transmat), numbers, path)
     return paths
 
 
@@ -201,9 +204,9 @@ def _smooth_in_logs(frames: Frames, startprob: Array, transmat: Array) -> Smooth
     K = len(startprob)
     store, logs, pairs = np.full((frames.n_rows, K), -np.inf), np.zeros(len(frames.offsets) - 1), np.zeros((K, K))
     logb, L = np.ascontiguousarray(frames.log[:]), _log(transmat)
-    log_kernels.forward_logs(frames.offsets, logb, frames.codes, _log(startprob), L, store, logs)
+    kernels.forward_logs(frames.offsets, logb, frames.codes, _log(startprob), L, store, logs)
     if np.isfinite(logs).all():
-        log_kernels.backward_logs(frames.offsets, logb, frames.codes, L, store, pairs)
+        kernels.backward_logs(frames.offsets, logb, frames.codes, L, store, pairs)
     padded = np.zeros((len(store), padded_size(K)))
     padded[:, :K] = store
     return Smoothed(logs, padded, pairs)
@@ -271,19 +274,76 @@ def _both(first: Callable[[], Any], second: Callable[[], Any], threads: int) -> 
     """Run two functions, side by side if there are two threads; tell whether neither said False."""
     if threads < 2:
         return first() is not False and second() is not False
-    answers: list[Any] = []
-    errors: list[BaseException] = []
+    answers = run_tasks(lambda number: (first, second)[number](), 2, threads)
+    return answers[0] is not False and answers[1] is not False
 
-    def help_out() -> None:
-        try:
-            answers.append(second())
-        except BaseException as error:  # raised again where the answer is asked for
-            errors.append(error)
 
-    helper = threading.Thread(target=help_out)
-    helper.start()
-    mine = first()
-    helper.join()
-    if errors:
-        raise errors[0]
-    return mine is not False and answers[0] is not False
+# Filtering one observation at a time: P(z_t | x_1…x_t) from P(z_{t−1} | x_1…x_{t−1}) and x_t.
+
+
+class OnlineFilter:
+    """The state of a hidden Markov model as observations arrive.
+
+    Parameters
+    ----------
+    model : HiddenMarkovModel
+        A fitted model.
+
+    Attributes
+    ----------
+    log_likelihood : float
+        log p(x_1…x_t).
+    n_seen : int
+        t.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable import CategoricalHMM
+    >>> model = CategoricalHMM(n_components=2)
+    >>> model.startprob_, model.transmat_ = np.array([0.5, 0.5]), np.array([[0.9, 0.1], [0.1, 0.9]])
+    >>> model.emissionprob_ = np.array([[0.9, 0.1], [0.2, 0.8]])
+    >>> online = model.online()
+    >>> online.update([0])
+    array([0.8182, 0.1818])
+    >>> online.predict(steps=2)
+    array([0.7036, 0.2964])
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self._parameters = model._fitted()
+        with np.errstate(divide="ignore"):
+            self._start, self._moves = np.log(self._parameters.startprob), np.log(self._parameters.transmat)
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin a new sequence."""
+        self._log_proba: Array | None = None
+        self.log_likelihood = 0.0
+        self.n_seen = 0
+
+    @property
+    def proba(self) -> Array:
+        """P(z_t | x_1…x_t); before the first observation, the first law."""
+        return self._parameters.startprob if self._log_proba is None else np.exp(self._log_proba)
+
+    def update(self, x: Any) -> Array:
+        """Take the next observation (NaN: it is missing) and return P(z_t | x_1…x_t)."""
+        row = np.asarray(x, dtype=np.float64).reshape(1, -1)
+        self.model._check_rows(row)
+        lines, codes = self.model._encode(row)
+        frame = self.model._log_frames(lines, self._parameters.emission)[codes[0] if codes.size else 0]
+        ahead = self._start if self._log_proba is None else logsumexp(self._log_proba[:, None] + self._moves, axis=0)
+        joint = ahead + frame
+        total = logsumexp(joint)
+        if not np.isfinite(total):
+            raise DataError(f"{type(self.model).__name__}: the observation {x!r} is impossible after what came before.")
+        self._log_proba = joint - total
+        self.log_likelihood += float(total)
+        self.n_seen += 1
+        return np.exp(self._log_proba)
+
+    def predict(self, steps: int = 1) -> Array:
+        """Return P(z_{t+steps} | x_1…x_t)."""
+        return self.proba @ np.linalg.matrix_power(self._parameters.transmat, steps)

@@ -6,15 +6,13 @@ with one-thread BLAS, so that the bits do not depend on the number of threads. T
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.threads import one_thread_blas, resolve_n_jobs
+from ..core.threads import TaskTeam, resolve_n_jobs
 from ._decomposition_kernels import add_rows, gather_block, narrow_rows
 
 Array = NDArray[np.float64]
@@ -50,54 +48,18 @@ class RowSource(Protocol):
         """Return the source of K[rows, rows]."""
 
 
-class Team:
-    """Threads that share numbered tasks; the caller is one of them.
+class Team(TaskTeam):
+    """The threads of a decomposition, with one thread of BLAS for each.
 
     Examples
     --------
     >>> with Team(2) as team:
-    ...     done = []
-    ...     team.run(done.append, 3)
-    >>> sorted(done)
+    ...     team.run(abs, 3)
     [0, 1, 2]
     """
 
     def __init__(self, n_jobs: int | None) -> None:
-        self.n_threads = resolve_n_jobs(n_jobs)
-        self._pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
-
-    def run(self, task: Callable[[int], None], n_tasks: int) -> None:
-        """Call task(0) … task(n_tasks − 1), each on one thread."""
-        if self._pool is None or n_tasks < 2:
-            for number in range(n_tasks):
-                task(number)
-            return
-        numbers = itertools.count()  # next() is atomic
-
-        def work() -> None:
-            while (number := next(numbers)) < n_tasks:
-                task(number)
-
-        helpers = [self._pool.submit(work) for _ in range(min(self.n_threads, n_tasks) - 1)]
-        try:
-            work()
-        finally:
-            for _ in range(n_tasks if any(not helper.done() for helper in helpers) else 0):
-                next(numbers)
-            for helper in helpers:
-                helper.result()
-
-    def __enter__(self) -> Self:
-        """Return the team."""
-        self._limit = one_thread_blas()
-        self._limit.__enter__()
-        return self
-
-    def __exit__(self, *failure: Any) -> None:
-        """End the threads."""
-        self._limit.__exit__(*failure)
-        if self._pool is not None:
-            self._pool.shutdown()
+        super().__init__(resolve_n_jobs(n_jobs))
 
 
 class RowCache:

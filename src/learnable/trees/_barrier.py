@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import numpy as np
-
 from ..core.jit import intrinsic, lean_kernel
+from ..core.threads import ABORT
 
-MEETING_SIZE: Final = 16
-ABORT: Final = 8
 _SPINS: Final = 4000  # turns before the thread gives its core to another
 
 atomic_add = intrinsic("atomic_add")  #: (array, index, value) → what stood there; int64
@@ -36,8 +33,3 @@ def meet(meeting: Any, stop: Any, n_threads: Any, count: Any) -> bool:
                 return False
             _give_way()
     return atomic_load(stop, 0) == 0 and atomic_load(meeting, ABORT) == 0
-
-
-def new_meeting() -> Any:
-    """Return a counter for threads that have not met yet."""
-    return np.zeros(MEETING_SIZE, np.int64)

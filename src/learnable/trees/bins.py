@@ -23,7 +23,6 @@ Memory: two bytes a cell (columns in groups of less than 16 are padded).
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -33,6 +32,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core.errors import ParameterError
+from ..core.threads import run_tasks
 from ._bin_kernels import bin_rows, bundle, code_entries, transpose
 from .bin_edges import bin_edges
 from .columns import SAMPLE_ROWS
@@ -330,8 +330,7 @@ def _map(function: Callable[[int], Any], count: int, n_threads: int) -> list[Any
         return [function(j) for j in range(count)]
     pieces = min(count, 8 * n_threads)
     runs = [range(count * i // pieces, count * (i + 1) // pieces) for i in range(pieces)]
-    with ThreadPoolExecutor(n_threads) as pool:
-        return [found for run in pool.map(lambda run: [function(j) for j in run], runs) for found in run]
+    return [one for found in run_tasks(lambda i: [function(j) for j in runs[i]], pieces, n_threads) for one in found]
 
 
 def _of_column(X: Any, j: int, weight: Array | None, sparse: bool) -> tuple[NDArray[Any], Array | None]:

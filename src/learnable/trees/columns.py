@@ -12,8 +12,6 @@ distinct value, which are as many as cells where all values differ.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,6 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core.errors import DataError
+from ..core.threads import run_tasks
 from ._column_kernels import bin_column, rank_sorted
 
 #: Rows from which the edges of bins are computed; more would not move them visibly.
@@ -119,7 +118,7 @@ class Columns:
             codes[j] = coded.codes
             return coded._replace(codes=codes[j])
 
-        coded = _map(encode, d, n_threads)
+        coded = run_tasks(encode, d, n_threads)
         n_codes = np.array([len(c.low) for c in coded], dtype=np.int64)
         offset = np.r_[0, np.cumsum(n_codes)].astype(np.int64)
         low = np.empty(offset[-1])
@@ -128,7 +127,7 @@ class Columns:
         def store(j: int) -> None:
             low[offset[j] : offset[j + 1]], high[offset[j] : offset[j + 1]] = coded[j].low, coded[j].high
 
-        _map(store, d, n_threads)
+        run_tasks(store, d, n_threads)
         entries, rows, start = np.zeros(0, np.uint32), np.zeros(0, np.int32), np.zeros(d + 1, np.int64)
         if sparse:
             entries = np.concatenate([c.codes for c in coded]).astype(np.uint32)
@@ -144,13 +143,6 @@ class _Coded(NamedTuple):
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     zero: int = 0
-
-
-def _map(function: Callable[[int], Any], count: int, n_threads: int) -> list[Any]:
-    if n_threads <= 1 or count < 2:
-        return [function(j) for j in range(count)]
-    with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(function, range(count)))
 
 
 def _encode_numbers(values: NDArray[Any], n_rows: int, max_bins: int | None) -> _Coded:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.threads import Stopped
 from ._nodes import divide, label_rows, preorder
 from ._subtrees import Level, Stops
 from ._sweeps import COLUMN, CUT, MISSING_LEFT, SCORE
@@ -87,7 +88,7 @@ class Grown(NamedTuple):
     leaf_of_row: NDArray[np.int32]  #: (n,), −1 for rows that were not used
 
 
-class GrowthStopped(Exception):  # noqa: N818  it is no error
+class GrowthStopped(Stopped):
     """The stop flag was raised before the tree was complete."""
 
 

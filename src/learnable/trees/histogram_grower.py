@@ -13,7 +13,7 @@ are always exact. The tree is the same for any number of threads.
 
 How to use it:
 
-    with Crew(n_threads) as crew:
+    with BarrierTeam(n_threads) as crew:
         grower = HistogramGrower(table, rule, crew)             # memory for all trees
         grown = grower.grow(gradient, hessian, rows=None, seed=0, stop=None)     # Grown(tree, leaf_of_row)
     grown = grow_on_histograms(table, gradient, hessian, rule, rows=None, seed=0, crew=None, stop=None)
@@ -34,13 +34,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import ParameterError
+from ..core.threads import BarrierTeam
 from ._histogram_kernels import CODES, FOUND_SIZE
 from ._leaf_finish import Out
 from ._leafwise import LINKS, NUMBERS, WORDS
 from ._leafwise_arrays import Limits, Space, Table, Task, Work
 from ._leafwise_worker import grow_tree
 from .bins import BinnedTable, Bins
-from .crew import Crew
 from .grower import Grown, GrowthStopped
 from .layout import Trees
 
@@ -110,7 +110,7 @@ class HistogramGrower:
         The table.
     rule : HistogramRule
         When to stop.
-    crew : Crew or None
+    crew : BarrierTeam or None
         Threads; None: the caller alone.
 
     Examples
@@ -124,7 +124,7 @@ class HistogramGrower:
     (3.5, [0.0, -1.0, 1.0])
     """
 
-    def __init__(self, binned: BinnedTable, rule: HistogramRule, crew: Crew | None = None) -> None:
+    def __init__(self, binned: BinnedTable, rule: HistogramRule, crew: BarrierTeam | None = None) -> None:
         if rule.growth not in ("leaf", "depth"):
             raise ParameterError(f"growth must be 'leaf' or 'depth', got {rule.growth!r}.")
         if rule.histogram not in _MODES:
@@ -239,18 +239,18 @@ def grow_on_histograms(
     *,
     rows: NDArray[Any] | None = None,
     seed: int = 0,
-    crew: Crew | None = None,
+    crew: BarrierTeam | None = None,
     stop: NDArray[np.int64] | None = None,
 ) -> Grown:
     """Grow one tree; for several on one table keep a HistogramGrower, whose parameters these are."""
     return HistogramGrower(binned, rule, crew).grow(gradient, hessian, rows=rows, seed=seed, stop=stop)
 
 
-class _Alone(Crew):
+class _Alone(BarrierTeam):
     """The caller as the only member of a crew."""
 
     def __init__(self) -> None:
-        self._jobs = []
+        self._queues = []
 
 
 _ALONE = _Alone()

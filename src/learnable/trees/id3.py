@@ -28,9 +28,9 @@ from ..core.errors import ModelFileError, ParameterError
 from ..core.estimator import Estimator
 from ..core.parameters import Matches, Number, Options, optional
 from ..core.run import Run
+from ..data.categories import CategoryTable, check_categories, class_weights, read_categories, read_codes
 from ..data.sources import NamedScore, rowwise
 from ._category_kernels import TIE, score_columns, score_levels
-from .category_table import CategoryTable, check_categories, class_weights, read_categories, read_codes
 from .category_tree import CategoryTree
 
 Array = NDArray[np.float64]
@@ -110,7 +110,7 @@ class ID3Classifier(NamedScore, ClassifierMixin, Estimator):
         )
         self.tree_ = grow_by_gain(table.codes, table.y, table.weight * of_class[table.y], table.n_levels, rule)
         self.classes_, self.categories_, self.types_ = table.classes, table.categories, table.types
-        return Certificate("greedy", 0.0, _TOLERANCE)
+        return Certificate("greedy", 0.0, _TOLERANCE, by_construction=True)
 
     @rowwise
     def predict_proba(self, X: Any) -> Any:

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core.errors import ModelFileError
-from ..core.threads import resolve_n_jobs
+from ..core.threads import resolve_n_jobs, run_tasks
 from ._packed import apply_packed, pack, sum_packed
 from ._walks import apply_dense, apply_sparse, mark_paths, sum_dense, sum_sparse
 from .file_layout import pack_trees, unpack_trees
@@ -237,19 +237,7 @@ class Trees:
 
 def _run_chunks(chunk: Callable[[int], None], n_rows: int, n_jobs: int | None, size: int = _CHUNK_ROWS) -> None:
     """Call `chunk` with the first row of each chunk, on threads."""
-    n_threads = resolve_n_jobs(n_jobs)
-    if n_threads == 1 or n_rows <= size:
-        for first in range(0, n_rows, size):
-            chunk(first)
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(n_threads) as pool:
-        try:
-            list(pool.map(chunk, range(0, n_rows, size)))
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    run_tasks(lambda number: chunk(number * size), -(-n_rows // size), resolve_n_jobs(n_jobs))
 
 
 _PER_NODE = (

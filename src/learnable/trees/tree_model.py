@@ -131,7 +131,7 @@ class TreeModel(ShapleyValues, TreeGrowth, Estimator):
         )
         growing = partial(grow, columns, target, rule, seed=self.seed_, n_threads=n_threads, stop=run.flag.array)
         self.trees_, self.ccp_alpha_ = self._prune(table, weight, growing)
-        return Certificate("greedy", 0.0, TOLERANCE)
+        return Certificate("greedy", 0.0, TOLERANCE, by_construction=True)
 
     def _prune(self, table: Table, weight: Array | None, growing: Any) -> tuple[Trees, float]:
         """Grow the tree of all rows, choose λ if it is to be chosen, and return T_λ and λ."""

@@ -19,13 +19,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..core.errors import DataError, ModelFileError, VerificationError
-from ..core.verification import Recheck
-from .columns import Columns
-from .grower import GrowthRule
-from .layout import Trees
-from .settings import categorical_mask, growth_rule
-from .split_scores import Scores, prefix_gains, scores_for
+from ..core.checking import Recheck, flaw_of
+from ..data.checking import read_table
+from .verify_scores import Scores, prefix_gains, scores_for
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -33,39 +29,51 @@ Ids = NDArray[np.int64]
 AGREE = 1e-9  # what sums in another order may differ by, relative to their size
 
 
+class Limits(NamedTuple):
+    """Where growth stops, and what a split may be; see `GrowthRule`, which a fit has instead."""
+
+    max_depth: int | None = None
+    max_leaf_nodes: int | None = None
+    min_samples_split: int = 2
+    min_samples_leaf: int = 1
+    min_weight_leaf: float = 0.0
+    max_features: int | None = None
+    min_impurity_decrease: float = 0.0
+    splitter: str = "best"
+    monotonic: NDArray[Any] | None = None
+
+    @property
+    def is_monotone(self) -> bool:
+        """Whether some column is constrained."""
+        return self.monotonic is not None and bool(np.any(self.monotonic))
+
+
 class Rules(NamedTuple):
     """What a tree was allowed to do."""
 
-    rule: GrowthRule
+    rule: Limits
     categorical: NDArray[np.bool_]  #: (d,)
     leaves: bool  #: whether leaves have to be such that no rule would split them; not of pruned trees
 
 
 def decision_tree(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a decision tree."""
-    try:
-        table = type(model)._door(model._draft(), X, y, sample_weight)
-    except DataError as error:
-        raise VerificationError(f"verify: the data are not the table of the fit: {error}") from error
+    table = read_table(model, X, y, sample_weight, again=model._draft())
     d = table.n_columns
-    if table.fingerprint != model.certificate_.fingerprint or d != model.n_features_in_:
+    if table.fingerprint != model.certificate_.fingerprint:
         return Recheck(np.inf, 0.0, table.fingerprint)
-    labels = [] if table.classes is None else table.classes if isinstance(table.classes, list) else [table.classes]
-    shown = [] if not labels else model.classes_ if isinstance(model.classes_, list) else [model.classes_]
+    labels = labels_of(table.classes)
+    shown = labels_of(getattr(model, "classes_", None))
     if [own.tolist() for own in labels] != [own.tolist() for own in shown]:
         return Recheck(np.inf, 0.0, f"{table.fingerprint}, but the labels are others")
-    if flaw := flaw_of(model, table):
+    if flaw := flaw_of_tree(model, table):
         return Recheck(np.inf, 0.0, f"{table.fingerprint}, but {flaw}")
     weight = model._row_weight(table)
-    mask = categorical_mask(model, d)
-    rules = Rules(
-        growth_rule(model, table, weight, model.splitter),
-        np.zeros(d, dtype=bool) if mask is None else mask,
-        model.ccp_alpha == 0.0,
-    )
+    categorical = stated_categories(model, d)
+    rules = Rules(stated_limits(model, table, weight, model.splitter), categorical, model.ccp_alpha == 0.0)
     w = np.ones(table.n_rows) if weight is None else weight
     scores = scores_for(model.criterion, table.y, [len(own) for own in labels], w)
-    values = table.X if model.max_bins is None else bin_numbers(table.X, model.max_bins, mask)
+    values = table.X if model.max_bins is None else bin_numbers(table.X, model.max_bins, categorical)
     walk = TreeWalk(model.trees_, table.X, values, w, scores, rules, model.seed_)
     shortfall = walk.shortfall()
     asked = (rules.rule.max_features or d, _asked_alpha(model))
@@ -74,14 +82,60 @@ def decision_tree(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     return Recheck(shortfall, AGREE, table.fingerprint)
 
 
-def flaw_of(model: Any, table: Any) -> str:
+def flaw_of_tree(model: Any, table: Any) -> str:
     """Say what is wrong with the shapes and ranges of a model's arrays; nothing if nothing is."""
-    try:
-        model._check_loaded()
-    except ModelFileError as error:
-        return str(error).removeprefix("load: ").rstrip(".")
     n_outputs = int(np.prod(table.y_shape, initial=1))
-    return "" if model.n_outputs_ == n_outputs else f"n_outputs_ is {model.n_outputs_}, not {n_outputs}"
+    wrong = "" if model.n_outputs_ == n_outputs else f"n_outputs_ is {model.n_outputs_}, not {n_outputs}"
+    return flaw_of([model]) or wrong
+
+
+def labels_of(classes: Any) -> list[Any]:
+    """Return the classes of each target: none for numbers, one array for one target."""
+    if classes is None:
+        return []
+    return classes if isinstance(classes, list) else [classes]
+
+
+def stated_limits(model: Any, table: Any, weight: Array | None, splitter: str) -> Limits:
+    """Return the limits that the parameters of a model state for a table whose rows have these weights."""
+    n, d = table.n_rows, table.n_columns
+    signs = None if model.monotonic_cst is None else np.asarray(model.monotonic_cst)
+    return Limits(
+        max_depth=model.max_depth,
+        max_leaf_nodes=model.max_leaf_nodes,
+        min_samples_split=max(2, _number_of(model.min_samples_split, n)),
+        min_samples_leaf=_number_of(model.min_samples_leaf, n),
+        min_weight_leaf=model.min_weight_fraction_leaf * (n if weight is None else float(weight.sum())),
+        max_features=_number_of_columns(model.max_features, d),
+        min_impurity_decrease=model.min_impurity_decrease,
+        splitter=splitter,
+        monotonic=signs,
+    )
+
+
+def _number_of(value: float, n_rows: int) -> int:
+    """Return a number of rows that was given as such, or as a share."""
+    return int(value) if isinstance(value, (int, np.integer)) else int(np.ceil(value * n_rows))
+
+
+def _number_of_columns(value: Any, d: int) -> int:
+    """Return how many of d columns a node draws."""
+    if value is None or isinstance(value, (int, np.integer)):
+        return d if value is None else int(value)
+    shares = {"sqrt": np.sqrt(d), "log2": np.log2(d), "third": d / 3}
+    return max(1, int(shares[value] if isinstance(value, str) else value * d))
+
+
+def stated_categories(model: Any, d: int) -> NDArray[np.bool_]:
+    """Return which columns hold codes of categories."""
+    given = np.asarray([] if model.categorical_features is None else model.categorical_features)
+    marked = np.zeros(d, dtype=bool)
+    if given.dtype == bool and given.size:
+        return given
+    if given.dtype.kind in "OU":
+        given = np.flatnonzero(np.isin(model.feature_names_in_, given))
+    marked[given.astype(np.int64)] = True
+    return marked
 
 
 def _asked_alpha(model: Any) -> float:
@@ -120,7 +174,7 @@ class TreeWalk:
     True
     """
 
-    def __init__(self, tree: Trees, X: Any, values: Any, w: Array, scores: Scores, rules: Rules, seed: int) -> None:
+    def __init__(self, tree: Any, X: Any, values: Any, w: Array, scores: Scores, rules: Rules, seed: int) -> None:
         self.tree, self.w, self.scores, self.rules = tree, w, scores, rules
         self.X, self.values = _columns_of(X), _columns_of(values)
         self.exact = values is X
@@ -354,17 +408,37 @@ class TreeWalk:
         self.bounds[left[down], 0] = self.bounds[right[down], 1] = middle[down]
 
 
-def bin_numbers(X: Any, max_bins: int, categorical: NDArray[np.bool_] | None) -> Array:
+def bin_numbers(X: Any, max_bins: int, categorical: NDArray[np.bool_] | None = None) -> Array:
     """Return X with the number of the bin in place of the value; the edges of the bins define the candidates."""
-    columns = Columns.build(X, max_bins=max_bins, categorical=categorical)
+    by_column = X.tocsc() if sp.issparse(X) else X
     n, d = X.shape
-    codes = np.tile(columns.zero.astype(np.float64), (n, 1)) if columns.sparse else columns.codes.T.astype(np.float64)
-    if columns.sparse:
-        for j in range(d):
-            part = slice(columns.start[j], columns.start[j + 1])
-            codes[columns.rows[part], j] = columns.entries[part]
-    codes[codes == columns.n_codes] = np.nan
+    codes = np.empty((n, d))
+    for j in range(d):
+        x = whole = np.asarray(by_column[:, [j]].toarray()[:, 0] if sp.issparse(X) else X[:, j], dtype=np.float64)
+        if sp.issparse(X):  # zeros that are not stored are one value, and weigh as much as the others
+            stored = by_column.data[by_column.indptr[j] : by_column.indptr[j + 1]].astype(np.float64)
+            x = stored if len(stored) == n else np.append(stored, 0.0)
+        if categorical is not None and categorical[j]:
+            codes[:, j] = whole
+            continue
+        edges = _bin_edges(x[~np.isnan(x)], n - len(x), max_bins)
+        codes[:, j] = np.where(np.isnan(whole), np.nan, np.searchsorted(edges, whole))
     return codes
+
+
+def _bin_edges(present: Array, n_zeros: int, max_bins: int) -> Array:
+    """Return the ends of bins of about equal size, from some 200,000 of the values and further zeros."""
+    step = -(-(len(present) + n_zeros) // 200_000) or 1
+    sample = np.sort(present[::step])
+    distinct = np.unique(sample)
+    below, above = distinct[:-1], distinct[1:]
+    if len(distinct) > max_bins:
+        sample = np.sort(np.r_[sample, np.zeros(n_zeros // step)])
+        above = sample[np.linspace(0, len(sample), max_bins + 1)[1:-1].astype(np.int64)]
+        below = distinct[np.maximum(np.searchsorted(distinct, above) - 1, 0)]
+    middle = below / 2 + above / 2
+    edges = np.unique(np.where((middle >= above) | (middle < below), below, middle))
+    return edges[(edges >= distinct[0]) & (edges < distinct[-1])] if len(distinct) else edges
 
 
 def _columns_of(X: Any) -> Any:

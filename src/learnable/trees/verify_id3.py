@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from ..core.checking import Recheck
 from ..core.errors import VerificationError
-from ..core.verification import Recheck
-from .category_table import CategoryTable, read_categories
+from ..data.categories import CategoryTable, read_categories
 
 _ROUNDING = 1e-9
 

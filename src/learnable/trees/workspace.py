@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.threads import on_main_thread, run_tasks
 from ._absolute import medians, rank_level
 from ._nodes import gather_pairs, gather_payload, summarise, take_rows
 from ._search import search_columns, search_nodes
@@ -312,35 +312,15 @@ def run_parts(part: Callable[[int], None], n_parts: int, stop: NDArray[np.int64]
 
     The first runs on the caller's thread, unless that is the one that signals reach and the work is long.
     """
-    watching = is_long and threading.current_thread() is threading.main_thread()
+    watching = is_long and on_main_thread()
     if n_parts == 1 and not watching:
         part(0)
-        return
-    errors: list[BaseException] = []
+    else:
+        run_tasks(part, n_parts, n_parts, stop=stop, watch=_only_wait if watching else None)
 
-    def guarded(k: int) -> None:
-        try:
-            part(k)
-        except BaseException as error:  # raised again below
-            errors.append(error)
 
-    threads = [threading.Thread(target=guarded, args=(k,)) for k in range(0 if watching else 1, n_parts)]
-    try:
-        for thread in threads:
-            thread.start()
-        if not watching:
-            guarded(0)
-        for thread in threads:
-            while thread.is_alive():
-                thread.join(0.1)
-    except BaseException:
-        stop[0] = 1
-        for thread in threads:
-            if thread.ident is not None:
-                thread.join()
-        raise
-    if errors:
-        raise errors[0]
+def _only_wait(n_done: int) -> None:
+    """Do nothing between two chances for Ctrl-C."""
 
 
 def _even_cuts(size: int, n_parts: int) -> list[int]:

@@ -240,7 +240,8 @@ class GradientBoosting(ExplainedTrees, Estimator):
             boost(loss, y, part.w, learner, plan, run, rounds, self._observer(watch, keep))
         keep(rounds, watch)
         claim = self._claim(part)
-        return Certificate("greedy", 0.0 if claim <= TOLERANCE else claim, claim, n_iter=self._rounds_done())
+        exact = claim <= TOLERANCE
+        return Certificate("greedy", 0.0 if exact else claim, claim, n_iter=self._rounds_done(), by_construction=True)
 
     def _parts(self, table: Table, run: Run) -> tuple[Part, Part | None, Stopping | None]:
         """Return the rows to fit on, those that decide when to stop, and the rule for it."""

@@ -22,7 +22,6 @@ Mason et al., Boosting algorithms as gradient descent, NIPS 1999; G. Ke et al., 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
@@ -32,7 +31,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from ...core.run import Run
-from ...core.threads import resolve_n_jobs
+from ...core.threads import Background, resolve_n_jobs
 from ...trees.grower import Grown, GrowthStopped
 from ...trees.layout import Trees
 from .._forest import tree_seed
@@ -43,8 +42,6 @@ from .trust import Descent, bounded, planned_step
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Leaves = NDArray[np.int32]
-
-_TICK = 0.05  # seconds between two looks at the clock and at Ctrl-C
 
 
 class Learner(Protocol):
@@ -319,29 +316,12 @@ def _mean_of(loss: BoostingLoss, y: Array, F: Array, w: Array | None, rows: Rows
 
 def _watched(work: Callable[[], None], run: Run, has_something: Callable[[], bool]) -> None:
     """Do the work on another thread, so that Ctrl-C and the clock are seen while a kernel runs."""
-    failure: list[BaseException] = []
-    done = threading.Event()
 
-    def guarded() -> None:
-        try:
-            work()
-        except BaseException as error:  # raised again below
-            failure.append(error)
-        done.set()
+    def look_at_the_clock() -> None:
+        if run.out_of_time and has_something():
+            run.flag.raise_()
 
-    thread = threading.Thread(target=guarded)
-    thread.start()
-    try:
-        while not done.wait(_TICK):
-            if run.out_of_time and has_something():
-                run.flag.raise_()
-    except BaseException:
-        run.flag.raise_()
-        raise
-    finally:
-        thread.join()
-    if failure:
-        raise failure[0]
+    Background(work).result(stop=run.flag.raise_, watch=look_at_the_clock)
 
 
 def stack_values(trees: Trees, n_outputs: int, first: int = 0, stop: int | None = None) -> list[Trees]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.threads import TaskTeam
 from ._kernels import BLOCK, CLASSES, add_leaves, evaluate_classes, evaluate_scores
 from .loss_base import BoostingLoss
 
@@ -47,12 +47,11 @@ class Evaluator:
             self.g, self.h = np.empty((K, n)), np.empty((K, n))
         self._scores, self._leaves = np.empty((K, n)), np.empty((K if K > 1 else 0, n), np.int32)
         self.n_threads = n_threads if n >= _FEW_ROWS else 1
-        self._pool = ThreadPoolExecutor(n_threads) if self.n_threads > 1 else None
+        self._team = TaskTeam(self.n_threads)
 
     def close(self) -> None:
         """End the threads."""
-        if self._pool is not None:
-            self._pool.shutdown()
+        self._team.close()
 
     def __call__(self, F: Array) -> float:
         """Return the mean loss at F, and compute the derivatives there."""
@@ -84,11 +83,8 @@ class Evaluator:
 
     def _share(self, work: Callable[[int, int], None]) -> None:
         """Call work(first, last) for a run of blocks on each thread."""
-        if self._pool is None:
-            work(0, self.blocks)
-            return
         cuts = [self.blocks * t // self.n_threads for t in range(self.n_threads + 1)]
-        list(self._pool.map(work, cuts[:-1], cuts[1:]))
+        self._team.run(lambda t: work(cuts[t], cuts[t + 1]), self.n_threads)
 
 
 def mean_loss(loss: BoostingLoss, y: Array, F: Array, w: Array | None) -> float:

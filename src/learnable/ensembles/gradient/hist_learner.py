@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.threads import BarrierTeam
 from ...trees.bins import BinnedTable
 from ...trees.columns import Columns
-from ...trees.crew import Crew
 from ...trees.grower import Grown, GrowthRule
 from ...trees.histogram_grower import HistogramGrower, HistogramRule
 from .exact_learner import ExactLearner, power_of_two
@@ -29,7 +29,7 @@ class HistLearner:
     ) -> None:
         self.X, self.rule, self.max_bins, self.n_threads, self.stop = X, rule, max_bins, n_threads, stop
         self.categorical = binned.bins.categorical
-        self.crew = Crew(n_threads)
+        self.crew = BarrierTeam(n_threads)
         self.grower = HistogramGrower(binned, rule, self.crew)
         self.signs: ExactLearner | None = None
 

@@ -23,14 +23,13 @@ Machine Intelligence 2 (2020); P. Yu et al., Linear TreeShap, NeurIPS 2022; R. W
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...core.threads import resolve_n_jobs
+from ...core.threads import resolve_n_jobs, run_tasks
 from ...trees.layout import Trees
 from ._shap_kernels import LANES, edge_constants, explain_tree, find_paths, pair_tree
 from .additive import additive_trees, read_rows
@@ -210,14 +209,4 @@ def _rows_first(phi: Array) -> Array:
 
 def _over_chunks(chunk: Any, n: int, n_jobs: int | None, size: int = _CHUNK_ROWS) -> None:
     starts = range(0, n, size)
-    threads = min(resolve_n_jobs(n_jobs), len(starts))
-    if threads <= 1:
-        for lo in starts:
-            chunk(lo, min(n, lo + size))
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            list(pool.map(lambda lo: chunk(lo, min(n, lo + size)), starts))
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    run_tasks(lambda k: chunk(starts[k], min(n, starts[k] + size)), len(starts), resolve_n_jobs(n_jobs))

@@ -16,21 +16,18 @@ thousandth to either side may not lower the loss.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
 
-from ...core.errors import DataError, VerificationError
-from ...core.verification import Recheck
+from ...core.checking import Recheck
+from ...data.arrays import bound_infinity
+from ...data.blocks import map_reduce
+from ...data.checking import read_table
 from ...data.door import Table
-from ...trees.bins import Bins
-from ...trees.layout import Trees
-from .driver import draw_round
-from .settings import hold_out
-from .stopping import Part, take_rows
-from .streams import read_rows, read_targets
 from .verify_formulas import Formulas, formulas
 from .verify_law import keeps_law, planned_step, same_categories, sizes_agree, step_agrees, trusted
 from .verify_nodes import nodes_agree
@@ -44,12 +41,9 @@ AGREE = 1e-9  # what sums in another order may differ by, relative to their size
 def boosting(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a boosted model."""
     again = model._draft()
-    try:
-        table = type(model)._door(again, X, y, sample_weight)
-    except DataError as error:
-        raise VerificationError(f"verify: the data are not the table of the fit: {error}") from error
+    table = read_table(model, X, y, sample_weight, again=again)
     recorded = model.certificate_
-    if table.fingerprint != recorded.fingerprint or table.n_columns != model.n_features_in_:
+    if table.fingerprint != recorded.fingerprint:
         return Recheck(np.inf, 0.0, table.fingerprint)
     if table.classes is not None and list(table.classes) != list(model.classes_):
         return Recheck(np.inf, 0.0, f"{table.fingerprint}, but the labels are others")
@@ -60,8 +54,12 @@ def boosting(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     part = Part(table.X, table.y, model._row_weight(table))
     if model.n_held_out_:
         stopping = model._stopping(table.n_rows, False)
-        fit, _ = hold_out("verify", table.y, table.classes is not None, stopping.fraction, model.seed_)
-        part = take_rows(part, fit)
+        shares = None if table.classes is None else table.y.astype(np.float64)
+        fit, _ = train_test_split(
+            np.arange(table.n_rows), test_size=stopping.fraction, stratify=shares, random_state=model.seed_ % 2**32
+        )
+        fit = np.sort(fit)
+        part = Part(part.X[fit], part.y[fit], None if part.w is None else part.w[fit])
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         worst = _Replay(model, part).shortfall()
     return Recheck(worst, max(recorded.tolerance, AGREE), table.fingerprint)
@@ -69,8 +67,45 @@ def boosting(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 
 def _read_all(table: Table) -> Table:
     """Return a table of files or Dask with its rows in memory, which the check needs."""
-    y, weight = read_targets(table.blocks, table.classes, None)
-    return replace(table, X=read_rows(table.blocks, np.arange(len(y)), None), y=y, weight=weight)
+    pieces = map_reduce(table.blocks, _copies, lambda a, b: a + b)
+    X, y, weight = zip(*pieces, strict=True)
+    targets = np.concatenate(y).astype(np.float64 if table.classes is None else np.int64)
+    return replace(table, X=np.concatenate(X), y=targets, weight=None if weight[0] is None else np.concatenate(weight))
+
+
+def _copies(block: Any) -> list[Any]:
+    weight = None if block.weight is None else block.weight.copy()
+    return [(bound_infinity(block.X.copy()), np.array(block.y), weight)]
+
+
+def _drawn(model: Any, g: Array, w: Array, m: int) -> tuple[Ids, Array]:
+    """Draw the rows of round m again, and what their weights are multiplied by.
+
+    With `sampling="gradient"` two thirds of them are those with the largest Σ|g|w; the others are drawn from the rest
+    and weigh more.
+    """
+    n = len(w)
+    if model.subsample >= 1.0:
+        return np.arange(n), np.ones(n)
+    size = max(1, int(model.subsample * n))
+    rng = np.random.default_rng([model.seed_, m, 2**33])
+    if getattr(model, "sampling", "uniform") == "uniform":
+        return np.sort(rng.choice(n, size, replace=False, shuffle=False)), np.ones(n)
+    n_top = 2 * size // 3
+    order = np.argsort(-np.abs(g).sum(axis=0) * w, kind="stable")
+    rest = np.sort(order[n_top:])
+    others = rest[rng.choice(len(rest), size - n_top, replace=False, shuffle=False)]
+    factor = np.ones(n)
+    factor[others] = len(rest) / (size - n_top)
+    return np.sort(np.r_[order[:n_top], others]), factor
+
+
+class Part(NamedTuple):
+    """Rows that were fitted."""
+
+    X: Any
+    y: NDArray[Any]  #: numbers or class codes
+    w: Array | None
 
 
 class _Replay:
@@ -156,9 +191,8 @@ class _Replay:
         h = h if law.curvature is None else law.curvature(self.y, self.F)
         if self.exact_newton:  # no row has less than 1e-14 of the mass of all
             h = np.maximum(h, np.maximum(1e-14 * h.sum(axis=1, keepdims=True), 1e-150))
-        rows, factor = draw_round(self.plan, g, None if (self.w == 1).all() else self.w, m)
-        used = np.arange(len(self.y)) if rows is None else rows
-        w = self.w if factor is None else self.w * factor
+        used, factor = _drawn(model, g, self.w, m)
+        w = self.w * factor
         worst, moves = 0.0, np.empty_like(self.F)
         for k in range(K):
             tree = model.trees_.tree(m * K + k)
@@ -181,7 +215,7 @@ class _Replay:
         return worst
 
     def _values_agree(
-        self, law: Formulas, tree: Trees, leaf: Ids, used: Ids, g: Array, h: Array, w: Array, k: int, step: float
+        self, law: Formulas, tree: Any, leaf: Ids, used: Ids, g: Array, h: Array, w: Array, k: int, step: float
     ) -> bool:
         """Tell whether the leaf values are the step times what the definition says."""
         model, n, ids = self.model, tree.n_nodes, leaf[used]
@@ -207,7 +241,7 @@ class _Replay:
         slack = 1e-7 * np.abs(wanted) + self.noise * W / np.maximum(H + self.reg, 1e-150)
         return bool((np.abs(value - step * wanted[leaves]) <= step * slack[leaves] + AGREE * np.abs(value).max()).all())
 
-    def _minimises(self, law: Formulas, tree: Trees, leaf: Ids, used: Ids, w: Array, k: int, step: float) -> bool:
+    def _minimises(self, law: Formulas, tree: Any, leaf: Ids, used: Ids, w: Array, k: int, step: float) -> bool:
         """Tell whether no leaf's loss falls when its value is changed by a thousandth."""
         if step == 0.0:
             return True
@@ -232,7 +266,7 @@ class _Replay:
 class _Walk:
     """One tree and its rows, on the way down."""
 
-    def __init__(self, replay: _Replay, tree: Trees, used: Ids, g: Array, h: Array) -> None:
+    def __init__(self, replay: _Replay, tree: Any, used: Ids, g: Array, h: Array) -> None:
         self.replay, self.tree, self.used, self.g, self.h = replay, tree, used, g, h
         self.leaf = np.zeros(len(g), dtype=np.int64)
         if replay.model.direction == "inner-product":
@@ -322,12 +356,9 @@ class _Columns:
         self.sparse, self.d = dense, part.X.shape[1]
         mask = model.is_categorical_
         self.categorical = np.zeros(self.d, bool) if mask is None else mask
-        self.bins: Bins | None = None
+        self.bins: Any = None
         if getattr(model, "max_bins", None) is not None:
-            seed = model.seed_ % 2**32
-            self.bins = Bins.fit(
-                part.X, max_bins=model.max_bins, categorical=mask, weight=part.w, target=part.y, seed=seed
-            )
+            self.bins = model._bin(part, 1).bins  # the edges are no claim: any would do
         self._kept: dict[int, tuple[Ids, int]] = {}
 
     def values(self, j: int, rows: Ids) -> Array:
@@ -356,7 +387,7 @@ class _Columns:
         code, size = self._kept[j]
         return code[rows], size, bool(self.categorical[j])
 
-    def thresholds_agree(self, tree: Trees, node: Ids, rows: Ids, left: NDArray[np.bool_]) -> bool:
+    def thresholds_agree(self, tree: Any, node: Ids, rows: Ids, left: NDArray[np.bool_]) -> bool:
         """Tell whether thresholds lie in the middle between both sides; of bins only the sides count."""
         if self.bins is not None:
             return True
@@ -374,7 +405,7 @@ class _Columns:
                 return False
         return True
 
-    def goes_left(self, tree: Trees, node: Ids, rows: Ids) -> NDArray[np.bool_]:
+    def goes_left(self, tree: Any, node: Ids, rows: Ids) -> NDArray[np.bool_]:
         """Answer the questions of the nodes for their rows."""
         left = np.zeros(len(rows), dtype=bool)
         for i in np.unique(node):

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...trees.layout import Trees
 from .verify_law import trusted
 
 Array = NDArray[np.float64]
@@ -26,7 +25,7 @@ _AGREE = 1e-7  # relative; impurities are differences of sums
 
 
 def nodes_agree(
-    model: Any, tree: Trees, leaf: Ids, used: Ids, g: Array, h: Array, w: Array, reg: float, step: float, smooth: bool
+    model: Any, tree: Any, leaf: Ids, used: Ids, g: Array, h: Array, w: Array, reg: float, step: float, smooth: bool
 ) -> bool:
     """Tell whether the weights, impurities and inner values of a tree are those of its rows.
 

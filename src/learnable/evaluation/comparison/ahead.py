@@ -11,9 +11,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
 from ...core.registry import REGISTRY
+from ...core.threads import Background
 from .candidates import Candidate
 from .clock import Clock
 from .race import Server
@@ -48,7 +50,7 @@ class CompileAhead:
         self._server, self._task = server, task
         self._missing = list(dict.fromkeys(name for name in models if name in REGISTRY))
         self._changed = threading.Condition()
-        threading.Thread(target=self._work, daemon=True).start()
+        Background(self._work, daemon=True)
 
     def is_ready(self, model: str) -> bool:
         """Tell whether a fit of the class would not have to compile anything first."""
@@ -110,9 +112,8 @@ class CompileAhead:
         self._done(ready)
         groups = deque(_groups(self._missing))
         n_processes = min(len(groups), os.cpu_count() or 1, _MOST_PROCESSES)
-        threads = [threading.Thread(target=self._compile, args=(groups, at), daemon=True) for at in range(n_processes)]
-        for thread in threads:
-            thread.start()
+        for number in range(n_processes):
+            Background(partial(self._compile, groups, number), daemon=True)
 
     def _compile(self, groups: deque[list[str]], number: int) -> None:
         """Compile groups until none is left: the first process from the front, the others from the back."""

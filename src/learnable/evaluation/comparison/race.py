@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from multiprocessing import connection as pipes
 from typing import Any, Final, Literal
 
+from ...core.threads import Background
 from .preload import NAMES, registered_among
 from .worker import serve, stand_by
 
@@ -89,7 +90,7 @@ class Server:
                     forkserver.ensure_running()
                 finally:
                     del os.environ[NAMES]
-            threading.Thread(target=self._knock, args=(asked,), daemon=True).start()
+            Background(lambda: self._knock(asked), daemon=True)
             asked.wait(10)
 
     def _knock(self, asked: threading.Event) -> None:

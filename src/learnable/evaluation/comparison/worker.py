@@ -11,11 +11,11 @@ import os
 import pickle
 import signal
 import sys
-import threading
 from multiprocessing import connection, process
 from typing import Any
 
 from ...core.registry import resolve
+from ...core.threads import Background
 
 
 def stand_by(nothing: Any = None) -> None:
@@ -150,4 +150,4 @@ def _end_with_parent() -> None:
             os.killpg(0, signal.SIGKILL)
         os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
+    Background(watch, daemon=True)

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.parameters import ArrayLike, Number
-from ..data.arrays import refuse_sparse
-from ..data.blocks import Blocks, Part
-from ..data.door import match_columns
-from ..data.encoder_input import Columns, open_table, read_whole
-from ..data.fingerprint import scan
-from ..data.frames import is_frame, take_named_columns
-from ..data.targets import drop_absent_classes, read_target, read_weight
+from .arrays import refuse_sparse
+from .blocks import Blocks, Part
+from .door import match_columns
+from .encoder_input import Columns, open_table, read_whole
+from .fingerprint import scan
+from .frames import is_frame, take_named_columns
+from .targets import drop_absent_classes, read_target, read_weight
 
 Array = NDArray[np.float64]
 
@@ -133,7 +133,8 @@ def class_weights(owner: str, class_weight: Any, table: CategoryTable) -> Array:
         return np.ones(n_classes)
     if isinstance(class_weight, str):  # "balanced": every class gets the same total
         totals = np.bincount(table.y, table.weight, n_classes)
-        return totals.sum() / (n_classes * totals)
+        balanced: Array = totals.sum() / (n_classes * totals)
+        return balanced
     values = [class_weight.get(label, 1.0) for label in table.classes.tolist()]
     if not ArrayLike(Number(low=0.0, low_open=True)).allows(values):
         raise ParameterError(f"{owner}: class_weight must be positive numbers; got {class_weight!r}.")

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from learnable import Ridge
 from learnable.core import DataError
-from learnable.meta.rows import count_rows, read_rows, take_rows, weight_keyword
+from learnable.data.rows import count_rows, read_rows, take_rows, weight_keyword
 
 X = np.arange(12.0).reshape(6, 2)
 FRAME = pd.DataFrame(X, columns=["a", "b"], index=list("uvwxyz"))

@@ -1,6 +1,7 @@
-"""The data of a fit as an independent check reads them: plain arrays, class codes, weights and the checksum.
+"""The data of a fit as a checker reads them: plain arrays, class codes, weights and the checksum.
 
-Nothing here is shared with the fits but the reading of column names and files.
+`plain_rows` shares nothing with the fits but the reading of column names and files. Checkers of models that hold rows
+of their own kind (trees, neighbours, mixtures) take the table of the fit itself, from `read_table`.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from ..core.errors import DataError, VerificationError
-from ..data.sources import is_external, pieces_of
+from .sources import is_external, named_columns, pieces_of
 
 Array = NDArray[Any]
 
@@ -65,6 +67,31 @@ class Rows(NamedTuple):
                 )
 
 
+def read_table(model: Any, X: Any, y: Any, sample_weight: Any, *, again: Any = None) -> Any:
+    """Return the table that a fit makes of the data; raise VerificationError where it cannot be that of the model.
+
+    `again` is the unfitted model whose door reads it; by default a clone.
+    """
+    try:
+        table = type(model)._door(clone(model) if again is None else again, X, y, sample_weight)
+    except DataError as error:
+        raise VerificationError(f"verify: the data are not the table of a fit: {error}") from error
+    if table.n_columns != model.n_features_in_:
+        wanted = model.n_features_in_
+        raise VerificationError(
+            f"verify: the model has {wanted} features, the data {table.n_columns}; pass the {wanted} columns it knows."
+        )
+    return table
+
+
+def read_classes(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, str]:
+    """Return the rows with class codes, and the fingerprint of the data."""
+    X, y, sample_weight = named_columns("verify", X, y, sample_weight)
+    rows = plain_rows(model, X, np.asarray([] if y is None else y).ravel(), sample_weight)
+    rows = rows._replace(y=codes_of(model.classes_, rows.y))
+    return rows, fingerprint_of(rows, model.classes_)
+
+
 def coefficients_of(model: Any) -> Array:
     """Return `coef_` in extended precision, whether it is kept dense or sparse."""
     coef = model.coef_.toarray() if sp.issparse(model.coef_) else model.coef_
@@ -87,7 +114,7 @@ def class_weights_of(class_weight: Any, classes: Array, rows: Rows) -> Array:
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, str):
-        return rows.weight.sum() / (len(classes) * np.bincount(rows.y, rows.weight, len(classes)))
+        return np.asarray(rows.weight.sum() / (len(classes) * np.bincount(rows.y, rows.weight, len(classes))))
     return np.array([class_weight.get(label, 1.0) for label in classes.tolist()], dtype=float)
 
 
@@ -103,7 +130,11 @@ def numbers_of(y: Any) -> Array:
 def plain_rows(model: Any, X: Any, y: Array, sample_weight: Any) -> Rows:
     """Return the rows of a table that have weight; raise VerificationError where they cannot be those of the model."""
     names = list(getattr(model, "feature_names_in_", []))
-    pieces = (lambda: map(_plain, pieces_of("verify", X, names))) if is_external(X) else (lambda: iter([_plain(X)]))
+
+    def every() -> Iterator[Any]:
+        return map(_plain, pieces_of("verify", X, names)) if is_external(X) else iter([_plain(X)])
+
+    pieces = every
     shapes = [piece.shape for piece in pieces()] or [(0, 0)]
     n, d = sum(shape[0] for shape in shapes), shapes[0][1]
     if d != model.n_features_in_ or n != len(y):
@@ -119,13 +150,14 @@ def plain_rows(model: Any, X: Any, y: Array, sample_weight: Any) -> Rows:
     if (weight == 0).any():
         kept = weight > 0
         starts = np.cumsum([0] + [shape[0] for shape in shapes]).tolist()
-        every = pieces
 
-        def pieces() -> Iterator[Any]:
+        def weighty() -> Iterator[Any]:
             for piece, start in zip(every(), starts, strict=False):
                 yield piece[kept[start : start + piece.shape[0]]]
 
-        y, weight = y[kept], weight[kept]
+        pieces = weighty
+        y = y[kept]
+        weight = weight[kept]
     return Rows(pieces, d, y, weight)
 
 
@@ -182,4 +214,5 @@ def _odd_numbers(columns: Sequence[int]) -> Array:
 def _scrambled(x: Array) -> Array:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    mixed: Array = x ^ (x >> np.uint64(31))
+    return mixed

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from learnable.core.errors import DataError, ModelFileError, ParameterError
-from learnable.trees.category_table import check_categories, class_weights, read_categories, read_codes
+from learnable.data.categories import check_categories, class_weights, read_categories, read_codes
 from learnable.trees.id3 import ID3Classifier
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from learnable import LogisticRegression, Ridge
 from learnable.core.errors import VerificationError
-from learnable.linear.verify_rows import class_weights_of, codes_of, fingerprint_of, numbers_of, plain_rows
+from learnable.data.checking import class_weights_of, codes_of, fingerprint_of, numbers_of, plain_rows
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(50, 3)) * (RNG.random((50, 3)) < 0.6)
