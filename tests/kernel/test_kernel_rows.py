@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from learnable.kernel.kernel_rows import DenseRows, LinearMatrix, SparseRows, float32_serves, row_source
 from learnable.risk.kernels import Gaussian, Linear, Matern, Polynomial, Precomputed
-from learnable.solvers.row_cache import RowCache, Team
+from learnable.solvers.conic.smo import RowCache, Team
 
 KERNELS = [Gaussian(1.5), Gaussian([1.0, 2.0, 0.5, 3.0]), Polynomial(3, 0.2, 1.0), Polynomial(1, 0.5, 0.0), Matern(1.0)]
 

@@ -13,8 +13,8 @@ from learnable import SVC, CalibratedClassifier, LinearSVC, verify
 from learnable.core.errors import DataError, ParameterError
 from learnable.kernel.svc import solve_pair
 from learnable.risk.kernels import Gaussian, Matern
-from learnable.solvers.quadratic import quadratic_program
-from learnable.solvers.row_cache import Team
+from learnable.solvers.conic.quadratic import quadratic_program
+from learnable.solvers.conic.smo import Team
 
 from .kernel_tables import rings
 

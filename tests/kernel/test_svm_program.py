@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import learnable as ln
 from learnable.core.errors import DataError
 from learnable.kernel.svm_program import offset_between, relative_gap
-from learnable.solvers.decomposition import BoxProgram, Solution
+from learnable.solvers.conic.smo import BoxProgram, Solution
 
 from .kernel_tables import rings
 

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from learnable import SVR, LinearSVR, verify
 from learnable.core.errors import DataError, ParameterError
 from learnable.risk.kernels import Gaussian
-from learnable.solvers.quadratic import quadratic_program
+from learnable.solvers.conic.quadratic import quadratic_program
 
 from .kernel_tables import curved
 

@@ -9,7 +9,7 @@ from tests.solvers.tables import blocks_of, random_table
 
 from learnable import RidgeCV
 from learnable.linear.ridge_sweeps import swept_criterion
-from learnable.solvers.moments import centred_moments
+from learnable.solvers.systems.moments import centred_moments
 
 ALPHAS = np.array([0.1, 1.0, 30.0])
 

@@ -27,7 +27,7 @@ from ..core.run import Run
 from ..core.threads import interruptible
 from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
-from ..solvers.residuals import SINGLE_TOLERANCE
+from ..solvers.systems.moments import SINGLE_TOLERANCE
 from .base import EPS, PRIORS, TOLERANCE, GenerativeModel, UnsupportedError, log_or_minus_inf
 from .conic import Boundary
 from .covariance import class_covariances, shrink, total_covariance

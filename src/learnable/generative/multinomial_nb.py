@@ -26,7 +26,7 @@ from ..core.parameters import Boolean
 from ..data.blocks import Block, map_reduce, unsigned
 from ..data.door import door
 from ..probability.conjugate.dirichlet_multinomial import DirichletMultinomial
-from ..solvers.moments import add_in_place
+from ..solvers.systems.moments import add_in_place
 from ._kernels import add_rows, add_sparse_rows, sparse_scores
 from .base import codes_of, score_rows, weights_of
 from .counts_nb import CountsNB, rounding_of

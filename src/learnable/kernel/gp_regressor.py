@@ -36,7 +36,7 @@ from ..data.door import Table
 from ..data.sources import NamedScore
 from ..probability.normal import Normal
 from ..risk.kernels.base import Kernel
-from ..solvers.residuals import CLOSED_FORM_TOLERANCE
+from ..solvers.systems.moments import CLOSED_FORM_TOLERANCE
 from .gp_likelihood import (
     WORST,
     Evidence,

@@ -22,8 +22,8 @@ from sklearn.exceptions import ConvergenceWarning
 from ..core.errors import ParameterError
 from ..core.run import Progress, never, no_progress
 from ..risk.kernels.base import Kernel
-from ..solvers.bounded import bounded_bfgs
 from ..solvers.problem import Solution
+from ..solvers.smooth.quasi_newton import bounded_bfgs
 from .gp_likelihood import Objective, Observations, small_blas
 
 Array = NDArray[np.float64]

@@ -20,7 +20,7 @@ from ..core.run import Run
 from ..data.blocks import Block, map_reduce
 from ..risk.kernels.base import Kernel
 from ..risk.kernels.tape import record_diagonal
-from ..solvers.residuals import CLOSED_FORM_TOLERANCE
+from ..solvers.systems.moments import CLOSED_FORM_TOLERANCE
 from .gp_bound import START, Bound, Rows, Solved, SparseData, solve
 from .gp_likelihood import WORST, Objective, Observations, per_row, refuse_huge, small_blas
 from .gp_means import fitted_mean, trend_of

@@ -31,9 +31,8 @@ from ..core.run import Run
 from ..core.threads import interruptible
 from ..risk.kernels import Kernel, Linear, as_kernel
 from ..risk.kernels.base import read_points
-from ..solvers.decomposition import BoxProgram
-from ..solvers.quadratic import quadratic_program
-from ..solvers.row_cache import Team
+from ..solvers.conic.quadratic import quadratic_program
+from ..solvers.conic.smo import BoxProgram, Team
 from .svm_program import solve_program
 
 Array = NDArray[np.float64]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..risk.kernels import Gaussian, Kernel, Linear, Polynomial, Precomputed
 from ..risk.kernels.dot import squares
-from ..solvers.row_cache import Team
+from ..solvers.conic.smo import Team
 from ._kernels import add_weighted, gauss_tile, gauss_tile64, power_tile, sparse_dots
 
 Array = NDArray[np.float64]

@@ -21,8 +21,7 @@ from ..core.parameters import Number
 from ..core.run import Run
 from ..data.door import Table
 from ..risk.kernels import Kernel
-from ..solvers.decomposition import BoxProgram
-from ..solvers.row_cache import Team
+from ..solvers.conic.smo import BoxProgram, Team
 from .nu_svr import fill_up
 from .svc import row_costs
 from .svm_base import Array

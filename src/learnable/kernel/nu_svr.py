@@ -17,8 +17,7 @@ from ..core.declare import fitted, param
 from ..core.parameters import Number
 from ..core.run import Run
 from ..data.door import Table
-from ..solvers.decomposition import BoxProgram
-from ..solvers.row_cache import Team
+from ..solvers.conic.smo import BoxProgram, Team
 from .svm_base import Array
 from .svm_program import Fit, offset_between
 from .svr import RegressionMachine, joined, tube_loss

@@ -23,8 +23,7 @@ from ..core.parameters import Number
 from ..core.run import Run
 from ..data.door import Table
 from ..data.sources import rowwise
-from ..solvers.decomposition import BoxProgram
-from ..solvers.row_cache import Team
+from ..solvers.conic.smo import BoxProgram, Team
 from .nu_svr import fill_up
 from .svm_base import Array
 from .svm_door import svm_door

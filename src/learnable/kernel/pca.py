@@ -31,7 +31,7 @@ from ..core.run import Run
 from ..core.threads import interruptible, one_thread_blas
 from ..data.door import Table, read_features
 from ..linear._base import refuse_extreme_sizes
-from ..solvers.residuals import CLOSED_FORM_TOLERANCE
+from ..solvers.systems.moments import CLOSED_FORM_TOLERANCE
 from .operators import Operator, product_by_rows
 from .representer import (
     NAMED_KERNEL,

@@ -25,7 +25,7 @@ from scipy.special import expit
 
 from ..core.errors import DataError
 from ..risk.kernels import Kernel, Precomputed
-from ..solvers.row_cache import Team
+from ..solvers.conic.smo import Team
 from .scores import kernel_scores
 from .svm_base import Array, Rows
 from .svm_program import Fit

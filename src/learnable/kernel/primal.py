@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from ..core.errors import DataError, ParameterError
 from ..core.run import Progress, Run, no_progress
 from ..risk.kernels import Kernel, Precomputed
-from ..solvers.newton import factorised
+from ..solvers.smooth.newton import factorised
 from .svm_program import Fit
 
 Array = NDArray[np.float64]

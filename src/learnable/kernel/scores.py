@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..risk.kernels import Gaussian, Kernel, Linear, Polynomial
-from ..solvers.row_cache import Team
+from ..solvers.conic.smo import Team
 from .kernel_rows import embed_with, float32_serves, formula_of, products_serve, tile_sums
 
 Array = NDArray[np.float64]

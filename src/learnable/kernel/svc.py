@@ -26,8 +26,7 @@ from ..core.parameters import Boolean, Options
 from ..core.run import Run
 from ..data.door import Table
 from ..risk.kernels import Kernel
-from ..solvers.decomposition import BoxProgram
-from ..solvers.row_cache import Team
+from ..solvers.conic.smo import BoxProgram, Team
 from .svm_base import COST, Array
 from .svm_classes import PairSolver, PairwiseSVM, class_factors
 from .svm_program import Fit, offset_between, solve_program

@@ -23,8 +23,7 @@ from ..core.run import Run
 from ..data.door import Table, read_features
 from ..linear._base import refuse_extreme_sizes
 from ..risk.kernels import FunctionKernel, Kernel, Linear, Precomputed, RKHSFunction, as_kernel
-from ..solvers.decomposition import BoxProgram, Solution
-from ..solvers.row_cache import Team
+from ..solvers.conic.smo import BoxProgram, Solution, Team
 from .scores import kernel_scores
 from .svm_door import function_values, is_function
 from .svm_program import refuse_asymmetry, solve_program

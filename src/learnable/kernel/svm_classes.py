@@ -32,7 +32,7 @@ from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
 from ..linear._base import CLASS_WEIGHT, class_weights
 from ..risk.kernels import Kernel, Precomputed
-from ..solvers.row_cache import Team
+from ..solvers.conic.smo import Team
 from .platt import couple, fit_sigmoid, fold_fits, pair_probabilities
 from .svm_base import Array, Rows, SupportVectorMachine
 from .svm_door import svm_door

@@ -20,7 +20,7 @@ from ..core.errors import DataError, ParameterError
 from ..core.parameters import check_parameters
 from ..core.run import Run
 from ..data.door import Table
-from ..solvers.row_cache import Team
+from ..solvers.conic.smo import Team
 from .svc import SVC, row_costs, solve_pair
 
 Array = NDArray[np.float64]

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from ..core.errors import DataError
 from ..core.run import Progress, Run
 from ..risk.kernels import FunctionKernel, Kernel, Linear, Precomputed
-from ..solvers.decomposition import BoxProgram, Solution, decompose, working_set_size
-from ..solvers.row_cache import RowCache, Team
+from ..solvers.conic.smo import BoxProgram, RowCache, Solution, Team, decompose, working_set_size
 from .kernel_rows import LinearMatrix, row_source
 
 Array = NDArray[np.float64]

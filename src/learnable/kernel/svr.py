@@ -25,8 +25,7 @@ from ..core.parameters import Boolean, Number
 from ..core.run import Run
 from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
-from ..solvers.decomposition import BoxProgram, Solution
-from ..solvers.row_cache import Team
+from ..solvers.conic.smo import BoxProgram, Solution, Team
 from .svm_base import COST, Array, SupportVectorMachine
 from .svm_door import svm_door
 from .svm_program import Fit, dual_bounds, offset_between

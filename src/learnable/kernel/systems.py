@@ -27,7 +27,7 @@ from scipy.linalg import eigh, lapack
 
 from ..core.run import Progress, no_progress
 from ..core.threads import interruptible, one_thread_blas
-from ..solvers.residuals import CLOSED_FORM_TOLERANCE
+from ..solvers.systems.moments import CLOSED_FORM_TOLERANCE
 from .gauss_products import OutOfTimeError
 from .operators import Operator, Woodbury, as_double, partial_cholesky
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from ..core.run import Run
-from ..solvers.row_cache import Team
+from ..solvers.conic.smo import Team
 from .platt import N_FOLDS, fold_fits
 from .svm_classes import rows_of
 from .svm_program import small_matrix

@@ -30,8 +30,8 @@ from ..core.run import Run
 from ..data.blocks import Blocks, Part
 from ..data.door import Table, read_features
 from ..data.sources import NamedScore, rowwise
-from ..solvers.normal_equations import iterative_fit
-from ..solvers.orthogonal import LinearFit
+from ..solvers.systems.normal_equations import iterative_fit
+from ..solvers.systems.orthogonal import LinearFit
 from . import descent
 
 Array = NDArray[np.float64]

@@ -17,8 +17,8 @@ from ..core.run import Run
 from ..data.blocks import Blocks
 from ..data.door import Table, door
 from ..data.sources import named_columns, rowwise
-from ..solvers.newton import newton
 from ..solvers.problem import Solution
+from ..solvers.smooth.newton import newton
 from ._base import IterativeModel
 from .deviance import DevianceProblem, TargetSums, target_sums
 from .logistic_solvers import solve

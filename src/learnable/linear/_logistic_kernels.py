@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.jit import kernel
-from ..solvers._coordinate_kernels import shrunk
+from ..solvers.composite._kernels import shrunk
 from ._kernels import logistic_point
 
 Array = NDArray[np.float64]

@@ -33,10 +33,9 @@ from ..core.threads import one_thread_blas
 from ..data.door import Table, door
 from ..data.fingerprint import Scan, whole_checksum
 from ..data.sources import NamedScore
-from ..solvers.least_squares import dense_rows, least_squares
-from ..solvers.moments import centred_moments
-from ..solvers.orthogonal import eliminate_intercept, weighted_mean
-from ..solvers.residuals import CLOSED_FORM_TOLERANCE, relative_residual, residual_sums
+from ..solvers.systems.least_squares import dense_rows, least_squares
+from ..solvers.systems.moments import CLOSED_FORM_TOLERANCE, centred_moments, relative_residual, residual_sums
+from ..solvers.systems.orthogonal import eliminate_intercept, weighted_mean
 from ._base import refuse_extreme_sizes, refuse_tiny_sizes
 from .bayesian_posterior import LinearPosterior
 from .evidence import Problem, RowMoments, maximise, merge, problem_of, spectral, stationarity, thin

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from ..data.blocks import Block, Blocks, Part, map_reduce, unsigned
-from ..solvers.moments import provisional_mean
 from ..solvers.problem import Evaluation
+from ..solvers.systems.moments import provisional_mean
 from ._glm_kernels import IDENTITY, LOG, SQUARES, column_products, deviance_dense, deviance_sparse
 from .scores import FIRST_ROWS, TILE_ROWS, ScoreProblem, add_sums
 

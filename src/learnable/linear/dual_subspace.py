@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from ..core.run import never
 from ..data.blocks import Blocks, Part
-from ..solvers.conjugate_gradient import conjugate_gradient
-from ..solvers.newton import factorised
+from ..solvers.smooth.newton import factorised
+from ..solvers.systems.normal_equations import conjugate_gradient
 from .margin import MarginTask
 
 Array = NDArray[np.float64]

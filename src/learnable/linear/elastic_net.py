@@ -37,12 +37,11 @@ from ..core.run import Run
 from ..data.blocks import Blocks
 from ..data.door import Table, door
 from ..data.sources import NamedScore
-from ..solvers.coordinate import Penalty
-from ..solvers.coordinate_sets import SparseFit, WorkingSet, design_of
-from ..solvers.least_squares import least_squares
-from ..solvers.nonnegative import nonnegative_fit
-from ..solvers.orthogonal import LinearFit
-from ..solvers.residuals import CLOSED_FORM_TOLERANCE, SINGLE_TOLERANCE
+from ..solvers.composite.coordinate import Penalty
+from ..solvers.composite.working_set import SparseFit, WorkingSet, design_of
+from ..solvers.systems.least_squares import least_squares, nonnegative_fit
+from ..solvers.systems.moments import CLOSED_FORM_TOLERANCE, SINGLE_TOLERANCE
+from ..solvers.systems.orthogonal import LinearFit
 from ._base import LinearRegressorModel
 from .single import is_single, round_linear, round_sparse
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..core.run import Progress, no_progress
 from ..core.threads import one_thread_blas
-from ..solvers.newton import factorised
+from ..solvers.smooth.newton import factorised
 from .margin import DualPair, MarginTask, better
 
 Array = NDArray[np.float64]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..core.jit import kernel
 from ..core.run import Progress, never, no_progress
 from ..core.threads import one_thread_blas
-from ..solvers.conjugate_gradient import conjugate_gradient
+from ..solvers.systems.normal_equations import conjugate_gradient
 from .dual_descent import as_rows, pieces
 from .joint_margin import JointTask
 from .margin import DualPair, better

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from ..core.run import Progress, StopFlag, never, no_progress
 from ..core.threads import one_thread_blas
 from ..data.blocks import Block, map_reduce
-from ..solvers.moments import add_in_place
-from ..solvers.newton import factorised
+from ..solvers.smooth.newton import factorised
+from ..solvers.systems.moments import add_in_place
 from .joint_margin import JointTask
 from .margin import DualPair, better
 

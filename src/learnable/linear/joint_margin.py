@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.blocks import Block, Blocks, map_reduce, unsigned
-from ..solvers.moments import add_in_place
+from ..solvers.systems.moments import add_in_place
 from ._svm_kernels import row_squares
 from .margin import DualPair, relative_gap
 

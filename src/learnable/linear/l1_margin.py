@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from ..core.run import Progress, no_progress
 from ..core.threads import one_thread_blas
 from ..data.blocks import Blocks, Part, unsigned
-from ..solvers.conjugate_gradient import conjugate_gradient
-from ..solvers.coordinate import GramQuadratic, Penalty, descend
+from ..solvers.composite.coordinate import GramQuadratic, Penalty, descend
+from ..solvers.systems.normal_equations import conjugate_gradient
 from ._svm_kernels import lasso_hinge_pass
 from .margin import relative_gap
 from .squared_margin import SquaredMarginProblem

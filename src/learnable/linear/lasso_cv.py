@@ -29,7 +29,7 @@ from ..core.threads import resolve_n_jobs
 from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, door
 from ..meta.selection import standard_errors, within_one_error
-from ..solvers.coordinate_sets import WorkingSet, design_of
+from ..solvers.composite.working_set import WorkingSet, design_of
 from .elastic_net import PRECOMPUTE, SparseRegressor, penalised_fit, penalty_of, refuse_overflow
 from .paths import ALPHAS, EPS, alpha_grid, follow_path
 from .ridge_cv import _splits, row_order

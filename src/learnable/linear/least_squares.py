@@ -33,9 +33,8 @@ from ..core.run import Run
 from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
 from ..probability.student_t import StudentT
-from ..solvers.least_squares import least_squares
-from ..solvers.nonnegative import nonnegative_fit
-from ..solvers.residuals import CLOSED_FORM_TOLERANCE
+from ..solvers.systems.least_squares import least_squares, nonnegative_fit
+from ..solvers.systems.moments import CLOSED_FORM_TOLERANCE
 from ._base import LeastSquaresModel
 from .descent import SOLVERS as DESCENT
 from .inference import RegressionSummary, regression_summary, row_norms

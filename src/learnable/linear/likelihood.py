@@ -23,8 +23,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..data.blocks import Block, Blocks, Part, map_reduce, unsigned
-from ..solvers.moments import provisional_mean
 from ..solvers.problem import Evaluation
+from ..solvers.systems.moments import provisional_mean
 from ._kernels import class_products, logistic_dense, logistic_sparse, softmax_rows
 from .scores import FIRST_ROWS, TILE_ROWS, ScoreProblem, add_sums
 

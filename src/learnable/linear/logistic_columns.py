@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from ..core.run import Progress, no_progress
 from ..data.blocks import unsigned
-from ..solvers._coordinate_kernels import sparse_products_with
-from ..solvers.coordinate_steps import anderson_weights
+from ..solvers.composite._kernels import sparse_products_with
+from ..solvers.composite.coordinate import anderson_weights
 from ._kernels import softmax_rows
 from ._logistic_kernels import (
     curved_epoch,

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from ..core.run import Observer, Progress, never, no_progress, unobserved
 from ..core.threads import interruptible, one_thread_blas
-from ..solvers.least_squares import dense_rows
-from ..solvers.newton import factorised, newton
 from ..solvers.problem import Evaluation, Solution
-from ..solvers.quasi_newton import lbfgs
+from ..solvers.smooth.newton import factorised, newton
+from ..solvers.smooth.quasi_newton import lbfgs
+from ..solvers.systems.least_squares import dense_rows
 from . import descent
 from .likelihood import LogisticProblem
 from .scores import ScoreProblem

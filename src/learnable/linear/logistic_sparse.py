@@ -26,7 +26,7 @@ from scipy.special import softmax
 from ..core.run import Progress, no_progress
 from ..core.threads import one_thread_blas
 from ..data.blocks import Block, Blocks, Part, map_reduce
-from ..solvers.coordinate import GramQuadratic, Penalty, descend
+from ..solvers.composite.coordinate import GramQuadratic, Penalty, descend
 from ..solvers.problem import Evaluation
 from ._logistic_kernels import recentre_rows
 from .likelihood import ClassSums, LogisticProblem

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.blocks import Block, Blocks, map_reduce, unsigned
-from ..solvers.moments import add_in_place
+from ..solvers.systems.moments import add_in_place
 from ._svm_kernels import back_project_rows, project_rows, row_squares
 
 Array = NDArray[np.float64]

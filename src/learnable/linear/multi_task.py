@@ -22,8 +22,8 @@ from ..core.errors import DataError
 from ..core.parameters import Number
 from ..core.run import Run
 from ..data.door import Table, door
-from ..solvers.coordinate_sets import WorkingSet, design_of
-from ..solvers.least_squares import least_squares
+from ..solvers.composite.working_set import WorkingSet, design_of
+from ..solvers.systems.least_squares import least_squares
 from .elastic_net import (
     SparseRegressor,
     penalised_fit,

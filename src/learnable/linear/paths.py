@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..core.errors import DataError, ParameterError
 from ..core.parameters import MAX_ITER, TOLERANCE, ArrayLike, Boolean, Number, check_parameters, optional
 from ..core.run import Progress, no_progress
-from ..solvers.coordinate_sets import SparseFit, WorkingSet, design_of
+from ..solvers.composite.working_set import SparseFit, WorkingSet, design_of
 from .elastic_net import PRECOMPUTE, ElasticNet, penalty_of
 
 Array = NDArray[np.float64]

@@ -27,11 +27,9 @@ from ..core.parameters import (
 from ..core.run import Run
 from ..data.blocks import Blocks, Part
 from ..data.door import Table, door
-from ..solvers.compression import compressed_fit
-from ..solvers.least_squares import dense_rows, least_squares
-from ..solvers.nonnegative import nonnegative_fit
-from ..solvers.orthogonal import LinearFit, orthogonal_fit
-from ..solvers.residuals import CLOSED_FORM_TOLERANCE, SINGLE_TOLERANCE
+from ..solvers.systems.least_squares import compressed_fit, dense_rows, least_squares, nonnegative_fit
+from ..solvers.systems.moments import CLOSED_FORM_TOLERANCE, SINGLE_TOLERANCE
+from ..solvers.systems.orthogonal import LinearFit, orthogonal_fit
 from ._base import LeastSquaresModel
 from .descent import SOLVERS as DESCENT
 from .single import is_single, round_linear

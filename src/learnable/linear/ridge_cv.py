@@ -29,11 +29,9 @@ from ..core.run import Run
 from ..core.threads import one_thread_blas
 from ..data.door import Table, door
 from ..data.sources import NamedScore
-from ..solvers.compression import compressed_fit
-from ..solvers.least_squares import dense_rows, gram_fit, least_squares
-from ..solvers.moments import centred_moments
-from ..solvers.orthogonal import LinearFit
-from ..solvers.residuals import CLOSED_FORM_TOLERANCE, relative_residual, residual_sums
+from ..solvers.systems.least_squares import compressed_fit, dense_rows, gram_fit, least_squares
+from ..solvers.systems.moments import CLOSED_FORM_TOLERANCE, centred_moments, relative_residual, residual_sums
+from ..solvers.systems.orthogonal import LinearFit
 from ._base import LinearRegressorModel
 from .ridge import Ridge
 from .ridge_sweeps import swept_criterion

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from ..core.threads import interruptible
 from ..data.blocks import Block, map_reduce
-from ..solvers.compression import compress
-from ..solvers.moments import Moments, add_in_place, targets_of
+from ..solvers.systems.least_squares import compress
+from ..solvers.systems.moments import Moments, add_in_place, targets_of
 from .spectrum import ENORMOUS, extreme_exponent
 
 Array = NDArray[np.float64]

@@ -30,9 +30,9 @@ from scipy.optimize import linprog
 from scipy.special import softmax
 
 from ..data.blocks import Block, map_reduce
-from ..solvers.conjugate_gradient import conjugate_gradient
-from ..solvers.least_squares import dense_rows
 from ..solvers.problem import Solution
+from ..solvers.systems.least_squares import dense_rows
+from ..solvers.systems.normal_equations import conjugate_gradient
 from .likelihood import LogisticProblem
 from .minimum_norm import gram_matrix
 from .scores import add_sums

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.threads import interruptible, one_thread_blas
-from ..solvers.orthogonal import weighted_mean
+from ..solvers.systems.orthogonal import weighted_mean
 
 Array = NDArray[np.float64]
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from ..core.run import Progress, no_progress
 from ..core.threads import one_thread_blas
 from ..data.blocks import Block, Blocks, Part, map_reduce, unsigned
-from ..solvers.newton import newton
 from ..solvers.problem import Evaluation, Solution
+from ..solvers.smooth.newton import newton
 from ._svm_kernels import curvature_sparse, squared_dense, squared_sparse
 from .logistic_solvers import HessianFree
 from .margin import relative_gap, weighted_gram

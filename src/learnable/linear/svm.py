@@ -34,7 +34,7 @@ from ..core.parameters import (
 )
 from ..core.run import Run
 from ..data.door import Table, door, read_features
-from ..solvers.stochastic import generator_of
+from ..solvers.lab.first_order import generator_of
 from ._base import IterativeModel, LinearClassifierModel, class_weights, refuse_extreme_sizes, weighted_blocks
 from .crammer_singer import fit_crammer_singer
 from .l1_margin import fit_l1

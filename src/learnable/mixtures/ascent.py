@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ..data.blocks import map_reduce
 from ..solvers.em import EMResult
-from ..solvers.minimize import minimize
+from ..solvers.lab.minimize import minimize
 from ..solvers.problem import Evaluation, Moment
 
 Array = NDArray[np.float64]
