@@ -25,7 +25,7 @@ from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator
 from ..core.parameters import N_JOBS, Boolean, Matches, Nothing, Options
 from ..core.run import Run
-from ..linear.logistic import LogisticRegression
+from ..linear.logistic.regression import LogisticRegression
 from ..meta.rows import take_rows
 from ._rows import CV, Rows, Sample, adopt_features, fit_copies, is_prefit, sample_door, splits_of
 from .calibrators import (

@@ -29,7 +29,7 @@ from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.parameters import Matches, Nothing, Options
 from ..core.registry import REGISTRY
 from ..core.run import Run
-from ..linear.ridge import Ridge
+from ..linear.least_squares.ridge import Ridge
 from ..meta.rows import count_rows, take_rows
 from ._conformal_kernels import select_shifted
 from ._rows import Rows, Sample, as_container, fit_copies, is_prefit, sample_door

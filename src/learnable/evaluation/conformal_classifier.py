@@ -31,7 +31,7 @@ from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError
 from ..core.parameters import RANDOM_STATE, Boolean, Matches, Nothing, Options
 from ..core.run import Run
-from ..linear.logistic import LogisticRegression
+from ..linear.logistic.regression import LogisticRegression
 from ._rows import Rows, Sample, is_prefit, sample_door
 from .conformal_base import ConformalModel, generator_of
 

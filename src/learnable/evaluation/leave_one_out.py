@@ -34,7 +34,7 @@ from ..core.parameters import Options, check_parameters
 from ..core.threads import interruptible
 from ..kernel import GaussianProcessRegressor
 from ..linear import LinearRegression, Ridge, RidgeCV
-from ..linear.spectrum import ridge_spectrum
+from ..linear.least_squares.spectrum import ridge_spectrum
 from ..meta.folds import fit_folds, fit_whole
 from ..meta.rows import RowTable, read_rows
 from ..solvers.systems.least_squares import dense_rows

@@ -24,7 +24,7 @@ from ..core.parameters import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Boolean,
 from ..core.run import Run, never
 from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
-from ..linear._base import CLASS_WEIGHT, class_weights
+from ..linear.base import CLASS_WEIGHT, class_weights
 from .gauss_products import OutOfTimeError
 from .logistic_newton import KernelLogisticProblem, fit_logistic
 from .operators import MOST_ROWS_KEPT, Operator

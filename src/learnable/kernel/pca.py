@@ -30,7 +30,7 @@ from ..core.parameters import N_JOBS, RANDOM_STATE, TOLERANCE, Boolean, Number, 
 from ..core.run import Run
 from ..core.threads import interruptible, one_thread_blas
 from ..data.door import Table, read_features
-from ..linear._base import refuse_extreme_sizes
+from ..linear.base import refuse_extreme_sizes
 from ..solvers.systems.moments import CLOSED_FORM_TOLERANCE
 from .operators import Operator, product_by_rows
 from .representer import (

@@ -22,7 +22,7 @@ from ..core.errors import ModelFileError
 from ..core.run import Run
 from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
-from ..linear._base import CLASS_WEIGHT, class_weights
+from ..linear.base import CLASS_WEIGHT, class_weights
 from .representer import memory_door
 from .ridge import PENALTY, KernelSmoother
 

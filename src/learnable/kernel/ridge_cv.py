@@ -23,7 +23,7 @@ from ..core.parameters import N_JOBS, ArrayLike, Boolean, Matches, Nothing, Numb
 from ..core.run import Run
 from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
-from ..linear.ridge_cv import _flat, _Identity, _splits, _weight_for
+from ..linear.least_squares.ridge_cv import _flat, _Identity, _splits, _weight_for
 from ..solvers.systems.moments import CLOSED_FORM_TOLERANCE
 from .operators import Operator
 from .representer import RepresenterModel, finite_diagonal, kernel_of, memory_door, training_points

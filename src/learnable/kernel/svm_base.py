@@ -21,7 +21,7 @@ from ..core.estimator import Estimator
 from ..core.parameters import MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Matches, Number, Options
 from ..core.run import Run
 from ..data.door import Table, read_features
-from ..linear._base import refuse_extreme_sizes
+from ..linear.base import refuse_extreme_sizes
 from ..risk.kernels import FunctionKernel, Kernel, Linear, Precomputed, RKHSFunction, as_kernel
 from ..solvers.conic.smo import BoxProgram, Solution, Team
 from .scores import kernel_scores

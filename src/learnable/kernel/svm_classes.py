@@ -30,7 +30,7 @@ from ..core.parameters import RANDOM_STATE, Boolean, Options
 from ..core.run import Run
 from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
-from ..linear._base import CLASS_WEIGHT, class_weights
+from ..linear.base import CLASS_WEIGHT, class_weights
 from ..risk.kernels import Kernel, Precomputed
 from ..solvers.conic.smo import Team
 from .platt import couple, fit_sigmoid, fold_fits, pair_probabilities

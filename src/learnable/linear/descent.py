@@ -36,7 +36,7 @@ from ..solvers.systems.moments import Residuals, block_residuals, residual_sums
 from ..solvers.systems.normal_equations import column_sums, normal_product, optimality
 from ..solvers.systems.orthogonal import LinearFit
 from ._descent_kernels import LOGISTIC, SOFTMAX, SQUARES, epoch_dense, epoch_sparse
-from .likelihood import LogisticProblem
+from .logistic.likelihood import LogisticProblem
 
 Array = NDArray[np.float64]
 
