@@ -90,7 +90,7 @@ REGISTRY: Final[dict[str, Entry]] = {
         scales_target=True,
     ),
     "SVC": Entry(
-        "learnable.kernel.svc:SVC",
+        "learnable.kernel.svm.svc:SVC",
         "learnable.kernel.verify_svm:svc",
         traits=_SVM_CLASSES,
         variants=({"C": 1.0}, {"C": 10.0}),
@@ -98,18 +98,18 @@ REGISTRY: Final[dict[str, Entry]] = {
         only_scores=True,
     ),
     "NuSVC": Entry(
-        "learnable.kernel.nu_svc:NuSVC", "learnable.kernel.verify_svm:nu_svc", traits=_SVM_CLASSES, only_scores=True
+        "learnable.kernel.svm.svc:NuSVC", "learnable.kernel.verify_svm:nu_svc", traits=_SVM_CLASSES, only_scores=True
     ),
     "SVR": Entry(
-        "learnable.kernel.svr:SVR", "learnable.kernel.verify_svm:svr", traits=_SVM_REGRESSION, scales_target=True
+        "learnable.kernel.svm.svr:SVR", "learnable.kernel.verify_svm:svr", traits=_SVM_REGRESSION, scales_target=True
     ),
     "NuSVR": Entry(
-        "learnable.kernel.nu_svr:NuSVR",
+        "learnable.kernel.svm.svr:NuSVR",
         "learnable.kernel.verify_svm:nu_svr",
         traits=_SVM_REGRESSION,
         scales_target=True,
     ),
-    "OneClassSVM": Entry("learnable.kernel.one_class:OneClassSVM", "learnable.kernel.verify_svm:one_class"),
+    "OneClassSVM": Entry("learnable.kernel.svm.svr:OneClassSVM", "learnable.kernel.verify_svm:one_class"),
     "Perceptron": Entry(
         "learnable.linear.margin.perceptron:Perceptron",
         "learnable.linear.verify_svm:perceptron",

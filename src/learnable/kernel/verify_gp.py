@@ -18,9 +18,9 @@ from ..core.verification import Recheck
 from ..data.sources import named_columns
 from ..linear.verify_rows import Rows, codes_of, fingerprint_of, numbers_of, plain_rows
 from ..risk import kernels as known
-from ..risk.kernels.foreign import as_structures
-from .gp_posterior import chosen_kernel
-from .gp_search import log_bounds
+from ..risk.kernels.adopted import as_structures
+from .gp.posterior import chosen_kernel
+from .gp.search import log_bounds
 from .verify_kernels import values
 
 Array = NDArray[Any]

@@ -16,9 +16,9 @@ from scipy.optimize import least_squares
 
 from ..core.run import Run
 from ..solvers.conic.smo import Team
-from .platt import N_FOLDS, fold_fits
-from .svm_classes import rows_of
-from .svm_program import small_matrix
+from .svm.platt import N_FOLDS, fold_fits
+from .svm.program import small_matrix
+from .svm.svc import rows_of
 
 Array = NDArray[Any]
 

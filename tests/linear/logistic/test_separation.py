@@ -274,7 +274,7 @@ MACHINE = """
 import warnings
 import numpy as np
 warnings.simplefilter("ignore")
-from tests.linear.test_separation import called_separable, generated_table, separates
+from tests.linear.logistic.test_separation import called_separable, generated_table, separates
 from learnable import LogisticRegression
 from learnable.linear import separation
 separation._LARGEST_PROGRAM = 0

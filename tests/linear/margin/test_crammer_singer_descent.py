@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.linear.margin.test_problem_joint import task_of
 from tests.linear.svm_tables import several_classes
-from tests.linear.test_joint_margin import task_of
 
 from learnable.linear.margin.crammer_singer import face_step, joint_descent, project_rows_onto_simplex, solve_simplex
 from learnable.linear.margin.interior_point import joint_interior_point

@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.linear.margin.test_problem import task_of
 from tests.linear.svm_tables import numbers, two_classes
-from tests.linear.test_margin import task_of
 
 from learnable.linear.margin.dual_descent import dual_descent, free_step
 

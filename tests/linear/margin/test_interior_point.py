@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from tests.linear.margin.test_problem import task_of
 from tests.linear.svm_tables import numbers, two_classes
-from tests.linear.test_margin import task_of
 
 from learnable.linear.margin.interior_point import interior_point
 

@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.linear.margin.test_problem_joint import task_of
 from tests.linear.svm_tables import several_classes
-from tests.linear.test_joint_margin import task_of
 from tests.oracles.svm import crammer_singer_program
 
 from learnable.linear.margin.interior_point import _curvature, joint_interior_point

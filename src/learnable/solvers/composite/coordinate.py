@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -297,9 +297,6 @@ def coordinate_descent(
         model.W.reshape(c.shape), found.gap.primal, -model.g.reshape(c.shape), value, found.n_epochs, value <= tol
     )
 
-
-if TYPE_CHECKING:
-    from .coordinate import Penalty, Quadratic
 
 Rows = NDArray[np.intp]
 
