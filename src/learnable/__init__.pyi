@@ -58,7 +58,6 @@ from .kernel import NuSVR as NuSVR
 from .kernel import Nystroem as Nystroem
 from .kernel import OneClassSVM as OneClassSVM
 from .kernel import RBFSampler as RBFSampler
-from .kernel import svm_path as svm_path
 from .linear import BasisExpansion as BasisExpansion
 from .linear import BayesianLinearRegression as BayesianLinearRegression
 from .linear import ElasticNet as ElasticNet

@@ -17,7 +17,7 @@ from learnable.core.run import no_progress
 from learnable.data import Files
 from learnable.data.blocks import Blocks, Part
 from learnable.linear.descent import LeastSquares, Likelihood, run_descent
-from learnable.linear.likelihood import LogisticProblem, class_sums
+from learnable.linear.logistic.likelihood import LogisticProblem, class_sums
 from learnable.solvers import Batches, InverseDecay, check_gradient, minimize
 
 

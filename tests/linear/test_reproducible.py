@@ -13,12 +13,11 @@ from sklearn.base import clone
 from learnable import LinearRegression, LogisticRegression, Ridge, RidgeCV
 from learnable.core.threads import thread_budget
 from learnable.data import Blocks, Part
-from learnable.linear.likelihood import LogisticProblem, class_sums
-from learnable.linear.logistic_solvers import solve
-from learnable.solvers.least_squares import least_squares
-from learnable.solvers.moments import centred_moments
-from learnable.solvers.nonnegative import nonnegative_fit
-from learnable.solvers.normal_equations import iterative_fit
+from learnable.linear.logistic.likelihood import LogisticProblem, class_sums
+from learnable.linear.logistic.solvers import solve
+from learnable.solvers.systems.least_squares import least_squares, nonnegative_fit
+from learnable.solvers.systems.moments import centred_moments
+from learnable.solvers.systems.normal_equations import iterative_fit
 
 pytestmark = [
     pytest.mark.threaded,  # BLAS with all its threads

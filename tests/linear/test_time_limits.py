@@ -7,8 +7,8 @@ from sklearn.exceptions import ConvergenceWarning
 import learnable as ln
 from learnable import ElasticNet, ElasticNetCV, Lasso, LassoCV, MultiTaskLasso, Ridge
 from learnable.core.run import Run
-from learnable.solvers.coordinate import GramQuadratic
-from learnable.solvers.coordinate_dense import ColumnQuadratic
+from learnable.solvers.composite.coordinate import GramQuadratic
+from learnable.solvers.composite.designs import ColumnQuadratic
 
 RNG = np.random.default_rng(0)
 FACTORS = RNG.normal(size=(12, 300))

@@ -31,66 +31,68 @@ _SVM_REGRESSION = Traits("kernel", _REGRESSION, False, False, _KKT)
 
 REGISTRY: Final[dict[str, Entry]] = {
     "LinearRegression": Entry(
-        "learnable.linear.least_squares:LinearRegression",
+        "learnable.linear.least_squares.linear_regression:LinearRegression",
         "learnable.linear.verify:least_squares",
         traits=_LINEAR_REGRESSION,
         variants=({},),
     ),
     "Ridge": Entry(
-        "learnable.linear.ridge:Ridge",
+        "learnable.linear.least_squares.ridge:Ridge",
         "learnable.linear.verify:ridge",
         traits=_LINEAR_REGRESSION,
         variants=({"alpha": 1.0}, {"alpha": 100.0}),
     ),
     "RidgeCV": Entry(
-        "learnable.linear.ridge_cv:RidgeCV",
+        "learnable.linear.least_squares.ridge_cv:RidgeCV",
         "learnable.linear.verify:ridge",
         traits=_LINEAR_REGRESSION,
         variants=({"alphas": [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0]},),
     ),
     "BayesianLinearRegression": Entry(
-        "learnable.linear.bayesian:BayesianLinearRegression",
+        "learnable.linear.bayesian.regression:BayesianLinearRegression",
         "learnable.linear.verify_bayesian:bayesian",
         traits=Traits("linear", _REGRESSION, False, True, "residual of the equations of greatest evidence"),
         variants=({},),
     ),
     "LogisticRegression": Entry(
-        "learnable.linear.logistic:LogisticRegression",
+        "learnable.linear.logistic.regression:LogisticRegression",
         "learnable.linear.verify_sparse:logistic",
         traits=Traits("linear", _CLASSES, False, True, "relative duality gap to the optimum"),
         variants=({"C": 1.0}, {"C": 0.01}, {"C": 100.0}, {"C": 1.0, "l1_ratio": 1.0}),
     ),
     "PoissonRegressor": Entry(
-        "learnable.linear.glm:PoissonRegressor",
+        "learnable.linear.glm.regression:PoissonRegressor",
         "learnable.linear.verify_glm:glm",
         traits=replace(_DEVIANCE, targets="counts"),
         variants=({"alpha": 0.01},),
     ),
     "GammaRegressor": Entry(
-        "learnable.linear.glm:GammaRegressor",
+        "learnable.linear.glm.regression:GammaRegressor",
         "learnable.linear.verify_glm:glm",
         traits=replace(_DEVIANCE, targets="positive"),
         variants=({"alpha": 0.01},),
     ),
     "TweedieRegressor": Entry(
-        "learnable.linear.glm:TweedieRegressor", "learnable.linear.verify_glm:glm", traits=_DEVIANCE
+        "learnable.linear.glm.regression:TweedieRegressor",
+        "learnable.linear.verify_glm:glm",
+        traits=_DEVIANCE,
     ),
     "LinearSVC": Entry(
-        "learnable.linear.svm:LinearSVC",
+        "learnable.linear.margin.svm:LinearSVC",
         "learnable.linear.verify_svm:linear_svc",
         traits=Traits("linear", _CLASSES, False, True, "relative duality gap to the optimum"),
         variants=({"C": 1.0}, {"C": 0.01}),
         only_scores=True,
     ),
     "LinearSVR": Entry(
-        "learnable.linear.svr:LinearSVR",
+        "learnable.linear.margin.svm:LinearSVR",
         "learnable.linear.verify_svm:linear_svr",
         traits=Traits("linear", _REGRESSION, False, True, "relative duality gap to the optimum"),
         variants=({"C": 1.0},),
         scales_target=True,
     ),
     "SVC": Entry(
-        "learnable.kernel.svc:SVC",
+        "learnable.kernel.svm.svc:SVC",
         "learnable.kernel.verify_svm:svc",
         traits=_SVM_CLASSES,
         variants=({"C": 1.0}, {"C": 10.0}),
@@ -98,20 +100,20 @@ REGISTRY: Final[dict[str, Entry]] = {
         only_scores=True,
     ),
     "NuSVC": Entry(
-        "learnable.kernel.nu_svc:NuSVC", "learnable.kernel.verify_svm:nu_svc", traits=_SVM_CLASSES, only_scores=True
+        "learnable.kernel.svm.svc:NuSVC", "learnable.kernel.verify_svm:nu_svc", traits=_SVM_CLASSES, only_scores=True
     ),
     "SVR": Entry(
-        "learnable.kernel.svr:SVR", "learnable.kernel.verify_svm:svr", traits=_SVM_REGRESSION, scales_target=True
+        "learnable.kernel.svm.svr:SVR", "learnable.kernel.verify_svm:svr", traits=_SVM_REGRESSION, scales_target=True
     ),
     "NuSVR": Entry(
-        "learnable.kernel.nu_svr:NuSVR",
+        "learnable.kernel.svm.svr:NuSVR",
         "learnable.kernel.verify_svm:nu_svr",
         traits=_SVM_REGRESSION,
         scales_target=True,
     ),
-    "OneClassSVM": Entry("learnable.kernel.one_class:OneClassSVM", "learnable.kernel.verify_svm:one_class"),
+    "OneClassSVM": Entry("learnable.kernel.svm.svr:OneClassSVM", "learnable.kernel.verify_svm:one_class"),
     "Perceptron": Entry(
-        "learnable.linear.perceptron:Perceptron",
+        "learnable.linear.margin.perceptron:Perceptron",
         "learnable.linear.verify_svm:perceptron",
         traits=Traits("linear", _CLASSES, False, True, "that the rows are separated, where they can be"),
         only_scores=True,
@@ -133,38 +135,38 @@ REGISTRY: Final[dict[str, Entry]] = {
         "learnable.trees.verify_id3:id3",
         traits=Traits("trees", _CLASSES, False, False, "that every split is the best of its candidates"),
     ),
-    "PolynomialFeatures": Entry("learnable.linear.features:PolynomialFeatures"),
-    "BasisExpansion": Entry("learnable.linear.basis:BasisExpansion"),
+    "PolynomialFeatures": Entry("learnable.linear.features.polynomial:PolynomialFeatures"),
+    "BasisExpansion": Entry("learnable.linear.features.basis:BasisExpansion"),
     "ElasticNet": Entry(
-        "learnable.linear.elastic_net:ElasticNet",
+        "learnable.linear.sparse.elastic_net:ElasticNet",
         "learnable.linear.verify_sparse:elastic_net",
         traits=_SPARSE_REGRESSION,
         variants=({"alpha": 0.1}, {"alpha": 0.01}),
     ),
     "Lasso": Entry(
-        "learnable.linear.elastic_net:Lasso",
+        "learnable.linear.sparse.elastic_net:Lasso",
         "learnable.linear.verify_sparse:elastic_net",
         traits=_SPARSE_REGRESSION,
         variants=({"alpha": 0.1}, {"alpha": 0.01}),
     ),
     "LassoCV": Entry(
-        "learnable.linear.lasso_cv:LassoCV",
+        "learnable.linear.sparse.lasso_cv:LassoCV",
         "learnable.linear.verify_sparse:elastic_net",
         traits=_SPARSE_REGRESSION,
         variants=({},),
     ),
     "ElasticNetCV": Entry(
-        "learnable.linear.lasso_cv:ElasticNetCV",
+        "learnable.linear.sparse.lasso_cv:ElasticNetCV",
         "learnable.linear.verify_sparse:elastic_net",
         traits=_SPARSE_REGRESSION,
     ),
     "MultiTaskLasso": Entry(
-        "learnable.linear.multi_task:MultiTaskLasso",
+        "learnable.linear.sparse.elastic_net:MultiTaskLasso",
         "learnable.linear.verify_sparse:multi_task",
         traits=_SEVERAL_TARGETS,
     ),
     "MultiTaskElasticNet": Entry(
-        "learnable.linear.multi_task:MultiTaskElasticNet",
+        "learnable.linear.sparse.elastic_net:MultiTaskElasticNet",
         "learnable.linear.verify_sparse:multi_task",
         traits=_SEVERAL_TARGETS,
     ),
@@ -342,7 +344,7 @@ REGISTRY: Final[dict[str, Entry]] = {
     "LeafTargets": Entry("learnable.ensembles.quantiles:LeafTargets", estimator=False),
     "AlphaChoice": Entry("learnable.trees.ccp:AlphaChoice", estimator=False),
     "Trees": Entry("learnable.trees.layout:Trees", estimator=False),
-    "BSplines": Entry("learnable.linear.basis:BSplines", estimator=False),
+    "BSplines": Entry("learnable.linear.features.basis:BSplines", estimator=False),
     "Sigmoid": Entry("learnable.evaluation.calibrators:Sigmoid", estimator=False),
     "Isotonic": Entry("learnable.evaluation.calibrators:Isotonic", estimator=False),
     "Temperature": Entry("learnable.evaluation.calibrators:Temperature", estimator=False),

@@ -26,7 +26,7 @@ from ..core.estimator import Estimator
 from ..core.parameters import N_JOBS, Boolean, Matches, Nothing, Options
 from ..core.run import Run
 from ..data.rows import Sample, sample_door, take_rows
-from ..linear.logistic import LogisticRegression
+from ..linear.logistic.regression import LogisticRegression
 from ._rows import CV, Rows, adopt_features, fit_copies, is_prefit, splits_of
 from .calibrators import (
     TOLERANCE,

@@ -25,8 +25,8 @@ from scipy.optimize import brentq, isotonic_regression
 from scipy.special import expit, softmax
 
 from ..core.errors import ModelFileError
-from ..solvers.newton import newton
 from ..solvers.problem import Evaluation
+from ..solvers.smooth.newton import newton
 
 Array = NDArray[np.float64]
 

@@ -30,7 +30,7 @@ from ..core.parameters import Matches, Nothing, Options
 from ..core.registry import REGISTRY
 from ..core.run import Run
 from ..data.rows import Sample, as_container, count_rows, sample_door, take_rows
-from ..linear.ridge import Ridge
+from ..linear.least_squares.ridge import Ridge
 from ._conformal_kernels import select_shifted
 from ._rows import Rows, fit_copies, is_prefit
 from .conformal_base import ConformalModel

@@ -32,7 +32,7 @@ from ..core.errors import DataError, ModelFileError
 from ..core.parameters import RANDOM_STATE, Boolean, Matches, Nothing, Options
 from ..core.run import Run
 from ..data.rows import Sample, sample_door
-from ..linear.logistic import LogisticRegression
+from ..linear.logistic.regression import LogisticRegression
 from ._rows import Rows, is_prefit
 from .conformal_base import ConformalModel, generator_of
 

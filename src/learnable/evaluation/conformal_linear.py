@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from ..data.door import read_features
 from ..data.rows import Sample
-from ..linear.least_squares import LinearRegression
-from ..linear.ridge import Ridge
-from ..linear.spectrum import ridge_spectrum
+from ..linear.least_squares.linear_regression import LinearRegression
+from ..linear.least_squares.ridge import Ridge
+from ..linear.least_squares.spectrum import ridge_spectrum
 from ._rows import fit_copies
 
 Array = NDArray[np.float64]

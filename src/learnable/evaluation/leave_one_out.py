@@ -35,10 +35,10 @@ from ..core.threads import interruptible
 from ..data.rows import RowTable, read_rows
 from ..kernel import GaussianProcessRegressor
 from ..linear import LinearRegression, Ridge, RidgeCV
-from ..linear.spectrum import ridge_spectrum
+from ..linear.least_squares.spectrum import ridge_spectrum
 from ..meta.folds import fit_folds, fit_whole
-from ..solvers.least_squares import dense_rows
-from ..solvers.orthogonal import weighted_mean
+from ..solvers.systems.least_squares import dense_rows
+from ..solvers.systems.orthogonal import weighted_mean
 from .responses import OutOfFold
 
 Array = NDArray[np.float64]

@@ -28,7 +28,7 @@ from ..core.run import Run
 from ..core.threads import interruptible
 from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
-from ..solvers.residuals import SINGLE_TOLERANCE
+from ..solvers.systems.moments import SINGLE_TOLERANCE
 from .base import EPS, PRIORS, TOLERANCE, GenerativeModel, UnsupportedError, log_or_minus_inf
 from .moments import ClassScatter, class_covariances, class_scatter, shrink, total_covariance
 

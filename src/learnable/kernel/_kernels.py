@@ -2,6 +2,13 @@
 
 `dots` holds ⟨a, z⟩ for some rows a and a tile of columns z; values go to store[slots[a], start:]. The
 exponential of float32 is a polynomial and a power of two made from its bits, to 2 units in the last place.
+
+Sums of Gaussian kernel values while they are in the first-level cache: a tile serves above and below the diagonal.
+
+`dots` holds ⟨a, z⟩ for some rows a and a tile of columns z of embedded points, as in `_kernels`; a line of values is
+made, summed both ways and forgotten.
+
+Kernels of Gaussian processes.
 """
 
 from __future__ import annotations
@@ -97,3 +104,64 @@ def sparse_dots(data: Any, indices: Any, indptr: Any, columns: Any, rows_of: Any
             x, j = data[p], indices[p]
             for s in range(ends[j], ends[j + 1]):
                 line[rows_of[s]] += x * columns[s]
+
+
+@kernel
+def _sum_line(line: Any, weight: Any, weights: Any, below: Any) -> Any:
+    """Return Σ line·weights, and add weight·line to `below`."""
+    total = weights[0] - weights[0]
+    for c in range(line.size):
+        total += line[c] * weights[c]
+        below[c] += line[c] * weight
+    return total
+
+
+@kernel
+def gauss_sums(dots: Any, own: Any, other: Any, line: Any, slot: Any, v: Any, w: Any, beside: Any, below: Any) -> None:
+    """Add Σ_z k(a, z) w(z) to `beside` (float64) and Σ_a k(a, z) v(a) to `below` (float32); `line` is (1, width)."""
+    for a in range(own.size):
+        gauss_tile(dots[a : a + 1], own[a : a + 1], other, line, slot, 0)
+        beside[a] += _sum_line(line[0], v[a], w, below)
+
+
+@kernel
+def gauss_sums64(
+    dots: Any, own: Any, other: Any, line: Any, slot: Any, v: Any, w: Any, beside: Any, below: Any
+) -> None:
+    """Do the same in float64."""
+    for a in range(own.size):
+        gauss_tile64(dots[a : a + 1], own[a : a + 1], other, line, slot, 0)
+        beside[a] += _sum_line(line[0], v[a], w, below)
+
+
+_TILE = 64  # 32 kB of doubles: a tile and its mirror image stay in the cache
+
+
+@kernel
+def mirror(A: Any) -> None:
+    """Copy the upper triangle of a square matrix to the lower one, tile by tile.
+
+    IN/OUT  A  (n, n)
+    """
+    n = A.shape[0]
+    for i0 in range(0, n, _TILE):
+        for j0 in range(i0, n, _TILE):
+            for j in range(j0, min(j0 + _TILE, n)):
+                for i in range(i0, min(i0 + _TILE, j)):
+                    A[j, i] = A[i, j]
+
+
+@kernel
+def multiply_rows(T: Any, K: Any, share: Any, M: Any, sums: Any) -> None:
+    """Write share[i] T[i, k] K[i, k], and the sums over k of T[i, k] K[i, k].
+
+    IN   T, K  (c, m);  share  (c,)
+    OUT  M  (c, m);  sums  (c,)
+    """
+    for i in range(share.size):
+        left, right, out, factor, total = T[i], K[i], M[i], share[i], 0.0
+        for k in range(left.size):
+            product = left[k] * right[k]
+            total += product
+            out[k] = factor * product
+        sums[i] = total

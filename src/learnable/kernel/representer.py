@@ -22,7 +22,7 @@ from ..core.estimator import Estimator
 from ..core.parameters import Matches, Number, Options, optional
 from ..data.door import Table, door, read_features
 from ..data.targets import Target
-from ..linear._base import refuse_extreme_sizes
+from ..linear.base import refuse_extreme_sizes
 from ..risk.kernels import FunctionKernel, Kernel, Linear, Precomputed, RKHSFunction, as_kernel
 from ..risk.kernels.adopted import NAMES, is_foreign
 from ..risk.kernels.dot import inner

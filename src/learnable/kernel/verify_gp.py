@@ -18,7 +18,7 @@ from ..core.checking import Recheck
 from ..data.checking import Rows, codes_of, fingerprint_of, numbers_of, plain_rows
 from ..data.sources import named_columns
 from ..risk import kernels as known
-from ..risk.kernels.foreign import as_structures
+from ..risk.kernels.adopted import as_structures
 from .verify_kernels import values
 
 Array = NDArray[Any]

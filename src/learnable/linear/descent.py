@@ -28,17 +28,15 @@ from ..core.errors import DataError
 from ..core.run import Progress
 from ..core.threads import one_thread_blas
 from ..data.blocks import Block, Blocks, unsigned
-from ..solvers.conditioning import largest_eigenvalue
-from ..solvers.first_order import GradientDescent, descend
-from ..solvers.normal_equations import column_sums, normal_product, optimality
-from ..solvers.objective import Objective, Recorder
-from ..solvers.orthogonal import LinearFit
+from ..solvers.lab.first_order import Batches, GradientDescent, descend, generator_of
+from ..solvers.lab.objective import Objective, Recorder, largest_eigenvalue
+from ..solvers.lab.steps import Backtracking, Constant, InverseDecay
 from ..solvers.problem import Evaluation, Moment, Solution
-from ..solvers.residuals import Residuals, block_residuals, residual_sums
-from ..solvers.steps import Backtracking, Constant, InverseDecay
-from ..solvers.stochastic import Batches, generator_of
+from ..solvers.systems.moments import Residuals, block_residuals, residual_sums
+from ..solvers.systems.normal_equations import column_sums, normal_product, optimality
+from ..solvers.systems.orthogonal import LinearFit
 from ._descent_kernels import LOGISTIC, SOFTMAX, SQUARES, epoch_dense, epoch_sparse
-from .likelihood import LogisticProblem
+from .logistic.likelihood import LogisticProblem
 
 Array = NDArray[np.float64]
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.blocks import Block, Blocks, map_reduce
-from ..solvers.moments import dense_products, sparse_products
 from ..solvers.problem import Evaluation
+from ..solvers.systems.moments import dense_products, sparse_products
 
 Array = NDArray[np.float64]
 

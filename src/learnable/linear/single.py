@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from ..data.blocks import Blocks
 from ..data.door import Table
-from ..solvers.coordinate import Gap, Penalty, duality_gap
-from ..solvers.coordinate_designs import Design
-from ..solvers.coordinate_sets import SparseFit, WorkingSet
-from ..solvers.normal_equations import column_sums, optimality
-from ..solvers.orthogonal import LinearFit
-from ..solvers.residuals import relative_residual, residual_sums
+from ..solvers.composite.coordinate import Gap, Penalty, duality_gap
+from ..solvers.composite.designs import Design
+from ..solvers.composite.working_set import SparseFit, WorkingSet
+from ..solvers.systems.moments import relative_residual, residual_sums
+from ..solvers.systems.normal_equations import column_sums, optimality
+from ..solvers.systems.orthogonal import LinearFit
 
 Array = NDArray[np.float64]
 

@@ -31,7 +31,7 @@ from ..probability.base import ExponentialFamily
 from ..probability.multivariate_normal import MultivariateNormal
 from ..probability.normal import Normal
 from ..solvers.em import EMResult, em_in_time
-from ..solvers.minimize import minimize
+from ..solvers.lab.minimize import minimize
 from ..solvers.problem import Evaluation, Moment
 from .base import InformationCriteria, MixtureBase
 from .families import FamilyMixture, Members, NormalFamily, as_events, chunks, log_joint

@@ -1,3 +1,4 @@
+from .adopted import ForeignKernel as ForeignKernel
 from .adopted import as_kernel as as_kernel
 from .base import Kernel as Kernel
 from .composed import FunctionKernel as FunctionKernel
@@ -10,7 +11,6 @@ from .dot import Constant as Constant
 from .dot import Linear as Linear
 from .dot import Polynomial as Polynomial
 from .dot import White as White
-from .foreign import ForeignKernel as ForeignKernel
 from .mercer import MercerExpansion as MercerExpansion
 from .mercer import is_mercer as is_mercer
 from .mercer import mercer_expansion as mercer_expansion

@@ -1,0 +1,5 @@
+"""Features made by a kernel: Nyström's, random Fourier features, kernel principal components."""
+
+from ...core.lazy import attach as _attach
+
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

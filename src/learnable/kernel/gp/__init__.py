@@ -1,0 +1,5 @@
+"""Gaussian processes: regression, exact or with inducing points, and classification by Laplace's method."""
+
+from ...core.lazy import attach as _attach
+
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

@@ -1,0 +1,2 @@
+from .classifier import GaussianProcessClassifier as GaussianProcessClassifier
+from .regressor import GaussianProcessRegressor as GaussianProcessRegressor

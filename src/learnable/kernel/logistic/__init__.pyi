@@ -1,0 +1,1 @@
+from .regression import KernelLogisticRegression as KernelLogisticRegression

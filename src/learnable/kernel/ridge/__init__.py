@@ -1,0 +1,5 @@
+"""Kernel ridge regression and classification, with leave-one-out and whole paths."""
+
+from ...core.lazy import attach as _attach
+
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

@@ -1,0 +1,357 @@
+r"""Rows of a kernel matrix for the decomposition, in float32 where that is enough.
+
+Kernels of inner products are one matrix product and a formula: Gaussian exp(−γ‖x − z‖²) from points that are centred
+and scaled by √γ, polynomial (γ⟨x, z⟩ + c)^p. Every other kernel is asked for its values. The linear kernel needs no
+rows at all: its sums are X(Xᵀβ).
+
+float32 is enough while the exponent's rounding stays far below the tolerance, that is, while γ‖x − x̄‖² is moderate;
+otherwise, and for small tables, rows are float64.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..risk.kernels import Gaussian, Kernel, Linear, Polynomial, Precomputed
+from ..risk.kernels.dot import squares
+from ..solvers.conic.smo import Team
+from ._kernels import add_weighted, gauss_tile, gauss_tile64, power_tile, sparse_dots
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
+Tasks = tuple[Callable[[int], None], int]
+
+_SMALL = 2000  # rows up to which float64 costs nothing that one could notice
+_EXPONENT32 = 32.0  # largest γ‖x − x̄‖² for float32: the exponent is then right to 1e-5
+_EXPONENT64 = 5e7  # largest γ‖x − x̄‖² for distances from inner products in float64: right to 1e-8
+_VALUE32 = 1e4  # largest value of a polynomial for float32
+_TILE = 512  # columns of a tile: with some hundred rows it fits into the second-level cache
+_SUM_ROWS = 8192  # rows of a sum that one task computes
+_PANEL = 128  # rows of a square block that one task computes
+_SPARSE_PANEL = 16  # sparse rows that one task computes
+_FEW_COLUMNS = 160  # columns up to which rows are sooner computed again than found in a large memory
+
+
+class _Embedded:
+    """Kernels of inner products of embedded points, in float32 or float64."""
+
+    def __init__(self, kernel: Kernel, X: Any, single: bool | None = None) -> None:
+        self.kernel, self.X, self.n = kernel, X, X.shape[0]
+        centred = isinstance(kernel, Gaussian) and not sp.issparse(X)
+        points, squares = embed_with(kernel, X, X.mean(axis=0, dtype=np.float64) if centred else None)
+        if single is None:
+            single = self.n > _SMALL and float32_serves(kernel, float(squares.max(initial=0.0)))
+        self.dtype: Any = np.float32 if single else np.float64
+        self.squares = squares.astype(self.dtype)
+        self.points: Any = (
+            points.astype(self.dtype) if sp.issparse(points) else np.ascontiguousarray(points, self.dtype)
+        )
+        self.finish = formula_of(kernel, self.dtype)
+
+    def diagonal(self) -> Array:
+        """Return k(x, x)."""
+        return self.kernel.diagonal(self.X)
+
+    def exact(self, rows: Rows, support: Rows, beta: Array) -> Array:
+        """Return K[rows, support] β in float64."""
+        return self.kernel.products(self.X[rows], beta, self.X[support])
+
+    def part(self, rows: Rows) -> Self:
+        """Return the same kernel of some of the points, in the same precision."""
+        part = copy.copy(self)
+        part.X, part.n, part.points, part.squares = self.X[rows], len(rows), self.points[rows], self.squares[rows]
+        return part
+
+
+class DenseRows(_Embedded):
+    """Rows of a Gaussian or polynomial kernel of dense points: a matrix product and a formula for each tile."""
+
+    @property
+    def costly(self) -> bool:
+        """Whether rows are worth memory: of few columns they are computed again."""
+        return bool(self.points.shape[1] > _FEW_COLUMNS)
+
+    def tasks(self, rows: Rows, store: NDArray[Any], slots: Rows) -> Tasks:
+        """Return the tasks that compute these rows, one for each tile of columns."""
+        own, squares = self.points[rows], self.squares[rows]
+
+        def task(number: int) -> None:
+            part = slice(number * _TILE, min((number + 1) * _TILE, self.n))
+            self.finish(own @ self.points[part].T, squares, self.squares[part], store, slots, part.start)
+
+        return task, -(-self.n // _TILE)
+
+    def sums(self, rows: Rows, support: Rows, beta: Array, team: Team) -> Array:
+        """Return K[rows, support] β."""
+        left, right = (self.points[rows], self.squares[rows]), (self.points[support], self.squares[support])
+        return tile_sums(self.finish, left, right, beta[:, None], [(0, len(support))], team)[0][:, 0]
+
+    def square(self, rows: Rows, out: NDArray[Any]) -> Tasks | None:
+        """Return the tasks that compute K[rows, rows] afresh: of few columns, reading whole rows takes longer."""
+        if self.costly:
+            return None
+        own, squares = self.points[rows], self.squares[rows]
+
+        def task(number: int) -> None:
+            part = slice(number * _PANEL, min((number + 1) * _PANEL, len(rows)))
+            self.finish(own[part] @ own.T, squares[part], squares, out, np.arange(part.start, part.stop), 0)
+
+        return task, -(-len(rows) // _PANEL)
+
+
+class SparseRows(_Embedded):
+    """Rows of the same kernels of sparse points: sums over the columns that two points share."""
+
+    costly = True
+
+    def __init__(self, kernel: Kernel, X: Any, single: bool | None = None) -> None:
+        super().__init__(kernel, X, single)
+        self.columns = self.points.tocsc()
+
+    def part(self, rows: Rows) -> Self:
+        """Return the same kernel of some of the points."""
+        part = super().part(rows)
+        part.columns = part.points.tocsc()
+        return part
+
+    def tasks(self, rows: Rows, store: NDArray[Any], slots: Rows) -> Tasks:
+        """Return the tasks that compute these rows, a few whole rows each."""
+        dots_of, squares = self._dots(self.points[rows], self.columns), self.squares[rows]
+
+        def task(number: int) -> None:
+            part, dots = dots_of(number)
+            self.finish(dots, squares[part], self.squares, store, slots[part], 0)
+
+        return task, -(-len(rows) // _SPARSE_PANEL)
+
+    def sums(self, rows: Rows, support: Rows, beta: Array, team: Team) -> Array:
+        """Return K[rows, support] β."""
+        dots_of, out = self._dots(self.points[rows], self.points[support].tocsc()), np.empty(len(rows))
+        own, other, places = self.squares[rows], self.squares[support], np.arange(_SPARSE_PANEL)
+
+        def task(number: int) -> None:
+            part, dots = dots_of(number)
+            values = np.empty_like(dots)
+            self.finish(dots, own[part], other, values, places[: len(dots)], 0)
+            out[part] = values @ beta
+
+        team.run(task, -(-len(rows) // _SPARSE_PANEL))
+        return out
+
+    def _dots(self, own: Any, by: Any) -> Callable[[int], tuple[slice, NDArray[Any]]]:
+        """Return a function of a number: a slice of a few rows of `own`, and ⟨x, z⟩ of these with all rows of `by`."""
+        indices, indptr, n = own.indices.astype(np.int64), own.indptr.astype(np.int64), own.shape[0]
+
+        def dots_of(number: int) -> tuple[slice, NDArray[Any]]:
+            part = slice(number * _SPARSE_PANEL, min((number + 1) * _SPARSE_PANEL, n))
+            dots = np.zeros((part.stop - part.start, by.shape[0]), self.dtype)
+            sparse_dots(own.data, indices, indptr[part.start : part.stop + 1], by.data, by.indices, by.indptr, dots)
+            return part, dots
+
+        return dots_of
+
+    def square(self, rows: Rows, out: NDArray[Any]) -> Tasks | None:
+        """Return None: whole rows are needed anyway."""
+        return None
+
+
+class LinearMatrix:
+    """The linear kernel: blocks are products of rows, and sums are X(Xᵀβ), so that no row of K is ever computed."""
+
+    def __init__(self, X: Any, team: Team) -> None:
+        self.X = X if sp.issparse(X) else np.ascontiguousarray(X, dtype=np.float64)
+        self.n, self.team = X.shape[0], team
+        self.kernel = Linear()
+
+    def rounding(self) -> bool:
+        """Everything is float64."""
+        return False
+
+    def diagonal(self) -> Array:
+        """Return ‖x‖²."""
+        return self.kernel.diagonal(self.X)
+
+    def block(self, rows: Rows) -> Array:
+        """Return K[rows, rows]; a negative row is padding."""
+        K = self.kernel._between(own := self.X[np.maximum(rows, 0)], own)
+        K[rows < 0], K[:, rows < 0] = 0.0, 0.0
+        return np.ascontiguousarray(K)
+
+    def add(self, f: Array, rows: Rows, delta: Array) -> None:
+        """Add X(X[rows]ᵀ delta) to f."""
+        w = self.X[rows].T @ delta
+
+        def task(number: int) -> None:
+            part = slice(number * _SUM_ROWS, (number + 1) * _SUM_ROWS)
+            f[part] += self.X[part] @ w
+
+        self.team.run(task, -(-self.n // _SUM_ROWS))
+
+    def sums(self, rows: Rows, support: Rows, beta: Array) -> Array:
+        """Return K[rows, support] β."""
+        return self.exact(rows, support, beta)
+
+    def exact(self, rows: Rows, support: Rows, beta: Array) -> Array:
+        """Return K[rows, support] β."""
+        return np.asarray(self.X[rows] @ (self.X[support].T @ beta))
+
+    def part(self, rows: Rows) -> LinearMatrix:
+        """Return the kernel of some of the rows."""
+        return LinearMatrix(self.X[rows], self.team)
+
+
+class AnyRows:
+    """Rows of any kernel, in float64, as it gives them."""
+
+    dtype = np.float64
+    costly = True
+
+    def __init__(self, kernel: Kernel, X: Any) -> None:
+        self.kernel, self.X = kernel, X
+
+    def diagonal(self) -> Array:
+        """Return k(x, x)."""
+        return self.kernel.diagonal(self.X)
+
+    def tasks(self, rows: Rows, store: NDArray[Any], slots: Rows) -> Tasks:
+        """Return the one task that computes these rows: a function of somebody else may not run on two threads."""
+
+        def task(number: int) -> None:
+            store[slots] = self.kernel(self.X[rows], self.X)
+
+        return task, 1
+
+    def square(self, rows: Rows, out: NDArray[Any]) -> Tasks | None:
+        """Return None: whole rows are needed anyway."""
+        return None
+
+    def sums(self, rows: Rows, support: Rows, beta: Array, team: Team) -> Array:
+        """Return K[rows, support] β."""
+        return self.exact(rows, support, beta)
+
+    def exact(self, rows: Rows, support: Rows, beta: Array) -> Array:
+        """Return K[rows, support] β."""
+        return self.kernel.products(self.X[rows], beta, self.X[support])
+
+    def part(self, rows: Rows) -> AnyRows:
+        """Return the same kernel of some of the points."""
+        return AnyRows(self.kernel, self.X[rows])
+
+
+class GivenRows:
+    """Rows of a matrix that was computed before."""
+
+    dtype = np.float64
+    costly = False
+
+    def __init__(self, K: NDArray[Any], rows: Rows | None = None) -> None:
+        self.K, self.rows = K, np.arange(len(K)) if rows is None else rows
+
+    def diagonal(self) -> Array:
+        """Return K_ii."""
+        return np.array(self.K[self.rows, self.rows], dtype=np.float64)
+
+    def tasks(self, rows: Rows, store: NDArray[Any], slots: Rows) -> Tasks:
+        """Return the one task that copies these rows."""
+
+        def task(number: int) -> None:
+            whole = len(self.rows) == len(self.K)
+            store[slots] = self.K[rows] if whole else self.K[np.ix_(self.rows[rows], self.rows)]
+
+        return task, 1
+
+    def square(self, rows: Rows, out: NDArray[Any]) -> Tasks | None:
+        """Return None: whole rows are needed anyway."""
+        return None
+
+    def sums(self, rows: Rows, support: Rows, beta: Array, team: Team) -> Array:
+        """Return K[rows, support] β."""
+        return self.exact(rows, support, beta)
+
+    def exact(self, rows: Rows, support: Rows, beta: Array) -> Array:
+        """Return K[rows, support] β."""
+        return np.asarray(self.K[np.ix_(self.rows[rows], self.rows[support])] @ beta, dtype=np.float64)
+
+    def part(self, rows: Rows) -> GivenRows:
+        """Return some rows and columns of the same matrix."""
+        return GivenRows(self.K, self.rows[rows])
+
+
+def tile_sums(
+    finish: Callable[..., None],
+    left: tuple[Any, Any],
+    right: tuple[Any, Any],
+    coefficients: Array,
+    runs: list[tuple[int, int]],
+    team: Team,
+) -> list[Array]:
+    """Return Σⱼ cⱼ k(xᵢ, zⱼ) over each run of points z, tile by tile; `left` and `right` are points and squares."""
+    (x, own), (z, other) = left, right
+    n, t, dtype = len(x), coefficients.shape[1], x.dtype
+    c, out = np.ascontiguousarray(coefficients, dtype=dtype), [np.zeros((n, t)) for _ in runs]
+
+    def task(number: int) -> None:
+        rows = slice(number * _TILE, min((number + 1) * _TILE, n))
+        values = np.empty((rows.stop - rows.start, _TILE), dtype=dtype)
+        places = np.arange(len(values))
+        for (first, last), total in zip(runs, out, strict=True):
+            for start in range(first, last, _TILE):
+                points = slice(start, min(start + _TILE, last))
+                finish(x[rows] @ z[points].T, own[rows], other[points], values, places, 0)
+                if t == 1:
+                    add_weighted(values, coefficients[points, 0], total[rows, 0])
+                else:
+                    total[rows] += values[:, : points.stop - start] @ c[points]
+
+    team.run(task, -(-n // _TILE))
+    return out
+
+
+def formula_of(kernel: Kernel, dtype: Any) -> Callable[..., None]:
+    """Return finish(dots, own squares, other squares, store, slots, start), the kernel of inner products."""
+    if isinstance(kernel, Gaussian):
+        return gauss_tile if dtype == np.float32 else gauss_tile64
+    if not isinstance(kernel, Polynomial):
+        raise TypeError(f"{type(kernel).__name__} is no function of inner products")
+    shift, degree = dtype(kernel.coef0), int(kernel.degree)
+    return lambda dots, own, other, store, slots, start: power_tile(dots, shift, degree, store, slots, start)
+
+
+def embed_with(kernel: Kernel, X: Any, centre: Any = None) -> tuple[Any, Array]:
+    """Return points whose inner products the formula takes, in float64, and their squares."""
+    points: Any = X if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+    if isinstance(kernel, Gaussian):
+        scale = 1.0 / (np.sqrt(2.0) * np.asarray(kernel.length_scale, dtype=np.float64))
+        points = points.multiply(np.atleast_1d(scale)[None, :]).tocsr() if sp.issparse(X) else (points - centre) * scale
+    elif isinstance(kernel, Polynomial):
+        points = points * np.sqrt(kernel.gamma)
+    return points, squares(points)
+
+
+def float32_serves(kernel: Kernel, largest: float) -> bool:
+    """Tell whether float32 is precise enough, if the embedded points have squares up to `largest`."""
+    if isinstance(kernel, Gaussian):
+        return largest <= _EXPONENT32
+    return (largest + kernel.coef0) ** kernel.degree <= _VALUE32 if isinstance(kernel, Polynomial) else False
+
+
+def products_serve(kernel: Kernel, largest: float) -> bool:
+    """Tell whether float64 inner products are precise enough for distances; else points are subtracted."""
+    return not isinstance(kernel, Gaussian) or largest <= _EXPONENT64
+
+
+def row_source(kernel: Kernel, X: Any, single: bool | None = None) -> Any:
+    """Return who computes the rows of this kernel's matrix."""
+    if isinstance(kernel, Precomputed):
+        return GivenRows(X)
+    if isinstance(kernel, (Gaussian, Polynomial)):
+        source = (SparseRows if sp.issparse(X) else DenseRows)(kernel, X, single)
+        if products_serve(kernel, float(source.squares.max(initial=0.0))):
+            return source
+    return AnyRows(kernel, X)

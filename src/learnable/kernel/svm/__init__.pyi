@@ -1,0 +1,10 @@
+from .hulls import NearestPoints as NearestPoints
+from .hulls import nearest_points as nearest_points
+from .path import SVMPath as SVMPath
+from .path import svm_path as svm_path
+from .report import SVMReport as SVMReport
+from .svc import SVC as SVC
+from .svc import NuSVC as NuSVC
+from .svr import SVR as SVR
+from .svr import NuSVR as NuSVR
+from .svr import OneClassSVM as OneClassSVM

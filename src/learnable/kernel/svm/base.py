@@ -1,0 +1,439 @@
+r"""What all support vector machines share: the kernel, scores, invariants of loaded models.
+
+Every machine is a function x ↦ Σ βⱼ k(x, xⱼ) + b over its support vectors, the rows whose β is not zero. β solves a box
+program (`solvers.decomposition`); b lies between the largest pull that may rise and the least that may fall.
+
+The door of support vector machines: rows of any kind where the kernel is a function, and LIBSVM's rule for weights.
+
+A function as kernel may compare whatever it understands: strings, graphs, sparse rows. Where X is no dense table of
+numbers, the function is asked once for the matrix of all rows, and the machine is that of a given matrix. A row whose
+weight is zero or negative is left out, as in LIBSVM.
+
+Sums of kernels at new points: Σⱼ cⱼ k(x, zⱼ), tile by tile on threads.
+
+Kernels of inner products are computed in float32 where their exponents are moderate and the table is large: values are
+then right to about 1e-6 Σ|cⱼ|. Sums over the tiles are float64. Small tables, and every other kernel, are float64.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from ...core.declare import fitted, param
+from ...core.errors import DataError, ModelFileError
+from ...core.estimator import Estimator
+from ...core.parameters import MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Matches, Number, Options
+from ...core.run import Run
+from ...data.door import Table, door, read_features
+from ...data.frames import is_frame, take_named_columns
+from ...data.sources import is_external
+from ...data.targets import Target
+from ...linear.base import refuse_extreme_sizes
+from ...risk.kernels import FunctionKernel, Gaussian, Kernel, Linear, Polynomial, Precomputed, RKHSFunction, as_kernel
+from ...risk.kernels.adopted import is_foreign
+from ...solvers.conic.smo import BoxProgram, Solution, Team
+from ..rows import embed_with, float32_serves, formula_of, products_serve, tile_sums
+from .program import refuse_asymmetry, solve_program
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+_DENSE = 2**18  # entries of sparse rows up to which they are computed with as dense ones
+_CONSTANT = 4.0 * np.finfo(float).eps  # spread, relative to the mean, that rounding gives a constant
+COST = Number(low=0.0, low_open=True, finite=False)
+
+
+class SupportVectorMachine(Estimator):
+    """Base of all support vector machines."""
+
+    kernel: Any = param(
+        Options("linear", "poly", "rbf", "sigmoid", "precomputed")
+        | Matches(lambda v: isinstance(v, Kernel) or callable(v), "a kernel or a function"),
+        'k; "precomputed": X is the kernel matrix, dense or sparse; a function (X, Z) → matrix, of rows of '
+        'any kind. "sigmoid" is no Mercer kernel: the fit may then be no optimum. Sparse rows are predicted '
+        "after any fit.",
+        default="rbf",
+    )
+    degree: int = param(Number(low=0, integer=True), "Of (γ⟨x, z⟩ + coef0)^degree, the polynomial kernel.", default=3)
+    gamma: Any = param(
+        Options("scale", "auto") | Number(low=0.0),
+        'γ of exp(−γ‖x − z‖²) and of the polynomial and sigmoid kernels; "scale" is 1/(d·Var X), "auto" 1/d.',
+        default="scale",
+    )
+    coef0: float = param(Number(), "Constant of the polynomial and sigmoid kernels.", default=0.0)
+    shrinking: bool = param(
+        Boolean(),
+        "Whether rows that rest at their bounds are left out for a while: it changes the time, not the answer.",
+        default=True,
+    )
+    tol: float = param(
+        TOLERANCE, "Violation of the optimality conditions at which to stop, as in LIBSVM.", default=1e-3
+    )
+    cache_size: float = param(
+        Number(low=0.0, low_open=True),
+        "Most megabytes for kernel rows; of few columns, rows are rather computed again than kept.",
+        default=200,
+    )
+    verbose: Any = param(
+        Boolean() | Number(low=0, integer=True),
+        "Kept for compatibility; progress comes through `set_callbacks`.",
+        default=False,
+    )
+    max_iter: int = param(
+        Number(low=-1, integer=True),
+        "Most pairs of multipliers to move, for each machine (one for each pair of classes); -1 is no limit.",
+        default=-1,
+    )
+    n_jobs: int | None = param(N_JOBS, "Threads. The result does not depend on it.", default=None)
+    max_seconds: float | None = param(MAX_SECONDS, "Time after which the best so far is returned.", default=None)
+
+    support_: NDArray[np.int32] = fitted("(n_SV,)", "Rows of the support vectors.", kind="i")
+    support_vectors_: Any = fitted("array or CSR array of shape (n_SV, n_features)", "The support vectors.")
+    n_support_: NDArray[np.int32] = fitted("array", "How many support vectors there are, in each class.", kind="i")
+    dual_coef_: Any = fitted("array or CSR array of shape (n_scores, n_SV)", "β.")
+    intercept_: Array = fitted("(n_machines,)", "b.")
+    gamma_: float = fitted("()", "γ as a number.", low=0.0)
+    n_features_in_: int = fitted("int", "Number of columns.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not is_function(self.kernel)
+        tags.input_tags.pairwise = is_given(self.kernel)
+        return tags
+
+    # -- fitting ------------------------------------------------------------------------------------------------------
+
+    def _points(self, table: Table) -> Any:
+        """Return the rows of a fit, checked; of a given kernel, the square matrix of rows with weight."""
+        owner = type(self).__name__
+        X = table.X
+        if self._has_matrix():
+            n_given = table.n_rows if table.kept is None else len(table.kept)
+            if X.shape[1] != n_given:
+                raise DataError(
+                    f"{owner}: Precomputed matrix must be a square matrix, one column a training row; "
+                    f"got shape ({n_given}, {X.shape[1]})."
+                )
+            X = X.toarray() if sp.issparse(X) else X
+            X = X if table.kept is None else X[:, table.kept]
+            refuse_asymmetry(owner, X)
+        try:
+            refuse_extreme_sizes(X, table.weight, owner)
+        except DataError as error:
+            raise DataError(f"{error} The dual coefficients or intercepts are not finite otherwise.") from error
+        if sp.issparse(X) and X.shape[0] * X.shape[1] <= _DENSE:
+            X = X.toarray()
+        # One memory order and one type: what is computed does not depend on those of the caller's array.
+        X = X.astype(np.float64, copy=False) if sp.issparse(X) else np.ascontiguousarray(X, dtype=np.float64)
+        self.gamma_ = self._find_gamma(X)
+        return X
+
+    def _has_matrix(self) -> bool:
+        """Tell whether the machine knows the kernel's matrix alone: it was given, or is a function of other objects."""
+        return is_given(self.kernel) or hasattr(self, "X_fit_")
+
+    def _find_gamma(self, X: Any) -> float:
+        """Return γ: 1/(d·Var X), 1/d, or as given; 0 where no kernel of ours is computed."""
+        if self._has_matrix() or is_function(self.kernel):
+            return 0.0
+        if not isinstance(self.gamma, str):
+            return float(self.gamma)
+        if self.gamma == "auto":
+            return 1.0 / X.shape[1]
+        mean, variance = _moments(X)
+        return 1.0 / (X.shape[1] * variance) if variance > (_CONSTANT * mean) ** 2 else 1.0
+
+    @property
+    def _gamma(self) -> float:
+        return self.gamma_
+
+    def _mercer(self) -> Kernel:
+        """Return the kernel that the parameters name."""
+        if isinstance(self.kernel, str) and self.kernel == "poly" and self.degree == 0:
+            return as_kernel(lambda X, Z: np.ones((X.shape[0], Z.shape[0])))
+        if self._has_matrix():
+            return Precomputed()
+        if is_function(self.kernel):
+            return FunctionKernel(self.kernel)
+        gamma = max(self.gamma_, 1e-300)  # γ = 0 is a constant kernel
+        return as_kernel(self.kernel, gamma=gamma, degree=int(self.degree), coef0=float(self.coef0))
+
+    def _solve(self, kernel: Kernel, X: Any, program: BoxProgram, run: Run, team: Team, **more: Any) -> Solution:
+        """Solve one program with this machine's settings."""
+        return solve_program(
+            kernel,
+            X,
+            program,
+            team,
+            tol=self.tol,
+            megabytes=self.cache_size,
+            max_steps=None if self.max_iter < 0 else self.max_iter,
+            shrinking=self.shrinking,
+            run=run,
+            **more,
+        )
+
+    def _keep_support(self, table: Table, used: Rows) -> None:
+        """Store the support vectors, numbered as the rows were given."""
+        given = used if table.kept is None else np.flatnonzero(table.kept)[used]
+        self.support_ = given.astype(np.int32)
+        self.support_vectors_ = np.empty((0, 0)) if self._has_matrix() else table.X[used].astype(np.float64)
+        self.shape_fit_ = (table.n_rows if table.kept is None else len(table.kept), table.n_columns)
+
+    def _keep_coefficients(self, table: Table, coefficients: Array) -> None:
+        """Store β as scikit-learn shows it: sparse after a fit to sparse rows."""
+        sparse = sp.issparse(table.X) and not self._has_matrix()
+        self.dual_coef_ = sp.csr_array(coefficients) if sparse else np.ascontiguousarray(coefficients)
+
+    def _warn_unless_certificate_holds(self) -> None:
+        certificate = self.certificate_
+        if not certificate.holds:
+            warnings.warn(
+                f"{type(self).__name__}: stopped after {certificate.n_iter} iterations at {certificate.kind} "
+                f"{certificate.value:.3g}, above the tolerance {certificate.tolerance:.3g}. Solver terminated early "
+                f"(max_iter={self.max_iter}).  Consider pre-processing your data with StandardScaler or MinMaxScaler, "
+                "or raise max_iter or max_seconds.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    # -- the fitted function ------------------------------------------------------------------------------------------
+
+    def _dual(self) -> Array:
+        """Return β as a dense matrix."""
+        return np.asarray(self.dual_coef_.toarray() if sp.issparse(self.dual_coef_) else self.dual_coef_)
+
+    def _kernel_sums(self, X: Any, counts: Any = None) -> list[Array]:
+        """Return Σⱼ βⱼ k(x, xⱼ) of new rows over each run of `counts` support vectors, a column for each row of β."""
+        coefficients = self._dual().T
+        ends = np.cumsum([len(coefficients)] if counts is None else counts).tolist()
+        runs = list(zip([0, *ends[:-1]], ends, strict=True))
+        if self._has_matrix():
+            return [np.asarray(X[:, self.support_[i:j]] @ coefficients[i:j]) for i, j in runs]
+        if int(np.sum(self.n_support_)) != self.support_vectors_.shape[0]:
+            raise DataError(f"The internal representation of {type(self).__name__} was altered")
+        return kernel_scores(self._mercer(), X, self.support_vectors_, coefficients, runs, n_jobs=self.n_jobs)
+
+    def _read(self, X: Any) -> Any:
+        check_is_fitted(self)
+        if hasattr(self, "X_fit_"):
+            return function_values(type(self).__name__, self.kernel, X, self.X_fit_)
+        return read_features(self, X)
+
+    @property
+    def _n_support(self) -> NDArray[np.int32]:
+        return self.n_support_
+
+    @property
+    def coef_(self) -> Any:
+        """The weights w = Σ βⱼxⱼ, of the linear kernel; read-only, and sparse after a fit to sparse rows."""
+        check_is_fitted(self)
+        if not (self.kernel == "linear" if isinstance(self.kernel, str) else isinstance(self.kernel, Linear)):
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        weights = self._weights()
+        numbers = weights.data if sp.issparse(weights) else weights
+        numbers.flags.writeable = False
+        return weights
+
+    def _weights(self) -> Any:
+        coefficients = np.atleast_2d(self._coefficients().T)
+        if sp.issparse(self.support_vectors_):
+            return sp.csr_array(sp.csr_array(coefficients) @ self.support_vectors_)
+        return np.asarray(coefficients @ self.support_vectors_)
+
+    @property
+    def function_(self) -> RKHSFunction:
+        """The fitted function without its offset, as an element of the kernel's space; several for pairs of classes."""
+        check_is_fitted(self)
+        if self._has_matrix():
+            raise DataError(f"{type(self).__name__}: a given kernel matrix has no points at which to evaluate k.")
+        return RKHSFunction(self._mercer(), self.support_vectors_, self._coefficients())
+
+    def _coefficients(self) -> Array:
+        return np.asarray(self._dual()[0])
+
+    def _check_loaded(self) -> None:
+        if not hasattr(self, "certificate_"):
+            return
+        needed = ("dual_coef_", "support_vectors_", "support_", "intercept_", "n_support_")
+        lacking = [name for name in needed if not hasattr(self, name)]
+        if lacking:
+            raise ModelFileError(f"load: a fitted machine has {lacking[0]}; this file has not.")
+        coef, points, support = self.dual_coef_, self.support_vectors_, self.support_
+        numbers = coef.data if sp.issparse(coef) else coef
+        if (
+            not isinstance(numbers, np.ndarray)
+            or coef.dtype != np.float64
+            or coef.ndim != 2
+            or not np.isfinite(numbers).all()
+        ):
+            raise ModelFileError("load: dual_coef_ is not a finite matrix.")
+        shape, columns = getattr(self, "shape_fit_", None), getattr(self, "n_features_in_", None)
+        if not isinstance(shape, tuple) or len(shape) != 2 or not all(isinstance(k, int) and k > 0 for k in shape):
+            raise ModelFileError("load: shape_fit_ is not the shape of a table.")
+        if not isinstance(support, np.ndarray) or support.dtype != np.int32 or support.shape != (coef.shape[1],):
+            raise ModelFileError("load: support_ does not number the columns of dual_coef_.")
+        if len(support) and not (support.min() >= 0 and support.max() < shape[0]):
+            raise ModelFileError("load: support_ names rows that the fit did not have.")
+        expected = (0, 0) if self._has_matrix() else (coef.shape[1], columns)
+        if not (isinstance(points, np.ndarray) or sp.issparse(points)) or points.shape != expected:
+            raise ModelFileError(f"load: support_vectors_ must have shape {expected}.")
+        if points.dtype.kind != "f" or not np.isfinite(points.data if sp.issparse(points) else points).all():
+            raise ModelFileError("load: support_vectors_ is not finite.")
+        gamma = getattr(self, "gamma_", None)
+        if not isinstance(gamma, float) or not np.isfinite(gamma) or gamma < 0:
+            raise ModelFileError("load: gamma_ is not a number >= 0.")
+        b = self.intercept_
+        if not isinstance(b, np.ndarray) or b.dtype != np.float64 or b.ndim != 1 or not np.isfinite(b).all():
+            raise ModelFileError("load: intercept_ is not a finite vector.")
+
+
+def _moments(X: Any) -> tuple[float, float]:
+    """Return the mean and the variance of all entries, without cancellation."""
+    if not sp.issparse(X):
+        return float(X.mean()), float(X.var())
+    size = float(X.shape[0]) * float(X.shape[1])
+    mean = float(X.sum()) / size
+    zeros = size - X.nnz
+    return mean, (float(((X.data - mean) ** 2).sum()) + zeros * mean * mean) / size
+
+
+def is_given(kernel: Any) -> bool:
+    """Tell whether X is the kernel matrix itself."""
+    return isinstance(kernel, Precomputed) or (isinstance(kernel, str) and kernel == "precomputed")
+
+
+def svm_door(target: Target) -> Callable[..., Table]:
+    """Return the door of machines with this kind of target."""
+    read_table = door(target=target)
+
+    def read(model: Any, X: Any, y: Any = None, sample_weight: Any = None, run: Any = None) -> Table:
+        owner = type(model).__name__
+        if is_external(X):
+            table = read_table(model, X, y, sample_weight, run)
+            if not table.in_memory:
+                raise DataError(
+                    f"{owner}: a kernel machine needs its rows in memory; load them, or fit a sample of them."
+                )
+            return table
+        y = None if target == "none" else y
+        X, y, sample_weight = take_named_columns(owner, X, y, sample_weight)
+        sample_weight = _without_negative_weights(owner, sample_weight)
+        if target == "classes":
+            _refuse_one_class_left(model, y, sample_weight)
+        if is_function(model.kernel) and not _is_table_of_numbers(X):
+            model.X_fit_ = X
+            X = function_values(owner, model.kernel, X, X)
+        return read_table(model, X, y, sample_weight, run)
+
+    return read
+
+
+def is_function(kernel: Any) -> bool:
+    """Tell whether the kernel is a function of two tables."""
+    return callable(kernel) and not isinstance(kernel, Kernel) and not is_foreign(kernel)
+
+
+def function_values(owner: str, kernel: Callable[[Any, Any], Any], X: Any, Z: Any) -> Array:
+    """Return the matrix k(xᵢ, zⱼ) of any rows that the function understands."""
+    found = kernel(X, Z)
+    try:
+        K = np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{owner}: the kernel must give a matrix of numbers; {error}.") from error
+    shape = height_of(X), height_of(Z)
+    if K.shape != shape:
+        raise DataError(
+            f"{owner}: the kernel must give a matrix of shape {shape} for {shape[0]} and {shape[1]} rows; "
+            f"got {K.shape}."
+        )
+    return K
+
+
+def height_of(X: Any) -> int:
+    """Return the number of rows of anything that has rows."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _is_table_of_numbers(X: Any) -> bool:
+    """Tell whether X can be a dense table, which the ordinary door reads."""
+    if sp.issparse(X):
+        return False
+    if is_frame(X) or not hasattr(X, "__len__"):
+        return True
+    if hasattr(X, "dtype"):
+        return not (X.dtype.kind in "OUS" and np.ndim(X) == 1)
+    return not len(X) or (not isinstance(X[0], (str, bytes)) and hasattr(X[0], "__len__"))
+
+
+def _without_negative_weights(owner: str, sample_weight: Any) -> Any:
+    """Return the weights with zero for negative ones; raise where none is positive."""
+    if sample_weight is None:
+        return None
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        return sample_weight  # the ordinary door says what is wrong with them
+    if weight.size and (weight <= 0).all():
+        raise DataError(
+            f"{owner}: Invalid input - all samples have zero or negative weights. sample_weight is zero for every row, "
+            "or negative, which leaves a row out; at least one row needs a positive weight."
+        )
+    return np.where(weight < 0, 0.0, weight) if (weight < 0).any() else sample_weight
+
+
+def _refuse_one_class_left(model: Any, y: Any, sample_weight: Any) -> None:
+    """Raise where weights of zero leave rows of one class only."""
+    if sample_weight is None or y is None:
+        return
+    labels, weight = np.asarray(y).ravel(), np.asarray(sample_weight)
+    if weight.shape != labels.shape or not (weight == 0).any() or len(set(labels[weight > 0].tolist())) != 1:
+        return
+    if len(set(labels.tolist())) == 1:
+        return  # it was one class from the start
+    nu = "specified nu is infeasible: " if hasattr(model, "nu") else ""
+    raise DataError(
+        f"{type(model).__name__}: {nu}Invalid input - all samples with positive weights belong to the same class. Give "
+        "rows of two classes a positive weight."
+    )
+
+
+_FEW = 2**22  # kernel values up to which float64 costs nothing that one could notice
+
+
+def kernel_scores(
+    kernel: Kernel, X: Any, Z: Any, coefficients: Array, runs: list[tuple[int, int]], *, n_jobs: int | None = None
+) -> list[Array]:
+    """Return Σⱼ cⱼ k(xᵢ, zⱼ) over each run of points, of shape (n, t) for coefficients (m, t).
+
+    Memory: copies of X and Z in the precision used, and tiles of 1 MB a thread.
+    """
+    n, m, t = X.shape[0], Z.shape[0], coefficients.shape[1]
+    coefficients = np.ascontiguousarray(coefficients, dtype=np.float64)
+    if m == 0 or n == 0:
+        return [np.zeros((n, t)) for _ in runs]
+    if isinstance(kernel, Linear):
+        return [np.asarray(X @ (Z[i:j].T @ coefficients[i:j]), dtype=np.float64) for i, j in runs]
+    if sp.issparse(X) or sp.issparse(Z) or not isinstance(kernel, (Gaussian, Polynomial)):
+        return [
+            kernel.products(X, coefficients[i:j], Z[i:j], n_jobs=n_jobs) if j > i else np.zeros((n, t)) for i, j in runs
+        ]
+    centre = Z.mean(axis=0, dtype=np.float64) if isinstance(kernel, Gaussian) else None
+    left, own = embed_with(kernel, X, centre)
+    right, other = embed_with(kernel, Z, centre)
+    largest = max(float(own.max()), float(other.max()))
+    if not products_serve(kernel, largest):
+        return [np.asarray(kernel.products(X, coefficients[i:j], Z[i:j], n_jobs=n_jobs)) for i, j in runs]
+    single = n * m > _FEW and float32_serves(kernel, largest)
+    dtype: Any = np.float32 if single else np.float64
+    left, right, own, other = (np.ascontiguousarray(a, dtype=dtype) for a in (left, right, own, other))
+    with Team(n_jobs) as team:
+        return tile_sums(formula_of(kernel, dtype), (left, own), (right, other), coefficients, runs, team)

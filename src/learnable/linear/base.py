@@ -1,0 +1,313 @@
+"""What all linear models share: coefficients, predictions from them, and the invariants of a loaded model."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.declare import fitted, param
+from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.estimator import Estimator
+from ..core.parameters import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    ArrayLike,
+    Boolean,
+    Matches,
+    Nothing,
+    Number,
+    Options,
+    optional,
+)
+from ..core.run import Run
+from ..data.blocks import Blocks, Part
+from ..data.door import Table, read_features
+from ..data.sources import NamedScore, rowwise
+from ..solvers.systems.normal_equations import iterative_fit
+from ..solvers.systems.orthogonal import LinearFit
+from . import descent
+
+Array = NDArray[np.float64]
+
+CLASS_WEIGHT = Nothing() | Options("balanced") | Matches(lambda v: isinstance(v, dict), "a dict of weights")
+VERBOSE = Boolean() | Number(low=0, integer=True)
+LARGEST_ENTRY = 1e100  # whose squares can still be summed
+SMALLEST_ENTRY = 1e-100  # whose squares do not vanish
+TOO_LARGE = (
+    f"{{owner}}: {{what}} reaches {{size:.3g}}, beyond {LARGEST_ENTRY:g}, so that sums of squares would "
+    "overflow; rescale it, for example by StandardScaler."
+)
+
+
+class LinearModel(Estimator):
+    """A model that predicts from the score b + Xβ."""
+
+    fit_intercept: bool = param(Boolean(), "Whether b is free or zero.", default=True)
+    n_jobs: int | None = param(
+        N_JOBS, "Threads; None uses all that BLAS may use. The result does not depend on it.", default=None
+    )
+    max_seconds: float | None = param(MAX_SECONDS, "Time after which the best so far is returned.", default=None)
+    coef_: Any = fitted("(n_features,) or (n_targets, n_features)", "β.")
+    intercept_: Any = fitted("() or (1,) or (n_targets,)", "b.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _score_rows(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X = read_features(self, X)
+        scores = X @ self.coef_.T
+        scores = np.asarray(scores.toarray() if sp.issparse(scores) else scores)
+        # Single where rows and coefficients are; the intercept, which may be float64 there, adds its own digits first.
+        return np.asarray(scores + self.intercept_).astype(scores.dtype, copy=False)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if not hasattr(self, "coef_"):
+            return
+        columns = getattr(self, "n_features_in_", None)
+        if not isinstance(columns, int):
+            raise ModelFileError(f"load: n_features_in_ must be an integer; it is {columns!r}.")
+        if np.shape(self.intercept_) not in ((), (1,), self.coef_.shape[:-1]):
+            shapes = f"{np.shape(self.intercept_)}, which does not fit coef_ {self.coef_.shape}"
+            raise ModelFileError(f"load: intercept_ has shape {shapes}.")
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and np.shape(names) != (columns,):
+            raise ModelFileError("load: feature_names_in_ does not have one name a feature.")
+
+
+class IterativeModel(LinearModel):
+    """A linear model that can start from the last fit."""
+
+    verbose: int = param(VERBOSE, "Kept for compatibility; progress comes through `set_callbacks`.", default=0)
+    warm_start: bool = param(Boolean(), "Start from the last fit's coefficients.", default=False)
+
+
+class LinearClassifierModel(NamedScore, ClassifierMixin, IterativeModel):
+    """A classifier by the sign of one linear score, or by the largest of several."""
+
+    class_weight: Any = param(CLASS_WEIGHT, "Weights of the classes, multiplied onto the sample weights.", default=None)
+    classes_: NDArray[Any] = fitted("array of shape (n_classes,)", "The labels.")
+    coef_: Any = fitted("(1, n_features) or (n_classes, n_features)", "The weights W; sparse after `sparsify`.")
+    intercept_: Any = fitted("(1,) or (n_classes,)", "b.")
+
+    def sparsify(self) -> Self:
+        """Keep `coef_` as a sparse array, which saves memory where most coefficients are zero."""
+        check_is_fitted(self)
+        self.coef_ = sp.csr_array(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Keep `coef_` as a plain array again."""
+        check_is_fitted(self)
+        if sp.issparse(self.coef_):
+            self.coef_ = self.coef_.toarray()
+        return self
+
+    @rowwise
+    def decision_function(self, X: Any) -> Array:
+        """Return the scores b + Wx: of shape (n_samples,) for two classes, else (n_samples, n_classes)."""
+        scores = self._score_rows(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    @rowwise
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label of each row: that of a positive score, or of the largest."""
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if not hasattr(self, "coef_"):
+            return
+        classes = getattr(self, "classes_", None)
+        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
+            raise ModelFileError("load: classes_ must hold at least two labels.")
+        n_scores = self.coef_.shape[0]
+        if self.coef_.ndim != 2 or n_scores != (1 if len(classes) == 2 else len(classes)):
+            raise ModelFileError(f"load: coef_ of shape {self.coef_.shape} does not fit {len(classes)} classes.")
+        if np.shape(self.intercept_) not in ((), (n_scores,)):
+            raise ModelFileError("load: intercept_ must have one number a row of coef_.")
+
+
+class LinearRegressorModel(LinearModel):
+    """A linear model of one or several real targets."""
+
+    #: scikit-learn's ridge models treat y of shape (n, 1) like y of shape (n,); its least squares does not.
+    _flattens_one_column = False
+
+    @rowwise
+    def predict(self, X: Any) -> Array:
+        """Return the predictions b + Xβ.
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe, path or Dask collection of shape (n_samples, n_features)
+            New rows.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_targets)
+            The predicted targets; a lazy Dask array for a Dask collection.
+        """
+        return self._score_rows(X)
+
+    def _set_coefficients(
+        self, coef: Array, intercept: Array, y_shape: tuple[int, ...], *, single: bool = False
+    ) -> None:
+        """Store (d, k) coefficients the way scikit-learn shows them: flat when y was one column.
+
+        `single` stores coefficients that were rounded to float32 as such.
+        """
+        if y_shape == () or (self._flattens_one_column and y_shape == (1,)):
+            self.coef_ = coef[:, 0].copy()
+            self.intercept_ = np.float64(intercept[0]) if y_shape == () else intercept.copy()
+        else:
+            self.coef_, self.intercept_ = np.ascontiguousarray(coef.T), intercept.copy()
+        if not getattr(self, "fit_intercept", True):
+            self.intercept_ = np.float64(0.0)
+        if single:
+            self.coef_ = self.coef_.astype(np.float32)
+        if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+            column = int(np.argmax(~np.isfinite(coef).all(axis=1)))
+            raise DataError(
+                f"{type(self).__name__}: the coefficient of column {column} is beyond the range of float64; rescale it."
+            )
+
+
+class LeastSquaresModel(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
+    """A linear model of the squared loss that conjugate gradients or descent can find where no direct method does."""
+
+    copy_X: bool = param(Boolean(), "Kept for compatibility; X is never changed.", default=True)
+    max_iter: int | None = param(
+        optional(MAX_ITER),
+        'Most conjugate-gradient steps for each target; of "gd" steps (10,000), of "sgd" epochs (100).',
+        default=None,
+    )
+    random_state: Any = param(RANDOM_STATE, 'Order of the rows in "sgd"; nothing else is random.', default=None)
+    batch_size: int = param(
+        MAX_ITER, 'Rows of a mini-batch of "sgd"; an epoch has exactly ⌊n/batch_size⌋.', default=descent.BATCH_SIZE
+    )
+
+    def _iterate(self, blocks: Blocks, alpha: float, run: Run) -> LinearFit:
+        """Solve by conjugate gradients, or by (stochastic) gradient descent, with this model's limits."""
+        try:
+            if self.solver in descent.SOLVERS:
+                return descent.descend_least_squares(
+                    blocks,
+                    alpha,
+                    self.solver,
+                    intercept=self.fit_intercept,
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                    batch_size=self.batch_size,
+                    random_state=self.random_state,
+                    n_jobs=self.n_jobs,
+                    progress=run.progress,
+                )
+            return iterative_fit(
+                blocks,
+                alpha,
+                intercept=self.fit_intercept,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                n_jobs=self.n_jobs,
+                progress=run.progress,
+                strict=self._asks_for_digits(),
+            )
+        except OverflowError as error:
+            raise DataError(f"{type(self).__name__}: {error}; rescale them, or use a direct solver.") from error
+
+    def _asks_for_digits(self) -> bool:
+        """Tell whether `tol` bounds the gradient too, as the same number does in scikit-learn."""
+        return False
+
+
+def class_weights(table: Table, class_weight: Any, owner: str) -> Array | None:
+    """Return the weight of each class, or None if all are one."""
+    if class_weight is None:
+        return None
+    classes = np.asarray(table.classes)
+    n_classes = len(classes)
+    if isinstance(class_weight, str):  # "balanced": every class gets the same total
+        in_memory = table.class_weight is None
+        totals = np.bincount(table.y, table.weight, n_classes) if in_memory else np.asarray(table.class_weight)
+        return np.asarray(totals.sum() / (n_classes * totals))
+    missing = [label for label in classes.tolist() if label not in class_weight]
+    unknown = [label for label in class_weight if label not in classes.tolist()]
+    if missing and unknown:  # keys of classes that a part of the rows lacks are fine where every class has its own
+        raise ParameterError(
+            f"{owner}: class_weight must name the classes of y; got {unknown[0]!r}, which is none of them, and nothing "
+            f"for {missing[0]!r}. Write the labels as y has them."
+        )
+    values = [class_weight.get(label, 1.0) for label in classes.tolist()]
+    if not ArrayLike(Number(low=0.0)).allows(values) or not any(values):
+        raise ParameterError(
+            f"{owner}: class_weight must be positive numbers, or zero for some classes; got {class_weight!r}."
+        )
+    return np.array(values, dtype=np.float64)
+
+
+def weighted_blocks(table: Table, of_class: Array | None) -> Any:
+    """Return the rows with their weights times the weight of their class."""
+    if of_class is None:
+        return table.blocks
+    if not table.in_memory:
+        return table.blocks.reweighted(of_class)
+    weight = of_class[table.y] if table.weight is None else table.weight * of_class[table.y]
+    return Blocks([Part(table.X, table.y, weight)])
+
+
+def refuse_extreme_sizes(X: Any, weight: Array | None, owner: str, name: str = "X") -> None:
+    """Raise where sums of squares over the rows would overflow; `name` says what X is."""
+    data = X.data if hasattr(X, "indptr") else X
+    largest = max(float(data.max(initial=0.0)), -float(data.min(initial=0.0)))
+    heaviest = 1.0 if weight is None else float(weight.max())
+    if largest > LARGEST_ENTRY or heaviest > LARGEST_ENTRY:
+        what, size = (name, largest) if largest > LARGEST_ENTRY else ("sample_weight", heaviest)
+        raise DataError(TOO_LARGE.format(owner=owner, what=what, size=size))
+
+
+def refuse_tiny_sizes(owner: str, **columns: Any) -> None:
+    """Raise where all squares would underflow to zero."""
+    for name, values in columns.items():
+        largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+        if 0.0 < largest < SMALLEST_ENTRY:
+            raise DataError(
+                f"{owner}: {name} reaches only {largest:.3g}, below {SMALLEST_ENTRY:g}, so that sums of squares would "
+                "underflow; rescale it, for example by StandardScaler."
+            )
+
+
+def in_units_of_columns(blocks: Blocks) -> tuple[Blocks, Array]:
+    """Return the rows with tiny columns multiplied by powers of two, so that their squares do not underflow."""
+    X, y, weight = blocks.joined()
+    sparse = hasattr(X, "indptr")
+    if sparse:
+        reach = np.asarray(abs(X).max(axis=0).toarray(), dtype=np.float64).ravel()
+    else:
+        reach = np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0)).astype(np.float64)
+    tiny = (reach > 0) & (reach < SMALLEST_ENTRY)
+    if not tiny.any():
+        return blocks, np.ones(1)
+    units = np.where(tiny, 2.0 ** np.clip(-np.frexp(reach)[1].astype(np.float64), 0, 1000), 1.0)
+    scaled = X.astype(np.float64).multiply(units[None, :]).tocsr() if sparse else X.astype(np.float64) * units
+    return Blocks([Part(scaled, y, weight)]), units
+
+
+def in_range(coef: Array, owner: str) -> Array:
+    """Return coefficients; raise where one is beyond float64."""
+    if not np.isfinite(coef).all():
+        column = int(np.argmax(~np.isfinite(coef).all(axis=0)))
+        raise DataError(f"{owner}: the coefficient of column {column} is beyond the range of float64; rescale it.")
+    return coef

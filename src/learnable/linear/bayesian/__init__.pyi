@@ -1,0 +1,1 @@
+from .regression import BayesianLinearRegression as BayesianLinearRegression

@@ -1,0 +1,3 @@
+from .regression import GammaRegressor as GammaRegressor
+from .regression import PoissonRegressor as PoissonRegressor
+from .regression import TweedieRegressor as TweedieRegressor

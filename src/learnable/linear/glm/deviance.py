@@ -1,0 +1,298 @@
+r"""The penalised deviance of a generalised linear model as a problem for the solvers, with its duality gap.
+
+    P(w, b) = (1/S) Σᵢ sᵢ ℓ(yᵢ, zᵢ) + ½α‖w‖²,   z = b + (x − x̄)ᵀw,   S = Σ sᵢ,   ℓ half the unit deviance
+
+of the variance function μᵖ, at μ = e^z (log link) or μ = z. With the log link ℓ′ = m − a, m = μ²⁻ᵖ, a = yμ¹⁻ᵖ, and ℓ is
+convex for 1 ≤ p ≤ 2; so it is for p = 0 with the identity. Then the dual value at u is
+
+    D(u) = −(1/S) Σᵢ sᵢ ℓ*(yᵢ, uᵢ) − ½α‖w_u‖²,   w_u = −(1/αS) Σᵢ sᵢ uᵢ (xᵢ − x̄),   if Σᵢ sᵢ uᵢ = 0 (free intercept).
+
+At u = ℓ′(z), P − D = ‖∇_w P‖²/(2α) + b ∂_b P. The constraint holds at the intercept that is best for w, which has a
+closed form: b + δ with e^δ = Σ s a/Σ s m. So the slopes there are a feasible dual point, for every w and b; how they
+differ from the slopes here follows from the sums of a and m, without another sweep.
+
+Without a penalty, or without convexity, the measure is the gradient relative to the size of its terms, which is at most
+one by Cauchy–Schwarz whatever the units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from ...data.blocks import Block, Blocks, Part, map_reduce, unsigned
+from ...solvers.problem import Evaluation
+from ...solvers.systems.moments import provisional_mean
+from ..scores import FIRST_ROWS, TILE_ROWS, ScoreProblem, add_sums
+from ._kernels import IDENTITY, LOG, SQUARES, column_products, deviance_dense, deviance_sparse
+
+Array = NDArray[np.float64]
+
+
+class TargetSums(NamedTuple):
+    """What the problem has to know of all rows at once."""
+
+    weight: float  #: S
+    y: float  #: Σ s y
+    lowest: float  #: min y
+    x: Array  #: (d,), Σ s (x − centre)
+    xy: Array  #: (d,), Σ s y (x − centre)
+    square: Array  #: (d,), Σ s (x − centre)²
+    centre: Array  #: (d,)
+
+    def about(self, centre: Array) -> TargetSums:
+        """Return the sums about another centre."""
+        moved = self.centre - centre
+        square = self.square + 2 * moved * self.x + self.weight * moved**2
+        return self._replace(
+            x=self.x + self.weight * moved, xy=self.xy + self.y * moved, square=np.maximum(square, 0.0), centre=centre
+        )
+
+
+def target_sums(blocks: Blocks, *, intercept: bool, n_jobs: int | None) -> TargetSums:
+    """Return the sums about the weighted mean (about zero without an intercept)."""
+    d = blocks.n_columns
+    shift = provisional_mean(blocks.head().X[:FIRST_ROWS]) if intercept and not blocks.sparse else np.zeros(d)
+    found = map_reduce(blocks, partial(_sums_of_block, shift=shift), _merge_sums, n_jobs=n_jobs)
+    if not intercept:
+        return found
+    centred = found.about(found.centre + found.x / found.weight)
+    return centred._replace(x=np.zeros(d))
+
+
+def _sums_of_block(block: Block, shift: Array) -> TargetSums:
+    y = np.asarray(block.y, dtype=np.float64)
+    s = np.ones(len(y)) if block.weight is None else block.weight
+    x, xy, square = np.zeros((3, block.X.shape[1]))
+    if hasattr(block.X, "indptr"):
+        x, xy, square = block.X.T @ s, block.X.T @ (s * y), (block.X * block.X).T @ s
+    else:
+        column_products(block.X, shift, y, s, x, xy, square)
+    return TargetSums(float(s.sum()), float(s @ y), float(y.min(initial=np.inf)), x, xy, square, shift)
+
+
+def _merge_sums(a: TargetSums, b: TargetSums) -> TargetSums:
+    weight, y, x, xy, square = add_sums(list(a[:2] + a[3:6]), list(b[:2] + b[3:6]))
+    return TargetSums(weight, y, min(a.lowest, b.lowest), x, xy, square, a.centre)
+
+
+class DevianceProblem(ScoreProblem):
+    """P as a function of θ = (b − b₀, w), with gradient, measure of optimality and Hessian.
+
+    b₀ is the best intercept for w = 0, so that θ = 0 is the model without features.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        Rows with targets and weights.
+    sums : TargetSums
+        Of the same rows.
+    power : float
+        p of the variance function.
+    log_link : bool
+        Whether μ = e^z or μ = z.
+    alpha : float
+        α ≥ 0.
+    base : float
+        b₀; zero without an intercept.
+    """
+
+    def __init__(
+        self,
+        blocks: Blocks,
+        sums: TargetSums,
+        *,
+        power: float,
+        log_link: bool,
+        alpha: float,
+        base: float,
+        intercept: bool,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(blocks, sums.centre, 1.0 / sums.weight, alpha, intercept=intercept, n_jobs=n_jobs)
+        self.sums, self.power, self.base, self.log_link = sums, float(power), base, log_link
+        self.kind = LOG if log_link else SQUARES if power == 0 else IDENTITY
+        self.convex = 1 <= power <= 2 if log_link else power == 0
+        self.has_gap = self.convex and alpha > 0
+        self.keeps_both = self.has_gap and intercept and log_link and 1 < power < 2
+        self.scoring = False  # whether `state` gets the expected curvature, which is never negative
+        self.null: float | None = None  # P₀, the value at θ = 0
+        self.step = 0.0  # to the best intercept, from the last evaluation
+
+    @np.errstate(all="ignore")  # far from the optimum e^z overflows; such a point has the value infinity
+    def evaluate(self, x: Array) -> Evaluation:
+        """Return P, its gradient, and the relative duality gap or relative gradient."""
+        theta = x.reshape(self.shape)
+        totals, slopes, other = map_reduce(self.blocks, partial(self._sweep, theta=theta), add_sums, n_jobs=self.n_jobs)
+        self.at = x.copy()
+        w = theta[0, 1:]
+        gradient = self.cost * slopes
+        gradient[1:] += self.penalty * w
+        if not self.intercept:
+            gradient[0] = 0.0
+        value = 0.5 * self.penalty * float(w @ w) + self.cost * float(totals[0])
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return Evaluation(np.inf, np.zeros_like(gradient), np.inf)
+        if self.has_gap:
+            measure = self._gap(w, gradient, value, totals, slopes[1:], other)
+        else:
+            measure = self._relative_gradient(w, gradient, float(totals[3]))
+        measure = measure if np.isfinite(measure) else np.inf
+        sizes = self._sizes(w, float(totals[3]))
+        return Evaluation(value, gradient, self._stopping_measure(measure, gradient, sizes, value))
+
+    def hessian(self, x: Array) -> Array:
+        """Return the Hessian; where it is not positive definite, the Fisher information, whose step goes down."""
+        H = super().hessian(x)
+        if self.convex:
+            return H
+        scale = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
+        if (np.diag(H) >= 0).all() and lapack.dpotrf(H * np.outer(scale, scale), lower=0)[1] == 0:
+            return H
+        with self._expected():
+            return super().hessian(x)
+
+    def hessian_product(self, x: Array) -> Callable[[Array], Array]:
+        """Return v ↦ Hv, with the Fisher information for H where the loss is not convex."""
+        if self.convex:
+            return super().hessian_product(x)
+        with self._expected():
+            product = super().hessian_product(x)
+
+        def expected_product(v: Array) -> Array:
+            with self._expected():  # rows beyond memory are swept again
+                return product(v)
+
+        return expected_product
+
+    def thinned(self, stride: int) -> DevianceProblem | None:
+        """Return the problem on every `stride`-th row, weights scaled up; None where its optimum would be no start."""
+        if self.kind == IDENTITY:
+            return None  # its means could be negative on the other rows
+        X, y, weight = self.blocks.every(stride)
+        weight = np.ones(X.shape[0]) if weight is None else weight
+        if self.intercept and self.log_link and not float(weight @ np.asarray(y)) > 0:
+            return None
+        weight = weight * (self.sums.weight / weight.sum())
+        # Few rows, many parameters: small blocks for all threads. One centre for both, so that θ means the same.
+        return self._like(Blocks([Part(X, y, weight)], rows=TILE_ROWS), self.centre)
+
+    def on_rows(self, X: Array) -> DevianceProblem:
+        """Return the problem with other columns: X holds the rows in other coordinates, already centred."""
+        part = self.blocks.joined()
+        return self._like(Blocks([Part(X, part.y, part.weight)]), np.zeros(X.shape[1]))
+
+    def curvature_bound(self) -> Array:
+        """Return the diagonal that the Hessian has at θ = 0 with the expected curvature of b₀ for each row."""
+        b, p = self.base, self.power
+        at_null = 1.0 if self.kind == SQUARES else np.exp((2 - p) * b) if self.log_link else max(b, 1e-300) ** -p
+        bound = self.cost * at_null * np.r_[self.sums.weight, self.sums.square] + self.penalty
+        return np.where(bound > 0, bound, 1.0)
+
+    @np.errstate(all="ignore")
+    def null_value(self) -> float:
+        """Return P₀, the value at θ = 0, from the targets alone."""
+        if self.null is None:
+            self.null = self.cost * float(map_reduce(self.blocks, self._null_of_block, np.add, n_jobs=self.n_jobs))
+        return self.null
+
+    def _like(self, blocks: Blocks, centre: Array) -> DevianceProblem:
+        sums = target_sums(blocks, intercept=False, n_jobs=self.n_jobs).about(centre)
+        return DevianceProblem(
+            blocks,
+            sums,
+            power=self.power,
+            log_link=self.log_link,
+            alpha=self.penalty,
+            base=self.base,
+            intercept=self.intercept,
+            n_jobs=self.n_jobs,
+        )
+
+    def _expected(self) -> _Scoring:
+        return _Scoring(self)
+
+    def _sweep_into(self, block: Block, theta: Array, weight: Array, state: Array) -> list[Array]:
+        w, y = np.ascontiguousarray(theta[0, 1:]), np.asarray(block.y, dtype=np.float64)
+        b, form = self.base + theta[0, 0], (self.power, self.kind, self.scoring)
+        slopes, other = np.zeros(self.width), np.zeros(self.width - 1 if self.keeps_both else 0)
+        if self.sparse:
+            X, b = block.X, b - self.centre @ w
+            rows = (X.data, unsigned(X.indices), unsigned(X.indptr))
+            totals = deviance_sparse(*rows, y, weight, w, b, form, slopes[1:], other, state)
+            slopes[1:] -= totals[1] * self.centre
+            other -= totals[2] * self.centre[: len(other)]
+        else:
+            totals = deviance_dense(block.X, self.centre, y, weight, w, b, form, slopes[1:], other, state)
+        slopes[0] = totals[1]
+        return [np.array(totals), slopes, other]
+
+    def _second_moment(self, block: Block, weight: Array) -> Array:
+        if self.convex or not (weight < 0).any():
+            return super()._second_moment(block, weight)
+        up, down = np.maximum(weight, 0.0), np.maximum(-weight, 0.0)
+        return super()._second_moment(block, up) - super()._second_moment(block, down)
+
+    def _gap(self, w: Array, gradient: Array, value: float, totals: Array, slopes: Array, other: Array) -> float:
+        """Return (P − D)/max(D, 1e-8·P₀) at the slopes of the best intercept, summed from small terms."""
+        here, above = gradient[1:], 0.0  # the gradient at the best intercept, and how far P is above that point
+        p, S = self.power, self.sums.weight
+        if self.intercept and self.kind == SQUARES:
+            self.step = -float(totals[1]) / S
+            here, above = here + self.cost * self.step * self.sums.x, 0.5 * self.step**2
+        elif self.intercept:
+            A, M = float(totals[2]), float(totals[1] + totals[2])
+            self.step = delta = float(np.log1p(-totals[1] / M))
+            a = self.sums.xy if p == 1 else self.sums.x - slopes if p == 2 else other
+            here = here + self.cost * (np.expm1((2 - p) * delta) * (slopes + a) - np.expm1((1 - p) * delta) * a)
+            above = self.cost * max(0.0, A * _growth(1 - p, delta) - M * _growth(2 - p, delta))
+        gap = above + float(here @ here) / (2 * self.penalty)
+        return gap / max(value - gap, 1e-8 * self.null_value(), self.finest_loss(), 1e-300)
+
+    def finest_loss(self) -> float:
+        """Return the loss of scores that are off by 1e-11 of their size: below it, a fit is exact."""
+        b = self.base
+        unit, off = (np.exp((2 - self.power) * b), 1e-11 * (1 + abs(b))) if self.log_link else (1.0, 1e-11 * abs(b))
+        return float(unit * off**2)
+
+    def _relative_gradient(self, w: Array, gradient: Array, size: float) -> float:
+        """Return max_j |gⱼ| / (√(Σ s(|m| + |a|)²/S · Σ s x̃ⱼ²/S) + α|wⱼ|), at most one."""
+        scale = self._sizes(w, size)
+        return float(np.max(np.divide(np.abs(gradient), scale, out=np.zeros_like(gradient), where=scale > 0)))
+
+    def _sizes(self, w: Array, size: float) -> Array:
+        scale = np.sqrt(self.cost * size) * np.sqrt(self.cost * np.r_[self.sums.weight, self.sums.square])
+        scale[1:] += self.penalty * np.abs(w)
+        return scale
+
+    def _null_of_block(self, block: Block) -> float:
+        m, nothing = block.X.shape[0], np.zeros(0)
+        weight = np.ones(m) if block.weight is None else block.weight
+        form, y = (self.power, self.kind, False), np.asarray(block.y, dtype=np.float64)
+        empty = np.zeros((m, 0))
+        return float(
+            deviance_dense(empty, nothing, y, weight, nothing, self.base, form, nothing, nothing, np.empty(m))[0]
+        )
+
+
+class _Scoring:
+    """While it is entered, the state holds the expected curvature."""
+
+    def __init__(self, problem: DevianceProblem) -> None:
+        self.problem = problem
+
+    def __enter__(self) -> None:
+        self.problem.scoring, self.problem.at = True, None
+
+    def __exit__(self, *error: object) -> None:
+        self.problem.scoring, self.problem.at = False, None
+
+
+def _growth(rate: float, x: float) -> float:
+    """Return (e^{rx} − 1)/r, or x at r = 0."""
+    return float(np.expm1(rate * x) / rate) if rate else x

@@ -1,0 +1,5 @@
+from .linear_regression import LinearRegression as LinearRegression
+from .linear_regression import RegressionSummary as RegressionSummary
+from .ridge import Ridge as Ridge
+from .ridge_cv import RidgeCV as RidgeCV
+from .ridge_cv import ridge_path as ridge_path

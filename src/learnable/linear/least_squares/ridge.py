@@ -1,0 +1,190 @@
+r"""Ridge regression: least squares with a quadratic penalty and a free intercept.
+
+    min_{b, β}  Σᵢ wᵢ (yᵢ − b − xᵢᵀβ)² + α‖β‖²
+
+In the form n⁻¹ΣV + λΩ, with V = (y − f)² and Ω = ‖β‖², α = nλ. The intercept is never penalised. The minimiser is
+unique for α > 0, so every solver gives the same answer; the certificate says how exactly.
+
+Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical Learning, 2nd ed., section 3.4.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.certificate import Certificate
+from ...core.declare import fitted, param
+from ...core.errors import ParameterError
+from ...core.parameters import TOLERANCE, ArrayLike, Boolean, Number, Options
+from ...core.run import Run
+from ...data.blocks import Blocks, Part
+from ...data.door import Table, door
+from ...solvers.systems.least_squares import compressed_fit, dense_rows, least_squares, nonnegative_fit
+from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE, SINGLE_TOLERANCE
+from ...solvers.systems.orthogonal import LinearFit, orthogonal_fit
+from ..base import LeastSquaresModel
+from ..descent import SOLVERS as DESCENT
+from ..single import is_single, round_linear
+
+_DIRECT = ("auto", "cholesky", "svd")
+_TOL = 1e-8
+_QUICK = 2e10  # n·d·min(n, d) of which a direct solution takes about a second
+_ITERATIVE = ("sparse_cg", "lsqr", "sag", "saga", "lbfgs")
+
+
+class Ridge(LeastSquaresModel):
+    r"""Ridge regression: minimise Σᵢ wᵢ (yᵢ − b − xᵢᵀβ)² + α‖β‖².
+
+    Dense problems are solved exactly in O(nd·min(n, d)) time; wide sparse ones by conjugate gradients.
+    In the form n⁻¹ΣV + λΩ (V squared loss, Ω = ‖β‖²), α = nλ.
+
+    Examples
+    --------
+    >>> from learnable import Ridge
+    >>> model = Ridge(alpha=1.0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> model.coef_.round(4), float(model.intercept_.round(4))
+    (array([0.6667]), 0.3333)
+    >>> model.certificate_.kind
+    'closed-form'
+    """
+
+    alpha: Any = param(
+        Number(low=0.0) | ArrayLike(Number(low=0.0)),
+        "α ≥ 0, one for all targets or one each.",
+        default=1.0,
+        kw_only=False,
+    )
+    tol: float = param(
+        TOLERANCE,
+        "Relative duality gap at which an iterative method stops; the direct solvers reach a residual of "
+        "1e-12. With an iterative solver by name, and below the default, the gradient falls by that factor "
+        "too, so that coefficients are at least as exact as scikit-learn's at the same number.",
+        default=_TOL,
+    )
+    solver: str = param(
+        Options(*_DIRECT, *_ITERATIVE, *DESCENT),
+        '"auto" is direct where the matrix fits; "cholesky" and "svd" (an orthogonal factorisation) are '
+        'direct; all of scikit-learn\'s iterative names ("sparse_cg", "lsqr", "sag", "saga", '
+        '"lbfgs") mean conjugate gradients, which work on sparse rows with an intercept too. Of several '
+        "minimisers, where α is zero or drowns in rounding, all give the one of minimum norm: if conjugate "
+        'gradients do not reach it, the direct method does. "gd" is gradient descent with a line search, '
+        '"sgd" descent on mini-batches (rows in memory only), both in scaled columns: slower, for study; '
+        "they warn with the gap they reached.",
+        default="auto",
+    )
+    positive: bool = param(
+        Boolean(),
+        'Constrain β ≥ 0 (the certificate is then the KKT residual); with solver "auto" or "lbfgs", which '
+        "both mean the same active-set method here.",
+        default=False,
+    )
+    coef_: Any = fitted(
+        "(n_features,) or (n_targets, n_features)",
+        "β; float32 for float32 rows in memory, if the certificate survives that rounding at a tolerance of 1e-6.",
+    )
+    n_iter_: int = fitted(
+        "int", 'Steps of an iterative method, for all targets together (epochs of "sgd"); 1 for a direct solver.'
+    )
+    solver_: str = fitted(
+        "str", 'The solver: that which was asked for, or what "auto" means for these data, by scikit-learn\'s names.'
+    )
+    certificate_: Certificate = fitted(
+        "Certificate",
+        "`closed-form` residual, or `gap` of an iterative method. `bound` is the proven relative suboptimality.",
+    )
+
+    _door = staticmethod(door(target="numeric", multi_output=True))
+    _flattens_one_column = True
+    _remedy = "raise max_iter or max_seconds, or scale the columns of X"
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        if self.positive and self.solver not in ("auto", "lbfgs"):
+            raise ParameterError(
+                f"Ridge: solver='{self.solver}' does not support positive fitting; set solver to 'auto' or 'lbfgs', or "
+                "positive=False."
+            )
+        n_targets = table.y_shape[0] if table.y_shape else 1
+        alphas = _alpha_per_target(self.alpha, n_targets)
+        groups = [np.flatnonzero(alphas == alpha) for alpha in np.unique(alphas)]  # of targets with the same penalty
+        fits, rounded = [], []
+        for targets in groups:
+            blocks, alpha = table.blocks, float(alphas[targets[0]])
+            if len(targets) < n_targets:
+                blocks = Blocks([Part(table.X, table.y[:, targets], table.weight)])
+            fits.append(self._solve(blocks, alpha, run))
+            if is_single(table):
+                rounded.append(self._rounded(blocks, fits[-1], alpha))
+        kept = [fit for fit in rounded if fit is not None]
+        single = len(kept) == len(groups)
+        coef, intercept = np.empty((table.n_columns, n_targets)), np.empty(n_targets)
+        for targets, fit in zip(groups, kept if single else fits, strict=True):
+            coef[:, targets], intercept[targets] = fit.coef, fit.intercept
+        certificates = [self._certificate_of(fit, single) for fit in (kept if single else fits)]
+        self._set_coefficients(coef, intercept, table.y_shape, single=single)
+        worst = max(certificates, key=lambda certificate: certificate.value / certificate.tolerance)
+        self.n_iter_ = 1 if worst.kind == "closed-form" else worst.n_iter
+        self.solver_ = self.solver
+        if self.solver == "auto":
+            iterative = any(certificate.kind == "gap" for certificate in certificates)
+            self.solver_ = "lbfgs" if self.positive else "sparse_cg" if iterative else "cholesky"
+        return worst
+
+    def _certificate_of(self, fit: LinearFit, single: bool) -> Certificate:
+        """Return the certificate of the targets with one penalty."""
+        bound = fit.value if fit.kind == "gap" else None
+        return Certificate(fit.kind, fit.value, self._tolerance_of(fit, single), bound, fit.n_iter)  # type: ignore[arg-type]
+
+    def _tolerance_of(self, fit: LinearFit, single: bool) -> float:
+        """Return what a fit must reach."""
+        direct = fit.kind == "closed-form" or self.positive
+        tolerance = CLOSED_FORM_TOLERANCE if direct else max(self.tol, CLOSED_FORM_TOLERANCE)
+        return max(tolerance, SINGLE_TOLERANCE) if single else tolerance
+
+    def _rounded(self, blocks: Blocks, fit: LinearFit, alpha: float) -> LinearFit | None:
+        """Return the fit with float32 coefficients; None where the certificate does not survive that."""
+        return round_linear(
+            blocks,
+            fit,
+            alpha,
+            intercept=self.fit_intercept,
+            tolerance=self._tolerance_of(fit, True),
+            nonnegative=self.positive,
+            n_jobs=self.n_jobs,
+        )
+
+    def _asks_for_digits(self) -> bool:
+        return self.solver != "auto" or self.tol < _TOL
+
+    def _solve(self, blocks: Blocks, alpha: float, run: Run) -> LinearFit:
+        """Return the solution for one α."""
+        intercept = self.fit_intercept
+        if self.positive:
+            return nonnegative_fit(blocks, alpha, intercept=intercept)._replace(kind="stationarity")
+        if self.solver == "svd" and not blocks.in_memory:
+            return compressed_fit(blocks, alpha, intercept=intercept, n_jobs=self.n_jobs)
+        if self.solver == "svd":
+            return orthogonal_fit(*dense_rows(blocks), alpha, intercept=intercept)
+        if self.solver not in (*_ITERATIVE, *DESCENT):
+            fit = least_squares(blocks, alpha, intercept=intercept, n_jobs=self.n_jobs)
+            if fit is not None:
+                return fit
+        found = self._iterate(blocks, alpha, run)
+        n, d = blocks.n_rows, blocks.n_columns
+        if found.scaled and n * d * min(n, d) <= _QUICK:
+            # Such a penalty is below the rounding of the equations: without it the shortest solution is well defined.
+            shortest = least_squares(blocks, 0.0, intercept=intercept, n_jobs=self.n_jobs)
+            if shortest is not None:
+                return shortest
+        return found
+
+
+def _alpha_per_target(alpha: Any, n_targets: int) -> Any:
+    alphas = np.asarray(alpha, dtype=np.float64).ravel()
+    if len(alphas) not in (1, n_targets):
+        raise ParameterError(
+            "Ridge: alpha must be one number or one per target. Number of targets and number of penalties do not "
+            f"correspond: {len(alphas)} != {n_targets}."
+        )
+    return np.broadcast_to(alphas, (n_targets,))

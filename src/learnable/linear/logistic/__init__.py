@@ -1,0 +1,5 @@
+"""Logistic and softmax regression, smooth or with an L1 part."""
+
+from ...core.lazy import attach as _attach
+
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

@@ -1,0 +1,318 @@
+r"""Proximal Newton steps for the L1-penalised logistic likelihood in few sparse columns, without a Hessian matrix.
+
+    P(W, b)/C = Σᵢ sᵢ ℓ(yᵢ, b + Wxᵢ) + (λ₁/C)‖W‖₁ + (λ₂/2C)‖W‖²
+
+A step minimises the penalised quadratic model of P by coordinate descent over the columns: an epoch costs one visit to
+their entries. The scores follow the step, so that a line search costs O(n) a trial. For two classes the intercept is
+eliminated from the model; for more it is solved for once an epoch, and the coefficients of a feature are shifted to
+where their penalty is least, because the softmax does not see a common shift.
+
+Reference: G.-X. Yuan, C.-H. Ho and C.-J. Lin, An improved GLMNET for L1-regularized logistic regression, JMLR 13, 2012.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.run import Progress, no_progress
+from ...data.blocks import unsigned
+from ...solvers.composite._kernels import sparse_products_with
+from ...solvers.composite.coordinate import anderson_weights
+from ._kernels import (
+    curved_epoch,
+    curved_moments,
+    logistic_loss,
+    logistic_rows,
+    softmax_epoch,
+    softmax_moments,
+    softmax_rows,
+)
+from .likelihood import ClassSums
+
+Array = NDArray[np.float64]
+
+_EPOCHS = 60  # of one model, at most
+_BATCH = 5  # epochs after which all columns are visited, and iterates extrapolated
+_SLACK = 0.1  # share of the violation at which a model is left
+_NOISE = 1e-12  # share of Σ D x² below which the curvature about the mean is rounding
+_HALVINGS = 40
+_STUCK = 3  # steps after which, without progress beyond rounding, nothing more is to be had
+_ROUNDING = 1e-12  # share of P
+
+
+class Penalties(NamedTuple):
+    """The constants of P."""
+
+    C: float
+    l1: float
+    l2: float
+
+    def of(self, w: Array) -> float:
+        """Return λ₁‖w‖₁ + ½λ₂‖w‖²."""
+        return self.l1 * float(np.abs(w).sum()) + 0.5 * self.l2 * float((w * w).sum())
+
+
+def penalised_gap(
+    theta: Array, loss: float, slopes: Array, sums: ClassSums, penalty: Penalties, *, intercept: bool
+) -> tuple[float, float]:
+    """Return P − D and its relative size, (P − D)/max(D, 1e-8·P₀).
+
+    `loss` is Σ s ℓ at θ (n_scores, 1 + d) and `slopes` its gradient, in columns about `sums.centre`.
+    """
+    C, l1, l2 = penalty
+    total, n_scores = float(sums.weight.sum()), len(theta)
+    V, members = slopes[:, 1:], sums.x[1:] if n_scores == 1 else sums.x
+    entropy = loss - float((slopes * theta).sum())
+    if intercept:
+        excess = np.array([-slopes[0, 0], slopes[0, 0]]) if n_scores == 1 else slopes[:, 0]
+        share = excess / np.maximum(sums.weight + excess, 1e-300)
+        mix = min(1.0, float(share.max(initial=0.0)) * (1 + 1e-9))
+        if mix > 0:
+            v = np.maximum(mix * (sums.weight + excess) - excess, 0.0)
+            v /= v.sum()
+            own = -total * float(np.sum(v * np.log(np.maximum(v, 1e-300))))
+            entropy, V = (1 - mix) * entropy + mix * own, (1 - mix) * V - mix * members
+    V = C * np.abs(V)
+    dual = min(1.0, l1 / max(float(V.max(initial=0.0)), 1e-300)) * C * entropy
+    if l2 > 0:
+        dual = max(dual, C * entropy - 0.5 * float((np.maximum(V - l1, 0.0) ** 2).sum()) / l2)
+    gap = max(0.0, C * loss + penalty.of(theta[:, 1:]) - dual)
+    return gap, gap / max(dual, 1e-8 * C * total * float(np.log(len(sums.weight))))
+
+
+class Columns:
+    """Some columns of a CSC matrix."""
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+        self.entries = (X.data, unsigned(X.indices), unsigned(X.indptr))
+
+    def back(self, v: Array) -> Array:
+        """Return Xᵀv for v (n,) or (n, K), as (K, k)."""
+        out = np.empty((1 if v.ndim == 1 else v.shape[1], self.X.shape[1]))
+        for row, column in zip(out, v.reshape(len(v), -1).T, strict=True):
+            sparse_products_with(*self.entries, np.ascontiguousarray(column), row)
+        return out
+
+
+class Model(Protocol):
+    """The loss at scores z, and its quadratic model there."""
+
+    slope: Array  #: minus the derivative by each score
+
+    def evaluate(self, z: Array) -> float:
+        """Return the loss; remember slopes and curvatures."""
+        ...
+
+    def loss(self, z: Array) -> float:
+        """Return the loss alone."""
+        ...
+
+    def minimise(
+        self, W: Array, l1: float, l2: float, least: float, *, extrapolate: bool = True
+    ) -> tuple[Array, Array]:
+        """Return the W (n_scores, k) and the change of the intercepts that about minimise the penalised model."""
+        ...
+
+
+class BinaryModel:
+    """Two classes: one score."""
+
+    def __init__(self, columns: Columns, y: Array, weight: Array, intercept: bool) -> None:
+        self.columns, self.y, self.weight, self.intercept = columns, y.astype(np.float64), weight, intercept
+        self.slope, self.D = np.empty(len(y)), np.empty(len(y))
+
+    def evaluate(self, z: Array) -> float:
+        """Return the loss."""
+        return logistic_rows(z, self.y, self.weight, self.slope, self.D)
+
+    def loss(self, z: Array) -> float:
+        """Return the loss alone."""
+        return logistic_loss(z, self.y, self.weight)
+
+    def minimise(
+        self, W: Array, l1: float, l2: float, least: float, *, extrapolate: bool = True
+    ) -> tuple[Array, Array]:
+        """Run epochs until no slope changes by more than `least`."""
+        moments, rho, w = np.empty((2, W.shape[1])), self.slope.copy(), W[0].copy()
+        curved_moments(*self.columns.entries, self.D, moments)
+        mass = max(float(self.D.sum()), 1e-300)
+        total = np.array([rho.sum(), 1.0 / mass]) if self.intercept else np.zeros(2)
+        if self.intercept:
+            raw = moments[1].copy()
+            moments[1] -= moments[0] ** 2 / mass
+            moments[1][moments[1] <= _NOISE * raw] = 0.0
+        every = np.arange(len(w), dtype=np.uint64)
+
+        def epoch(full: bool) -> float:
+            visited = every if full else every[w != 0]
+            return curved_epoch(*self.columns.entries, self.D, l1, l2, moments, visited, w, rho, total)
+
+        _run_epochs(epoch, least, (w, rho, total), extrapolate)
+        return w[None], np.array([total[0] * total[1]])
+
+
+class SoftmaxModel:
+    """Several classes: one score each."""
+
+    def __init__(self, columns: Columns, y: Any, weight: Array, n_classes: int, intercept: bool) -> None:
+        self.columns, self.y, self.weight, self.intercept = columns, y, weight, intercept
+        self.slope, self.P = np.empty((len(y), n_classes)), np.empty((len(y), n_classes))
+
+    def evaluate(self, z: Array) -> float:
+        """Return the loss."""
+        self.slope[:] = z
+        loss = softmax_rows(self.slope, self.y, self.weight, self.P)
+        np.negative(self.slope, out=self.slope)
+        return loss
+
+    def loss(self, z: Array) -> float:
+        """Return the loss alone."""
+        return softmax_rows(z.copy(), self.y, self.weight, np.empty_like(self.P))
+
+    def minimise(
+        self, W: Array, l1: float, l2: float, least: float, *, extrapolate: bool = True
+    ) -> tuple[Array, Array]:
+        """Run epochs, each after a step of the intercepts, until no slope changes by more than `least`."""
+        R, w = self.slope.copy(), W.T.copy()
+        curvature, change = np.empty_like(w), np.zeros(W.shape[0])
+        softmax_moments(*self.columns.entries, self.P, self.weight, curvature)
+        spread = self.weight[:, None] * self.P
+        inverse = np.linalg.pinv(np.diag(spread.sum(axis=0)) - self.P.T @ spread, rcond=1e-12, hermitian=True)
+
+        def epoch(full: bool) -> float:
+            if self.intercept:
+                step = inverse @ R.sum(axis=0)
+                R[:] -= spread * (step - (self.P @ step)[:, None])
+                change[:] += step
+            return softmax_epoch(*self.columns.entries, self.P, self.weight, l1, l2, curvature, w, R)
+
+        _run_epochs(epoch, least, (w, R, change), extrapolate)
+        return np.ascontiguousarray(w.T), change
+
+
+def _run_epochs(epoch: Callable[[bool], float], least: float, state: tuple[Array, ...], extrapolate: bool) -> None:
+    """Run epochs until one over all columns changes no slope by more than `least`.
+
+    Most of the work is on the support, so that the other columns are visited every few epochs only. The state is affine
+    in its first array, the coefficients: extrapolating those extrapolates all of it. Where an extrapolation makes the
+    next epoch larger it is taken back.
+    """
+    iterates: list[tuple[Array, ...]] = []
+    kept: tuple[Array, ...] | None = None
+    largest, settled = np.inf, False
+    for number in range(_EPOCHS):
+        full = number % _BATCH == 0 or settled
+        before, largest = largest, epoch(full)
+        if kept is not None and not largest <= before:
+            _restore(state, kept)
+            largest = before
+        kept = None
+        if full and largest <= least:
+            return
+        settled = largest <= least
+        if not extrapolate:
+            continue
+        iterates.append(tuple(part.copy() for part in state))
+        if len(iterates) > _BATCH:
+            weights = anderson_weights(np.stack([iterate[0].ravel() for iterate in iterates]))
+            if weights is not None:
+                kept = iterates[-1]
+                _restore(
+                    state,
+                    tuple(np.tensordot(weights, parts[1:], 1) for parts in map(np.stack, zip(*iterates, strict=True))),
+                )
+            iterates = []
+
+
+def _restore(state: tuple[Array, ...], values: tuple[Array, ...]) -> None:
+    for part, value in zip(state, values, strict=True):
+        part[:] = value
+
+
+class ColumnFit(NamedTuple):
+    """Where the steps ended."""
+
+    theta: Array  #: (n_scores, 1 + k)
+    n_iter: int
+    stopped: bool  #: whether they were told to
+
+
+def column_newton(
+    model: Model,
+    columns: Columns,
+    theta: Array,
+    sums: ClassSums,
+    penalty: Penalties,
+    *,
+    intercept: bool,
+    tol: float,
+    max_iter: int,
+    progress: Progress = no_progress,
+) -> ColumnFit:
+    """Minimise P in these columns until the relative gap is at most `tol`; θ and `sums` are about `sums.centre`."""
+    l1, l2 = penalty.l1 / penalty.C, penalty.l2 / penalty.C
+    W, b = theta[:, 1:].copy(), theta[:, 0] - theta[:, 1:] @ sums.centre
+    z = (columns.X @ W.T) + b
+    z = np.ascontiguousarray(z[:, 0] if len(W) == 1 else z)
+    n_iter, stopped, best, least_value, stuck = 0, False, np.inf, np.inf, 0
+    while True:
+        loss = model.evaluate(z)
+        slopes = np.empty_like(theta)
+        slopes[:, 0] = -model.slope.sum(axis=0)
+        slopes[:, 1:] = -columns.back(model.slope) - np.outer(slopes[:, 0], sums.centre)
+        if not intercept:
+            slopes[:, 0] = 0.0
+        here = np.column_stack([b + W @ sums.centre, W])
+        gap, value = penalised_gap(here, loss, slopes, sums, penalty, intercept=intercept)
+        reached = penalty.C * loss + penalty.of(W)
+        stuck = 0 if reached < least_value * (1 - _ROUNDING) or gap < 0.9 * best else stuck + 1
+        best, least_value = min(best, gap), min(least_value, reached)
+        if value <= tol or n_iter >= max_iter or stopped or stuck >= _STUCK:
+            return ColumnFit(here, n_iter, stopped)
+        least = _SLACK * _violation(W, slopes[:, 1:], l1, l2)
+        for extrapolate in (True, False):  # epochs alone always descend
+            new, change = model.minimise(W, l1, l2, least, extrapolate=extrapolate)
+            move = columns.X @ (new - W).T + change
+            move = move[:, 0] if len(W) == 1 else move
+            slope = -float((model.slope * move).sum())
+            length = _line_search(model, z, move, loss, slope, W, new - W, (l1, l2))
+            if length > 0:
+                break
+        if length > 0:
+            W, b, z = W + length * (new - W) if length < 1 else new, b + length * change, z + length * move
+        n_iter += 1
+        stopped = progress(n_iter, value)
+
+
+def _violation(W: Array, slopes: Array, l1: float, l2: float) -> float:
+    """Return how far the slopes are from the subdifferential of the penalty, at most."""
+    steep = slopes + l2 * W
+    excess = np.where(W != 0, np.abs(steep + l1 * np.sign(W)), np.maximum(np.abs(steep) - l1, 0.0))
+    return float(excess.max(initial=0.0))
+
+
+def _line_search(
+    model: Model, z: Array, move: Array, loss: float, slope: float, W: Array, step: Array, penalty: tuple[float, float]
+) -> float:
+    """Return the first of 1, ½, ¼ … with enough descent, 0 where there is none.
+
+    Where the descent that is left drowns in rounding it is 1.
+    """
+    of = Penalties(1.0, *penalty).of
+    start = loss + of(W)
+    promised = slope + of(W + step) - of(W)
+    if not promised <= _ROUNDING * start:
+        return 0.0
+    if promised > -_ROUNDING * start:
+        return 1.0
+    length = 1.0
+    for _ in range(_HALVINGS):
+        if model.loss(z + length * move) + of(W + length * step) <= start + 0.01 * length * promised:
+            return length
+        length /= 2
+    return 0.0

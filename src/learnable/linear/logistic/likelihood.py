@@ -1,0 +1,275 @@
+r"""The penalised logistic likelihood as a problem for the solvers, with its duality gap.
+
+    P(w, b) = ½ρ‖w‖² + c Σᵢ sᵢ ℓ(yᵢ, b + (xᵢ − x̄)ᵀw)
+
+with K − 1 = 1 score for two classes and K scores otherwise. For class probabilities u the dual value is
+
+    D(u) = −½ρ‖w_u‖² + c Σᵢ sᵢ H(uᵢ),   w_u = −(c/ρ) Σᵢ sᵢ (uᵢ − e_{yᵢ}) ⊗ (xᵢ − x̄),
+
+for every u in the simplices with Σᵢ sᵢ(uᵢ − e_{yᵢ}) = 0 (the free intercept's constraint). At u = the model's own
+probabilities P − D = ‖∇_w P‖²/(2ρ) + bᵀ∇_b P. Those probabilities miss the constraint by rounding or, early on, by
+more; they are then mixed with one constant distribution, θ of it, so that it holds: the entropy is concave, which
+bounds D below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ...data.blocks import Block, Blocks, Part, map_reduce, unsigned
+from ...solvers.problem import Evaluation
+from ...solvers.systems.moments import provisional_mean
+from ..scores import FIRST_ROWS, TILE_ROWS, ScoreProblem, add_sums
+from ._kernels import class_products, logistic_dense, logistic_sparse, softmax_rows
+
+Array = NDArray[np.float64]
+S = TypeVar("S")
+
+
+class ClassSums(NamedTuple):
+    """What the gap has to know about the classes: sums over the rows of each."""
+
+    weight: Array  #: (K,), Σ s
+    x: Array  #: (K, d), Σ s (x − centre)
+    square: Array  #: (d,), Σ s (x − centre)² over all classes
+    centre: Array  #: (d,)
+
+
+def class_sums(blocks: Blocks, n_classes: int, *, intercept: bool, n_jobs: int | None) -> ClassSums:
+    """Return the sums about the weighted mean (about zero without an intercept, or for sparse rows)."""
+    d, sparse = blocks.n_columns, blocks.sparse
+    shift = provisional_mean(blocks.head().X[:FIRST_ROWS]) if intercept and not sparse else np.zeros(d)
+
+    def statistic(block: Block) -> list[Array]:
+        codes = np.asarray(block.y)
+        s = np.ones(len(codes)) if block.weight is None else block.weight
+        weight = np.asarray(np.bincount(codes, s, n_classes), dtype=np.float64)
+        x, square = np.zeros((n_classes, d)), np.zeros(d)
+        if sparse:
+            members = sp.csr_array((s, (codes, np.arange(len(s)))), shape=(n_classes, len(s)))
+            return [weight, (members @ block.X).toarray(), (block.X * block.X).T @ s]
+        class_products(block.X, shift, codes, s, x, square)
+        return [weight, x, square]
+
+    weight, x, square = map_reduce(blocks, statistic, add_sums, n_jobs=n_jobs)
+    if not intercept:
+        return ClassSums(weight, x, square, shift)
+    with np.errstate(over="ignore", invalid="ignore"):  # who reads the squares sees that they are not finite
+        offset = x.sum(axis=0) / weight.sum()
+        square = square - weight.sum() * offset**2
+        if sparse:
+            return ClassSums(weight, x - np.outer(weight, offset), np.maximum(square, 0.0), offset)
+        return ClassSums(weight, x - np.outer(weight, offset), square, shift + offset)
+
+
+class LogisticProblem(ScoreProblem):
+    """P as a function of θ = (b, w) for each score, with gradient, duality gap and Hessian.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        Rows with class codes and weights.
+    sums : ClassSums
+        Of the same rows.
+    C : float
+        c = C and ρ = 1; for C = inf, c = 1 and ρ = 0, and the measure is the relative gradient.
+    intercept : bool
+        Whether b is free or zero.
+    """
+
+    def __init__(
+        self, blocks: Blocks, sums: ClassSums, C: float, *, intercept: bool, n_jobs: int | None = None
+    ) -> None:
+        self.sums, self.n_classes = sums, len(sums.weight)
+        n_scores = 1 if self.n_classes == 2 else self.n_classes
+        cost, penalty = (1.0, 0.0) if np.isinf(C) else (float(C), 1.0)
+        # The state: curvature p(1 − p), or the probabilities of all classes.
+        super().__init__(
+            *(blocks, sums.centre, cost, penalty),
+            intercept=intercept,
+            n_jobs=n_jobs,
+            n_scores=n_scores,
+            state_width=n_scores,
+        )
+        self.slope = np.zeros(n_scores)  # the intercepts' derivatives at the last evaluation
+
+    def evaluate(self, x: Array) -> Evaluation:
+        """Return P, its gradient, and the relative duality gap (or relative gradient without a penalty)."""
+        theta = x.reshape(self.shape)
+        loss, slopes = map_reduce(self.blocks, partial(self._sweep, theta=theta), add_sums, n_jobs=self.n_jobs)
+        self.at, self.slope = x.copy(), slopes[:, 0].copy()
+        w = theta[:, 1:]
+        gradient = self.cost * slopes
+        gradient[:, 1:] += self.penalty * w
+        if not self.intercept:
+            gradient[:, 0] = 0.0
+        value = 0.5 * self.penalty * float((w * w).sum()) + self.cost * loss
+        measure = self._gap(theta, gradient, value, loss) if self.penalty else self._relative_gradient(gradient)
+        size = self.cost * self._slope_sizes + self.penalty * np.abs(theta)
+        return Evaluation(value, gradient.ravel(), self._stopping_measure(measure, gradient, size, value))
+
+    def intercept_step(self, x: Array) -> Array:
+        """Return the change of the intercepts that makes them optimal for the coefficients, by Newton's method.
+
+        Softmax probabilities follow a change of intercept without a sweep over the rows: p ← p·e^δ, normalised. For two
+        classes, and for rows beyond memory, one step is returned.
+        """
+        self._ensure_state(x)
+        if self.state is None or self.weight is None:
+            statistic = partial(self._intercept_curvature, theta=x.reshape(self.shape))
+            H = map_reduce(self.blocks, statistic, np.add, n_jobs=self.n_jobs)
+            return np.asarray(-np.linalg.lstsq(H, self.slope, rcond=1e-12)[0])
+        if self.n_scores == 1:
+            return -self.slope / max(float(self.state.sum()), 1e-300)
+        p, step = self.state.copy(), np.zeros(self.n_classes)
+        for _ in range(10):
+            weighted = self.weight[:, None] * p
+            slope = weighted.sum(axis=0) - self.sums.weight
+            if np.abs(slope).max() <= 1e-15 * self.sums.weight.sum():
+                break
+            change = np.linalg.lstsq(np.diag(weighted.sum(axis=0)) - p.T @ weighted, slope, rcond=1e-12)[0]
+            step -= change
+            p *= np.exp(-change)
+            p /= p.sum(axis=1, keepdims=True)
+        return step
+
+    def thinned(self, stride: int) -> LogisticProblem | None:
+        """Return the problem on every `stride`-th row, with the weights scaled up; None if a class would vanish."""
+        X, y, weight = self.blocks.every(stride)
+        weight = np.ones(X.shape[0]) if weight is None else weight
+        if not np.bincount(np.asarray(y), weights=weight, minlength=self.n_classes).all():
+            return None
+        weight = weight * (self.sums.weight.sum() / weight.sum())
+        blocks = Blocks([Part(X, y, weight)], rows=TILE_ROWS)  # few rows, many parameters: small blocks for all threads
+        sums = class_sums(blocks, self.n_classes, intercept=self.intercept, n_jobs=self.n_jobs)
+        C = self.cost if self.penalty else np.inf
+        # One centre for both, so that θ means the same in both.
+        moved = sums.centre - self.centre
+        sums = sums._replace(x=sums.x + np.outer(sums.weight, moved), centre=self.centre)
+        return LogisticProblem(blocks, sums, C, intercept=self.intercept, n_jobs=self.n_jobs)
+
+    def on_rows(self, X: Array) -> LogisticProblem:
+        """Return the problem with other columns: X holds the rows in other coordinates, already centred."""
+        part = self.blocks.joined()
+        blocks = Blocks([Part(X, part.y, part.weight)])
+        sums = class_sums(blocks, self.n_classes, intercept=self.intercept, n_jobs=self.n_jobs)
+        # Keeping zero as the centre makes both problems the same function.
+        sums = sums._replace(x=sums.x + np.outer(sums.weight, sums.centre), centre=np.zeros(X.shape[1]))
+        C = self.cost if self.penalty else np.inf
+        return LogisticProblem(blocks, sums, C, intercept=self.intercept, n_jobs=self.n_jobs)
+
+    def curvature_bound(self) -> Array:
+        """Return an upper bound on the Hessian's diagonal: p(1 − p) ≤ ¼ of the columns' squares, plus the penalty."""
+        bound = 0.25 * self.cost * np.r_[self.sums.weight.sum(), self.sums.square] + self.penalty
+        return np.tile(np.where(bound > 0, bound, 1.0), self.n_scores)
+
+    def over_scores(self, x: Array, question: Callable[[Array, Any], S], merge: Callable[[S, S], S]) -> S:
+        """Return what `question(scores, codes)` says of the scores (m, K) of each block's rows, merged."""
+        return map_reduce(self.blocks, partial(self._ask, theta=x.reshape(self.shape), question=question), merge)
+
+    def _ask(self, block: Block, theta: Array, question: Callable[[Array, Any], S]) -> S:
+        scores = np.concatenate([self._scores(X, theta) for _, X in self._tiles(block)])
+        if self.n_scores == 1:
+            scores = np.column_stack([np.zeros(len(scores)), scores[:, 0]])
+        return question(scores, block.y)
+
+    def _sweep_into(self, block: Block, theta: Array, weight: Array, state: Array) -> tuple[float, Array]:
+        if self.n_scores == 1:
+            return self._binary_sweep(block, theta, weight, state)
+        loss, slope, codes = 0.0, np.zeros(self.shape), np.asarray(block.y)
+        for rows, X in self._tiles(block):
+            scores = self._scores(X, theta)
+            loss += softmax_rows(scores, codes[rows], weight[rows], state[rows])
+            slope += self._back_project(X, scores)
+        return loss, slope
+
+    def _binary_sweep(self, block: Block, theta: Array, weight: Array, state: Array) -> tuple[float, Array]:
+        b, w = theta[0, 0], np.ascontiguousarray(theta[0, 1:])
+        y, centre = block.y.astype(np.float64), self.centre  # type: ignore[union-attr]
+        slope = np.zeros(self.width)
+        if self.sparse:
+            X = block.X
+            b = b - centre @ w
+            loss, slope[0] = logistic_sparse(
+                X.data, unsigned(X.indices), unsigned(X.indptr), y, weight, w, b, slope[1:], state
+            )
+            slope[1:] -= slope[0] * centre
+        else:
+            loss, slope[0] = logistic_dense(block.X, centre, y, weight, w, b, slope[1:], state)
+        return loss, slope[None, :]
+
+    def _intercept_curvature(self, block: Block, theta: Array) -> Array:
+        weight, state = self._rows_at(block, theta)
+        if self.n_scores == 1:
+            return np.array([[state.sum()]])
+        weighted = weight[:, None] * state
+        return np.asarray(np.diag(weighted.sum(axis=0)) - state.T @ weighted)
+
+    def _curvature(self, block: Block, theta: Array) -> Array:
+        """Return Σ s (diag(p) − ppᵀ) ⊗ (1, x − centre)(1, x − centre)ᵀ of one block."""
+        if self.n_scores == 1:
+            return super()._curvature(block, theta)
+        weight, state = self._rows_at(block, theta)
+        total = np.zeros((self.n_scores * self.width,) * 2)
+        for rows, X in self._tiles(block):
+            s, p = weight[rows], state[rows]
+            T = np.column_stack([np.ones(len(s)), X.toarray() - self.centre if self.sparse else X])
+            spread = (np.sqrt(s)[:, None] * p)[:, :, None] * T[:, None, :]
+            spread = spread.reshape(len(T), -1)
+            total -= spread.T @ spread
+            for k in range(self.n_classes):
+                own = slice(k * self.width, (k + 1) * self.width)
+                scaled = np.sqrt(s * p[:, k])[:, None] * T
+                total[own, own] += scaled.T @ scaled
+        return total
+
+    def _curvature_product(self, block: Block, theta: Array, state: Array | None, V: Array) -> Array:
+        if self.n_scores == 1:
+            return super()._curvature_product(block, theta, state, V)
+        out = np.zeros(self.shape)
+        weight, at = self._rows_at(block, theta, state)
+        for rows, X in self._tiles(block):
+            u, p = self._scores(X, V), at[rows]
+            u = weight[rows][:, None] * p * (u - (p * u).sum(axis=1, keepdims=True))
+            out += self._back_project(X, u)
+        return out
+
+    def _gap(self, theta: Array, gradient: Array, value: float, loss: float) -> float:
+        """Return (P − D)/max(D, 1e-8·P₀) at the feasible dual point that the model's probabilities give.
+
+        P − D is summed from small terms, so that it keeps its digits far below the rounding of P.
+        """
+        c, rho, N = self.cost, self.penalty, self.sums.weight
+        total = float(N.sum())
+        w, g_w, g_b = theta[:, 1:], gradient[:, 1:], gradient[:, 0]
+        gap = 0.5 * float((g_w * g_w).sum()) / rho + float(theta[:, 0] @ g_b)
+        excess = np.array([-g_b[0], g_b[0]]) / c if self.n_scores == 1 else g_b / c  # Σ s(u − e) of each class
+        mix = min(1.0, float(np.max(excess / np.maximum(N + excess, 1e-300), initial=0.0)) * (1 + 1e-9))
+        if self.intercept and mix > 0:
+            v = np.maximum(mix * (N + excess) - excess, 0.0)  # N − (1 − mix)(N + excess)
+            v /= v.sum()
+            entropy = c * loss - float((w * (g_w - rho * w)).sum()) - float(theta[:, 0] @ g_b)
+            mixed_entropy = -c * total * float(np.sum(v * np.log(np.maximum(v, 1e-300))))
+            target, members = (v[1:], self.sums.x[1:]) if self.n_scores == 1 else (v, self.sums.x)
+            w_u, w_v = w - g_w / rho, -(c / rho) * (np.outer(target, self.sums.x.sum(axis=0)) - members)
+            move = mix * (w_v - w_u)
+            gap += rho * float((w_u * move).sum()) + 0.5 * rho * float((move * move).sum())
+            gap -= mix * (mixed_entropy - entropy)
+        return max(0.0, gap) / max(value - gap, 1e-8 * c * total * float(np.log(self.n_classes)))
+
+    def _relative_gradient(self, gradient: Array) -> float:
+        """Return max_j |gⱼ| / √(Σ s · Σ s(xⱼ − x̄ⱼ)²): at most one by Cauchy–Schwarz, in any units of xⱼ."""
+        size = self._slope_sizes
+        return float(np.max(np.divide(np.abs(gradient), size, out=np.zeros_like(gradient), where=size > 0)))
+
+    @cached_property
+    def _slope_sizes(self) -> Array:
+        """Return √(Σ s · Σ s(xⱼ − x̄ⱼ)²), the most that each entry of the likelihood's gradient can be."""
+        total = self.sums.weight.sum()
+        return np.asarray(np.sqrt(total * np.r_[total, self.sums.square]))

@@ -1,0 +1,220 @@
+r"""The squared shortfall as a smooth problem for Newton's method: sums over blocks of rows, in memory or not.
+
+    P(θ) = ½‖θ‖² + Σᵢ cᵢ vᵢ²,     v = (1 − yz)₊ or (|y − z| − ε)₊,    z = θ₀·bias + wᵀx,   θ = (θ₀, w)
+
+P is piecewise quadratic: Hessian I + 2 Σ_{v>0} c (bias, x)(bias, x)ᵀ. The dual point α = 2cv is feasible wherever θ
+is, and there P − D = ½‖∇P‖²: the gradient is the certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.run import Progress, no_progress
+from ...core.threads import one_thread_blas
+from ...data.blocks import Block, Blocks, Part, map_reduce, unsigned
+from ...solvers.problem import Evaluation, Solution
+from ...solvers.smooth.newton import newton
+from ..logistic.solvers import HessianFree
+from ._kernels import curvature_sparse, squared_dense, squared_sparse
+from .problem import relative_gap, weighted_gram
+
+Array = NDArray[np.float64]
+
+MOST_DIRECT = 1500  # parameters for which a Hessian is formed
+_ROWS_PER_PARAMETER = 32  # of the thinned problem
+_FEWEST_THINNED = 4096
+_ROUGH = 0.03  # gap: the optima differ by sampling error
+
+
+class Target(NamedTuple):
+    """What the scores should reach: labels ±1 of one class against the rest, or numbers within ε."""
+
+    positive: int | None  #: code of the class; None for regression
+    epsilon: float = 0.0
+
+    def of(self, y: Any) -> Array:
+        """Return a block's targets as numbers."""
+        if self.positive is None:
+            return np.asarray(y, dtype=np.float64)
+        return np.where(np.asarray(y) == self.positive, 1.0, -1.0)
+
+    def start_losses(self, y: Any) -> Array:
+        """Return v² at the score zero."""
+        return np.maximum(np.abs(self.of(y)) - self.epsilon, 0.0) ** 2
+
+
+class SquaredMarginProblem:
+    """P as a function of θ, with gradient, duality gap and Hessian.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        Rows with class codes or numbers, and weights.
+    target : Target
+        How to read them.
+    C : float
+        cᵢ = C times the weight of the row.
+    bias : float
+        The constant in front of every row; 0 without an intercept.
+    """
+
+    def __init__(self, blocks: Any, target: Target, C: float, *, bias: float, n_jobs: int | None = None) -> None:
+        self.blocks, self.target, self.C, self.bias, self.n_jobs = blocks, target, C, bias, n_jobs
+        self.width, self.sparse = blocks.n_columns + 1, bool(blocks.sparse)
+        self.start_value, square = map_reduce(blocks, self._scale_of, _add, n_jobs=n_jobs)
+        self._squares = square
+        # Which rows fall short at the last evaluation, and the Hessian of some earlier set of rows, to be updated.
+        self.active = np.zeros(blocks.n_rows if blocks.in_memory else 0, dtype=np.uint8)
+        self.at: Array | None = None
+        self._counted: NDArray[np.uint8] | None = None
+        self._sum: Array | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Travel to another process without the rows."""
+        return self.__dict__ | {"blocks": None}
+
+    def evaluate(self, x: Array) -> Evaluation:
+        """Return P, its gradient and the relative duality gap ½‖∇P‖²/max(P − ½‖∇P‖², 1e-8·P₀)."""
+        loss, slope = self.losses(x)
+        gradient = x + slope
+        if self.bias == 0.0:
+            gradient[0] = 0.0
+        value = 0.5 * float(x @ x) + loss
+        excess = 0.5 * float(gradient @ gradient)
+        return Evaluation(value, gradient, relative_gap(value, value - excess, self.start_value))
+
+    def losses(self, x: Array) -> tuple[float, Array]:
+        """Return Σ c v² and its gradient, without the penalty."""
+        loss, slope = map_reduce(self.blocks, partial(self._sweep, x=x), _add, n_jobs=self.n_jobs)
+        self.at = x.copy()
+        return loss, slope
+
+    def hessian(self, x: Array) -> Array:
+        """Return the Hessian of P."""
+        H = self.curvature(x)
+        H.flat[:: len(H) + 1] += 1.0
+        return H
+
+    def curvature(self, x: Array) -> Array:
+        """Return the Hessian of the losses; in memory, only rows that began or ceased to fall short are summed."""
+        self._ensure_active(x)
+        if not self.blocks.in_memory:
+            return map_reduce(self.blocks, partial(self._curvature, x=x), np.add, n_jobs=self.n_jobs)
+        counted = np.zeros_like(self.active) if self._counted is None else self._counted
+        changed = self.active.astype(np.int8) - counted
+        if self._sum is not None and np.count_nonzero(changed) < 0.5 * np.count_nonzero(self.active):
+            self._sum = self._sum + self._gram_of(changed > 0) - self._gram_of(changed < 0)
+        else:
+            self._sum = self._gram_of(self.active > 0)
+        self._counted = self.active.copy()
+        return self._sum.copy()
+
+    def hessian_product(self, x: Array) -> Callable[[Array], Array]:
+        """Return v ↦ Hv."""
+        self._ensure_active(x)
+        active = self.active.copy()
+        return lambda v: (
+            v
+            + map_reduce(
+                self.blocks, partial(self._curvature_product, x=x, active=active, v=v), np.add, n_jobs=self.n_jobs
+            )
+        )
+
+    def curvature_bound(self) -> Array:
+        """Return an upper bound on the Hessian's diagonal: every row falls short."""
+        return np.asarray(1.0 + 2.0 * self.C * self._squares)
+
+    def thinned(self, stride: int) -> SquaredMarginProblem:
+        """Return the problem on every `stride`-th row, with the costs scaled up."""
+        X, y, weight = self.blocks.every(stride)
+        part = Part(X, y, weight)
+        return SquaredMarginProblem(Blocks([part]), self.target, self.C * stride, bias=self.bias, n_jobs=self.n_jobs)
+
+    def _costs(self, block: Block) -> Array:
+        return self.C * (np.ones(block.X.shape[0]) if block.weight is None else block.weight)
+
+    def _scale_of(self, block: Block) -> tuple[float, Array]:
+        """Return P₀ and Σ s (bias, x)² of a block."""
+        s = self._costs(block) / self.C
+        X = block.X
+        squares = (X.multiply(X).T @ s) if self.sparse else np.einsum("ij,ij,i->j", X, X, s)
+        return float(self.C * (s @ self.target.start_losses(block.y))), np.r_[self.bias**2 * s.sum(), squares]
+
+    def _sweep(self, block: Block, x: Array) -> tuple[float, Array]:
+        return self._sweep_into(block, x, self._place(block))
+
+    def _sweep_into(self, block: Block, x: Array, active: NDArray[np.uint8]) -> tuple[float, Array]:
+        y, cost, slope = self.target.of(block.y), self._costs(block), np.zeros(self.width)
+        level, w = self.bias * x[0], np.ascontiguousarray(x[1:])
+        epsilon, regression = self.target.epsilon, self.target.positive is None
+        if self.sparse:
+            X = block.X
+            rows = X.data, unsigned(X.indices), unsigned(X.indptr)
+            loss, total = squared_sparse(*rows, y, cost, w, level, epsilon, regression, slope[1:], active)
+        else:
+            loss, total = squared_dense(block.X, y, cost, w, level, epsilon, regression, slope[1:], active)
+        slope[0] = self.bias * total
+        return loss, slope
+
+    def _place(self, block: Block) -> NDArray[np.uint8]:
+        """Return where a block's marks belong."""
+        m = block.X.shape[0]
+        return self.active[block.start : block.start + m] if len(self.active) else np.empty(m, dtype=np.uint8)
+
+    def _curvature(self, block: Block, x: Array) -> Array:
+        active = np.empty(block.X.shape[0], dtype=np.uint8)
+        self._sweep_into(block, x, active)
+        return weighted_gram(block.X, 2.0 * self._costs(block) * active, self.bias)
+
+    def _gram_of(self, rows: NDArray[np.bool_]) -> Array:
+        def statistic(block: Block) -> Array:
+            chosen = rows[block.start : block.start + block.X.shape[0]]
+            return weighted_gram(block.X, 2.0 * self._costs(block) * chosen, self.bias)
+
+        return map_reduce(self.blocks, statistic, np.add, n_jobs=self.n_jobs)
+
+    def _curvature_product(self, block: Block, x: Array, active: NDArray[np.uint8], v: Array) -> Array:
+        own = active[block.start : block.start + block.X.shape[0]]
+        if not len(active):
+            own = np.empty(block.X.shape[0], dtype=np.uint8)
+            self._sweep_into(block, x, own)
+        h = 2.0 * self._costs(block) * own
+        out, level = np.zeros(self.width), self.bias * v[0]
+        if self.sparse:
+            X = block.X
+            rows = X.data, unsigned(X.indices), unsigned(X.indptr)
+            out[0] = curvature_sparse(*rows, h, np.ascontiguousarray(v[1:]), level, np.empty(len(h)), out[1:])
+        else:
+            hz = h * (block.X @ v[1:] + level)
+            out[0], out[1:] = hz.sum(), block.X.T @ hz
+        out[0] *= self.bias
+        return out
+
+    def _ensure_active(self, x: Array) -> None:
+        if self.blocks.in_memory and (self.at is None or not np.array_equal(self.at, x)):
+            self.evaluate(x)
+
+
+@one_thread_blas()
+def minimise_squared(
+    problem: SquaredMarginProblem, start: Array | None, *, tol: float, max_iter: int, progress: Progress
+) -> Solution:
+    """Run Newton's method: with Cholesky for few columns, first on some of the rows; else with conjugate gradients."""
+    x0 = np.zeros(problem.width) if start is None else start
+    if problem.width > MOST_DIRECT:
+        return HessianFree(cast(Any, problem)).minimise(x0, tol=tol, max_iter=max_iter, progress=progress)
+    rows = max(_FEWEST_THINNED, _ROWS_PER_PARAMETER * problem.width)
+    n = problem.blocks.n_rows
+    if start is None and n >= 8 * rows:
+        x0 = minimise_squared(problem.thinned(n // rows), None, tol=_ROUGH, max_iter=30, progress=no_progress).x
+    return newton(problem, x0, tol=tol, max_iter=max_iter, progress=progress)
+
+
+def _add(a: Any, b: Any) -> Any:
+    return a[0] + b[0], a[1] + b[1]

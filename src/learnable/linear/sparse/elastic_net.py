@@ -1,0 +1,397 @@
+r"""The lasso and the elastic net: least squares with a penalty that sets coefficients to zero.
+
+    min_{b, β}  1/(2W) Σᵢ sᵢ (yᵢ − b − xᵢᵀβ)² + α(ρ‖β‖₁ + ½(1 − ρ)‖β‖²),      W = Σᵢ sᵢ
+
+ρ = 1 is the lasso. In the form n⁻¹ΣV + λΩ with V = (y − f)² and Ω = ρ‖β‖₁ + ½(1 − ρ)‖β‖², λ = 2α. The intercept is
+never penalised. The lasso is also the MAP estimate under Gaussian noise of variance σ² and a Laplace prior of scale
+σ²/(Wα) on every coefficient.
+
+References: R. Tibshirani, Regression shrinkage and selection via the lasso, JRSS B 58, 1996; H. Zou and T. Hastie,
+Regularization and variable selection via the elastic net, JRSS B 67, 2005.
+
+The multi-task lasso and elastic net: several targets that use the same few columns.
+
+    min_{b, B}  1/(2W) Σᵢ sᵢ ‖yᵢ − b − Bᵀxᵢ‖² + α(ρ Σⱼ ‖Bⱼ‖₂ + ½(1 − ρ)‖B‖²),      W = Σᵢ sᵢ
+
+where Bⱼ holds the coefficients of column j for all targets: they are zero together. In the form n⁻¹ΣV + λΩ with
+V = ‖y − f‖², λ = 2α. With one target it is the lasso.
+
+Reference: G. Obozinski, B. Taskar and M. Jordan, Joint covariate selection and joint subspace selection for multiple
+classification problems, Statistics and Computing 20, 2010.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import MultiOutputMixin, RegressorMixin
+
+from ...core.certificate import Certificate
+from ...core.declare import fitted, param
+from ...core.errors import DataError, ParameterError
+from ...core.parameters import MAX_ITER, RANDOM_STATE, TOLERANCE, Boolean, Matches, Number, Options
+from ...core.run import Run
+from ...data.blocks import Blocks
+from ...data.door import Table, door
+from ...data.sources import NamedScore
+from ...solvers.composite.coordinate import Penalty
+from ...solvers.composite.working_set import SparseFit, WorkingSet, design_of
+from ...solvers.systems.least_squares import least_squares, nonnegative_fit
+from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE, SINGLE_TOLERANCE
+from ...solvers.systems.orthogonal import LinearFit
+from ..base import LinearRegressorModel
+from ..single import is_single, round_linear, round_sparse
+
+Array = NDArray[np.float64]
+
+PRECOMPUTE = Boolean() | Options("auto") | Matches(lambda v: hasattr(v, "__array__"), "a Gram matrix")
+_POLISH = 100  # epochs
+_NEAR, _STEP, _LOOSE = 100.0, 3.0, 1e-3  # λ_max/λ from which larger penalties come first, their ratio, their gap
+_CHEAP, _CHEAP_LOOK = 2**18, 2**22  # elements of a Gram matrix, and of X
+_ROUNDING = 1e-14
+_CENTRED = 1e-5  # share of a column's size that its mean may have in a table that was centred in single precision
+#: Ends with the words that scikit-learn's users filter for.
+NOT_CONVERGED = (
+    "raise max_iter or max_seconds, or scale the columns of X. Objective did not converge. You might want to increase "
+    "the number of iterations"
+)
+
+
+class SparseRegressor(NamedScore, RegressorMixin, LinearRegressorModel):
+    """What the lasso, the elastic net and their relatives share."""
+
+    copy_X: bool = param(Boolean(), "Kept for compatibility; X is never changed.", default=True)
+    max_iter: int = param(MAX_ITER, "Most epochs over the working columns.", default=1000)
+    tol: float = param(TOLERANCE, "Relative duality gap at which to stop.", default=1e-6)
+    l1_ratio: Any = param(Number(low=0.0, high=1.0), "ρ in [0, 1]; with 0 the model is ridge regression.", default=0.5)
+    warm_start: bool = param(Boolean(), "Start from the last fit's coefficients.", default=False)
+    positive: bool = param(Boolean(), "Constrain β ≥ 0.", default=False)
+    random_state: Any = param(RANDOM_STATE, "Kept for compatibility; nothing here is random.", default=None)
+    selection: str = param(
+        Options("cyclic", "random"), "Kept for compatibility; the optimum is the same.", default="cyclic"
+    )
+    n_iter_: Any = fitted("int or list of int", "Epochs.")
+    dual_gap_: Any = fitted("() or (n_targets,)", "P − D in the units of the objective.")
+
+    _remedy = NOT_CONVERGED
+
+
+class ElasticNet(MultiOutputMixin, SparseRegressor):
+    r"""Elastic net: minimise 1/(2W) Σᵢ sᵢ (yᵢ − b − xᵢᵀβ)² + α(ρ‖β‖₁ + ½(1 − ρ)‖β‖²), W = Σᵢ sᵢ.
+
+    In the form n⁻¹ΣV + λΩ (V squared loss, Ω = ρ‖β‖₁ + ½(1 − ρ)‖β‖²), λ = 2α. Memory besides the data: O(k(n + k)) for
+    a working set of k columns; O(d²) for tables with many more rows than columns and those beyond memory, which are
+    read once.
+
+    Examples
+    --------
+    >>> from learnable import ElasticNet
+    >>> model = ElasticNet(alpha=0.1).fit([[0.0, 1.0], [1.0, 1.0], [2.0, 0.0]], [0.0, 1.0, 2.0])
+    >>> model.coef_.round(4), float(model.intercept_.round(4))
+    (array([0.8605, 0.    ]), 0.1395)
+    >>> model.certificate_.kind, model.certificate_.holds
+    ('gap', True)
+    """
+
+    alpha: float = param(Number(low=0.0), "α ≥ 0; with 0 the model is least squares.", default=1.0, kw_only=False)
+    precompute: Any = param(PRECOMPUTE, "Kept for compatibility; a Gram matrix is used where it pays.", default=False)
+    coef_: Any = fitted(
+        "(n_features,) or (n_targets, n_features)",
+        "β; float32 for float32 rows in memory, if the certificate survives that rounding. Several targets "
+        "are independent problems.",
+    )
+    certificate_: Certificate = fitted(
+        "Certificate", "`gap`: P is at most this share above the optimum. `closed-form` where α = 0 or ρ = 0."
+    )
+
+    _door = staticmethod(door(target="numeric", multi_output=True))
+    _flattens_one_column = True
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, check_input: bool = True) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe or list of shape (n_samples, n_features)
+            Training data.
+        y : array of shape (n_samples,) or (n_samples, n_targets), or str
+            Targets; with a dataframe, the name of a column.
+        sample_weight : array of shape (n_samples,) or str, optional
+            Non-negative weights of the rows; with a dataframe, the name of a column.
+        check_input : bool, default=True
+            Kept for compatibility; the data are always checked.
+
+        Returns
+        -------
+        self
+            The fitted estimator. If the fit fails or is interrupted, the estimator stays as it was.
+        """
+        return super().fit(X, y, sample_weight)
+
+    @property
+    def sparse_coef_(self) -> Any:
+        """Return the coefficients as a sparse array."""
+        return sp.csr_array(np.atleast_2d(self.coef_))
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        if self.alpha == 0 or self.l1_ratio == 0:
+            return self._fit_smooth(table)
+        check_gram(self, table)
+        start = previous_coefficients(self, run, table)
+        fits, rounded, means = [], [], []
+        for target in range(table.y_shape[0] if table.y_shape else 1):
+            design = design_of(one_target(table, target), intercept=self.fit_intercept, n_jobs=self.n_jobs)
+            solver = WorkingSet(design, None if start is None else start[target][:, None])
+            fits.append(penalised_fit(solver, self, self.alpha, self.l1_ratio, run))
+            if is_single(table):
+                penalty = penalty_of(design, self.alpha, self.l1_ratio, self.positive)
+                rounded.append(round_sparse(design, fits[-1], penalty, self.tol))
+            means.append((design.y_mean, design.x_mean, design.weight))
+        kept = [fit for fit in rounded if fit is not None]
+        single = len(kept) == len(fits)
+        fits = kept if single else fits
+        coef = np.column_stack([fit.W for fit in fits])
+        intercept = np.array(
+            [(y_mean - x_mean @ fit.W)[0] for fit, (y_mean, x_mean, _) in zip(fits, means, strict=True)]
+        )
+        self._set_coefficients(coef, intercept, table.y_shape, single=single)
+        n_iter = [max(int(start is None), fit.n_iter) for fit in fits]
+        gaps = [fit.gap.gap / weight for fit, (_, _, weight) in zip(fits, means, strict=True)]
+        flat = table.y_shape in ((), (1,))
+        self.n_iter_, self.dual_gap_ = (n_iter[0], gaps[0]) if flat else (n_iter, np.array(gaps))
+        value = max(fit.value for fit in fits)
+        return Certificate("gap", value, self.tol, value, max(1, *n_iter))
+
+    def _fit_smooth(self, table: Table) -> Certificate:
+        """Solve the problem without an L1 part directly: it is ridge regression with the penalty Wα."""
+        strength = table.weight_sum * self.alpha
+        if self.positive:
+            found = nonnegative_fit(table.blocks, strength, intercept=self.fit_intercept)
+            fit = found._replace(kind="stationarity")
+        else:
+            direct = least_squares(table.blocks, strength, intercept=self.fit_intercept, n_jobs=self.n_jobs)
+            if direct is None:
+                raise DataError(
+                    f"{type(self).__name__}: without an L1 penalty this table is too wide for a direct solution; "
+                    "use Ridge."
+                )
+            fit = direct
+        return set_smooth(self, table, fit, strength)
+
+
+class Lasso(ElasticNet):
+    r"""Lasso: minimise 1/(2W) Σᵢ sᵢ (yᵢ − b − xᵢᵀβ)² + α‖β‖₁, W = Σᵢ sᵢ.
+
+    In the form n⁻¹ΣV + λΩ (V squared loss, Ω = ‖β‖₁), λ = 2α. At α ≥ max_j |Σᵢ sᵢ(xᵢⱼ − x̄ⱼ)(yᵢ − ȳ)|/W all
+    coefficients are zero; below, not all. It is `ElasticNet` with `l1_ratio` fixed at one.
+
+    Examples
+    --------
+    >>> from learnable import Lasso
+    >>> model = Lasso(alpha=0.1).fit([[0.0, 1.0], [1.0, 1.0], [2.0, 0.0]], [0.0, 1.0, 2.0])
+    >>> model.coef_.round(4), float(model.intercept_.round(4))
+    (array([0.85, 0.  ]), 0.15)
+    >>> model.certificate_.kind, model.certificate_.holds
+    ('gap', True)
+    """
+
+    l1_ratio = 1.0
+
+
+def penalty_of(design: Any, alpha: float, l1_ratio: float, positive: bool = False) -> Penalty:
+    """Return λ₁ = Wαρ and λ₂ = Wα(1 − ρ): the objective times W is what the solver minimises."""
+    d = design.shape[0]
+    strength = design.weight * alpha
+    return Penalty(np.full(d, strength * l1_ratio), np.full(d, strength * (1.0 - l1_ratio)), positive)
+
+
+def penalised_fit(solver: WorkingSet, model: Any, alpha: float, l1_ratio: float, run: Run) -> SparseFit:
+    """Solve for one penalty with a model's limits."""
+    penalty = penalty_of(solver.design, alpha, l1_ratio, getattr(model, "positive", False))
+    refuse_overflow(type(model).__name__, solver.design)
+    spent = _approach(solver, penalty, model.max_iter, run)
+    fit = solver.solve(penalty, tol=model.tol, max_iter=model.max_iter - spent, progress=run.progress)
+    fit = fit._replace(n_iter=spent + fit.n_iter)
+    left = min(_POLISH, model.max_iter - fit.n_iter)
+    dear = len(solver.columns) ** 2 > _CHEAP or solver.design.work > _CHEAP_LOOK
+    if not fit.converged or left <= 0 or dear:
+        return fit
+    # A small problem is solved to rounding: coefficients move by about the root of the gap.
+    polished = solver.solve(penalty, tol=_ROUNDING, max_iter=left, progress=run.progress)
+    return polished._replace(n_iter=fit.n_iter + polished.n_iter) if polished.value < fit.value else fit
+
+
+def set_smooth(model: Any, table: Table, fit: LinearFit, strength: float) -> Certificate:
+    """Store a fit without an L1 part, in float32 for float32 rows, and return its certificate."""
+    rounded = None
+    if is_single(table):
+        rounded = round_linear(
+            table.blocks,
+            fit,
+            strength,
+            intercept=model.fit_intercept,
+            tolerance=SINGLE_TOLERANCE,
+            nonnegative=getattr(model, "positive", False),
+            n_jobs=model.n_jobs,
+        )
+    tolerance = CLOSED_FORM_TOLERANCE if rounded is None else SINGLE_TOLERANCE
+    fit = fit if rounded is None else rounded
+    model._set_coefficients(fit.coef, fit.intercept, table.y_shape, single=rounded is not None)
+    model.n_iter_, model.dual_gap_ = 1, 0.0
+    return Certificate(fit.kind, fit.value, tolerance, None, 1)  # type: ignore[arg-type]
+
+
+def check_gram(model: Any, table: Table) -> None:
+    """Look at a Gram matrix that was passed: it is not used, but a wrong one means that other data were meant."""
+    if not hasattr(model.precompute, "__array__") or not table.in_memory:
+        return
+    gram, owner = np.asarray(model.precompute, dtype=np.float64), type(model).__name__
+    rows = table.X[:, [0, -1]]
+    rows = (rows.toarray() if sp.issparse(rows) else rows).astype(np.float64)
+    weight = np.ones(len(rows)) if table.weight is None else table.weight * (len(rows) / table.weight.sum())
+    mean, size = np.abs(weight @ rows) / len(rows), np.sqrt(weight @ rows**2 / len(rows))
+    if model.fit_intercept and (mean > _CENTRED * size).any():
+        warnings.warn(
+            f"{owner}: Gram matrix was provided but X was centered to fit intercept: recomputing Gram matrix.",
+            UserWarning,
+            stacklevel=6,
+        )
+        return
+    expected = rows.T @ (weight[:, None] * rows)
+    found = gram[np.ix_([0, -1], [0, -1])] if gram.shape == (table.n_columns, table.n_columns) else None
+    if found is None or not np.allclose(found, expected, rtol=1e-4, atol=1e-4 * float(np.abs(expected).max())):
+        raise ParameterError(
+            f"{owner}: Gram matrix passed in via 'precompute' parameter did not pass validation: it must be XᵀX of "
+            "these (weighted) rows. Leave precompute out; a Gram matrix is computed where it pays."
+        )
+
+
+def refuse_overflow(owner: str, design: Any) -> None:
+    """Raise where squares are beyond float64."""
+    if not (np.isfinite(design.norm).all() and np.isfinite(design.square)):
+        raise DataError(f"{owner}: the squares of these columns or targets overflow; rescale them.")
+
+
+def _approach(solver: WorkingSet, penalty: Penalty, max_iter: int, run: Run) -> int:
+    """Come from zero by a few larger penalties, loosely: near an exact fit the support is hard to find at once."""
+    if solver.model is None or solver.model.W.any() or penalty.l1.min(initial=np.inf) <= 0:
+        return 0
+    ratio = float(np.abs(solver.gradient).max(initial=0.0) / penalty.l1[0])
+    spent = 0
+    if ratio <= _NEAR:
+        return spent
+    for factor in np.geomspace(ratio, 1.0, 2 + int(np.log(ratio) / np.log(_STEP)))[1:-1].tolist():
+        larger = Penalty(factor * penalty.l1, penalty.l2, penalty.positive)
+        if spent < max_iter and not run.out_of_time:
+            watch = partial(_watch, run)
+            spent += solver.solve(larger, tol=_LOOSE, max_iter=max_iter - spent, progress=watch).n_iter
+    return spent
+
+
+def _watch(run: Run, iteration: int, value: float) -> bool:
+    """Stop a preliminary descent in time; callbacks hear of the real one only."""
+    return run.should_stop()
+
+
+def one_target(table: Table, target: int) -> Blocks:
+    """Return the rows with one of several targets."""
+    if not table.y_shape:
+        return table.blocks
+    return Blocks([part._replace(y=np.ascontiguousarray(part.y[:, target])) for part in table.blocks.parts])
+
+
+def previous_coefficients(model: Any, run: Run, table: Table) -> Array | None:
+    """Return the last fit's coefficients (t, d) for `warm_start`, where they have the right shape."""
+    coef = getattr(run.previous, "coef_", None) if model.warm_start else None
+    expected = (table.y_shape[0] if table.y_shape else 1, table.n_columns)
+    if coef is None or np.atleast_2d(coef).shape != expected:
+        return None
+    return np.atleast_2d(coef).astype(np.float64)
+
+
+class MultiTaskElasticNet(MultiOutputMixin, SparseRegressor):
+    r"""Multi-task elastic net: minimise 1/(2W) Σᵢ sᵢ ‖yᵢ − b − Bᵀxᵢ‖² + α(ρ Σⱼ ‖Bⱼ‖₂ + ½(1 − ρ)‖B‖²).
+
+    In the form n⁻¹ΣV + λΩ (V = ‖y − f‖²), λ = 2α. Memory besides the data: O(k(n + k)) for a working set of k columns.
+
+    Examples
+    --------
+    >>> from learnable import MultiTaskElasticNet
+    >>> model = MultiTaskElasticNet(alpha=0.1).fit([[0.0, 1.0], [1.0, 1.0], [2.0, 0.0]], [[0, 0], [1, 1], [2, 3]])
+    >>> model.coef_.shape, model.certificate_.holds
+    ((2, 2), True)
+    """
+
+    alpha: float = param(Number(low=0.0, low_open=True), "α > 0.", default=1.0, kw_only=False)
+    coef_: Any = fitted(
+        "(n_targets, n_features)", "Bᵀ; float32 for float32 rows, if the certificate survives that rounding."
+    )
+    intercept_: Any = fitted("(n_targets,)", "b.")
+    certificate_: Certificate = fitted(
+        "Certificate", "`gap`: P is at most this share above the optimum. `closed-form` where ρ = 0."
+    )
+
+    _door = staticmethod(door(target="numeric", multi_output=True))
+    positive = False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.single_output = False
+        return tags
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        if not table.y_shape:
+            name = type(self).__name__
+            raise DataError(f"{name}: y must have two dimensions, one column a task; use {name[9:]} for one target.")
+        if self.l1_ratio == 0:
+            return self._fit_smooth(table)
+        start = previous_coefficients(self, run, table)
+        design = design_of(table.blocks, intercept=self.fit_intercept, n_jobs=self.n_jobs)
+        solver = WorkingSet(design, None if start is None else start.T)
+        fit = penalised_fit(solver, self, self.alpha, self.l1_ratio, run)
+        rounded = None
+        if is_single(table):
+            rounded = round_sparse(design, fit, penalty_of(design, self.alpha, self.l1_ratio), self.tol)
+        fit = fit if rounded is None else rounded
+        intercept = design.y_mean - design.x_mean @ fit.W
+        self._set_coefficients(fit.W, intercept, table.y_shape, single=rounded is not None)
+        if not self.fit_intercept:
+            self.intercept_ = np.zeros(table.y_shape)
+        self.n_iter_, self.dual_gap_ = max(int(start is None), fit.n_iter), fit.gap.gap / design.weight
+        return Certificate("gap", fit.value, self.tol, fit.value, max(1, self.n_iter_))
+
+    def _fit_smooth(self, table: Table) -> Certificate:
+        """Solve the problem without a norm of rows directly: it is ridge regression with the penalty Wα."""
+        penalty = table.weight_sum * self.alpha
+        fit = least_squares(table.blocks, penalty, intercept=self.fit_intercept, n_jobs=self.n_jobs)
+        if fit is None:
+            raise DataError(
+                f"{type(self).__name__}: with l1_ratio=0 this table is too wide for a direct solution; use Ridge."
+            )
+        certificate = set_smooth(self, table, fit, penalty)
+        if not self.fit_intercept:
+            self.intercept_ = np.zeros(table.y_shape)
+        return certificate
+
+
+class MultiTaskLasso(MultiTaskElasticNet):
+    r"""Multi-task lasso: minimise 1/(2W) Σᵢ sᵢ ‖yᵢ − b − Bᵀxᵢ‖² + α Σⱼ ‖Bⱼ‖₂.
+
+    In the form n⁻¹ΣV + λΩ (V = ‖y − f‖², Ω = Σⱼ ‖Bⱼ‖₂), λ = 2α. It is `MultiTaskElasticNet`
+    with `l1_ratio` fixed at one.
+
+    Examples
+    --------
+    >>> from learnable import MultiTaskLasso
+    >>> model = MultiTaskLasso(alpha=0.5).fit([[0.0, 1.0], [1.0, 1.0], [2.0, 0.0]], [[0, 0], [1, 1], [2, 3]])
+    >>> model.coef_.round(3) + 0.0
+    array([[0.584, 0.   ],
+           [0.876, 0.   ]])
+    """
+
+    l1_ratio = 1.0

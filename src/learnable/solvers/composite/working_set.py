@@ -1,0 +1,199 @@
+r"""Working sets for coordinate descent: solve on few columns, look at all, add those that matter.
+
+A round solves the problem in the working columns, then computes Aᵀr of all columns once. That gives a duality gap for
+the whole problem and, by the gap-safe rule, columns that are zero in every solution: those with
+
+    τ‖Âⱼᵀr̂‖ + ‖Âⱼ‖ √(2(P − D)) < λ₁ⱼ.
+
+Of the others the closest to the boundary enter, about as many as there are non-zero coefficients. Along a path the
+set, its Gram matrix and the coefficients are kept, and the columns with ‖Âⱼᵀr̂‖ ≥ 2λ₁ − λ₁(last) enter at once (the
+sequential strong rule: a guess that the next look at all columns checks).
+
+Reference: R. Tibshirani et al., Strong rules for discarding predictors in lasso-type problems, JRSS B 74, 2012.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.run import Progress, no_progress
+from ...core.threads import one_thread_blas
+from ...data.blocks import Blocks
+from ..systems.moments import centred_moments
+from .coordinate import FLOOR, Gap, Penalty, Quadratic, descend, duality_gap, extrapolate
+from .designs import DenseDesign, Design, MomentDesign, SparseDesign
+
+Array = NDArray[np.float64]
+
+_FIRST, _FIRST_SHARE = 100, 100  # columns of the first working set, at least, and as a share of all
+_GROWTH = 0.5  # times the working set that may enter at once
+_SPARE = 1.25  # columns a coefficient that is not zero
+_INNER = 0.2  # share of the tolerance to which the working problem is solved in the end
+_EARLY = 0.05  # share of the gap to which it is solved before that
+_MOST_ROUNDS = 200
+_MOST_MOMENTS = 32  # columns for which one pass for all second moments is cheaper than passes for working sets
+_MANY_LOOKS, _MOST_REPEATED = 20, 512  # the same for so many penalties
+_ROUGH = 0.01  # gap to which a problem with few of the rows is solved
+_CLOSE = 0.8  # share of λ₁ from which its columns are taken over
+
+
+def design_of(blocks: Blocks, *, intercept: bool = True, n_jobs: int | None = None, n_looks: int = 1) -> Design:
+    """Return the design that suits the shape: moments of tall tables and of those beyond memory, else the rows.
+
+    `n_looks` is the number of penalties for which it will be solved.
+    """
+    n, d = blocks.n_rows, blocks.n_columns
+    few = min(n, _MOST_MOMENTS) if n_looks < _MANY_LOOKS else _MOST_REPEATED
+    if not blocks.in_memory or (not blocks.sparse and d <= few):
+        return MomentDesign(centred_moments(blocks, intercept=intercept, n_jobs=n_jobs))
+    X, y, weight = blocks.joined()
+    if blocks.sparse:
+        X = X if blocks.by_columns is None else blocks.by_columns
+        return SparseDesign(X, np.asarray(y), weight, intercept=intercept, n_jobs=n_jobs)
+    return DenseDesign(X, np.asarray(y), weight, intercept=intercept, n_jobs=n_jobs, n_looks=n_looks)
+
+
+class SparseFit(NamedTuple):
+    """Where the solver stopped."""
+
+    W: Array  #: (d, t)
+    value: float  #: relative duality gap
+    n_iter: int  #: epochs
+    converged: bool
+    gap: Gap
+
+
+class WorkingSet:
+    """A solver that remembers its columns and coefficients from one penalty to the next."""
+
+    def __init__(self, design: Design, start: Array | None = None) -> None:
+        self.design = design
+        self.columns: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        self.model: Quadratic | None = None
+        self.last_l1: Array | None = None
+        self.in_set = np.zeros(design.shape[0], dtype=bool)
+        first = np.zeros(0, dtype=np.intp)
+        if design.whole:
+            first = np.arange(design.shape[0])
+        elif start is not None:
+            first = np.flatnonzero(start.any(axis=1) & (design.norm > 0))
+        self._add(first, None if start is None else start[first])
+        if start is None:
+            self.gradient, self.square = design.cross.copy(), design.square
+        else:
+            self.gradient, self.square = design.residual(self.model, self.columns)
+
+    def coefficients(self) -> Array:
+        """Return W of all columns."""
+        W = np.zeros(self.design.shape)
+        if self.model is not None:
+            W[self.columns] = self.model.W
+        return W
+
+    @one_thread_blas()
+    def solve(
+        self,
+        penalty: Penalty,
+        *,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        progress: Progress = no_progress,
+        exact: bool = True,
+    ) -> SparseFit:
+        """Minimise for one penalty, starting where the last one ended.
+
+        Where all columns are in the model, a last Newton step usually ends at the optimum itself; `exact` asks for it.
+        """
+        design, base = self.design, 0.5 * self.design.square
+        if design.whole and self.model is not None:
+            return self._solve_whole(self.model, penalty, tol, max_iter, progress, exact)
+        norm = np.sqrt(design.norm + penalty.l2)
+        alive = design.norm > 0
+        strong = self._strong_columns(penalty)
+        if strong is None and not len(self.columns):
+            strong = self._rough_columns(penalty, progress)
+        n_epochs, stopped, stalled = 0, False, 0
+        for _ in range(_MOST_ROUNDS):
+            W = self.coefficients()
+            gap = duality_gap(W, self.gradient, self.square, penalty)
+            value = gap.relative(base)
+            if value <= tol or n_epochs >= max_iter or stopped or stalled > 1:
+                break
+            if gap.tau > 0:
+                alive &= gap.tau * gap.size + norm * np.sqrt(2.0 * gap.gap) >= penalty.l1
+            chosen = self._choose(gap, penalty, norm, alive, strong)
+            strong = None
+            if len(chosen):
+                self._add(chosen)
+            size = max(gap.primal - gap.gap, FLOOR * base)
+            found = descend(
+                self.model,  # type: ignore[arg-type]
+                penalty.at(self.columns),
+                goal=max(_INNER * tol * size, _EARLY * gap.gap if not design.whole else 0.0),
+                max_epochs=max_iter - n_epochs,
+                progress=lambda epochs, inner, done=n_epochs: progress(done + epochs, inner),  # type: ignore[misc]
+            )
+            n_epochs, stopped = n_epochs + found.n_epochs, found.stopped
+            stalled = 0 if len(chosen) or found.n_epochs else stalled + 1
+            self.gradient, self.square = design.residual(self.model, self.columns, penalty.l1)
+        self.last_l1 = penalty.l1
+        return SparseFit(W, value, n_epochs, value <= tol, gap)
+
+    def _solve_whole(
+        self, model: Quadratic, penalty: Penalty, tol: float, max_iter: int, progress: Progress, exact: bool
+    ) -> SparseFit:
+        base = 0.5 * self.design.square
+        found = descend(model, penalty, goal=_INNER * tol, max_epochs=max_iter, progress=progress, start=base)
+        gap = found.gap
+        if exact and gap.gap > 0:
+            extrapolate(model, penalty, [model.W.copy()] * 3)
+            gap = duality_gap(model.W, model.gradient(), model.residual_square(), penalty)
+        value = gap.relative(base)
+        return SparseFit(self.coefficients(), value, found.n_epochs, value <= tol, gap)
+
+    def _add(self, columns: NDArray[np.intp], W: Array | None = None) -> None:
+        """Put more columns into the set, with coefficients zero unless given."""
+        old = np.zeros((0, self.design.shape[1])) if self.model is None else self.model.W
+        new = np.zeros((len(columns), self.design.shape[1])) if W is None else W
+        self.columns = np.concatenate([self.columns, columns])
+        self.in_set[columns] = True
+        self.model = self.design.model(self.columns, np.ascontiguousarray(np.vstack([old, new])), self.model)
+
+    def _strong_columns(self, penalty: Penalty) -> NDArray[np.bool_] | None:
+        """Return the columns that the sequential strong rule keeps."""
+        if self.last_l1 is None or self.design.whole:
+            return None
+        reduced = self.gradient - penalty.l2[:, None] * self.coefficients()
+        size = np.sqrt((reduced * reduced).sum(axis=1))
+        return np.asarray(size >= 2.0 * penalty.l1 - self.last_l1)
+
+    def _rough_columns(self, penalty: Penalty, progress: Progress) -> NDArray[np.bool_] | None:
+        """Return the columns that matter to the problem with few of the rows, where there are many."""
+        few = self.design.thinned()
+        if few is None:
+            return None
+        share = few.weight / self.design.weight
+        rough = Penalty(share * penalty.l1, share * penalty.l2, penalty.positive)
+        solver = WorkingSet(few)
+        found = solver.solve(rough, tol=_ROUGH, progress=progress)
+        return np.asarray(found.W.any(axis=1) | (found.gap.size >= _CLOSE * rough.l1))
+
+    def _choose(
+        self, gap: Gap, penalty: Penalty, norm: Array, alive: NDArray[np.bool_], strong: NDArray[np.bool_] | None
+    ) -> NDArray[np.intp]:
+        """Return the columns to add: those of the strong rule, or the closest to the boundary of the dual."""
+        outside = np.flatnonzero(alive & ~self.in_set)
+        if strong is not None:
+            return outside[strong[outside]]
+        support = int(np.count_nonzero(self.model.W.any(axis=1)))  # type: ignore[union-attr]
+        size, l1 = gap.size[outside], penalty.l1[outside]
+        wrong = int(np.count_nonzero(size > l1))
+        present, first = len(self.columns), max(_FIRST, len(alive) // _FIRST_SHARE)
+        number = max(max(first, int(_SPARE * support)) - present, min(wrong, max(first, int(_GROWTH * present))))
+        if number >= len(outside):
+            return outside
+        distance = (l1 - gap.tau * size) / norm[outside]
+        return np.sort(outside[np.argpartition(distance, number)[:number]]) if number > 0 else outside[:0]

@@ -1,0 +1,1 @@
+"""Smooth functions: Newton's method, with a matrix or with products only, and quasi-Newton methods."""

@@ -1,0 +1,1 @@
+"""Linear systems and least squares: moments of the rows, factorisations, conjugate gradients."""

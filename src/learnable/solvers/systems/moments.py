@@ -1,0 +1,268 @@
+r"""Weighted moments of rows about their mean, in one pass over the blocks.
+
+    W = Σ wᵢ,   x̄ = Σ wᵢxᵢ / W,   S = Σ wᵢ (xᵢ − x̄)(xᵢ − x̄)ᵀ,   and the same against the targets.
+
+Where a mean is large against the spread, every row is first moved by a provisional mean (that of the first block), so
+that nothing cancels. Memory: O(d²) a thread besides the data.
+
+How well coefficients solve a (ridge) least squares problem, in one pass over the blocks.
+
+    g = Σ wᵢ rᵢ (xᵢ − x̄) − αβ,   rᵢ = yᵢ − m − (xᵢ − x̄)ᵀβ,
+
+vanishes at the solution. `relative_residual` puts g into units that no scaling of rows or columns changes.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ...data.blocks import Block, Blocks, map_reduce, unsigned
+from ._kernels import cross_products, residual_rows, sparse_residual_rows
+
+Array = NDArray[np.float64]
+
+_TILE_ROWS = 2048  # a moved tile stays in the cache between the subtraction and the product
+_FIRST_ROWS = 1024  # enough for a provisional mean
+_FAR = 3.0  # means beyond this many standard deviations are moved to zero first
+_MOST_CANCELLATION = 1e4  # of W x̄² against Σ w (x − x̄)² that is let pass
+
+
+class Moments(NamedTuple):
+    """Second moments about the mean (about zero when there is no intercept)."""
+
+    n_rows: int
+    weight: float  #: W, the sum of the weights
+    x_mean: Array  #: (d,)
+    y_mean: Array  #: (k,)
+    gram: Array  #: (d, d), S
+    cross: Array  #: (d, k), Σ w (x − x̄)(y − ȳ)ᵀ
+    y_square: Array  #: (k,), Σ w (y − ȳ)²
+
+
+def centred_moments(blocks: Blocks, *, intercept: bool = True, n_jobs: int | None = None) -> Moments:
+    """Return the moments of all rows; with `intercept=False`, about zero."""
+    d, first = blocks.n_columns, blocks.head()
+    rows, targets = first.X[:_FIRST_ROWS], targets_of(first)[:_FIRST_ROWS]
+    x_shift, y_shift = np.zeros(d), np.zeros(targets.shape[1])
+    if intercept:
+        y_shift = provisional_mean(targets)
+        if not blocks.sparse and _means_are_far(rows):
+            x_shift = provisional_mean(rows)
+    statistic = sparse_products if blocks.sparse else dense_products
+    for _ in range(2):
+        about = partial(statistic, x_shift=x_shift, y_shift=y_shift)
+        products = map_reduce(blocks, about, add_in_place, n_jobs=n_jobs)
+        weight, sums, square = products[0, 0], products[0, 1:], products[1:, 1:]
+        if not intercept:
+            offset = np.zeros_like(sums)
+            break
+        with np.errstate(over="ignore", invalid="ignore"):
+            offset = sums / weight
+            square = square - weight * np.outer(offset, offset)
+            cancelled = weight * offset[:d] ** 2 > _MOST_CANCELLATION * np.diag(square)[:d]
+        if blocks.sparse or not cancelled.any():
+            break
+        x_shift = x_shift + offset[:d]  # the first block was not like the others: once more, about the true mean
+        if not np.isfinite(x_shift).all():
+            break
+    return Moments(
+        blocks.n_rows,
+        float(weight),
+        x_shift + offset[:d],
+        y_shift + offset[d:],
+        square[:d, :d],
+        square[:d, d:],
+        np.diag(square)[d:].copy(),
+    )
+
+
+def add_in_place(a: Array, b: Array) -> Array:
+    """Add the second sum into the first."""
+    return np.add(a, b, out=a)
+
+
+def provisional_mean(rows: Array) -> Array:
+    """Return the column means, exact where a column is constant, so that constant columns become exactly zero."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = rows.mean(axis=0)
+    constant = (rows == rows[0]).all(axis=0)
+    mean[constant] = rows[0, constant]
+    return np.where(np.isfinite(mean), mean, 0.0)
+
+
+def _means_are_far(rows: Array) -> bool:
+    """Tell whether a mean is so large against its spread that products about zero would lose digits."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, spread = rows.mean(axis=0), rows.std(axis=0)
+    return not bool((np.abs(mean) <= _FAR * spread).all())
+
+
+def targets_of(block: Block) -> Array:
+    """Return the targets as an (m, k) array; k = 0 without targets."""
+    if block.y is None:
+        return np.zeros((block.X.shape[0], 0))
+    return block.y.reshape(block.X.shape[0], -1)
+
+
+def root_weight(block: Block) -> Any:
+    """Return √w as a column, or 1."""
+    return 1.0 if block.weight is None else np.sqrt(block.weight)[:, None]
+
+
+def dense_products(block: Block, x_shift: Array, y_shift: Array) -> Array:
+    """Return TᵀT of the rows T = √w [1, x − shift, y − shift]."""
+    m, d = block.X.shape
+    y, root = targets_of(block), root_weight(block)
+    width = 1 + d + y.shape[1]
+    if block.weight is None and not x_shift.any():
+        return _unmoved_products(block.X, np.column_stack([np.ones(m), y - y_shift]))
+    tile = np.empty((min(m, _TILE_ROWS), width))
+    total = np.zeros((width, width))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, m, _TILE_ROWS):
+            rows = slice(start, min(start + _TILE_ROWS, m))
+            T = tile[: rows.stop - start]
+            T[:, 0] = 1.0
+            np.subtract(block.X[rows], x_shift, out=T[:, 1 : d + 1])
+            np.subtract(y[rows], y_shift, out=T[:, d + 1 :])
+            if block.weight is not None:
+                T *= root[rows]
+            total += T.T @ T
+    return total
+
+
+def _unmoved_products(X: Array, Y: Array) -> Array:
+    """Return the same products for rows that need neither moving nor weighting, without copying them."""
+    d = X.shape[1]
+    total = np.zeros((d + Y.shape[1],) * 2)
+    others = np.r_[0, d + 1 : d + Y.shape[1]]  # where the columns of Y = [1, y] stand in the result
+    gram, cross = np.zeros((d, d)), np.zeros((Y.shape[1], d))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, len(X), _TILE_ROWS):
+            T = X[start : start + _TILE_ROWS]
+            gram += T.T @ T
+            cross_products(T, Y[start : start + _TILE_ROWS], cross)
+        total[np.ix_(others, others)] = Y.T @ Y
+    total[1 : d + 1, 1 : d + 1] = gram
+    total[others, 1 : d + 1] = cross
+    total[1 : d + 1, others] = cross.T
+    return total
+
+
+def sparse_products(block: Block, x_shift: Array, y_shift: Array) -> Array:
+    """Return the same products for CSR rows, which are not moved (`x_shift` is zero)."""
+    m, d = block.X.shape
+    root = root_weight(block)
+    Y = root * np.column_stack([np.ones(m), targets_of(block) - y_shift])
+    X = sp.csr_array(block.X * root if block.weight is not None else block.X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        cross = X.T @ Y
+        total = np.empty((d + Y.shape[1], d + Y.shape[1]))
+        total[0, 0], total[0, d + 1 :], total[d + 1 :, 0] = Y[:, 0] @ Y[:, 0], Y[:, 0] @ Y[:, 1:], Y[:, 0] @ Y[:, 1:]
+        total[d + 1 :, d + 1 :] = Y[:, 1:].T @ Y[:, 1:]
+        total[0, 1 : d + 1] = total[1 : d + 1, 0] = cross[:, 0]
+        total[1 : d + 1, d + 1 :] = cross[:, 1:]
+        total[d + 1 :, 1 : d + 1] = cross[:, 1:].T
+        total[1 : d + 1, 1 : d + 1] = (X.T @ X).toarray()
+    return total
+
+
+#: A direct solution must satisfy its defining equations to this relative residual.
+CLOSED_FORM_TOLERANCE = 1e-12
+#: Coefficients that are stored in float32 satisfy them to this: eight times their own rounding.
+SINGLE_TOLERANCE = 1e-6
+
+_ROUNDING = 1e-14
+_RESIDUAL_ROWS = 512  # X is read twice in a row; the second time from the cache
+
+
+class Residuals(NamedTuple):
+    """Sums over the residuals r of a linear fit."""
+
+    cross: Array  #: (d, k), Σ w r (x − centre)
+    total: Array  #: (k,), Σ w r
+    square: Array  #: (k,), Σ w r²
+
+
+def residual_sums(blocks: Blocks, centre: Array, level: Array, coef: Array, *, n_jobs: int | None = None) -> Residuals:
+    """Return the sums for the fit y ≈ level + (x − centre)ᵀ coef, with coef of shape (d, k)."""
+    statistic = partial(block_residuals, centre=centre, level=level, coef=coef)
+    return map_reduce(
+        blocks, statistic, lambda a, b: Residuals(*(p + q for p, q in zip(a, b, strict=True))), n_jobs=n_jobs
+    )
+
+
+def block_residuals(block: Block, centre: Array, level: Array, coef: Array) -> Residuals:
+    """Return the sums of one block, or of one mini-batch."""
+    d, k = coef.shape
+    if k == 1:
+        return _one_target(block, centre, level, coef)
+    sparse = hasattr(block.X, "indptr")
+    sums = Residuals(np.zeros((d, k)), np.zeros(k), np.zeros(k))
+    m, y = block.X.shape[0], targets_of(block)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, m, m if sparse else _RESIDUAL_ROWS):
+            rows = slice(start, m if sparse else start + _RESIDUAL_ROWS)
+            X = block.X if sparse else block.X[rows] - centre
+            r = (y[rows] - level) - X @ coef
+            if sparse:
+                r += centre @ coef
+            wr = r if block.weight is None else r * block.weight[rows, None]
+            total = wr.sum(axis=0)
+            cross = X.T @ wr
+            if sparse:
+                cross -= np.outer(centre, total)
+            sums = Residuals(sums.cross + cross, sums.total + total, sums.square + (wr * r).sum(axis=0))
+    return sums
+
+
+def _one_target(block: Block, centre: Array, level: Array, coef: Array) -> Residuals:
+    cross = np.zeros(len(coef))
+    weight = np.ones(block.X.shape[0]) if block.weight is None else block.weight
+    w, y = np.ascontiguousarray(coef[:, 0]), np.ascontiguousarray(targets_of(block)[:, 0])
+    if hasattr(block.X, "indptr"):
+        X, start = block.X, float(level[0] - centre @ w)
+        total, square = sparse_residual_rows(
+            X.data, unsigned(X.indices), unsigned(X.indptr), y, weight, start, w, cross
+        )
+        cross -= total * centre
+    else:
+        total, square = residual_rows(block.X, centre, y, weight, float(level[0]), w, cross)
+    return Residuals(cross[:, None], np.array([total]), np.array([square]))
+
+
+def relative_residual(
+    gradient: Array,
+    total: Array,
+    *,
+    x: tuple[Array, Array],
+    y: tuple[Array, Array],
+    coef: Array,
+    intercept: Array,
+    penalty: Array | float = 0.0,
+    weight: float,
+    tolerance: float = CLOSED_FORM_TOLERANCE,
+) -> Array:
+    """Return max_j |gⱼ| / (‖xⱼ‖·(‖y‖ + Σₖ‖xₖ‖|βₖ|) + α‖β‖∞) of each target, with the intercept's equation as one more.
+
+    The denominator is the size of the terms that have to cancel in gⱼ, so that the value is a relative backward error.
+    `x` and `y` are (spread, mean) of the columns. A size ‖·‖ is the spread plus the share 1e-14/tolerance of the mean:
+    digits of the spread that rounding blurs at a large mean cannot be asked for. `penalty` is α‖β‖∞.
+    """
+    share = _ROUNDING / tolerance * np.sqrt(weight)
+    x_size, y_size = x[0] + share * np.abs(x[1]), y[0] + share * np.abs(y[1])
+    terms = y_size + x_size @ np.abs(coef) + share * np.abs(intercept)
+    worst = _ratio(np.abs(gradient), np.outer(x_size, terms) + penalty).max(axis=0, initial=0.0)
+    return np.asarray(np.maximum(worst, _ratio(np.abs(total), np.sqrt(weight) * terms)))
+
+
+def _ratio(numerator: Array, denominator: Array) -> Array:
+    """Divide, with 0/0 = 0."""
+    return np.asarray(
+        np.divide(numerator, denominator, out=np.where(numerator > 0, np.inf, 0.0), where=denominator > 0)
+    )

@@ -1,0 +1,65 @@
+"""The smooth problem of squared shortfalls: derivatives, the gap, updates of the Hessian."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from tests.linear.svm_tables import numbers, two_classes
+from tests.oracles.svm import svc_objective, svr_objective
+
+from learnable.data.blocks import Blocks, Part
+from learnable.linear.margin.squared import SquaredMarginProblem, Target, minimise_squared
+
+
+def problem_of(regression, sparse, n=60, bias=1.5):
+    X, y = (numbers if regression else two_classes)(n, 3)
+    s = np.random.default_rng(0).uniform(0.2, 2.0, n)
+    target = Target(None, 0.1) if regression else Target(1)
+    problem = SquaredMarginProblem(Blocks([Part(sp.csr_array(X) if sparse else X, y, s)]), target, 0.4, bias=bias)
+
+    def value(w):
+        if regression:
+            return svr_objective(w, X, y, 0.4 * s, bias, 0.1, 2)
+        return svc_objective(w, X, y, 0.4 * s, bias, 2)
+
+    return problem, value
+
+
+@pytest.mark.parametrize("regression", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_value_gradient_and_hessian(regression, sparse):
+    problem, value = problem_of(regression, sparse)
+    x = np.random.default_rng(1).normal(size=4) * 0.3
+    at = problem.evaluate(x)
+    np.testing.assert_allclose(at.value, value(x), rtol=1e-13)
+    steps = 1e-6 * np.eye(4)
+    np.testing.assert_allclose(at.gradient, [(value(x + e) - value(x - e)) / 2e-6 for e in steps], rtol=1e-6)
+    H = problem.hessian(x)
+    slopes = [(problem.evaluate(x + e).gradient - problem.evaluate(x - e).gradient) / 2e-6 for e in steps]
+    np.testing.assert_allclose(H, slopes, rtol=1e-5, atol=1e-5)
+    v = np.random.default_rng(2).normal(size=4)
+    np.testing.assert_allclose(problem.hessian_product(x)(v), H @ v, rtol=1e-12)
+
+
+@pytest.mark.parametrize("regression", [False, True])
+def test_an_updated_hessian_is_the_hessian(regression):
+    problem, _ = problem_of(regression, False, n=300)
+    x, step = np.zeros(4), 0.02 * np.ones(4)
+    for _ in range(6):
+        x = x + step
+        fresh, _ = problem_of(regression, False, n=300)
+        np.testing.assert_allclose(problem.hessian(x), fresh.hessian(x), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("regression", [False, True])
+def test_the_gap_bounds_the_distance_to_the_optimum(regression):
+    problem, _ = problem_of(regression, False)
+    best = minimise_squared(problem, None, tol=1e-14, max_iter=100, progress=lambda i, g: False)
+    for seed in range(5):
+        x = best.x + np.random.default_rng(seed).normal(size=4) * 10.0**-seed
+        at = problem.evaluate(x)
+        assert at.value - best.value <= 0.5 * at.gradient @ at.gradient * (1 + 1e-9)
+
+
+def test_without_intercept_the_first_weight_stays_zero():
+    problem, _ = problem_of(False, False, bias=0.0)
+    assert minimise_squared(problem, None, tol=1e-10, max_iter=100, progress=lambda i, g: False).x[0] == 0.0
