@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from learnable.core.errors import DataError
-from learnable.ensembles.stumps import Stump
+from learnable.ensembles.adaboost.stumps import Stump
 from learnable.ensembles.weak_learners import (
     ModelLearner,
     StumpLearner,

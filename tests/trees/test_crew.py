@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from tests.trees.test_barrier import take_turns
+from tests.trees.histogram.test_kernels_barrier import take_turns
 
 from learnable.core.threads import BarrierTeam
 

@@ -241,22 +241,26 @@ REGISTRY: Final[dict[str, Entry]] = {
     "OneVsOneClassifier": Entry(
         "learnable.meta.one_vs_one:OneVsOneClassifier", "learnable.meta.verify_multiclass:one_vs_one"
     ),
-    "BaggingClassifier": Entry("learnable.ensembles.bagging:BaggingClassifier", "learnable.ensembles.verify:bagging"),
-    "BaggingRegressor": Entry("learnable.ensembles.bagging:BaggingRegressor", "learnable.ensembles.verify:bagging"),
+    "BaggingClassifier": Entry(
+        "learnable.ensembles.bagging.models:BaggingClassifier", "learnable.ensembles.verify:bagging"
+    ),
+    "BaggingRegressor": Entry(
+        "learnable.ensembles.bagging.models:BaggingRegressor", "learnable.ensembles.verify:bagging"
+    ),
     "AdaBoostClassifier": Entry(
-        "learnable.ensembles.adaboost:AdaBoostClassifier",
+        "learnable.ensembles.adaboost.classifier:AdaBoostClassifier",
         "learnable.ensembles.verify_adaboost:adaboost_classifier",
         traits=Traits("ensembles", _CLASSES, False, False, "that every stump is the best for its weights"),
         variants=({"n_estimators": 100},),
     ),
     "AdaBoostRegressor": Entry(
-        "learnable.ensembles.adaboost_regressor:AdaBoostRegressor",
+        "learnable.ensembles.adaboost.regressor:AdaBoostRegressor",
         "learnable.ensembles.verify_adaboost_regressor:adaboost_regressor",
         traits=Traits("ensembles", _REGRESSION, False, False, "that errors and weights follow from the data"),
         variants=({},),
     ),
     "BoostByMajority": Entry(
-        "learnable.ensembles.majority:BoostByMajority",
+        "learnable.ensembles.majority.model:BoostByMajority",
         "learnable.ensembles.verify_majority:boost_by_majority",
         traits=Traits("ensembles", ("binary",), False, False, "that every vote of three errs at most on 3ε² − 2ε³"),
     ),
@@ -266,25 +270,25 @@ REGISTRY: Final[dict[str, Entry]] = {
         traits=Traits("ensembles", _REGRESSION, False, False, "that every step is the best along its direction"),
     ),
     "RandomForestClassifier": Entry(
-        "learnable.ensembles.forest:RandomForestClassifier",
+        "learnable.ensembles.forest.models:RandomForestClassifier",
         "learnable.ensembles.verify_forest:forest",
         traits=Traits("ensembles", _CLASSES, False, False, "that every split is the best of its candidates"),
         variants=({}, {"min_samples_leaf": 5}),
     ),
     "RandomForestRegressor": Entry(
-        "learnable.ensembles.forest:RandomForestRegressor",
+        "learnable.ensembles.forest.models:RandomForestRegressor",
         "learnable.ensembles.verify_forest:forest",
         traits=Traits("ensembles", _REGRESSION, False, False, "that every split is the best of its candidates"),
         variants=({"max_features": "third"}, {"max_features": "third", "min_samples_leaf": 5}),
     ),
     "ExtraTreesClassifier": Entry(
-        "learnable.ensembles.extra_trees:ExtraTreesClassifier",
+        "learnable.ensembles.forest.models:ExtraTreesClassifier",
         "learnable.ensembles.verify_forest:forest",
         traits=Traits("ensembles", _CLASSES, False, False, "that every split is the best of its candidates"),
         variants=({},),
     ),
     "ExtraTreesRegressor": Entry(
-        "learnable.ensembles.extra_trees:ExtraTreesRegressor",
+        "learnable.ensembles.forest.models:ExtraTreesRegressor",
         "learnable.ensembles.verify_forest:forest",
         traits=Traits("ensembles", _REGRESSION, False, False, "that every split is the best of its candidates"),
         variants=({},),
@@ -306,25 +310,25 @@ REGISTRY: Final[dict[str, Entry]] = {
         "learnable.mixtures.mini_batch:MiniBatchKMeans", "learnable.mixtures.verify:mini_batch_kmeans"
     ),
     "GradientBoostingClassifier": Entry(
-        "learnable.ensembles.gradient.exact_classifier:GradientBoostingClassifier",
+        "learnable.ensembles.gradient.exact:GradientBoostingClassifier",
         "learnable.ensembles.gradient.verify:boosting",
         traits=Traits("ensembles", _CLASSES, False, False, "that every split is the best of its candidates"),
         variants=({},),
     ),
     "GradientBoostingRegressor": Entry(
-        "learnable.ensembles.gradient.exact_regressor:GradientBoostingRegressor",
+        "learnable.ensembles.gradient.exact:GradientBoostingRegressor",
         "learnable.ensembles.gradient.verify:boosting",
         traits=Traits("ensembles", _REGRESSION, False, False, "that every split is the best of its candidates"),
         variants=({},),
     ),
     "HistGradientBoostingClassifier": Entry(
-        "learnable.ensembles.gradient.hist_classifier:HistGradientBoostingClassifier",
+        "learnable.ensembles.gradient.hist:HistGradientBoostingClassifier",
         "learnable.ensembles.gradient.verify:boosting",
         traits=Traits("ensembles", _CLASSES, False, False, "that every split is the best of its candidates"),
         variants=({},),
     ),
     "HistGradientBoostingRegressor": Entry(
-        "learnable.ensembles.gradient.hist_regressor:HistGradientBoostingRegressor",
+        "learnable.ensembles.gradient.hist:HistGradientBoostingRegressor",
         "learnable.ensembles.gradient.verify:boosting",
         traits=Traits("ensembles", _REGRESSION, False, False, "that every split is the best of its candidates"),
         variants=({},),
@@ -340,9 +344,9 @@ REGISTRY: Final[dict[str, Entry]] = {
         "learnable.evaluation.verify:conformal_classifier",
     ),
     "CategoryTree": Entry("learnable.trees.category_tree:CategoryTree", estimator=False),
-    "Stumps": Entry("learnable.ensembles.stumps:Stumps", estimator=False),
-    "LeafTargets": Entry("learnable.ensembles.quantiles:LeafTargets", estimator=False),
-    "AlphaChoice": Entry("learnable.trees.ccp:AlphaChoice", estimator=False),
+    "Stumps": Entry("learnable.ensembles.adaboost.stumps:Stumps", estimator=False),
+    "LeafTargets": Entry("learnable.ensembles.forest.grow:LeafTargets", estimator=False),
+    "AlphaChoice": Entry("learnable.trees.pruning.cost_complexity:AlphaChoice", estimator=False),
     "Trees": Entry("learnable.trees.layout:Trees", estimator=False),
     "BSplines": Entry("learnable.linear.features.basis:BSplines", estimator=False),
     "Sigmoid": Entry("learnable.evaluation.calibrators:Sigmoid", estimator=False),

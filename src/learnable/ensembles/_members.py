@@ -17,7 +17,7 @@ from ..core.certificate import Certificate
 from ..trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from ..trees.layout import Trees
 from ..trees.settings import seed_of
-from .stumps import stump_tree
+from .adaboost.stumps import stump_tree
 
 Array = NDArray[np.float64]
 Tree = DecisionTreeClassifier | DecisionTreeRegressor

@@ -1,4 +1,4 @@
-r"""Forward stagewise additive modelling: any loss, any weak learner, one term at a time.
+"""Forward stagewise additive modelling: any loss, any weak learner, one term at a time.
 
     f₀ = 0 or the best constant;   for m = 1 … M:
         h_m = the learner's answer to −g,   gᵢ = ∂V(yᵢ, f_{m−1}(xᵢ))/∂f
@@ -19,12 +19,13 @@ Friedman, Greedy function approximation, Annals of Statistics 29 (2001), algorit
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import MetaEstimatorMixin
+from scipy.optimize import brentq
+from sklearn.base import MetaEstimatorMixin, clone, is_classifier
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -36,15 +37,216 @@ from ..core.estimator import Estimator
 from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Matches, Number, Options, optional
 from ..core.run import Run
 from ..data.door import Table, door, read_features
+from ..data.rows import weight_keyword
 from ..data.sources import rowwise
 from ..meta.binary import MODEL
-from .directions import Direction, direction_of, direction_outputs
+from ..trees.decision_tree import DecisionTreeRegressor
+from .adaboost.stumps import Stump, Stumps, StumpSearch, stump_outputs
 from .draws import new_seed
-from .line_search import best_step
 from .loss_names import LOSSES, classifies, flat, for_classes, n_scores, named_loss, targets_of
-from .stumps import Stumps
+from .weak_learners import seed_parts
+
+# --------------------------------------------------------------------------------------------------------------------
+# Directions of descent: what a weak learner answers to the negative gradient −g of the loss.
+#
+# A regressor is fitted to −g. A classifier, and the stump over all columns and thresholds, get the labels sign(−g)
+# and the weights |g|: of all h ∈ ±1 that they can return, the one of least weighted error has the largest −⟨g, h⟩.
+
 
 Array = NDArray[np.float64]
+
+#: A direction whose slope is this small against ‖g‖‖h‖ does not descend: sums are not more exact.
+NO_SLOPE = 1e-10
+_BITS = 40  # of the largest entry of the gradient that learners see
+
+
+class Direction(NamedTuple):
+    """One direction and what it says of the training rows."""
+
+    outputs: Array  #: (n, K)
+    stump: Stump | None
+    models: list[Any]  #: one for each of the K scores, where it is no stump
+
+
+Find = Callable[[Array], "Direction | None"]
+
+
+def direction_of(
+    learner: Any,
+    X: Any,
+    y: NDArray[Any],
+    given: Array | None,
+    n_scores: int,
+    seed: int,
+    n_jobs: int | None,
+    signs: bool,
+) -> Find:
+    """Return the function that answers −g (n, K) with a direction, or None where nothing descends.
+
+    Parameters
+    ----------
+    learner : estimator or None
+        Cloned; None is a stump.
+    X, y, given : arrays
+        Rows; targets as the loss takes them; weights or None, which the learners get as they are.
+    n_scores : int
+        K.
+    seed : int
+        Of the ensemble.
+    n_jobs : int or None
+        Threads of the search for stumps.
+    signs : bool
+        Whether targets are ±1.
+    """
+    weight = np.ones(len(y)) if given is None else given
+    if learner is None and signs:
+        search = StumpSearch(X, (y > 0).astype(np.int64), 2, n_jobs=n_jobs)
+        return lambda towards: _stump(search, towards, weight, y)
+    model = DecisionTreeRegressor(max_depth=1) if learner is None else learner
+    if is_classifier(model) and n_scores > 1:
+        raise DataError(
+            f"ForwardStagewiseAdditive: {type(model).__name__} names one of two signs, but there are {n_scores} scores "
+            "a row; use a regressor as learner."
+        )
+    weighted = given is not None or is_classifier(model)
+    keyword = weight_keyword("ForwardStagewiseAdditive", model) if weighted else None
+    count = iter(range(2**62))
+
+    def fit(towards: Array) -> Any:
+        one = clone(model)
+        seed_parts(one, seed, next(count))
+        if is_classifier(one):
+            return one.fit(X, np.where(towards > 0, 1, -1), **{str(keyword): weight * np.abs(towards)})
+        return one.fit(X, towards) if keyword is None else one.fit(X, towards, **{keyword: weight})
+
+    def find(towards: Array) -> Direction | None:
+        if is_classifier(model) and ((towards > 0).all() or (towards <= 0).all()):
+            return None
+        size = float(np.abs(towards).max(initial=0.0))
+        if not (0.0 < size < np.inf):
+            return None
+        # Without the last bits, so that equal residuals are equal and ties do not depend on how they were computed.
+        unit = 2.0 ** (np.floor(np.log2(size)) - _BITS)
+        rounded = np.rint(towards / unit) * unit if unit > 0.0 else towards
+        models = [fit(rounded[:, k]) for k in range(n_scores)]
+        return _if_it_descends(Direction(direction_outputs(models, X), None, models), towards, weight)
+
+    return find
+
+
+def direction_outputs(learners: list[Any], X: Any) -> Array:
+    """Return what the learners of one round say of rows, (n, K)."""
+    if isinstance(learners[0], Stump):
+        return stump_outputs(learners[0], X)
+    return np.column_stack([np.asarray(model.predict(X), dtype=np.float64).ravel() for model in learners])
+
+
+def _stump(search: StumpSearch, towards: Array, weight: Array, y: Array) -> Direction | None:
+    D = weight * towards[:, 0] * y  # negative where the loss pulls away from the label
+    total = float(np.abs(D).sum())
+    if not (0.0 < total < np.inf):
+        return None
+    stump, right = search.find(D / total)
+    outputs = stump.value[right.astype(np.int64)]
+    return _if_it_descends(Direction(outputs, stump, []), towards, weight)
+
+
+def _if_it_descends(direction: Direction, towards: Array, weight: Array) -> Direction | None:
+    h, g = direction.outputs, towards
+    largest, steepest = float(np.abs(h).max(initial=0.0)), float(np.abs(g).max(initial=0.0))
+    if not (0.0 < largest < np.inf and 0.0 < steepest < np.inf):
+        return None
+    h, g = h / largest, g / steepest  # no square overflows
+    slope = float(weight @ (h * g).sum(axis=1))
+    sizes = np.sqrt(float(weight @ (h * h).sum(axis=1)) * float(weight @ (g * g).sum(axis=1)))
+    return direction if slope > NO_SLOPE * sizes else None
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The best step along a direction: β = argmin Σ wᵢ V(yᵢ, fᵢ + β hᵢ), for any loss with a gradient.
+#
+# The derivative in β, Σ wᵢ V′(yᵢ, fᵢ + βhᵢ) hᵢ, never falls where V is convex: the first β where it is not negative
+# is found by widening steps and Brent's method, which needs no second derivative and finds a kink as well as a zero.
+# Where the loss falls for ever, as the exponential loss does along an h without error, the step ends where the slope
+# has become negligible.
+
+
+#: A minimum lies within this share of the step that is returned.
+STEP = 1e-7
+_NEGLIGIBLE = 1e-12  # of the slope at the start
+_MOST = 1e300
+
+
+class Step(NamedTuple):
+    """A step and what is left of the slope."""
+
+    step: float  #: β
+    residual: float  #: slope of the wrong sign at β(1 ± 1e-7), relative to the slope at zero
+
+
+def best_step(loss: Any, y: NDArray[Any], f: Array, h: Array, weight: Array, *, both_ways: bool = False) -> Step:
+    """Return the best step; zero if h does not descend.
+
+    Parameters
+    ----------
+    loss : loss
+        With `gradient`.
+    y, f, h : arrays
+        Targets, scores and the direction; scores may be (n, K).
+    weight : (n,) float64
+        Weights of the rows.
+    both_ways : bool
+        Whether the step may be negative.
+
+    Examples
+    --------
+    >>> from learnable.risk.losses import AbsoluteLoss
+    >>> y, one = np.array([1.0, 2.0, 9.0]), np.ones(3)
+    >>> round(best_step(AbsoluteLoss(), y, 0 * one, one, one).step, 6)
+    2.0
+    """
+    slope = _slope_along(loss, y, f, h, weight)
+    at_zero = slope(0.0)
+    if at_zero > 0.0 and both_ways:
+        found = best_step(loss, y, f, -h, weight)
+        return Step(-found.step, found.residual)
+    if not at_zero < 0.0:
+        return Step(0.0, 0.0)
+    low, high = 0.0, _first_guess(loss, y, f, h, weight, at_zero)
+    while (there := slope(high)) < _NEGLIGIBLE * at_zero and high < _MOST:
+        low, high = high, high * 4.0
+    if there <= 0.0:
+        step = high
+    else:
+        step = float(brentq(slope, low, high, xtol=1e-300, rtol=4 * np.finfo(np.float64).eps, maxiter=2000, disp=False))
+    return Step(step, _residual(slope, step, at_zero))
+
+
+def _slope_along(loss: Any, y: NDArray[Any], f: Array, h: Array, weight: Array) -> Callable[[float], float]:
+    weighted = weight * h if h.ndim == 1 else weight[:, None] * h
+
+    @np.errstate(all="ignore")  # a step that is too long is answered by a huge slope
+    def slope(beta: float) -> float:
+        value = float(np.sum(loss.gradient(y, f + beta * h) * weighted))
+        return _MOST if value != value else min(max(value, -_MOST), _MOST)
+
+    return slope
+
+
+@np.errstate(all="ignore")
+def _first_guess(loss: Any, y: NDArray[Any], f: Array, h: Array, weight: Array, slope: float) -> float:
+    """Return Newton's step where the loss has a second derivative, else one."""
+    if h.ndim == 1 and hasattr(loss, "curvature"):
+        guess = float(-slope / np.float64(weight @ (loss.curvature(y, f) * h * h)))
+        if np.isfinite(guess) and 1e-300 < guess < 1e300:
+            return guess
+    return 1.0
+
+
+def _residual(slope: Callable[[float], float], step: float, at_zero: float) -> float:
+    below, above = slope(step * (1.0 - STEP)), slope(step * (1.0 + STEP))
+    return max(below, -above, 0.0) / -at_zero
+
 
 _LOSS = Options(*LOSSES) | Matches(
     lambda loss: all(callable(getattr(loss, name, None)) for name in ("value", "gradient", "predict")),

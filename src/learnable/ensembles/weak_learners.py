@@ -18,7 +18,7 @@ from ..core.declare import Declared, param
 from ..core.errors import DataError
 from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Number
 from ..data.rows import weight_keyword
-from .stumps import Stump, StumpSearch, coded, confidences, stump_outputs
+from .adaboost.stumps import Stump, StumpSearch, coded, confidences, stump_outputs
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from learnable.ensembles.gradient._kernels import BLOCK
-from learnable.ensembles.gradient._vector_math import TILE, exp_tile, log1p_tile
-from learnable.ensembles.gradient.evaluator import Evaluator, mean_loss
+from learnable.ensembles.gradient._kernels import BLOCK, TILE, exp_tile, log1p_tile
+from learnable.ensembles.gradient.driver import Evaluator, mean_loss
 from learnable.ensembles.gradient.losses import class_loss, regression_loss
 
 N = 2 * BLOCK + 777

@@ -1,12 +1,5 @@
-from .dependence import PartialDependence as PartialDependence
-from .dependence import partial_dependence as partial_dependence
 from .distribution import QuantileDistribution as QuantileDistribution
-from .exact_classifier import GradientBoostingClassifier as GradientBoostingClassifier
-from .exact_regressor import GradientBoostingRegressor as GradientBoostingRegressor
-from .hist_classifier import HistGradientBoostingClassifier as HistGradientBoostingClassifier
-from .hist_regressor import HistGradientBoostingRegressor as HistGradientBoostingRegressor
-from .importance import loss_importances as loss_importances
-from .importance import tree_importances as tree_importances
-from .shap import ShapValues as ShapValues
-from .shap import shap_interactions as shap_interactions
-from .shap import shap_values as shap_values
+from .exact import GradientBoostingClassifier as GradientBoostingClassifier
+from .exact import GradientBoostingRegressor as GradientBoostingRegressor
+from .hist import HistGradientBoostingClassifier as HistGradientBoostingClassifier
+from .hist import HistGradientBoostingRegressor as HistGradientBoostingRegressor

@@ -1,4 +1,4 @@
-r"""Gradient boosting with exact splits: every value of a column is a candidate.
+"""Gradient boosting with exact splits: every value of a column is a candidate.
 
     F_m = F_{m−1} + ρ_m T_m,   T_m ≈ −∂V/∂F at F_{m−1},   minimising n⁻¹ Σ w V(y, F(x)) over sums of trees (λ = 0).
 
@@ -12,8 +12,10 @@ Reference: J. Friedman, Greedy function approximation: a gradient boosting machi
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,20 +25,97 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...core.declare import fitted, param
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import Matches, Number, Options, optional
+from ...core.parameters import ArrayLike, Matches, Number, Options, optional
 from ...core.run import Run
 from ...core.threads import resolve_n_jobs
-from ...trees.columns import Columns
-from ...trees.grower import GrowthRule
+from ...trees.decision_tree import DecisionTreeRegressor
+from ...trees.exact.grower import GrowthRule
+from ...trees.layout import Trees
 from ...trees.settings import TreeGrowth, count_features, count_rows
+from ...trees.table import Columns
 from .base import GradientBoosting
 from .driver import Rounds
 from .exact_learner import ExactLearner
+from .kinds import BoostedClassifier, BoostedRegressor
 from .loss_base import BoostingLoss
 from .losses import Squared, TwoClasses
-from .members import Observer, fitted_trees
-from .settings import monotone_signs
-from .stopping import Part, Stopping, Watch
+from .settings import Part, Stopping, Watch, monotone_signs
+
+# --------------------------------------------------------------------------------------------------------------------
+# The trees of a boosted model as models of their own, and what is said while rounds go on.
+
+
+_SHARED = ("max_depth", "max_leaf_nodes", "min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf",
+           "min_impurity_decrease", "ccp_alpha", "max_features", "max_bins", "n_jobs")  # fmt: skip
+
+
+def fitted_trees(model: Any) -> NDArray[Any]:
+    """Return the trees as fitted regressors, (rounds, K); they predict the score's move before the step is applied."""
+    out = np.empty((len(model.steps_), model.n_trees_per_iteration_), dtype=object)
+    for t in range(out.size):
+        step = float(model.steps_[t // out.shape[1]])
+        out.flat[t] = _one(model, t, step)
+    return out
+
+
+def _one(model: Any, t: int, step: float) -> DecisionTreeRegressor:
+    tree = model.trees_.tree(t)
+    member = DecisionTreeRegressor(**{name: getattr(model, name) for name in _SHARED if hasattr(model, name)})
+    limits = getattr(model, "depth_limits_", None)
+    if limits is not None:  # rounds before a warm start may have had another limit
+        limit = int(limits[t // model.n_trees_per_iteration_])
+        member.max_depth = None if limit < 0 else limit
+    member.trees_ = replace(tree, value=tree.value / step) if step else tree
+    member.n_outputs_ = 1
+    member.n_features_in_ = model.n_features_in_
+    member.max_features_ = model.max_features_
+    member.seed_ = model.seed_
+    member.ccp_alpha_ = float(model.ccp_alpha)
+    return member
+
+
+class Observer:
+    """What happens after every round: lines are printed, a monitor is asked, early stopping looks at the scores."""
+
+    def __init__(self, model: Any, watch: Any, keep: Callable[[Rounds], None], monitor: Any) -> None:
+        self.model, self.watch, self.keep, self.monitor = model, watch, keep, monitor
+        self.verbose = int(model.verbose)
+        self.began, self.first = time.monotonic(), -1
+        self.every = 1
+
+    def __call__(self, rounds: Rounds, trees: list[Trees]) -> bool:
+        """Look at one more round; return whether it is enough."""
+        m = len(rounds.steps) - 1
+        if self.verbose:
+            self._print(rounds, m)
+        enough = self.watch is not None and self.watch(rounds, trees)
+        if self.monitor is not None:
+            self.keep(rounds)
+            enough = bool(self.monitor(m, self.model, {"rounds": rounds})) or enough
+        return bool(enough)
+
+    def _print(self, rounds: Rounds, m: int) -> None:
+        """Print scikit-learn's line: every round up to the tenth, then every tenth, and so on; all if verbose > 1."""
+        drawn = len(rounds.outside) > 0
+        if self.first < 0:
+            self.first = m
+            names = ["Train Loss", *(["OOB Improve"] if drawn else []), "Remaining Time"]
+            print(" ".join(["%10s"] + ["%16s"] * len(names)) % ("Iter", *names))
+        done = m + 1
+        if done % self.every == 0:
+            pace = (time.monotonic() - self.began) / (done - self.first)
+            left = pace * (self.model._n_rounds() - done)
+            factor = self.model._score_factor()
+            figures = [factor * rounds.losses[-1]]
+            figures += [factor * (rounds.outside[-1][0] - rounds.outside[-1][1])] if drawn else []
+            print(" ".join([f"{done:>10d}", *(f"{x:>16.4f}" for x in figures), f"{_duration(left):>16}"]))
+        if self.verbose == 1 and done // (self.every * 10) > 0:
+            self.every *= 10
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60:.2f}m" if seconds > 60 else f"{seconds:.2f}s"
+
 
 Array = NDArray[np.float64]
 
@@ -252,3 +331,114 @@ class ExactBoosting(GradientBoosting, TreeGrowth):
         leaves = self.trees_.apply(self._read(X), self.n_jobs).astype(np.float64)
         K = self.n_trees_per_iteration_
         return leaves if not self._classes else leaves.reshape(len(leaves), -1, K)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Boosting with exact splits of classes.
+
+
+class GradientBoostingClassifier(BoostedClassifier, ExactBoosting):
+    r"""Gradient boosting for classification with exact splits: scikit-learn's, and more.
+
+    Minimises n⁻¹ Σ w V(y, F(x)) over sums of trees, one round at a time; V is the logistic loss of two classes, the
+    cross-entropy of K, or the exponential loss. There is no penalty (λ = 0) besides `reg_lambda` and `gamma`. Time
+    O(d·n·depth) a tree; memory O(dn).
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels.
+    trees_ : Trees
+        All trees as flat arrays; tree m·K + k belongs to output k in round m. Values are multiplied by the step.
+    estimators_ : array of shape (n_estimators_, K)
+        The trees as fitted `DecisionTreeRegressor`s, before the step is applied; also `model[m]`, `len(model)`.
+    n_estimators_, n_trees_per_iteration_, max_features_ : int
+        Rounds, trees in each, columns drawn at a node.
+    baseline_, init_ : array of shape (K,), model or None
+        Scores before the first round.
+    steps_, training_loss_ : arrays of shape (n_estimators_,), (n_estimators_ + 1,)
+        Steps ρ, and the mean training loss before the first round and after each.
+    descent_ : str
+        Whether the training loss falls in every round, how many rounds took a smaller step for that, or why it rises.
+    train_score_ : array of shape (n_estimators_,)
+        The training loss after each round, times two for squares and for two classes, as in scikit-learn; over all
+        rows, also where a round draws some.
+    oob_scores_, oob_improvement_, oob_score_ : arrays of shape (n_estimators_,), float
+        With subsample < 1: the same for the rows that the round did not draw, and by how much they fell.
+    validation_score_ : array
+        Minus the loss of the rows held out, before the first round and after each, also after those not kept.
+    feature_importances_ : array of shape (n_features,)
+        Each column's share in the fall of impurity.
+    is_categorical_ : array of bool or None
+        Columns of categories.
+    certificate_ : Certificate
+        `greedy`: every split is the best of its candidates for the derivatives at its round, and values, steps and
+        training losses are those of the definition.
+
+    Examples
+    --------
+    >>> from learnable import GradientBoostingClassifier
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], list("aabbaa")
+    >>> model = GradientBoostingClassifier(n_estimators=20).fit(X, y)
+    >>> model.score(X, y), model.certificate_.holds
+    (1.0, True)
+    """
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Boosting with exact splits of numbers.
+
+
+class GradientBoostingRegressor(BoostedRegressor, ExactBoosting):
+    r"""Gradient boosting for regression with exact splits: scikit-learn's, and more.
+
+    Minimises n⁻¹ Σ w V(y, F(x)) over sums of trees, one round at a time. There is no penalty (λ = 0) besides
+    `reg_lambda` and `gamma`. Time O(d·n·depth) a tree; memory O(dn).
+
+    Attributes
+    ----------
+    trees_ : Trees
+        All trees as flat arrays; tree m·K + k belongs to output k in round m. Values are multiplied by the step.
+    estimators_ : array of shape (n_estimators_, K)
+        The trees as fitted `DecisionTreeRegressor`s, before the step is applied; also `model[m]`, `len(model)`.
+    n_estimators_, n_trees_per_iteration_, max_features_ : int
+        Rounds, trees in each, columns drawn at a node.
+    baseline_, init_ : array of shape (K,), model or None
+        Scores before the first round.
+    steps_, training_loss_ : arrays of shape (n_estimators_,), (n_estimators_ + 1,)
+        Steps ρ, and the mean training loss before the first round and after each.
+    descent_ : str
+        Whether the training loss falls in every round, how many rounds took a smaller step for that, or why it rises.
+    train_score_ : array of shape (n_estimators_,)
+        The training loss after each round, times two for squares and for two classes, as in scikit-learn; over all
+        rows, also where a round draws some.
+    oob_scores_, oob_improvement_, oob_score_ : arrays of shape (n_estimators_,), float
+        With subsample < 1: the same for the rows that the round did not draw, and by how much they fell.
+    validation_score_ : array
+        Minus the loss of the rows held out, before the first round and after each, also after those not kept.
+    feature_importances_ : array of shape (n_features,)
+        Each column's share in the fall of impurity.
+    is_categorical_ : array of bool or None
+        Columns of categories.
+    certificate_ : Certificate
+        `greedy`: every split is the best of its candidates for the derivatives at its round, and values, steps and
+        training losses are those of the definition.
+
+    Examples
+    --------
+    >>> from learnable import GradientBoostingRegressor
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [1.0, 1.0, 5.0, 5.0]
+    >>> model = GradientBoostingRegressor(n_estimators=1, learning_rate=1.0).fit(X, y)
+    >>> model.predict([[0.2], [2.7]]).tolist(), model.training_loss_.tolist()
+    ([1.0, 5.0], [2.0, 0.0])
+    """
+
+    alpha: Any = param(
+        Number(low=0.0, high=1.0, low_open=True, high_open=True) | ArrayLike(Number(low=0.0, high=1.0)),
+        'Level of loss="quantile"; several, ascending, are fitted jointly and do not cross. Of '
+        'loss="huber": the share of residuals that count as small.',
+        default=0.9,
+    )
+
+    def _level(self) -> Any:
+        return self.alpha

@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...trees.columns import Columns
 from ...trees.criteria import Target
-from ...trees.grower import Grown, GrowthRule, grow
-from .._forest_kinds import _prune
+from ...trees.exact.grower import Grown, GrowthRule, grow
+from ...trees.table import Columns
+from ..forest.models import _prune
 
 Array = NDArray[np.float64]
 

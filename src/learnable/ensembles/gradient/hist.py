@@ -1,4 +1,4 @@
-r"""Gradient boosting on histograms: values in at most 255 bins, trees by sums of derivatives over bins.
+"""Gradient boosting on histograms: values in at most 255 bins, trees by sums of derivatives over bins.
 
     F_m = F_{m−1} + ρ_m T_m,    T_m = argmin Σ w(gT + ½hT²) + γ·leaves + ½λ‖T‖²,    g, h = V′, V″ at F_{m−1}
 
@@ -15,7 +15,7 @@ LightGBM, NIPS 2017.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,28 +23,91 @@ from numpy.typing import NDArray
 from ...core.certificate import Certificate
 from ...core.declare import fitted, param
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import Boolean, Matches, Nothing, Number, Options, optional
+from ...core.parameters import ArrayLike, Boolean, Matches, Nothing, Number, Options, optional
 from ...core.run import Run
-from ...core.threads import resolve_n_jobs
+from ...core.threads import BarrierTeam, resolve_n_jobs
 from ...data.door import Table
-from ...trees.bins import BinnedTable
-from ...trees.histogram_grower import HistogramRule
-from ...trees.tree_model import TOLERANCE
+from ...trees.decision_tree import TOLERANCE
+from ...trees.exact.grower import Grown, GrowthRule
+from ...trees.histogram.bins import BinnedTable
+from ...trees.histogram.grower import HistogramGrower, HistogramRule
+from ...trees.table import Columns
 from .base import GradientBoosting
 from .driver import Rounds
-from .hist_learner import HistLearner
+from .exact_learner import ExactLearner, power_of_two
+from .kinds import BoostedClassifier, BoostedRegressor
 from .loss_base import BoostingLoss
 from .settings import (
     SHARE,
+    Part,
+    Stopping,
     hold_out,
     interaction_sets,
     least_hessian,
     monotone_signs,
 )
-from .stopping import Part, Stopping
 from .streams import Encoded, read_codes, read_rows, read_targets
 
+# --------------------------------------------------------------------------------------------------------------------
+# Trees for one round of boosting on a binned table, grown by `trees.histogram_grower`.
+
+
 Array = NDArray[np.float64]
+
+
+class HistLearner:
+    """Trees on histograms, one after the other, by a crew of threads of its own.
+
+    Direction "gradient" is "newton" with h = 1 and λ = 0: G²/W is what least squares gain. "inner-product" has another
+    score, Σ|G|, and is left to `trees.grow` on the same number of bins.
+    """
+
+    def __init__(
+        self, X: Any, binned: BinnedTable, rule: HistogramRule, max_bins: int, n_threads: int, stop: NDArray[np.int64]
+    ) -> None:
+        self.X, self.rule, self.max_bins, self.n_threads, self.stop = X, rule, max_bins, n_threads, stop
+        self.categorical = binned.bins.categorical
+        self.crew = BarrierTeam(n_threads)
+        self.grower = HistogramGrower(binned, rule, self.crew)
+        self.signs: ExactLearner | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the threads."""
+        self.crew.close()
+
+    def grow(self, direction: str, g: Array, h: Array, w: Array | None, rows: Any, seed: int) -> Grown:
+        """Return a tree for the derivatives, and the leaf of every row."""
+        if direction == "inner-product":
+            return self._sign_learner().grow(direction, g, h, w, rows, seed)
+        scale = power_of_two(g)
+        if scale != 1.0:
+            g = g / scale
+        if direction == "gradient":
+            h = np.ones_like(g)
+        if w is not None:
+            g, h = g * w, h * w
+        found = self.grower.grow(g, h, rows=rows, seed=seed, stop=self.stop)
+        if scale != 1.0:
+            found.tree.value[:] *= scale
+            found.tree.impurity[:] *= scale**2
+        return found
+
+    def _sign_learner(self) -> ExactLearner:
+        if self.signs is None:
+            rule = GrowthRule(
+                max_depth=self.rule.max_depth,
+                max_leaf_nodes=self.rule.max_leaf_nodes,
+                min_samples_leaf=self.rule.min_samples_leaf,
+            )
+            columns = Columns.build(
+                self.X, max_bins=self.max_bins, categorical=self.categorical, n_threads=self.n_threads
+            )
+            self.signs = ExactLearner(self.X, columns, rule, 0.0, 0.0, 0.0, self.n_threads, self.stop)
+        return self.signs
+
 
 _MANY_ROWS = 10_000  # from here on "auto" stops early, as in scikit-learn
 _FEW_ROWS = 4096  # up to here exact sums cost next to nothing
@@ -251,3 +314,110 @@ class HistBoosting(GradientBoosting):
             losses = f"training loss {self.training_loss_[-1]:.6g}"
             print(f"{type(self).__name__}: {self._rounds_done()} rounds, {losses}")
         return certificate
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Histogram boosting of classes.
+
+
+class HistGradientBoostingClassifier(BoostedClassifier, HistBoosting):
+    r"""Gradient boosting for classification on histograms: scikit-learn's, and more.
+
+    Minimises n⁻¹ Σ w V(y, F(x)) over sums of trees, one round at a time; V is the logistic loss of two classes, the
+    cross-entropy of K, or the exponential loss. A round minimises the second-order expansion plus γ·leaves + ½λ‖T‖²,
+    which is λ/(2n) for the mean. Memory: two bytes a cell, 50 a row.
+
+    NaN in X is a missing value; infinity is a number beyond all others (the largest of float64).
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels.
+    trees_ : Trees
+        All trees as flat arrays; tree m·K + k belongs to output k in round m. Values are multiplied by the step.
+    n_iter_, n_trees_per_iteration_ : int
+        Rounds that are kept, and trees in each.
+    baseline_ : array of shape (K,)
+        Scores before the first round.
+    steps_, training_loss_ : arrays of shape (n_iter_,), (n_iter_ + 1,)
+        Steps ρ, and the mean training loss before the first round and after each.
+    descent_ : str
+        Whether the training loss falls in every round, how many rounds took a smaller step for that, or why it rises.
+    do_early_stopping_ : bool
+        Whether rounds could end early.
+    train_score_, validation_score_ : arrays of shape (n_rounds + 1,), or empty
+        Scores before the first round and after each, also after those that are not kept.
+    is_categorical_ : array of bool or None
+        Columns of categories.
+    certificate_ : Certificate
+        `greedy`: every split is the best of its candidates for the derivatives at its round, up to the rounding of
+        histograms, and values, steps and training losses are those of the definition.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable import HistGradientBoostingClassifier
+    >>> X = np.arange(200.0)[:, None]
+    >>> y = np.where(X[:, 0] % 100 < 50, "low", "high")
+    >>> model = HistGradientBoostingClassifier(max_iter=20).fit(X, y)
+    >>> model.score(X, y), model.certificate_.holds
+    (1.0, True)
+    """
+
+    _positional: ClassVar[tuple[str, ...]] = ("loss",)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Histogram boosting of numbers.
+
+
+class HistGradientBoostingRegressor(BoostedRegressor, HistBoosting):
+    r"""Gradient boosting for regression on histograms: scikit-learn's, and more.
+
+    Minimises n⁻¹ Σ w V(y, F(x)) over sums of trees, one round at a time. A round minimises the second-order expansion
+    plus γ·leaves + ½λ‖T‖², which is λ/(2n) for the mean. Memory: two bytes a cell, 50 a row.
+
+    NaN in X is a missing value; infinity is a number beyond all others (the largest of float64).
+
+    Attributes
+    ----------
+    trees_ : Trees
+        All trees as flat arrays; tree m·K + k belongs to output k in round m. Values are multiplied by the step.
+    n_iter_, n_trees_per_iteration_ : int
+        Rounds that are kept, and trees in each.
+    baseline_ : array of shape (K,)
+        Scores before the first round.
+    steps_, training_loss_ : arrays of shape (n_iter_,), (n_iter_ + 1,)
+        Steps ρ, and the mean training loss before the first round and after each.
+    descent_ : str
+        Whether the training loss falls in every round, how many rounds took a smaller step for that, or why it rises.
+    do_early_stopping_ : bool
+        Whether rounds could end early.
+    train_score_, validation_score_ : arrays of shape (n_rounds + 1,), or empty
+        Scores before the first round and after each, also after those that are not kept.
+    is_categorical_ : array of bool or None
+        Columns of categories.
+    certificate_ : Certificate
+        `greedy`: every split is the best of its candidates for the derivatives at its round, up to the rounding of
+        histograms, and values, steps and training losses are those of the definition.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable import HistGradientBoostingRegressor
+    >>> X = np.arange(200.0)[:, None]
+    >>> model = HistGradientBoostingRegressor(max_iter=50).fit(X, np.sin(X[:, 0] / 20.0))
+    >>> model.score(X, np.sin(X[:, 0] / 20.0)) > 0.95, model.n_iter_
+    (True, 50)
+    """
+
+    quantile: Any = param(
+        Nothing() | Number(low=0.0, high=1.0) | ArrayLike(Number(low=0.0, high=1.0)),
+        'Level of loss="quantile"; several, ascending, are fitted jointly and do not cross. Of '
+        'loss="huber": the share of residuals that count as small, 0.9 if None.',
+        default=None,
+    )
+    _positional: ClassVar[tuple[str, ...]] = ("loss",)
+
+    def _level(self) -> Any:
+        return self.quantile

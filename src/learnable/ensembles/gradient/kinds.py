@@ -16,15 +16,29 @@ from ...core.parameters import Options
 from ...data.door import Table
 from ...data.sources import NamedScore, named_columns, rowwise
 from ...trees.settings import class_factors
+from ..explain.effects import PredictiveDistribution
 from .base import GradientBoosting, boosting_door
-from .explained import PredictiveDistribution
-from .joint_quantiles import JointQuantiles
+from .distribution import JointQuantiles
+from .driver import take_trees
 from .loss_base import BoostingLoss
 from .losses import CLASS_LOSSES, REGRESSION_LOSSES, class_loss, regression_loss
 from .settings import CLASS_WEIGHT, CUSTOM_LOSS
-from .staged import staged_raw
+
+# --------------------------------------------------------------------------------------------------------------------
+# Predictions after every round: F_0 + ρ_1T_1, then + ρ_2T_2, and so on; each stage costs one round of trees.
+
 
 Array = NDArray[np.float64]
+
+
+def staged_raw(model: Any, X: Any) -> Iterator[Array]:
+    """Yield the scores (K, n) of rows after the first round, the second, …; the array is the same each time."""
+    K = model.n_trees_per_iteration_
+    raw = model._raw_start(X)
+    for m in range(model.trees_.n_trees // K):
+        for k in range(K):
+            raw[k] += take_trees(model.trees_, [m * K + k]).sum(X, model.n_jobs)[:, 0]
+        yield raw
 
 
 def _has_probability(model: Any) -> bool:

@@ -1,4 +1,4 @@
-r"""What a boosting round asks of a loss: a start, derivatives, the best value of a leaf, the link to predictions.
+"""What a boosting round asks of a loss: a start, derivatives, the best value of a leaf, the link to predictions.
 
 The scores of the n rows are F, an array (K, n): one line an output. With V the loss, w the weights of the rows,
 
@@ -33,8 +33,8 @@ from ...risk.losses import (
     QuantileLoss,
     SquaredLoss,
 )
-from . import _kernels
-from .joint_quantiles import JointQuantiles
+from ..gradient import _kernels
+from .distribution import JointQuantiles
 from .loss_base import BoostingLoss, centred_log, quantiles_by_leaf, sum_by_leaf
 
 Array = NDArray[np.float64]

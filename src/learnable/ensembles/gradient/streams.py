@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ...data.arrays import bound_infinity
 from ...data.blocks import Block, map_reduce
-from ...trees.bins import BinnedTable, Bins, sample_rows
+from ...trees.histogram.bins import BinnedTable, Bins, sample_rows
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]

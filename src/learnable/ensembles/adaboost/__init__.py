@@ -1,0 +1,1 @@
+"""AdaBoost: classifier, regressor, rounds and stumps."""

@@ -1,0 +1,1 @@
+"""Bagging of any learner."""

@@ -1,0 +1,1 @@
+"""What an ensemble has learned: importances, effects, Shapley values, margins."""

@@ -1,0 +1,112 @@
+"""Kernels of forests: rows grouped by leaf, sums over the trees that have not seen a row, weighted quantiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.jit import kernel
+from ...trees._walks import _leaf_dense, _leaf_sparse
+
+Array = NDArray[np.float64]
+
+
+@kernel
+def group_by_leaf(leaf_of_row: NDArray[np.int32], rows: Any, counts: NDArray[np.int64], out: NDArray[np.int32]) -> None:
+    """Write the rows of each leaf, leaf by leaf; counts (nodes + 1 zeros) is scratch."""
+    for k in range(rows.size):
+        counts[leaf_of_row[rows[k]] + 1] += 1
+    for i in range(1, counts.size):
+        counts[i] += counts[i - 1]
+    for k in range(rows.size):
+        leaf = leaf_of_row[rows[k]]
+        out[counts[leaf]] = rows[k]
+        counts[leaf] += 1
+
+
+@kernel
+def add_unseen_dense(
+    X: Any, lo: int, hi: int, start: Any, nodes: Any, value: Array, unseen: Any, out: Any, n: Any
+) -> None:
+    """Add, to rows lo … hi − 1, the leaf values of those of up to 64 trees whose bit is set in the row's `unseen`."""
+    for t in range(start.size - 1):
+        for r in range(lo, hi):
+            if (unseen[r] >> np.uint64(t)) & np.uint64(1):
+                i = _leaf_dense(X, r, start[t], nodes)
+                n[r] += 1
+                for k in range(value.shape[1]):
+                    out[r, k] += value[i, k]
+
+
+@kernel
+def add_unseen_sparse(
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    lo: int,
+    hi: int,
+    start: Any,
+    nodes: Any,
+    value: Array,
+    unseen: Any,
+    out: Any,
+    n: Any,
+) -> None:
+    """Do the same for CSR rows."""
+    for t in range(start.size - 1):
+        for r in range(lo, hi):
+            if (unseen[r] >> np.uint64(t)) & np.uint64(1):
+                i = _leaf_sparse(data, indices, indptr[r], indptr[r + 1], start[t], nodes)
+                n[r] += 1
+                for k in range(value.shape[1]):
+                    out[r, k] += value[i, k]
+
+
+@kernel
+def leaf_quantiles(
+    leaves: NDArray[np.int32],
+    start: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    rows: NDArray[np.int32],
+    weight: Array,
+    rank: NDArray[np.int32],
+    y_sorted: Array,
+    levels: Array,
+    lo: int,
+    hi: int,
+    out: Array,
+) -> None:
+    """Write the quantiles of the targets in the leaves of rows lo … hi − 1.
+
+    Node i of all trees holds the training rows rows[begin[i]:begin[i + 1]]; levels ascend. The mass of a target is
+    its weight in its leaf divided by the leaf's weight, summed over the trees.
+    """
+    mass = np.zeros(rank.size)
+    touched = np.empty(rank.size, np.int32)
+    for r in range(lo, hi):
+        n_touched = 0
+        whole = 0.0
+        for t in range(start.size - 1):
+            i = start[t] + leaves[r, t]
+            total = 0.0
+            for e in range(begin[i], begin[i + 1]):
+                total += weight[rows[e]]
+            for e in range(begin[i], begin[i + 1]):
+                place = rank[rows[e]]
+                if mass[place] == 0.0:
+                    touched[n_touched] = place
+                    n_touched += 1
+                mass[place] += weight[rows[e]] / total
+            whole += 1.0
+        order = np.sort(touched[:n_touched])
+        below, at = 0.0, 0
+        for q in range(levels.size):
+            wanted = levels[q] * whole * (1.0 - 1e-12)
+            while at < n_touched - 1 and below + mass[order[at]] < wanted:
+                below += mass[order[at]]
+                at += 1
+            out[r, q] = y_sorted[order[at]]
+        for k in range(n_touched):
+            mass[order[k]] = 0.0

@@ -1,0 +1,515 @@
+"""Forests of class shares and forests of numbers: targets, predictions, out-of-bag judgement, quantiles."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.validation import check_is_fitted
+
+from ...core.declare import fitted, param
+from ...core.errors import DataError, ModelFileError, ParameterError
+from ...core.parameters import Boolean, Matches, Options, optional
+from ...data.door import Table, door
+from ...data.sources import rowwise
+from ...trees.criteria import CLASS_CRITERIA, NUMBER_CRITERIA, Target
+from ...trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+from ...trees.exact.grower import Grown
+from ...trees.layout import Trees
+from ...trees.pruning.cost_complexity import prune_to
+from ...trees.settings import MAX_FEATURES, check_counts, class_factors, warn_of_friedman
+from ..draws import Rows
+from .grow import Array, Forest, LeafTargets, Plan, forest_quantiles, rows_by_leaf
+
+
+def _with_dense_targets(read: Callable[..., Table]) -> Callable[..., Table]:
+    """Return the door that refuses sparse targets in scikit-learn's words."""
+
+    def read_dense(estimator: Any, X: Any, y: Any = None, *rest: Any) -> Table:
+        if sp.issparse(y):
+            raise DataError(
+                f"{type(estimator).__name__}: sparse multilabel-indicator for y is not supported. Pass y.toarray()."
+            )
+        return read(estimator, X, y, *rest)
+
+    return read_dense
+
+
+class ForestClassifier(ClassifierMixin, Forest):
+    """Base of `RandomForestClassifier` and `ExtraTreesClassifier`; not to be used directly."""
+
+    criterion: str = param(Options(*CLASS_CRITERIA), "What a split lowers.", default="gini")
+    class_weight: Any = param(
+        optional(
+            Options("balanced", "balanced_subsample")
+            | Matches(lambda v: isinstance(v, (dict, list)), "a dict of weights, or a list of them for several targets")
+        ),
+        'Weights of the classes; "balanced_subsample" balances every bag.',
+        default=None,
+    )
+    max_features: float | str | None = param(
+        MAX_FEATURES, "Columns drawn at every node: √d, log₂ d, d/3, a number, a share, or all.", default="sqrt"
+    )
+
+    _door = staticmethod(_with_dense_targets(door(target="classes", multi_output=True, missing=True, one_class=True)))
+
+    _tree_class = DecisionTreeClassifier
+
+    classes_: Any = fitted("array, or list of them for several targets", "The labels.")
+    n_classes_: Any = fitted("int, or list of them for several targets", "Their number.")
+
+    def _target(self, table: Table) -> Target:
+        labels = table.classes if isinstance(table.classes, list) else [table.classes]
+        counts = [len(own) for own in labels]
+        self.classes_ = table.classes if isinstance(table.classes, list) else np.asarray(table.classes)
+        self.n_classes_ = counts if isinstance(table.classes, list) else counts[0]
+        return Target.classes(table.y, counts, criterion=self.criterion)
+
+    def _row_weight(self, table: Table) -> Array | None:
+        given = self.class_weight
+        if given is None or (given == "balanced_subsample" and self.bootstrap):
+            return table.weight
+        factor = class_factors(type(self).__name__, "balanced" if isinstance(given, str) else given, table)
+        return factor if table.weight is None or factor is None else factor * table.weight
+
+    def _class_numbers(self) -> Any:
+        counts = self.n_classes_ if isinstance(self.classes_, list) else [self.n_classes_]
+        numbers = [np.arange(count, dtype=np.float64) for count in counts]
+        return numbers if isinstance(self.classes_, list) else numbers[0]
+
+    def _reweigher(self, table: Table) -> Callable[[Target, Rows], Target] | None:
+        if self.class_weight != "balanced_subsample" or not self.bootstrap:
+            return None
+
+        def reweigh(target: Target, rows: Rows) -> Target:
+            return replace(target, weight=compute_sample_weight("balanced", table.y, indices=rows), unit=False)
+
+        return reweigh
+
+    def _finish_tree(self, found: Grown, rows: Rows | None) -> tuple[Trees, None]:
+        return (prune_to(found.tree, alpha=self.ccp_alpha) if self.ccp_alpha > 0 else found.tree), None
+
+    def _judge_out_of_bag(self, table: Table, total: Array, voters: NDArray[np.int64]) -> None:
+        several = isinstance(table.classes, list)
+        shares = _shares(total, voters).reshape(len(voters), self.n_outputs_, -1).transpose(0, 2, 1)
+        judged = _judged(voters)
+        codes = shares[judged].argmax(axis=1)
+        self.oob_decision_function_ = shares if several else np.ascontiguousarray(shares[:, :, 0])
+        if callable(self.oob_score):
+            y, found = table.y[judged], codes if several else codes[:, 0]
+            self.oob_score_ = float(self.oob_score(_labels(self.classes_, y), _labels(self.classes_, found)))
+        else:
+            right = codes == table.y.reshape(len(voters), -1)[judged]
+            self.oob_score_ = float(
+                np.mean(right.all(axis=1))
+            )  # of several targets all have to be right, as in `score`
+
+    @rowwise
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label with the largest mean share in the leaves; of several, the first.
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe, path or Dask collection of shape (n_samples, n_features)
+            New rows; NaN is a missing value.
+        """
+        shares = self._mean_shares(X)
+        return _labels(self.classes_, shares.argmax(axis=2) if self.n_outputs_ > 1 else shares[:, 0].argmax(axis=1))
+
+    @rowwise
+    def predict_proba(self, X: Any) -> Any:
+        """Return the mean over the trees of the shares of the classes in the row's leaf; a list for several targets."""
+        shares = self._mean_shares(X)
+        if self.n_outputs_ == 1:
+            return np.ascontiguousarray(shares[:, 0])
+        return [np.ascontiguousarray(shares[:, k, : self.n_classes_[k]]) for k in range(self.n_outputs_)]
+
+    @rowwise
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            found = self.predict_proba(X)
+            return np.log(found) if self.n_outputs_ == 1 else [np.log(own) for own in found]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy; of several targets, the share of rows that are right in all of them."""
+        from sklearn.metrics import accuracy_score
+
+        if getattr(self, "n_outputs_", 1) == 1:
+            return float(super().score(X, y, sample_weight))
+        right = (self.predict(X) == np.asarray(y)).all(axis=1)
+        return float(accuracy_score(np.ones(len(right), bool), right, sample_weight=sample_weight))
+
+    def _mean_shares(self, X: Any) -> Array:
+        X = self._read(X)
+        return self.trees_.mean(X, self.n_jobs).reshape(X.shape[0], self.n_outputs_, -1)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        classes: Any = getattr(self, "classes_", None)
+        several: list[Any] = classes if isinstance(classes, list) else [classes]
+        if any(not isinstance(own, np.ndarray) or own.ndim != 1 or len(own) < 1 for own in several):
+            raise ModelFileError("load: classes_ must hold labels.")
+        if len(several) != self.n_outputs_ or self.n_classes_ != (
+            [len(own) for own in several] if isinstance(classes, list) else len(several[0])
+        ):
+            raise ModelFileError("load: classes_, n_classes_ and n_outputs_ do not fit together.")
+        self.trees_.check(self.n_features_in_, self.n_outputs_ * max(len(own) for own in several))
+
+
+class ForestRegressor(RegressorMixin, Forest):
+    """Base of `RandomForestRegressor` and `ExtraTreesRegressor`; not to be used directly."""
+
+    criterion: str = param(Options(*NUMBER_CRITERIA), "What a split lowers.", default="squared_error")
+    max_features: float | str | None = param(
+        MAX_FEATURES, "Columns drawn at every node: √d, log₂ d, d/3, a number, a share, or all.", default=1.0
+    )
+
+    _door = staticmethod(_with_dense_targets(door(target="numeric", multi_output=True, missing=True)))
+
+    _tree_class = DecisionTreeRegressor
+
+    leaves_: LeafTargets = fitted(
+        "LeafTargets", "The training targets in the leaves, for `predict_quantiles` and `predict_interval`."
+    )
+
+    def __post_init__(self) -> None:
+        warn_of_friedman(self.criterion)
+
+    def _target(self, table: Table) -> Target:
+        y = table.y
+        if y.ndim == 2 and y.shape[1] == 1:
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected. Please change the shape of y to "
+                "(n_samples,), for example using ravel().",
+                DataConversionWarning,
+                stacklevel=6,
+            )
+        if self.criterion == "poisson":
+            check_counts(type(self).__name__, y)
+        return Target.numbers(y, criterion=self.criterion)
+
+    def _finish_tree(self, found: Grown, rows: Rows | None) -> tuple[Trees, NDArray[np.int32]]:
+        tree, leaf_of_row = found.tree, found.leaf_of_row
+        if self.ccp_alpha > 0:
+            tree, leaf_of_row = _prune(found, self.ccp_alpha)
+        rows = np.flatnonzero(leaf_of_row >= 0) if rows is None else rows
+        return tree, rows_by_leaf(leaf_of_row, rows, tree.n_nodes)
+
+    def _keep_leaves(self, table: Table, plan: Plan, grown: list[Any], previous: Any) -> None:
+        orders = [order for _, order in grown]
+        sizes = np.array([len(order) for order in orders], dtype=np.int64)
+        if previous is not None:
+            orders, sizes = [previous.leaves_.rows, *orders], np.r_[previous.leaves_.sizes, sizes]
+        y = np.ascontiguousarray(table.y.reshape(table.n_rows, -1))
+        weight = None if self.bootstrap else self.sample_weight_
+        self.leaves_ = LeafTargets(np.concatenate(orders), sizes, y, weight)
+
+    def _judge_out_of_bag(self, table: Table, total: Array, voters: NDArray[np.int64]) -> None:
+        from sklearn.metrics import r2_score
+
+        judged = _judged(voters)
+        found = _shares(total, voters)
+        self.oob_prediction_ = found[:, 0].copy() if self.n_outputs_ == 1 else found
+        score = self.oob_score if callable(self.oob_score) else r2_score
+        y = table.y.reshape(self.oob_prediction_.shape)
+        self.oob_score_ = float(score(y[judged], self.oob_prediction_[judged])) if judged.sum() > 1 else float("nan")
+
+    @rowwise
+    def predict(self, X: Any) -> Array:
+        """Return the mean over the trees of the values of the row's leaves.
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe, path or Dask collection of shape (n_samples, n_features)
+            New rows; NaN is a missing value.
+        """
+        X = self._read(X)
+        found = self.trees_.mean(X, self.n_jobs)
+        return found[:, 0].copy() if self.n_outputs_ == 1 else found
+
+    def predict_quantiles(self, X: Any, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> Array:
+        """Return quantiles of the training targets that share leaves with each row.
+
+        Parameters
+        ----------
+        X : array, sparse array or dataframe of shape (n_samples, n_features)
+            New rows. On training rows the quantiles are too close together: their own targets are in the leaves.
+        levels : sequence of float in [0, 1]
+            Levels of the quantiles.
+
+        Returns
+        -------
+        array of shape (n_samples, n_levels) or (n_samples, n_levels, n_targets)
+        """
+        X = self._read(X)
+        wanted = np.atleast_1d(np.asarray(levels, dtype=np.float64))
+        if wanted.ndim != 1 or not ((wanted >= 0) & (wanted <= 1)).all():
+            raise ParameterError(f"{type(self).__name__}: levels must lie between 0 and 1; got {levels!r}.")
+        ascending = np.argsort(wanted, kind="stable")
+        leaves = self.trees_.apply(X, self.n_jobs)
+        sorted_ = forest_quantiles(self.trees_, self.leaves_, leaves, wanted[ascending], self.max_samples_ is not None)
+        found = np.empty_like(sorted_)
+        found[:, ascending] = sorted_
+        return found[:, :, 0].copy() if self.n_outputs_ == 1 else found
+
+    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Array, Array]:
+        """Return lower and upper ends that are to hold a new target with probability `level`.
+
+        They are the quantiles (1 ∓ level)/2 of the leaves. Their coverage is approximate; `ConformalRegressor` around
+        the forest makes it exact.
+        """
+        if not 0 < level < 1:
+            raise ParameterError(f"{type(self).__name__}: level must be between 0 and 1; got {level!r}.")
+        found = self.predict_quantiles(X, [(1 - level) / 2, (1 + level) / 2])
+        return found[:, 0], found[:, 1]
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        check_is_fitted(self, "trees_")
+        self.trees_.check(self.n_features_in_, self.n_outputs_)
+        if not isinstance(getattr(self, "leaves_", None), LeafTargets):
+            raise ModelFileError("load: leaves_ must hold the targets in the leaves.")
+        self.leaves_.check(self.trees_, self.max_samples_ is not None, self.n_outputs_)
+
+
+def _shares(total: Array, voters: NDArray[np.int64]) -> Array:
+    """Return sums divided by the number of trees; NaN where there is none."""
+    return total / np.where(voters > 0, voters, np.nan)[:, None]
+
+
+def _judged(voters: NDArray[np.int64]) -> NDArray[np.bool_]:
+    judged = voters > 0
+    if not judged.all():
+        warnings.warn(
+            "Some inputs do not have OOB scores. This probably means too few trees were used to compute any reliable "
+            f"OOB estimates: every tree has seen {int((~judged).sum())} of {len(judged)} rows. Raise n_estimators.",
+            UserWarning,
+            stacklevel=6,
+        )
+    return judged
+
+
+def _labels(classes: Any, codes: NDArray[Any]) -> NDArray[Any]:
+    if not isinstance(classes, list):
+        return np.asarray(classes)[codes]
+    columns = [np.asarray(own)[codes[:, k]] for k, own in enumerate(classes)]
+    return np.column_stack(columns)
+
+
+def _prune(found: Grown, alpha: float) -> tuple[Trees, NDArray[np.int32]]:
+    """Return the pruned tree, and the leaf of every row in it."""
+    pruned = prune_to(found.tree, alpha=alpha)
+    number, stack = np.full(found.tree.n_nodes, -1, np.int32), [(0, 0)]
+    while stack:  # walk both trees side by side; what lies below a new leaf has its number
+        old, new = stack.pop()
+        number[old] = new
+        if found.tree.feature[old] >= 0:
+            is_leaf = pruned.feature[new] < 0
+            for side in ("left", "right"):
+                child = int(getattr(found.tree, side)[old])
+                stack.append((child, new if is_leaf else int(getattr(pruned, side)[new])))
+    used = found.leaf_of_row >= 0
+    return pruned, np.where(used, number[found.leaf_of_row], -1).astype(np.int32)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Random forests: trees on bootstrap bags, each split the best of a few columns drawn at random.
+#
+# The mean of T trees of variance σ² and pairwise correlation ρ has variance ρσ² + (1 − ρ)σ²/T: bags lower the second
+# term, drawing m of d columns at every node lowers ρ. Usual choices are m = √d for classes and m = d/3 for numbers;
+# the defaults are scikit-learn's (√d, and all columns for numbers, which is bagging), `max_features="third"` is d/3.
+#
+# The certificate says that every split is the best of its node's candidates. `verify` draws the bags and the columns
+# again and recomputes every split of every tree in NumPy, which takes several times as long as the fit.
+#
+# Reference: L. Breiman, Random forests, Machine Learning 45 (2001).
+
+
+class RandomForestClassifier(ForestClassifier):
+    """Trees on bootstrap bags with drawn columns; the class with the largest mean share in the leaves.
+
+    Exact unless `max_bins` is set: a split may be between any two values of a column that are neighbours in the node.
+    Memory of a fit: 4 bytes for each cell of X, about 100 bytes a row and thread, and the trees. Missing values (NaN)
+    go to the side where they help more. If rows are drawn, weights of rows and classes are the chances of being
+    drawn, as in scikit-learn.
+
+    Attributes
+    ----------
+    trees_ : Trees
+        All trees in one set of arrays.
+    classes_, n_classes_ : array and int, or lists of them for several targets
+        The labels, and their number.
+    oob_score_, oob_decision_function_
+        Accuracy and mean shares of the trees that have not seen the row; NaN where all have.
+    feature_importances_ : array of shape (n_features,)
+        Shares of the columns in the fall of impurity. They favour columns with many values; `oob_importances` does not.
+    estimators_ : list of DecisionTreeClassifier
+        The fitted trees, views of `trees_`; the forest is a sequence of them. They name classes by their numbers.
+    estimator_ : DecisionTreeClassifier
+        The tree that they are copies of.
+    estimators_samples_ : list of arrays
+        The rows of each tree's bag.
+    n_outputs_, n_features_in_, feature_names_in_, certificate_
+        As in scikit-learn, and what is proven.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from learnable import RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = RandomForestClassifier(oob_score=True, random_state=0).fit(X, y)
+    >>> model.oob_score_ > 0.93, model.certificate_.holds
+    (True, True)
+    """
+
+    _splitter: ClassVar[str] = "best"
+
+
+class RandomForestRegressor(ForestRegressor):
+    """Trees on bootstrap bags with drawn columns; the mean of the leaves, and their quantiles.
+
+    Exact unless `max_bins` is set: a split may be between any two values of a column that are neighbours in the node.
+    Memory of a fit: 4 bytes for each cell of X, about 100 bytes a row and thread, and the trees. Missing values (NaN)
+    go to the side where they help more. If rows are drawn, weights of rows and classes are the chances of being
+    drawn, as in scikit-learn.
+
+    Attributes
+    ----------
+    trees_ : Trees
+        All trees in one set of arrays.
+    leaves_ : LeafTargets
+        The training targets in the leaves, for `predict_quantiles` and `predict_interval`.
+    oob_score_, oob_prediction_
+        R² and mean of the trees that have not seen the row; NaN where all have.
+    feature_importances_ : array of shape (n_features,)
+        Shares of the columns in the fall of impurity. They favour columns with many values; `oob_importances` does not.
+    estimators_ : list of DecisionTreeRegressor
+        The fitted trees, views of `trees_`; the forest is a sequence of them.
+    estimator_ : DecisionTreeRegressor
+        The tree that they are copies of.
+    estimators_samples_ : list of arrays
+        The rows of each tree's bag.
+    n_outputs_, n_features_in_, feature_names_in_, certificate_
+        As in scikit-learn, and what is proven.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_diabetes
+    >>> from learnable import RandomForestRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = RandomForestRegressor(min_samples_leaf=5, random_state=0).fit(X[:400], y[:400])
+    >>> lower, upper = model.predict_interval(X[400:], level=0.9)
+    >>> bool(np.mean((lower <= y[400:]) & (y[400:] <= upper)) > 0.8)
+    True
+    """
+
+    _splitter: ClassVar[str] = "best"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Extremely randomised trees: a column's threshold is drawn, not searched.
+#
+# At every node each of the drawn columns gets one threshold, uniform between its ends in the node, and the best of
+# these splits is taken. Trees are less alike than those of a random forest and cheaper to grow; by default each has
+# all rows.
+#
+# The certificate says that every split is the best of its node's candidates, the drawn columns with their drawn
+# thresholds.
+#
+# Reference: P. Geurts, D. Ernst, L. Wehenkel, Extremely randomized trees, Machine Learning 63 (2006).
+
+
+class ExtraTreesClassifier(ForestClassifier):
+    """Trees with drawn columns and thresholds; the class with the largest mean share in the leaves.
+
+    Exact unless `max_bins` is set: a split may be between any two values of a column that are neighbours in the node.
+    Memory of a fit: 4 bytes for each cell of X, about 100 bytes a row and thread, and the trees. Missing values (NaN)
+    go to the side where they help more. If rows are drawn, weights of rows and classes are the chances of being
+    drawn, as in scikit-learn.
+
+    Attributes
+    ----------
+    trees_ : Trees
+        All trees in one set of arrays.
+    classes_, n_classes_ : array and int, or lists of them for several targets
+        The labels, and their number.
+    oob_score_, oob_decision_function_
+        Accuracy and mean shares of the trees that have not seen the row; NaN where all have.
+    feature_importances_ : array of shape (n_features,)
+        Shares of the columns in the fall of impurity. They favour columns with many values; `oob_importances` does not.
+    estimators_ : list of DecisionTreeClassifier
+        The fitted trees, views of `trees_`; the forest is a sequence of them. They name classes by their numbers.
+    estimator_ : DecisionTreeClassifier
+        The tree that they are copies of.
+    estimators_samples_ : list of arrays
+        The rows of each tree's bag.
+    n_outputs_, n_features_in_, feature_names_in_, certificate_
+        As in scikit-learn, and what is proven.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from learnable import ExtraTreesClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ExtraTreesClassifier(bootstrap=True, oob_score=True, random_state=0).fit(X, y)
+    >>> model.oob_score_ > 0.93, model.certificate_.holds
+    (True, True)
+    """
+
+    bootstrap: bool = param(Boolean(), "Whether a tree gets rows drawn with replacement, or all rows.", default=False)
+
+    _splitter: ClassVar[str] = "random"
+
+
+class ExtraTreesRegressor(ForestRegressor):
+    """Trees with drawn columns and thresholds; the mean of the leaves, and their quantiles.
+
+    Exact unless `max_bins` is set: a split may be between any two values of a column that are neighbours in the node.
+    Memory of a fit: 4 bytes for each cell of X, about 100 bytes a row and thread, and the trees. Missing values (NaN)
+    go to the side where they help more. If rows are drawn, weights of rows and classes are the chances of being
+    drawn, as in scikit-learn.
+
+    Attributes
+    ----------
+    trees_ : Trees
+        All trees in one set of arrays.
+    leaves_ : LeafTargets
+        The training targets in the leaves, for `predict_quantiles` and `predict_interval`.
+    oob_score_, oob_prediction_
+        R² and mean of the trees that have not seen the row; NaN where all have.
+    feature_importances_ : array of shape (n_features,)
+        Shares of the columns in the fall of impurity. They favour columns with many values; `oob_importances` does not.
+    estimators_ : list of DecisionTreeRegressor
+        The fitted trees, views of `trees_`; the forest is a sequence of them.
+    estimator_ : DecisionTreeRegressor
+        The tree that they are copies of.
+    estimators_samples_ : list of arrays
+        The rows of each tree's bag.
+    n_outputs_, n_features_in_, feature_names_in_, certificate_
+        As in scikit-learn, and what is proven.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_diabetes
+    >>> from learnable import ExtraTreesRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = ExtraTreesRegressor(min_samples_leaf=5, random_state=0).fit(X[:400], y[:400])
+    >>> lower, upper = model.predict_interval(X[400:], level=0.9)
+    >>> bool(np.mean((lower <= y[400:]) & (y[400:] <= upper)) > 0.8)
+    True
+    """
+
+    bootstrap: bool = param(Boolean(), "Whether a tree gets rows drawn with replacement, or all rows.", default=False)
+
+    _splitter: ClassVar[str] = "random"

@@ -1,0 +1,1 @@
+"""Trees as text, Graphviz, SVG and figures."""

@@ -1,0 +1,1 @@
+"""The grower that tries every cut of every column: search, sweeps, nodes."""

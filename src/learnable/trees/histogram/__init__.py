@@ -1,0 +1,1 @@
+"""The grower that works on binned columns: bins, histograms, leaf-wise growth by threads."""

@@ -1,0 +1,1 @@
+"""Pruning: weakest links (cost complexity), and bottom-up with an error estimate."""

@@ -1,0 +1,1 @@
+"""The grower that draws its cuts at random."""
