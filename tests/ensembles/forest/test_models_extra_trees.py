@@ -4,7 +4,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import ExtraTreesClassifier as TheirClassifier
 from sklearn.ensemble import ExtraTreesRegressor as TheirRegressor
 from sklearn.model_selection import train_test_split
-from tests.ensembles.forest.test_grow import friedman
+from tests.ensembles.forest.test_models import friedman
 
 import learnable as ln
 from learnable import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestRegressor
