@@ -32,6 +32,7 @@ from ..meta.selection import standard_errors, within_one_error
 from ..solvers.coordinate_sets import WorkingSet, design_of
 from .elastic_net import PRECOMPUTE, SparseRegressor, penalised_fit, penalty_of, refuse_overflow
 from .paths import ALPHAS, EPS, alpha_grid, follow_path
+from .precise import proven_sparse_fit
 from .ridge_cv import _splits, row_order
 from .single import is_single, round_sparse
 
@@ -152,11 +153,12 @@ class ElasticNetCV(SparseRegressor):
             if not run.should_stop():
                 penalised_fit(solver, self, alpha, self.l1_ratio_, run)
         fit = penalised_fit(solver, self, self.alpha_, self.l1_ratio_, run)
+        penalty = penalty_of(design, self.alpha_, self.l1_ratio_, self.positive)
         rounded = None
         if is_single(table):
-            penalty = penalty_of(design, self.alpha_, self.l1_ratio_, self.positive)
             rounded = round_sparse(design, fit, penalty, self.tol)
         fit = fit if rounded is None else rounded
+        fit = proven_sparse_fit(table.blocks, design, fit, penalty, self.tol, intercept=self.fit_intercept)
         self._set_coefficients(fit.W, design.y_mean - design.x_mean @ fit.W, (), single=rounded is not None)
         self.n_iter_, self.dual_gap_ = max(1, fit.n_iter), fit.gap.gap / design.weight
         self.row_order_ = row_order(table)

@@ -31,6 +31,7 @@ from .elastic_net import (
     previous_coefficients,
     set_smooth,
 )
+from .precise import proven_sparse_fit
 from .single import is_single, round_sparse
 
 
@@ -74,10 +75,12 @@ class MultiTaskElasticNet(MultiOutputMixin, SparseRegressor):
         design = design_of(table.blocks, intercept=self.fit_intercept, n_jobs=self.n_jobs)
         solver = WorkingSet(design, None if start is None else start.T)
         fit = penalised_fit(solver, self, self.alpha, self.l1_ratio, run)
+        penalty = penalty_of(design, self.alpha, self.l1_ratio)
         rounded = None
         if is_single(table):
-            rounded = round_sparse(design, fit, penalty_of(design, self.alpha, self.l1_ratio), self.tol)
+            rounded = round_sparse(design, fit, penalty, self.tol)
         fit = fit if rounded is None else rounded
+        fit = proven_sparse_fit(table.blocks, design, fit, penalty, self.tol, intercept=self.fit_intercept)
         intercept = design.y_mean - design.x_mean @ fit.W
         self._set_coefficients(fit.W, intercept, table.y_shape, single=rounded is not None)
         if not self.fit_intercept:
