@@ -28,9 +28,12 @@ Array = NDArray[np.float64]
 
 _MOST_CANCELLATION = 1e4  # of W x̄² against Σ w (x − x̄)² that is let pass
 _RESTARTS = 3  # of the recurrence, whose residual drifts away from the true one
-_STRICT = 0.1  # share of tol·‖g₀‖ that a strict fit aims at: two methods that reach the same ‖g‖ differ by luck
+_STRICT = (
+    0.01  # share of tol·‖g₀‖ that a strict fit aims at: methods that reach the same ‖g‖ differ in β by luck, up to 20×
+)
 _SMALLEST_TARGET = 1e-140  # whose square, and 1e-8 of it, has all its digits
 _EPSILON = float(np.finfo(np.float64).eps)
+_FLAT = 1e-15  # share of the largest curvature that the rounding of sums over rows has
 _ROUNDED = 1e-14  # relative residual of a singular system below which nothing but rounding is left
 
 
@@ -226,7 +229,7 @@ def _solve_one(
         right,
         preconditioner=lambda v: scale * scale * v,
         measure=measure,
-        flat=_EPSILON * float((scale * scale * sums.x_square).max(initial=0.0)) if singular else 0.0,
+        flat=_FLAT if singular else 0.0,
         tol=0.5 * tol,
         max_iter=limit,
         progress=lambda iteration, value: progress(done + iteration, value),
