@@ -10,7 +10,6 @@ DRAWN = "weights are chances of being drawn: integer weights and repeated rows g
 EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": DRAWN,
     "check_sample_weight_equivalence_on_sparse_data": DRAWN,
-    "check_decision_proba_consistency": "the mean of scores and the mean of probabilities may rank rows differently",
 }
 
 
