@@ -34,7 +34,7 @@ from .driver import Rounds
 from .exact_learner import ExactLearner
 from .loss_base import BoostingLoss
 from .losses import Squared, TwoClasses
-from .members import Observer, fitted_trees
+from .members import Observer, constant_start, fitted_trees
 from .settings import monotone_signs
 from .stopping import Part, Stopping, Watch
 
@@ -193,10 +193,10 @@ class ExactBoosting(GradientBoosting, TreeGrowth):
                 f"{owner}: The 'init' parameter of {owner} must be a str among {{'zero'}}, None or an object "
                 f"implementing 'fit' and 'predict_proba'. Got {self.init!r}."
             )
-        self.init_ = clone(self.init)
+        model = self.init_ = clone(self.init)
         labels = self.classes_[part.y] if self._classes else part.y
         try:
-            self.init_.fit(part.X, labels, **({} if part.w is None else {"sample_weight": part.w}))
+            model.fit(part.X, labels, **({} if part.w is None else {"sample_weight": part.w}))
         except (TypeError, ValueError) as error:
             refused = isinstance(error, TypeError) or "pass parameters to specific steps" in str(error)
             if part.w is None or not refused:
@@ -205,7 +205,7 @@ class ExactBoosting(GradientBoosting, TreeGrowth):
                 f"{type(self).__name__}: The initial estimator {type(self.init).__name__} does not support sample "
                 f"weights: {error}"
             ) from error
-        return self.init_, loss.scores_of(self._init_output(part.X))
+        return model, loss.scores_of(self._init_output(part.X))
 
     def _finish(self, rounds: Rounds, loss: BoostingLoss, old: Any) -> None:
         """Show scikit-learn's figures: losses after each round, twice as large for squares and log-odds."""
@@ -219,6 +219,24 @@ class ExactBoosting(GradientBoosting, TreeGrowth):
             before, after = factor * self.outside_loss_.T
             self.oob_scores_, self.oob_improvement_ = after.copy(), before - after
             self.oob_score_ = float(after[-1])
+
+    @property  # type: ignore[misc]
+    def init_(self) -> Any:
+        """Where the rounds start: the model of `init`, fitted; "zero"; or a constant model of scikit-learn."""
+        if "init_" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no init_ before fit.")
+        model = self._start_model
+        if model is not None or isinstance(self.init, str):
+            return self.init if model is None else model
+        return constant_start(self)
+
+    @init_.setter
+    def init_(self, model: Any) -> None:
+        self.__dict__["init_"] = model
+
+    @init_.deleter
+    def init_(self) -> None:
+        del self.__dict__["init_"]
 
     @property
     def estimators_(self) -> NDArray[Any]:

@@ -14,6 +14,7 @@ LightGBM, NIPS 2017.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +35,7 @@ from .base import GradientBoosting
 from .driver import Rounds
 from .hist_learner import HistLearner
 from .loss_base import BoostingLoss
+from .members import RoundLines
 from .settings import (
     SHARE,
     hold_out,
@@ -41,7 +43,7 @@ from .settings import (
     least_hessian,
     monotone_signs,
 )
-from .stopping import Part, Stopping
+from .stopping import Part, Stopping, Watch
 from .streams import Encoded, read_codes, read_rows, read_targets
 
 Array = NDArray[np.float64]
@@ -241,6 +243,9 @@ class HistBoosting(GradientBoosting):
             )
         n_threads = resolve_n_jobs(run.n_jobs)
         return HistLearner(part.X, self._bin(part, n_threads), rule, self.max_bins, n_threads, run.flag.array)
+
+    def _observer(self, watch: Watch | None, keep: Callable[[Rounds], None]) -> Any:
+        return RoundLines(self, watch) if self.verbose > 1 else watch
 
     def _finish(self, rounds: Rounds, loss: BoostingLoss, old: Any) -> None:
         self.n_iter_ = len(self.steps_)

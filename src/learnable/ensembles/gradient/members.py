@@ -43,6 +43,28 @@ def _one(model: Any, t: int, step: float) -> DecisionTreeRegressor:
     return member
 
 
+def constant_start(model: Any) -> Any:
+    """Return the start of boosting's rounds, the best constant, as scikit-learn's constant model."""
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+
+    loss = model._fitted_loss()
+    before = np.asarray(model.baseline_, dtype=np.float64)[:, None]
+    if model._classes:
+        if not loss.has_probability:
+            return None
+        K = len(model.classes_)
+        prior = DummyClassifier(strategy="prior")
+        return prior.fit(np.zeros((K, model.n_features_in_)), model.classes_, sample_weight=loss.probability(before)[0])
+    if np.ndim(loss.predict(before)) != 1:
+        return None  # several quantiles at once: scikit-learn has no such model
+    levels = {"absolute_error": 0.5, "huber": 0.5, "quantile": model.alpha}
+    if model.loss in levels:
+        constant = DummyRegressor(strategy="quantile", quantile=float(levels[model.loss]))
+    else:
+        constant = DummyRegressor(strategy="mean")
+    return constant.fit(np.zeros((1, model.n_features_in_)), loss.predict(before))
+
+
 class Observer:
     """What happens after every round: lines are printed, a monitor is asked, early stopping looks at the scores."""
 
@@ -80,6 +102,28 @@ class Observer:
             print(" ".join([f"{done:>10d}", *(f"{x:>16.4f}" for x in figures), f"{_duration(left):>16}"]))
         if self.verbose == 1 and done // (self.every * 10) > 0:
             self.every *= 10
+
+
+class RoundLines:
+    """What a histogram model says with verbose=2: a line for every round; then early stopping looks at the scores."""
+
+    def __init__(self, model: Any, watch: Any) -> None:
+        self.model, self.watch = model, watch
+        self.began = time.monotonic()
+
+    def __call__(self, rounds: Rounds, trees: list[Trees]) -> bool:
+        """Look at one more round; return whether it is enough."""
+        enough = self.watch is not None and self.watch(rounds, trees)
+        n_leaves = sum(tree.n_leaves for tree in trees)
+        depth = max(tree.max_depth for tree in trees)
+        grown = "1 tree" if len(trees) == 1 else f"{len(trees)} trees"
+        parts = [f"{grown}, {n_leaves} leaves", f"max depth = {depth}", f"train loss: {rounds.losses[-1]:.5f}"]
+        if self.watch is not None:
+            parts.append(f"score of the rows that decide: {self.watch.decisive()[-1]:.5f}")
+        now = time.monotonic()
+        print(f"[{len(rounds.steps)}/{self.model._n_rounds()}] {', '.join(parts)}, in {now - self.began:.3f}s")
+        self.began = now
+        return bool(enough)
 
 
 def _duration(seconds: float) -> str:
