@@ -10,14 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-import numpy as np
-import scipy.sparse as sp
-from sklearn import get_config
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_routing_for_object, process_routing
 
-from ..core.errors import ParameterError
-from ..data.frames import is_frame
-from ..meta.rows import take_rows
+from ..meta.routing import is_routing, of_rows, refuse_without_routing
+
+__all__ = ["SOURCES", "asks_for_weights", "callee", "of_rows", "routed", "router_of"]
 
 #: What the answers of an ensemble are made of: the first that the members have.
 SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -27,11 +24,6 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "predict_log_proba": ("predict_log_proba", "predict_proba", "predict"),
     "decision_function": ("decision_function",),
 }
-
-
-def is_routing() -> bool:
-    """Tell whether metadata are routed."""
-    return bool(get_config()["enable_metadata_routing"])
 
 
 def callee(template: Any, caller: str) -> str:
@@ -51,11 +43,7 @@ def router_of(ensemble: Any, template: Any) -> MetadataRouter:
 def routed(ensemble: Any, template: Any, caller: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata for the members' method, checked against what they asked for."""
     if not is_routing():
-        if given:
-            raise ParameterError(
-                f"{type(ensemble).__name__}: {caller} got {', '.join(sorted(given))}, which is not allowed without "
-                "metadata routing: set it with sklearn.set_config(enable_metadata_routing=True)."
-            )
+        refuse_without_routing(type(ensemble).__name__, caller, given)
         return {}
     found = process_routing(ensemble, caller, **given)
     return dict(found.estimator[callee(template, caller)])
@@ -64,16 +52,3 @@ def routed(ensemble: Any, template: Any, caller: str, given: Mapping[str, Any]) 
 def asks_for_weights(template: Any) -> bool:
     """Tell whether a member has asked for sample_weight in `fit`; without routing nobody has to."""
     return not is_routing() or bool(get_routing_for_object(template).consumes("fit", ("sample_weight",)))
-
-
-def of_rows(metadata: Mapping[str, Any], n_rows: int, rows: Any) -> dict[str, Any]:
-    """Return the metadata of some rows: of what has an entry for each of `n_rows`, these; all else as it is."""
-    found = {}
-    for name, value in metadata.items():
-        if isinstance(value, (list, tuple)) and len(value) == n_rows:
-            found[name] = [value[row] for row in rows]
-        elif np.size(getattr(value, "shape", ())) and value.shape[0] == n_rows:
-            found[name] = take_rows(value if is_frame(value) or sp.issparse(value) else np.asarray(value), rows)
-        else:
-            found[name] = value
-    return found
