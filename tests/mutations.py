@@ -1,4 +1,8 @@
-"""Fitted arrays found wherever they stand in a model, ways to damage them, and what a model answers, as arrays."""
+"""Fitted arrays found wherever they stand in a model, ways to damage them, and what a model answers, as arrays.
+
+Each fitted array that any public method reads, also of models and parts inside, is changed by a thousandth as a whole
+and in one entry; arrays of several entries are permuted, turned round, lose an entry, and have two entries swapped.
+"""
 
 import copy
 import dataclasses
@@ -10,8 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from learnable import verify
 from learnable.core._soundness import is_fitted_name
 from learnable.core.certificate import Certificate
+from learnable.core.errors import VerificationError
 from learnable.trees.layout import Trees, concatenate
 
 #: Methods that need more than X, or that only describe the object.
@@ -27,6 +33,8 @@ NOT_ASKED = (
     "certificate_",
 )
 TOO_SLOW = {"shap_interactions", "log_marginal_likelihood"}
+#: Bookkeeping that no prediction reads.
+RECORDS = {"certificate_", "n_iter_", "n_features_in_", "feature_names_in_", "fixed", "limits"}
 #: A bound on nesting: deeper values are the arrays of models inside models inside models.
 MAX_DEPTH = 6
 
@@ -52,17 +60,42 @@ class Key(NamedTuple):
     key: Any
 
 
-def fitted_values(model, path=()):
-    """Return the leaves of a fitted model: arrays, lists of things, numbers that are no counts."""
+def fitted_values(model, path=(), *, all_members=False):
+    """Return the leaves of a fitted model: arrays, lists of things, numbers that are no counts.
+
+    Members of a list are alike: only the first is looked into, unless `all_members`.
+    """
     params = model.get_params(deep=False)
     leaves = []
     for name, value in vars(model).items():
         if is_fitted_name(name) and name not in params:
-            leaves += _leaves(value, (*path, name))
+            leaves += _leaves(value, (*path, name), all_members)
     return leaves
 
 
-def _leaves(value, path):
+def arrays_of(model):
+    """Return the fitted arrays and numbers of a model and all its members, without bookkeeping."""
+    found = fitted_values(model, all_members=True)
+    return [leaf for leaf in found if not isinstance(leaf.value, list) and RECORDS.isdisjoint(leaf.path)]
+
+
+def unnoticed(model, *data):
+    """Return the changes of a fitted model that `verify` does not refuse; anything but a refusal is an error."""
+    missed = []
+    for leaf in arrays_of(model):
+        for word, value in damages(leaf.value):
+            if np.shape(value) == np.shape(leaf.value) and np.array_equal(value, leaf.value):
+                continue  # a vector of equal numbers is the same when it is turned round
+            try:
+                seen = not verify(with_value(copy.deepcopy(model), leaf.path, value), *data)
+            except VerificationError:
+                seen = True
+            if not seen:
+                missed.append((leaf.name, word))
+    return missed
+
+
+def _leaves(value, path, all_members):
     if len(path) > MAX_DEPTH or isinstance(value, Certificate):
         return []
     if isinstance(value, np.ndarray):
@@ -70,15 +103,16 @@ def _leaves(value, path):
     if isinstance(value, (float, np.floating)) or sp.issparse(value):
         return [Leaf(path, value)]
     if isinstance(value, list) and value:
-        inside = _leaves(value[0], (*path, 0))
+        members = enumerate(value if all_members else value[:1])
+        inside = [leaf for k, item in members for leaf in _leaves(item, (*path, k), all_members)]
         return [Leaf(path, value), *inside] if len(value) > 1 else inside
     if isinstance(value, dict):
-        return [leaf for key, item in value.items() for leaf in _leaves(item, (*path, Key(key)))]
+        return [leaf for key, item in value.items() for leaf in _leaves(item, (*path, Key(key)), all_members)]
     if dataclasses.is_dataclass(value):
         fields = [field.name for field in dataclasses.fields(value) if field.init]
-        leaves = [leaf for name in fields for leaf in _leaves(getattr(value, name), (*path, name))]
+        leaves = [leaf for name in fields for leaf in _leaves(getattr(value, name), (*path, name), all_members)]
         return [Leaf(path, value), *leaves] if isinstance(value, Trees) and value.n_trees > 1 else leaves
-    return fitted_values(value, path) if hasattr(value, "get_params") else []
+    return fitted_values(value, path, all_members=all_members) if hasattr(value, "get_params") else []
 
 
 def with_value(holder, path, value):
@@ -116,6 +150,10 @@ def damages(value):
         if value.dtype.kind == "f":
             relative = 1.0 + 1e-3 * rng.choice([-1.0, 1.0], size=value.shape)
             yield "1e-3", np.where(value == 0, 1e-3, value * relative).astype(value.dtype)
+            one = value.copy()
+            finite = np.abs(np.where(np.isfinite(value), value, 0.0))
+            one[np.unravel_index(int(finite.argmax()), value.shape)] *= 1.001
+            yield "one entry", one
         if value.dtype.kind == "b":
             yield "flipped", ~value
         if value.ndim == 0 or value.dtype == object:
@@ -129,6 +167,8 @@ def damages(value):
             swapped = flat.copy()
             swapped[[0, others[0]]] = swapped[[others[0], 0]]
             yield "swapped", swapped.reshape(value.shape)
+        if value.ndim > 1 and value.shape[1] > 1:
+            yield "columns reversed", np.ascontiguousarray(value[:, ::-1])
 
 
 def questions(model):

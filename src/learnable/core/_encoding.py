@@ -55,6 +55,7 @@ from ._soundness import (
     check_model,
     check_part,
     count_of,
+    hides_attribute,
     is_fitted_name,
     is_sound_csr,
     with_article,
@@ -123,7 +124,7 @@ class _Encoder:
         params = model.get_params(deep=False)
         fitted = {key: x for key, x in vars(model).items() if is_fitted_name(key) and key not in params}
         for key in fitted:
-            if hasattr(cls, key):
+            if hides_attribute(cls, key):
                 raise ModelFileError(f"{path}.{key} hides an attribute of the class; a file cannot restore it")
         check_model(model, path)
         return {
@@ -285,7 +286,7 @@ class _Decoder:
             if key not in allowed:
                 raise ModelFileError(f"{path}: {name} has no parameter {key!r}")
         for key in _names_in(fitted, path):
-            if not is_fitted_name(key) or key in allowed or hasattr(cls, key):
+            if not is_fitted_name(key) or key in allowed or hides_attribute(cls, key):
                 raise ModelFileError(f"{path}: {key!r} cannot be a fitted attribute of {name}")
         model = cls(**{key: self.value(value, f"{path}.{key}") for key, value in params.items()})
         model.__dict__.update({key: self.value(value, f"{path}.{key}") for key, value in fitted.items()})

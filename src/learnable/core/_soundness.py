@@ -114,6 +114,13 @@ def is_fitted_name(name: str) -> bool:
     return name.isidentifier() and name.endswith("_") and not name.startswith("_")
 
 
+def hides_attribute(cls: type, name: str) -> bool:
+    """Tell whether a fitted attribute of this name would hide one of the class: all but properties that store it."""
+    found = getattr(cls, name, None)
+    stores = isinstance(found, property) and found.fset is not None and found.fdel is not None
+    return hasattr(cls, name) and not stores
+
+
 def count_of(shape: Any, path: str) -> int:
     """Return the number of items of an array of this shape, having checked that it is one."""
     if not are_sizes(shape):

@@ -108,6 +108,7 @@ class ClassTable(NamedTuple):
     classes: NDArray[Any]
     kept: Codes  #: which of the rows given these are
     n_columns: int | None  #: columns of X, where rows are arrays
+    n_given: int  #: rows given, those without weight among them
 
     @property
     def several(self) -> bool:
@@ -142,7 +143,8 @@ def read_classes(
             f"{owner}: X and y have inconsistent numbers of samples: X has {table.n_rows} rows, y has {len(codes)}. "
             "Pass one target a row."
         )
-    kept = np.arange(table.n_rows)
+    n_given = table.n_rows
+    kept = np.arange(n_given)
     shape: tuple[int, ...] = getattr(table.X, "shape", ())
     if table.weight is not None and not table.weight.all():
         kept = np.flatnonzero(table.weight)
@@ -152,7 +154,7 @@ def read_classes(
             codes, classes = drop_absent_classes(codes, classes)
     if not one:
         check_two_classes(owner, classes)
-    return ClassTable(table, codes, classes, kept, int(shape[1]) if len(shape) == 2 else None)
+    return ClassTable(table, codes, classes, kept, int(shape[1]) if len(shape) == 2 else None, n_given)
 
 
 def _is_indicator(owner: str, y: Any) -> bool:

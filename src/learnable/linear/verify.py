@@ -157,7 +157,12 @@ def logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     dual = _dual_value(C, W, level, slopes, slope_sum, loss, N, members, free, model.fit_intercept)
     start_value = C * N.sum() * np.log(K)  # P₀; the fit sums terms of this size in float64
     size = max(dual, 1e-8 * start_value)
-    return Recheck(float((primal - dual) / size), _GAP_ROUNDING + float(3e-13 * start_value / size), fingerprint)
+    # The last digit of the slopes' terms; the gap that a fit computes is the slopes' square.
+    blur = 2.0**-53 * (C * np.sqrt(N.sum() * np.r_[N.sum(), square]) + np.r_[abs(level).max(), abs(W).max(axis=0)])
+    off = np.sqrt(len(W[free]) * (blur * blur).sum())
+    noise = off * (np.sqrt(((C * slopes + W)[free] ** 2).sum()) + off / 2) / size
+    rounding = _GAP_ROUNDING + float(3e-13 * start_value / size + noise)
+    return Recheck(float((primal - dual) / size), rounding, fingerprint)
 
 
 def penalty_of(model: Any) -> tuple[float, float]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
@@ -25,6 +26,7 @@ from ..core.declare import Declared, fitted, param
 from ..core.errors import ModelFileError
 from ..core.parameters import N_JOBS, Matches, Rule, check_parameters
 from ..data.rows import ClassTable, read_classes, weight_keyword
+from .routing import is_routing, of_rows, refuse_without_routing
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -67,7 +69,7 @@ class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, Declared):
     )
     classes_: NDArray[Any] = fitted("array of shape (n_classes,)", "The labels.")
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Fit one model for each binary problem.
 
         Parameters
@@ -78,6 +80,9 @@ class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, Declared):
             Labels; with a dataframe or a path, the name of a column.
         sample_weight : array of shape (n_samples,) or str, optional
             Non-negative weights of the rows; a row of weight zero is left out.
+        **params : dict
+            Passed on to the models' `fit`, with scikit-learn's metadata routing enabled; of what has an entry for
+            each row, a model gets the entries of its rows.
 
         Returns
         -------
@@ -86,12 +91,15 @@ class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, Declared):
         """
         owner = type(self).__name__
         check_parameters(owner, self.get_params(deep=False), self._parameters)
+        sample_weight, extra = self._routed("fit", sample_weight, params)
         table = read_classes(owner, X, y, sample_weight, several=self._takes_several, one=True)
         self._check_table(table)
         keyword = None if table.rows.weight is None else weight_keyword(owner, self.estimator)
         problems = self._problems(table.codes, len(table.classes))
         jobs = (
-            delayed(_fit_one)(self._new_model(labels), *self._rows_of(table, rows), labels, keyword)
+            delayed(_fit_one)(
+                self._new_model(labels), *self._rows_of(table, rows), labels, keyword, _some(extra, table, rows)
+            )
             for rows, labels in problems
         )
         models = list(Parallel(n_jobs=self.n_jobs)(jobs))
@@ -100,13 +108,13 @@ class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, Declared):
         return self
 
     @models_have("partial_fit")
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Go on with some more rows; there if the estimator has this method.
 
         Parameters
         ----------
-        X, y, sample_weight
-            As for `fit`.
+        X, y, sample_weight, **params
+            As for `fit`; what is passed on goes to the models' `partial_fit`.
         classes : array of shape (n_classes,), optional
             All labels; needed in the first call.
 
@@ -123,6 +131,7 @@ class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, Declared):
         known = np.unique(np.asarray(classes)) if first else self.classes_
         if not first and classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
             raise ValueError(f"{owner}: `classes={classes!r}` is not the same as on last call to partial_fit.")
+        sample_weight, extra = self._routed("partial_fit", sample_weight, params)
         table = read_classes(owner, X, y, sample_weight, one=True)
         unknown = ~np.isin(table.classes, known)
         if unknown.any():
@@ -136,10 +145,25 @@ class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, Declared):
             if len(labels):
                 part, weight = self._rows_of(table, rows)
                 weights = {} if keyword is None else {keyword: weight}
-                model.partial_fit(part, labels, classes=np.array([0, 1]), **weights)
+                more = _some(extra, table, rows)
+                model.partial_fit(part, labels, classes=np.array([0, 1]), **weights, **more)
         self.classes_, self.estimators_ = known, models
         self._keep_shape(table, problems)
         return self
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return what scikit-learn's metadata routing passes on to the models."""
+        mapping = MethodMapping().add(caller="fit", callee="fit").add(caller="partial_fit", callee="partial_fit")
+        return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
+
+    def _routed(self, caller: str, sample_weight: Any, params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Return the weights, if the models are to have them, and what else goes to their method `caller`."""
+        if not is_routing():
+            refuse_without_routing(type(self).__name__, caller, params)
+            return sample_weight, {}
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        found = dict(process_routing(self, caller, **weights, **params).estimator[caller])
+        return found.pop("sample_weight", None), found
 
     #: Whether a row may have several labels, and all rows the same one.
     _takes_several: ClassVar[bool] = False
@@ -255,5 +279,13 @@ def _distance(certificate: Certificate) -> float:
     return float(np.inf if np.isnan(ratio) and not certificate.holds else np.nan_to_num(ratio, posinf=np.inf))
 
 
-def _fit_one(model: Any, X: Any, weight: Array | None, labels: Codes, keyword: str | None) -> Any:
-    return model.fit(X, labels, **({} if keyword is None else {keyword: weight}))
+def _fit_one(
+    model: Any, X: Any, weight: Array | None, labels: Codes, keyword: str | None, extra: dict[str, Any]
+) -> Any:
+    return model.fit(X, labels, **({} if keyword is None else {keyword: weight}), **extra)
+
+
+def _some(extra: dict[str, Any], table: ClassTable, rows: NDArray[np.bool_] | None) -> dict[str, Any]:
+    """Return what goes to the model of these rows (None: all that have weight) beside them."""
+    chosen = table.kept if rows is None else table.kept[np.flatnonzero(rows)]
+    return of_rows(extra, table.n_given, chosen) if extra else {}

@@ -51,7 +51,7 @@ class OneVsRestClassifier(BinaryReduction):
 
     _takes_several: ClassVar[bool] = True
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Fit one model for each class.
 
         Parameters
@@ -62,13 +62,15 @@ class OneVsRestClassifier(BinaryReduction):
             Labels; with a dataframe or a path, the name of a column. With several labels a row, zeros and ones.
         sample_weight : array of shape (n_samples,) or str, optional
             Non-negative weights of the rows; a row of weight zero is left out.
+        **params : dict
+            Passed on to the models' `fit`, with scikit-learn's metadata routing enabled.
 
         Returns
         -------
         self
             The fitted classifier; as it was if a fit fails.
         """
-        super().fit(X, y, sample_weight)
+        super().fit(X, y, sample_weight, **params)
         self.sparse_labels_ = sp.issparse(y)
         return self
 
@@ -149,7 +151,7 @@ class ConstantLabel(Declared):
 
     present: bool = param(Boolean(), "Whether all rows have it.", default=False, kw_only=False)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Learn how many columns there are."""
         self.classes_ = np.array([0, 1])
         self.n_features_in_ = int(X.shape[1]) if len(getattr(X, "shape", ())) == 2 else 0

@@ -17,8 +17,8 @@ from learnable import BasisExpansion, LinearRegression
 from learnable.core._soundness import check_model
 from learnable.core.errors import DataError, ModelFileError, ParameterError
 from learnable.linear import BSplines
-from learnable.linear.features.basis import FUNCTIONS
 from learnable.linear.features import basis as module
+from learnable.linear.features.basis import FUNCTIONS
 
 
 @parametrize_with_checks([BasisExpansion(), BasisExpansion([BSplines(4, 2), "tanh"], include_bias=True)])

@@ -9,8 +9,8 @@ from tests.oracles.logistic import Likelihood
 from learnable import LogisticRegression, verify
 from learnable.core.run import no_progress
 from learnable.data import Blocks, Part
-from learnable.linear.logistic.likelihood import LogisticProblem, class_sums
 from learnable.linear.logistic import solvers as logistic_solvers
+from learnable.linear.logistic.likelihood import LogisticProblem, class_sums
 from learnable.linear.logistic.solvers import SOLVERS, solve
 
 pytestmark = pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")

@@ -168,8 +168,19 @@ def flat_problem(seed):
 
 def test_flat_directions_are_not_followed():
     A, b, shortest = flat_problem(0)
-    solution = conjugate_gradient(A, b, tol=0.0, flat=np.finfo(float).eps * np.linalg.norm(A, 2), max_iter=1000)
+    solution = conjugate_gradient(A, b, tol=0.0, flat=1e-15, max_iter=1000)
     np.testing.assert_allclose(solution.x, shortest, atol=1e-10)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("noise", [1e-15, 1e-12, 1e-9])
+def test_the_noise_of_a_matrix_is_not_followed_in_any_unit(unit, noise):
+    for seed in range(20):
+        A, b, shortest = flat_problem(seed)
+        E = np.random.default_rng(seed).normal(size=A.shape)
+        A = A + noise * np.linalg.norm(A, 2) * (E @ E.T) / np.linalg.norm(E @ E.T, 2)
+        solution = conjugate_gradient(unit * A, unit * b, tol=0.0, flat=10 * noise, max_iter=1000)
+        np.testing.assert_allclose(solution.x, shortest, atol=1e4 * noise + 1e-10)
 
 
 def test_without_the_guard_some_runs_follow_them():

@@ -10,7 +10,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn import get_config
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_routing_for_object, process_routing
@@ -29,6 +28,7 @@ from ...data.frames import is_frame, open_frame, read_values, take_named_columns
 from ...data.rows import read_rows, take_rows
 from ...data.targets import Target, read_target
 from ...meta.binary import MODEL, combined_certificate
+from ...meta.routing import is_routing, of_rows, refuse_without_routing
 from ...trees.decision_tree import ShapleyValues
 from .._members import MemberSequence
 from ..draws import MAX_SAMPLES, Draw, Rows, bag_size, chances, draw_columns, draw_rows, new_seed, out_of_bag
@@ -51,11 +51,6 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def is_routing() -> bool:
-    """Tell whether metadata are routed."""
-    return bool(get_config()["enable_metadata_routing"])
-
-
 def callee(template: Any, caller: str) -> str:
     """Return the method of a member that the method `caller` of the ensemble asks."""
     names = SOURCES[caller]
@@ -73,11 +68,7 @@ def router_of(ensemble: Any, template: Any) -> MetadataRouter:
 def routed(ensemble: Any, template: Any, caller: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata for the members' method, checked against what they asked for."""
     if not is_routing():
-        if given:
-            raise ParameterError(
-                f"{type(ensemble).__name__}: {caller} got {', '.join(sorted(given))}, which is not allowed without "
-                "metadata routing: set it with sklearn.set_config(enable_metadata_routing=True)."
-            )
+        refuse_without_routing(type(ensemble).__name__, caller, given)
         return {}
     found = process_routing(ensemble, caller, **given)
     return dict(found.estimator[callee(template, caller)])
@@ -86,19 +77,6 @@ def routed(ensemble: Any, template: Any, caller: str, given: Mapping[str, Any]) 
 def asks_for_weights(template: Any) -> bool:
     """Tell whether a member has asked for sample_weight in `fit`; without routing nobody has to."""
     return not is_routing() or bool(get_routing_for_object(template).consumes("fit", ("sample_weight",)))
-
-
-def of_rows(metadata: Mapping[str, Any], n_rows: int, rows: Any) -> dict[str, Any]:
-    """Return the metadata of some rows: of what has an entry for each of `n_rows`, these; all else as it is."""
-    found = {}
-    for name, value in metadata.items():
-        if isinstance(value, (list, tuple)) and len(value) == n_rows:
-            found[name] = [value[row] for row in rows]
-        elif np.size(getattr(value, "shape", ())) and value.shape[0] == n_rows:
-            found[name] = take_rows(value if is_frame(value) or sp.issparse(value) else np.asarray(value), rows)
-        else:
-            found[name] = value
-    return found
 
 
 Array = NDArray[np.float64]

@@ -40,7 +40,7 @@ def additive_trees(model: Any) -> Additive:
     check_is_fitted(model)
     owner, trees = type(model).__name__, getattr(model, "trees_", None)
     if hasattr(model, "n_trees_per_iteration_") and isinstance(trees, Trees):
-        if getattr(model, "init_", None) is not None:
+        if model._start_model is not None:
             raise DataError(
                 f"{owner}: the model of init= is no tree, so that the scores cannot be explained; use init=None."
             )

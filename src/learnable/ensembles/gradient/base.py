@@ -260,7 +260,9 @@ class GradientBoosting(ExplainedTrees, Estimator):
         default=1.0,
     )
     warm_start: bool = param(Boolean(), "Whether a next `fit` adds rounds.", default=False)
-    verbose: int = param(Boolean() | Number(low=0, integer=True), "Whether to print a line at the end.", default=0)
+    verbose: int = param(
+        Boolean() | Number(low=0, integer=True), "1: print a line at the end, 2: one after each round too.", default=0
+    )
     random_state: Any = param(
         RANDOM_STATE, "Of the rows held out, the rows and columns drawn, and the rounding of histograms.", default=None
     )
@@ -441,7 +443,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
         n = part.X.shape[0]
         if old is not None:
             self._refuse_other_table(old, part)
-            self.baseline_, self.init_ = old.baseline_, old.init_
+            self.baseline_, self.init_ = old.baseline_, old._start_model
             raw = old._raw_of(part.X)
             outside = [(float(a), float(b)) for a, b in old.outside_loss_]
             if self.subsample < 1.0:  # rounds that drew no rows have no others: zeros, as in scikit-learn
@@ -530,12 +532,18 @@ class GradientBoosting(ExplainedTrees, Estimator):
 
     def _raw_start(self, X: Any) -> Array:
         raw = np.tile(self.baseline_[:, None], (1, X.shape[0]))
-        if self.init_ is not None:
+        if self._start_model is not None:
             raw += self._fitted_loss().scores_of(self._init_output(X))
         return raw
 
+    @property
+    def _start_model(self) -> Any:
+        """The model of `init`, fitted; None where the rounds start at a constant."""
+        return vars(self).get("init_")
+
     def _init_output(self, X: Any) -> Array:
-        return np.asarray(self.init_.predict_proba(X) if self._classes else self.init_.predict(X), dtype=np.float64)
+        model = self._start_model
+        return np.asarray(model.predict_proba(X) if self._classes else model.predict(X), dtype=np.float64)
 
     def _fitted_loss(self) -> BoostingLoss:
         return self._loss(len(self.classes_) if self._classes else 0)

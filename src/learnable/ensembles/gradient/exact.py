@@ -74,6 +74,28 @@ def _one(model: Any, t: int, step: float) -> DecisionTreeRegressor:
     return member
 
 
+def constant_start(model: Any) -> Any:
+    """Return the start of boosting's rounds, the best constant, as scikit-learn's constant model."""
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+
+    loss = model._fitted_loss()
+    before = np.asarray(model.baseline_, dtype=np.float64)[:, None]
+    if model._classes:
+        if not loss.has_probability:
+            return None
+        K = len(model.classes_)
+        prior = DummyClassifier(strategy="prior")
+        return prior.fit(np.zeros((K, model.n_features_in_)), model.classes_, sample_weight=loss.probability(before)[0])
+    if np.ndim(loss.predict(before)) != 1:
+        return None  # several quantiles at once: scikit-learn has no such model
+    levels = {"absolute_error": 0.5, "huber": 0.5, "quantile": model.alpha}
+    if model.loss in levels:
+        constant = DummyRegressor(strategy="quantile", quantile=float(levels[model.loss]))
+    else:
+        constant = DummyRegressor(strategy="mean")
+    return constant.fit(np.zeros((1, model.n_features_in_)), loss.predict(before))
+
+
 class Observer:
     """What happens after every round: lines are printed, a monitor is asked, early stopping looks at the scores."""
 
@@ -272,10 +294,10 @@ class ExactBoosting(GradientBoosting, TreeGrowth):
                 f"{owner}: The 'init' parameter of {owner} must be a str among {{'zero'}}, None or an object "
                 f"implementing 'fit' and 'predict_proba'. Got {self.init!r}."
             )
-        self.init_ = clone(self.init)
+        model = self.init_ = clone(self.init)
         labels = self.classes_[part.y] if self._classes else part.y
         try:
-            self.init_.fit(part.X, labels, **({} if part.w is None else {"sample_weight": part.w}))
+            model.fit(part.X, labels, **({} if part.w is None else {"sample_weight": part.w}))
         except (TypeError, ValueError) as error:
             refused = isinstance(error, TypeError) or "pass parameters to specific steps" in str(error)
             if part.w is None or not refused:
@@ -284,7 +306,7 @@ class ExactBoosting(GradientBoosting, TreeGrowth):
                 f"{type(self).__name__}: The initial estimator {type(self.init).__name__} does not support sample "
                 f"weights: {error}"
             ) from error
-        return self.init_, loss.scores_of(self._init_output(part.X))
+        return model, loss.scores_of(self._init_output(part.X))
 
     def _finish(self, rounds: Rounds, loss: BoostingLoss, old: Any) -> None:
         """Show scikit-learn's figures: losses after each round, twice as large for squares and log-odds."""
@@ -298,6 +320,24 @@ class ExactBoosting(GradientBoosting, TreeGrowth):
             before, after = factor * self.outside_loss_.T
             self.oob_scores_, self.oob_improvement_ = after.copy(), before - after
             self.oob_score_ = float(after[-1])
+
+    @property  # type: ignore[misc]
+    def init_(self) -> Any:
+        """Where the rounds start: the model of `init`, fitted; "zero"; or a constant model of scikit-learn."""
+        if "init_" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no init_ before fit.")
+        model = self._start_model
+        if model is not None or isinstance(self.init, str):
+            return self.init if model is None else model
+        return constant_start(self)
+
+    @init_.setter
+    def init_(self, model: Any) -> None:
+        self.__dict__["init_"] = model
+
+    @init_.deleter
+    def init_(self) -> None:
+        del self.__dict__["init_"]
 
     @property
     def estimators_(self) -> NDArray[Any]:

@@ -14,6 +14,8 @@ LightGBM, NIPS 2017.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -31,6 +33,7 @@ from ...trees.decision_tree import TOLERANCE
 from ...trees.exact.grower import Grown, GrowthRule
 from ...trees.histogram.bins import BinnedTable
 from ...trees.histogram.grower import HistogramGrower, HistogramRule
+from ...trees.layout import Trees
 from ...trees.table import Columns
 from .base import GradientBoosting
 from .driver import Rounds
@@ -41,6 +44,7 @@ from .settings import (
     SHARE,
     Part,
     Stopping,
+    Watch,
     hold_out,
     interaction_sets,
     least_hessian,
@@ -107,6 +111,28 @@ class HistLearner:
             )
             self.signs = ExactLearner(self.X, columns, rule, 0.0, 0.0, 0.0, self.n_threads, self.stop)
         return self.signs
+
+
+class RoundLines:
+    """What a histogram model says with verbose=2: a line for every round; then early stopping looks at the scores."""
+
+    def __init__(self, model: Any, watch: Any) -> None:
+        self.model, self.watch = model, watch
+        self.began = time.monotonic()
+
+    def __call__(self, rounds: Rounds, trees: list[Trees]) -> bool:
+        """Look at one more round; return whether it is enough."""
+        enough = self.watch is not None and self.watch(rounds, trees)
+        n_leaves = sum(tree.n_leaves for tree in trees)
+        depth = max(tree.max_depth for tree in trees)
+        grown = "1 tree" if len(trees) == 1 else f"{len(trees)} trees"
+        parts = [f"{grown}, {n_leaves} leaves", f"max depth = {depth}", f"train loss: {rounds.losses[-1]:.5f}"]
+        if self.watch is not None:
+            parts.append(f"score of the rows that decide: {self.watch.decisive()[-1]:.5f}")
+        now = time.monotonic()
+        print(f"[{len(rounds.steps)}/{self.model._n_rounds()}] {', '.join(parts)}, in {now - self.began:.3f}s")
+        self.began = now
+        return bool(enough)
 
 
 _MANY_ROWS = 10_000  # from here on "auto" stops early, as in scikit-learn
@@ -304,6 +330,9 @@ class HistBoosting(GradientBoosting):
             )
         n_threads = resolve_n_jobs(run.n_jobs)
         return HistLearner(part.X, self._bin(part, n_threads), rule, self.max_bins, n_threads, run.flag.array)
+
+    def _observer(self, watch: Watch | None, keep: Callable[[Rounds], None]) -> Any:
+        return RoundLines(self, watch) if self.verbose > 1 else watch
 
     def _finish(self, rounds: Rounds, loss: BoostingLoss, old: Any) -> None:
         self.n_iter_ = len(self.steps_)

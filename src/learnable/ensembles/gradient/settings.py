@@ -186,7 +186,7 @@ class Watch:
             for k, tree in enumerate(trees):
                 self.F[k] += tree.sum(self.held.X, self.threads)[:, 0]
         self._note(rounds)
-        scores = self._decisive()
+        scores = self.decisive()
         if len(scores) <= self.rule.patience:
             return False
         before = scores[-self.rule.patience - 1] + self.rule.tol
@@ -198,7 +198,8 @@ class Watch:
             return n_rounds
         return max(1, int(np.argmax(self.scores)))
 
-    def _decisive(self) -> list[float]:
+    def decisive(self) -> list[float]:
+        """Return the scores that early stopping goes by: of the rows held out, or else of the training rows."""
         return self.train_scores if self.held is None else self.scores
 
     def _note(self, rounds: Rounds) -> None:

@@ -118,7 +118,7 @@ class _Replay:
         self.columns = _Columns(model, part)
         self.K = model.n_trees_per_iteration_
         self.F = np.tile(model.baseline_[:, None], (1, len(self.y)))
-        if model.init_ is not None:
+        if model._start_model is not None:
             self.F += model._raw_start(part.X) - self.F
         self.plan = model._plan(model._fitted_loss())
         sampled = getattr(model, "max_features_", model.n_features_in_) < model.n_features_in_ or any(

@@ -42,6 +42,7 @@ Array = NDArray[np.float64]
 _MOST_HALVINGS = 40
 _SHORT_PRODUCT = 5e8  # operations that take a fraction of a second: for these the clock is not asked
 _MOST_STEPS = 300  # of conjugate gradients for one Newton step; a rough step is still a step
+_FALL = 0.9  # share of the gap that a step must leave where the objective no longer tells
 _ACCURACY = 1e-2  # of a step far from the optimum
 _ROUGH_ACCURACY, _ROUGH_COST = 1e-5, 100.0  # least accuracy and largest κ for products of six digits
 
@@ -183,7 +184,10 @@ def fit_logistic(
             accuracy *= 1e-3  # what was left of the step's equations may point uphill
             continue
         if taken is None:
-            break  # rounding: no step lowers the objective any more
+            b_new = problem.best_intercept(F_new, b_new)
+            if not problem.gap_in_time(A_new, F_new, b_new, stop) < _FALL * gap:
+                break  # rounding: no step lowers the objective or the gap any more
+            taken = A_new, F_new, b_new  # the fall of the objective drowns in rounding; that of the gap does not
         last = A, F, b, gap
         A, F, b = taken
         accuracy = _ACCURACY

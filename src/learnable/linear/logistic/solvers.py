@@ -57,16 +57,7 @@ def solve(
     n_parameters = problem.n_scores * problem.width
     x0 = np.zeros(n_parameters) if start is None else start
     if solver == "lbfgs":
-        scale = 1.0 / problem.curvature_bound()
-        return lbfgs(
-            problem,
-            x0,
-            inverse_hessian=lambda g: scale * g,
-            tol=tol,
-            max_iter=max_iter,
-            progress=progress,
-            observe=observe,
-        )
+        return _solve_by_lbfgs(problem, x0, tol, max_iter, progress, stop, observe)
     if solver in descent.SOLVERS and isinstance(problem, LogisticProblem):
         return descent.descend_likelihood(
             problem, x0, solver, tol=tol, max_iter=max_iter, random_state=random_state, progress=progress
@@ -91,6 +82,39 @@ def solve(
         return _solve_from_thinned(problem, n // rows, tol=tol, max_iter=max_iter, progress=progress)
     cost = _hessian_cost(problem)
     return newton(problem, x0, tol=tol, max_iter=max_iter, refresh_cost=cost, progress=progress, observe=observe)
+
+
+def _solve_by_lbfgs(
+    problem: ScoreProblem,
+    x0: Array,
+    tol: float,
+    max_iter: int,
+    progress: Progress,
+    stop: Callable[[], bool],
+    observe: Observer,
+) -> Solution:
+    """Run L-BFGS; where its line search sees no decrease any more above `tol`, Newton's method, which needs none."""
+    scale, stopped = 1.0 / problem.curvature_bound(), False
+
+    def watched(iteration: int, value: float) -> bool:
+        nonlocal stopped
+        stopped = progress(iteration, value)
+        return stopped
+
+    first = lbfgs(
+        problem, x0, inverse_hessian=lambda g: scale * g, tol=tol, max_iter=max_iter, progress=watched, observe=observe
+    )
+    if first.converged or first.n_iter >= max_iter or stopped:
+        return first
+    last = HessianFree(problem).minimise(
+        first.x,
+        tol=tol,
+        max_iter=max_iter - first.n_iter,
+        progress=lambda iteration, value: progress(first.n_iter + iteration, value),
+        stop=stop,
+        observe=observe,
+    )
+    return last._replace(n_iter=first.n_iter + last.n_iter) if last.measure < first.measure else first
 
 
 @one_thread_blas()

@@ -21,6 +21,7 @@ from ...core.errors import DataError
 from ...core.run import Progress, no_progress
 from ...core.threads import interruptible
 from ...data.blocks import Blocks, Part
+from ..precise import proven_margin_gap
 from .dual_descent import dual_descent, subgradient_descent
 from .interior_point import interior_point
 from .problem import DualPair, MarginTask, better
@@ -64,7 +65,20 @@ class MarginFit(NamedTuple):
 def fit_margin(
     blocks: Any, settings: Settings, progress: Progress, start: Array | None = None, start_dual: Array | None = None
 ) -> MarginFit:
-    """Minimise ½‖w‖² + C Σ s·loss for one score, from `start` (weights) or `start_dual` where the method can use it."""
+    """Minimise ½‖w‖² + C Σ s·loss for one score, from `start` (weights) or `start_dual` where the method can use it.
+
+    The gap is one that rounding cannot explain, for rows in memory.
+    """
+    fit = _solve_margin(blocks, settings, progress, start, start_dual)
+    if not blocks.in_memory:
+        return fit
+    return fit._replace(gap=proven_margin_gap(margin_task(blocks, settings), fit.w, fit.dual, fit.gap, settings.tol))
+
+
+def _solve_margin(
+    blocks: Any, settings: Settings, progress: Progress, start: Array | None, start_dual: Array | None
+) -> MarginFit:
+    """Solve the problem by the method that suits it."""
     squared, solver = settings.squared, settings.solver
     if not blocks.in_memory and not (squared and solver in ("auto", "newton")):
         raise DataError(

@@ -45,6 +45,7 @@ from ...solvers.systems.least_squares import least_squares, nonnegative_fit
 from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE, SINGLE_TOLERANCE
 from ...solvers.systems.orthogonal import LinearFit
 from ..base import LinearRegressorModel
+from ..precise import proven_sparse_fit
 from ..single import is_single, round_linear, round_sparse
 
 Array = NDArray[np.float64]
@@ -143,18 +144,23 @@ class ElasticNet(MultiOutputMixin, SparseRegressor):
             return self._fit_smooth(table)
         check_gram(self, table)
         start = previous_coefficients(self, run, table)
-        fits, rounded, means = [], [], []
+        fits, rounded, means, problems = [], [], [], []
         for target in range(table.y_shape[0] if table.y_shape else 1):
-            design = design_of(one_target(table, target), intercept=self.fit_intercept, n_jobs=self.n_jobs)
+            blocks = one_target(table, target)
+            design = design_of(blocks, intercept=self.fit_intercept, n_jobs=self.n_jobs)
             solver = WorkingSet(design, None if start is None else start[target][:, None])
             fits.append(penalised_fit(solver, self, self.alpha, self.l1_ratio, run))
+            penalty = penalty_of(design, self.alpha, self.l1_ratio, self.positive)
             if is_single(table):
-                penalty = penalty_of(design, self.alpha, self.l1_ratio, self.positive)
                 rounded.append(round_sparse(design, fits[-1], penalty, self.tol))
             means.append((design.y_mean, design.x_mean, design.weight))
+            problems.append((blocks, design, penalty))
         kept = [fit for fit in rounded if fit is not None]
         single = len(kept) == len(fits)
-        fits = kept if single else fits
+        fits = [
+            proven_sparse_fit(blocks, design, fit, penalty, self.tol, intercept=self.fit_intercept)
+            for fit, (blocks, design, penalty) in zip(kept if single else fits, problems, strict=True)
+        ]
         coef = np.column_stack([fit.W for fit in fits])
         intercept = np.array(
             [(y_mean - x_mean @ fit.W)[0] for fit, (y_mean, x_mean, _) in zip(fits, means, strict=True)]
@@ -354,10 +360,12 @@ class MultiTaskElasticNet(MultiOutputMixin, SparseRegressor):
         design = design_of(table.blocks, intercept=self.fit_intercept, n_jobs=self.n_jobs)
         solver = WorkingSet(design, None if start is None else start.T)
         fit = penalised_fit(solver, self, self.alpha, self.l1_ratio, run)
+        penalty = penalty_of(design, self.alpha, self.l1_ratio)
         rounded = None
         if is_single(table):
-            rounded = round_sparse(design, fit, penalty_of(design, self.alpha, self.l1_ratio), self.tol)
+            rounded = round_sparse(design, fit, penalty, self.tol)
         fit = fit if rounded is None else rounded
+        fit = proven_sparse_fit(table.blocks, design, fit, penalty, self.tol, intercept=self.fit_intercept)
         intercept = design.y_mean - design.x_mean @ fit.W
         self._set_coefficients(fit.W, intercept, table.y_shape, single=rounded is not None)
         if not self.fit_intercept:

@@ -50,6 +50,7 @@ from ...data.door import Table, door
 from ...meta.selection import standard_errors, within_one_error
 from ...solvers.composite.working_set import SparseFit, WorkingSet, design_of
 from ..least_squares.ridge_cv import _splits, row_order
+from ..precise import proven_sparse_fit
 from ..single import is_single, round_sparse
 from .elastic_net import PRECOMPUTE, ElasticNet, SparseRegressor, penalised_fit, penalty_of, refuse_overflow
 
@@ -384,11 +385,12 @@ class ElasticNetCV(SparseRegressor):
             if not run.should_stop():
                 penalised_fit(solver, self, alpha, self.l1_ratio_, run)
         fit = penalised_fit(solver, self, self.alpha_, self.l1_ratio_, run)
+        penalty = penalty_of(design, self.alpha_, self.l1_ratio_, self.positive)
         rounded = None
         if is_single(table):
-            penalty = penalty_of(design, self.alpha_, self.l1_ratio_, self.positive)
             rounded = round_sparse(design, fit, penalty, self.tol)
         fit = fit if rounded is None else rounded
+        fit = proven_sparse_fit(table.blocks, design, fit, penalty, self.tol, intercept=self.fit_intercept)
         self._set_coefficients(fit.W, design.y_mean - design.x_mean @ fit.W, (), single=rounded is not None)
         self.n_iter_, self.dual_gap_ = max(1, fit.n_iter), fit.gap.gap / design.weight
         self.row_order_ = row_order(table)

@@ -34,9 +34,12 @@ Array = NDArray[np.float64]
 
 _MOST_CANCELLATION = 1e4  # of W x̄² against Σ w (x − x̄)² that is let pass
 _RESTARTS = 3  # of the recurrence, whose residual drifts away from the true one
-_STRICT = 0.1  # share of tol·‖g₀‖ that a strict fit aims at: two methods that reach the same ‖g‖ differ by luck
+_STRICT = (
+    0.01  # share of tol·‖g₀‖ that a strict fit aims at: methods that reach the same ‖g‖ differ in β by luck, up to 20×
+)
 _SMALLEST_TARGET = 1e-140  # whose square, and 1e-8 of it, has all its digits
 _EPSILON = float(np.finfo(np.float64).eps)
+_FLAT = 1e-15  # share of the largest curvature that the rounding of sums over rows has
 _ROUNDED = 1e-14  # relative residual of a singular system below which nothing but rounding is left
 
 
@@ -232,7 +235,7 @@ def _solve_one(
         right,
         preconditioner=lambda v: scale * scale * v,
         measure=measure,
-        flat=_EPSILON * float((scale * scale * sums.x_square).max(initial=0.0)) if singular else 0.0,
+        flat=_FLAT if singular else 0.0,
         tol=0.5 * tol,
         max_iter=limit,
         progress=lambda iteration, value: progress(done + iteration, value),
@@ -304,7 +307,9 @@ def conjugate_gradient(
     measure : function, optional
         (x, residual) ↦ the number driven below `tol`; by default ‖residual‖/‖b‖.
     flat : float
-        A direction p with pᵀAp ≤ flat·pᵀMp counts as one of the null space: a step along it would follow rounding.
+        The relative noise of A: of the largest curvature met so far, pᵀAp/pᵀMp, the share up to which a direction
+        counts as one of the null space. A residual below that share of Mx is noise as well. Either ends the run, in
+        whatever units A is: further steps would follow the noise.
     tol, max_iter, progress
         As for every solver; `max_iter` is 10·p by default.
 
@@ -326,19 +331,27 @@ def conjugate_gradient(
     z = precondition(r) if precondition else r
     p, rz = z, float(r @ z)
     length = rz  # pᵀMp: z and p are orthogonal in M
+    steepest, Mx, Mp = 0.0, np.zeros_like(b), r.copy()
     value, n_iter = size(x, r), 0
     limit = 10 * len(b) if max_iter is None else max_iter
     while value > tol and n_iter < limit and rz > 0:
         Ap = product(p)
         curvature = float(p @ Ap)
-        if curvature <= 0 or curvature <= flat * length:
+        steepest = max(steepest, curvature / length)
+        if curvature <= 0 or curvature <= flat * steepest * length:
             break  # a direction of the null space, or rounding: no further decrease along it
+        if flat > 0 and rz <= (flat * steepest) ** 2 * float(x @ Mx):
+            break  # what is left of the residual is the noise of A in Ax
         step = rz / curvature
         x = x + step * p
+        if flat > 0:
+            Mx += step * Mp
         r = r - step * Ap
         z = precondition(r) if precondition else r
         rz, last = float(r @ z), rz
         p = z + (rz / last) * p
+        if flat > 0:
+            Mp = r + (rz / last) * Mp
         length = rz + (rz / last) ** 2 * length
         n_iter += 1
         value = size(x, r)
