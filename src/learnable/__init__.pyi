@@ -14,6 +14,7 @@ from . import report as report
 from . import risk as risk
 from . import sequences as sequences
 from . import solvers as solvers
+from . import theory as theory
 from . import trees as trees
 from .core import load as load
 from .core import save as save
