@@ -1,1 +1,2 @@
 from . import concentration as concentration
+from . import vc as vc
