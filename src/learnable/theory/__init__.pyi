@@ -1,2 +1,5 @@
 from . import concentration as concentration
+from . import covering as covering
+from . import pac as pac
+from . import rademacher as rademacher
 from . import vc as vc
