@@ -1,3 +1,4 @@
+from . import bounds as bounds
 from . import concentration as concentration
 from . import covering as covering
 from . import demonstrate as demonstrate
