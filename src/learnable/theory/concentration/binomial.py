@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import betainc, betaincinv, xlogy
+from scipy.special import betainc, betaincc, betainccinv, betaincinv, xlogy
 
 from ...core.errors import ParameterError
 from ...core.parameters import Number, check_parameters
@@ -93,7 +93,7 @@ def binomial_upper(errors: float, n: float, delta: float) -> float:
     (0.358976828068, 0.241477)
     """
     _check_counts("binomial_upper", errors, n, delta)
-    return 1.0 if errors >= n else float(betaincinv(errors + 1.0, n - errors, 1.0 - delta))
+    return 1.0 if errors >= n else float(betainccinv(errors + 1.0, n - errors, delta))
 
 
 def binomial_lower(errors: float, n: float, delta: float) -> float:
@@ -236,7 +236,7 @@ class ClopperPearson(Inequality):
 
     def _one_sided(self, t: float) -> float:
         rate = self.errors / self.n
-        up = 1.0 - float(betainc(self.errors + 1.0, self.n - self.errors, rate + t)) if rate + t < 1.0 else 0.0
+        up = float(betaincc(self.errors + 1.0, self.n - self.errors, rate + t)) if rate + t < 1.0 else 0.0
         if self.sides == 2 and rate - t > 0.0:
             up = max(up, float(betainc(self.errors, self.n - self.errors + 1.0, rate - t)))
         return up
