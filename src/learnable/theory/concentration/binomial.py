@@ -42,10 +42,10 @@ def binary_kl(q: float, p: float) -> float:
     if (p == 0.0 and q > 0.0) or (p == 1.0 and q < 1.0):
         return math.inf
     gap = q - p
+    if abs(gap) > 0.5 * min(q, 1.0 - q):
+        return float(xlogy(q, q / p) + xlogy(1.0 - q, (1.0 - q) / (1.0 - p)))
     # q ln(q/p) = −q ln(1 − (q − p)/q): no cancellation where q and p are close.
-    left = -q * math.log1p(-gap / q) if q > 0.0 else 0.0
-    right = -(1.0 - q) * math.log1p(gap / (1.0 - q)) if q < 1.0 else 0.0
-    return max(0.0, left + right)
+    return max(0.0, -q * math.log1p(-gap / q) - (1.0 - q) * math.log1p(gap / (1.0 - q)))
 
 
 def kl_upper(q: float, bound: float) -> float:
