@@ -38,6 +38,7 @@ from .ensembles import RandomForestRegressor as RandomForestRegressor
 from .evaluation import CalibratedClassifier as CalibratedClassifier
 from .evaluation import ConformalClassifier as ConformalClassifier
 from .evaluation import ConformalRegressor as ConformalRegressor
+from .evaluation import explain_theory as explain_theory
 from .evaluation import risk_bound as risk_bound
 from .generative import BernoulliNB as BernoulliNB
 from .generative import CategoricalNB as CategoricalNB

@@ -36,6 +36,15 @@ def test_inversion_in_logarithms_is_clopper_and_pearson(n, share, log10):
     )
 
 
+@settings(max_examples=50, deadline=None)
+@given(n=st.integers(1, 30), share=st.floats(0.0, 1.0), log_delta=st.floats(-5000.0, -1e-3))
+def test_inversion_stays_in_the_unit_interval(n, share, log_delta):
+    errors = round(share * n)
+    value = b.binomial_upper_log(errors, n, log_delta)
+    assert 0.0 <= value <= 1.0
+    assert value >= 0.5 * errors / n
+
+
 def test_inversion_works_where_delta_underflows():
     value = b.binomial_upper_log(30, 5000, -2000.0)
     assert 30 / 5000 < value < 1.0

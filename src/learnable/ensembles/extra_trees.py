@@ -55,6 +55,8 @@ class ExtraTreesClassifier(ForestClassifier):
     (True, True)
     """
 
+    _theory = "forest"
+
     bootstrap: bool = param(Boolean(), "Whether a tree gets rows drawn with replacement, or all rows.", default=False)
 
     _splitter: ClassVar[str] = "random"
@@ -98,6 +100,8 @@ class ExtraTreesRegressor(ForestRegressor):
     >>> bool(np.mean((lower <= y[400:]) & (y[400:] <= upper)) > 0.8)
     True
     """
+
+    _theory = "forest"
 
     bootstrap: bool = param(Boolean(), "Whether a tree gets rows drawn with replacement, or all rows.", default=False)
 

@@ -54,6 +54,8 @@ class RandomForestClassifier(ForestClassifier):
     (True, True)
     """
 
+    _theory = "forest"
+
     _splitter: ClassVar[str] = "best"
 
 
@@ -95,5 +97,7 @@ class RandomForestRegressor(ForestRegressor):
     >>> bool(np.mean((lower <= y[400:]) & (y[400:] <= upper)) > 0.8)
     True
     """
+
+    _theory = "forest"
 
     _splitter: ClassVar[str] = "best"

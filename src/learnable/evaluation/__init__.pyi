@@ -21,8 +21,10 @@ from .decomposition import BiasVariance as BiasVariance
 from .decomposition import bias_variance as bias_variance
 from .estimates import evaluate as evaluate
 from .guarantees import Bound as Bound
+from .guarantees import Explanation as Explanation
 from .guarantees import Plan as Plan
 from .guarantees import RiskBounds as RiskBounds
+from .guarantees import explain_theory as explain_theory
 from .guarantees import plan_rows as plan_rows
 from .guarantees import risk_bound as risk_bound
 from .guarantees import rows_needed as rows_needed

@@ -51,6 +51,8 @@ class BernoulliNB(CountsNB):
            [0.333, 0.667]])
     """
 
+    _theory = "naive-bayes"
+
     binarize: float | None = param(
         optional(Number()),
         "A feature is present where its value is above this. None: values are 0 and 1 already.",

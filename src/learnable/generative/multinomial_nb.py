@@ -51,6 +51,8 @@ class MultinomialNB(CountsNB):
     array([[0.096, 0.904]])
     """
 
+    _theory = "naive-bayes"
+
     integrate: bool = param(
         Boolean(),
         "Whether probabilities are averaged over the posterior of p rather than computed at its mean.",

@@ -49,6 +49,8 @@ class NuSVC(PairwiseSVM):
     array([1])
     """
 
+    _theory = "svm"
+
     nu: float = param(
         Number(low=0.0, low_open=True, high=1.0),
         "ν: largest share of rows inside the margin, and smallest share of support vectors. Of two classes of "

@@ -46,6 +46,8 @@ class NuSVR(RegressionMachine):
     True
     """
 
+    _theory = "svr"
+
     nu: float = param(
         Number(low=0.0, low_open=True, high=1.0),
         "ν: largest share of rows outside the tube, and smallest share of support vectors.",

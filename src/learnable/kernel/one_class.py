@@ -55,6 +55,8 @@ class OneClassSVM(OutlierMixin, SingleMachine):
     array([ 1, -1])
     """
 
+    _theory = "one-class"
+
     nu: float = param(
         Number(low=0.0, low_open=True, high=1.0),
         "ν: largest share of outliers among the training rows, and smallest share of support vectors.",

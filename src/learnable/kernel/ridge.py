@@ -151,6 +151,8 @@ class KernelRidge(NamedScore, MultiOutputMixin, RegressorMixin, KernelSmoother):
     (array([0.996]), True)
     """
 
+    _theory = "kernel-ridge"
+
     kernel: Any = param(
         NAMED_KERNEL,
         "k: a name of scikit-learn's, a kernel of `learnable.risk.kernels` or scikit-learn, or a function of two rows.",

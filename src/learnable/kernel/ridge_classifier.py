@@ -55,6 +55,8 @@ class KernelRidgeClassifier(NamedScore, ClassifierMixin, KernelSmoother):
     array(['in', 'out'], dtype='<U3')
     """
 
+    _theory = "kernel-ridge"
+
     alpha: float = param(PENALTY, "α ≥ 0.", default=1.0, kw_only=False)
     class_weight: Any = param(CLASS_WEIGHT, "Weights of the classes, multiplied onto the sample weights.", default=None)
 

@@ -75,6 +75,8 @@ class SVC(PairwiseSVM):
     ('stationarity', True)
     """
 
+    _theory = "svm"
+
     C: float = param(
         COST,
         "Cost of a row inside the margin; `np.inf` asks for a hard margin, and fails where there is none.",

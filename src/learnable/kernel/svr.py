@@ -125,6 +125,8 @@ class SVR(RegressionMachine):
     True
     """
 
+    _theory = "svr"
+
     epsilon: float = param(Number(low=0.0), "Half the width of the tube.", default=0.1)
     fit_intercept: bool = param(Boolean(), "Whether there is an offset b.", default=True)
 

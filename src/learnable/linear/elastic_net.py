@@ -97,6 +97,8 @@ class ElasticNet(MultiOutputMixin, SparseRegressor):
     ('gap', True)
     """
 
+    _theory = "elastic-net"
+
     alpha: float = param(Number(low=0.0), "α ≥ 0; with 0 the model is least squares.", default=1.0, kw_only=False)
     precompute: Any = param(PRECOMPUTE, "Kept for compatibility; a Gram matrix is used where it pays.", default=False)
     coef_: Any = fitted(
@@ -198,6 +200,8 @@ class Lasso(ElasticNet):
     >>> model.certificate_.kind, model.certificate_.holds
     ('gap', True)
     """
+
+    _theory = "lasso"
 
     l1_ratio = 1.0
 

@@ -47,6 +47,8 @@ class MultiTaskElasticNet(MultiOutputMixin, SparseRegressor):
     ((2, 2), True)
     """
 
+    _theory = "group-lasso"
+
     alpha: float = param(Number(low=0.0, low_open=True), "α > 0.", default=1.0, kw_only=False)
     coef_: Any = fitted(
         "(n_targets, n_features)", "Bᵀ; float32 for float32 rows, if the certificate survives that rounding."
@@ -113,5 +115,7 @@ class MultiTaskLasso(MultiTaskElasticNet):
     array([[0.584, 0.   ],
            [0.876, 0.   ]])
     """
+
+    _theory = "group-lasso"
 
     l1_ratio = 1.0

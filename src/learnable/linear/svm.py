@@ -99,6 +99,8 @@ class LinearSVC(MarginModel, LinearClassifierModel):
     ('gap', True)
     """
 
+    _theory = "svm"
+
     penalty: str = param(
         Options("l2", "l1"),
         '"l1" replaces ½(‖w‖² + b²/B²) by ‖w‖₁ + |b/B|; with the squared hinge only.',

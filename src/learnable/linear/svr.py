@@ -43,6 +43,8 @@ class LinearSVR(MarginModel, NamedScore, RegressorMixin, LinearRegressorModel):
     array([1.5])
     """
 
+    _theory = "svr"
+
     epsilon: float = param(Number(low=0.0), "ε ≥ 0, in the units of y.", default=0.0)
     loss: str = param(
         Options("epsilon_insensitive", "squared_epsilon_insensitive"), "V.", default="epsilon_insensitive"

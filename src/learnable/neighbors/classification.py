@@ -46,6 +46,8 @@ class KNeighborsClassifier(NamedScore, ClassifierMixin, VotingModel):
     array([[0.667, 0.333]])
     """
 
+    _theory = "neighbours"
+
     classes_: Any = fitted(
         "array of shape (n_classes,), or a list of such arrays", "Labels; for y with several columns, those of each."
     )

@@ -36,6 +36,8 @@ class KNeighborsRegressor(NamedScore, MultiOutputMixin, RegressorMixin, VotingMo
     array([1.75])
     """
 
+    _theory = "neighbours"
+
     targets_: Array = fitted("(n_samples_fit_,) or (n_samples_fit_, n_targets)", "Their targets.")
 
     _door = staticmethod(neighbors_door(target="numeric", multi_output=True))

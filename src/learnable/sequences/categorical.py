@@ -37,6 +37,8 @@ class CategoricalHMM(HiddenMarkovModel):
     array([[[0.2, 0.8]]])
     """
 
+    _theory = "hidden-markov"
+
     emissionprob_prior: Any = param(PRIOR, "Dirichlet parameters of the rows of η.", default=1.0)
     n_features: int | None = param(
         optional(Number(low=1, integer=True)),

@@ -38,6 +38,8 @@ class PoissonHMM(HiddenMarkovModel):
     array([1. , 9.8])
     """
 
+    _theory = "hidden-markov"
+
     lambdas_prior: Any = param(_PRIOR, "a above.", default=0.0, kw_only=False)
     lambdas_weight: Any = param(_PRIOR, "b above.", default=0.0, kw_only=False)
     params: str = param(LETTERS, "Which parameters are estimated: s (π), t (A), l (λ).", default="stl")

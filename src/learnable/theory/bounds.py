@@ -128,12 +128,11 @@ def binomial_upper_log(errors: int, n: int, log_delta: float) -> float:
         top = float(terms.max())
         return top + math.log(float(np.exp(terms - top).sum())) - log_delta
 
-    high = kl_upper(errors / n, -log_delta / n)
-    if high >= 1.0 - 1e-15:
-        high = 1.0 - 1e-15
-        if excess(high) > 0.0:
-            return 1.0
-    return float(brentq(excess, max(errors / n * 0.5, 1e-300), high * (1.0 + 1e-12), xtol=1e-15, rtol=1e-13))
+    # The kl bound is never below; a little above it, for rounding.
+    high = min(kl_upper(errors / n, -log_delta / n) * (1.0 + 1e-12), 1.0 - 1e-15)
+    if excess(high) > 0.0:
+        return 1.0
+    return float(brentq(excess, errors / n * 0.5, high, xtol=1e-15, rtol=1e-13))
 
 
 def pac_bayes_bound(error: float, n: int, kl: float, delta: float) -> float:

@@ -52,3 +52,5 @@ class GradientBoostingClassifier(BoostedClassifier, ExactBoosting):
     >>> model.score(X, y), model.certificate_.holds
     (1.0, True)
     """
+
+    _theory = "gradient-boosting"

@@ -54,6 +54,8 @@ class GradientBoostingRegressor(BoostedRegressor, ExactBoosting):
     ([1.0, 5.0], [2.0, 0.0])
     """
 
+    _theory = "gradient-boosting"
+
     alpha: Any = param(
         Number(low=0.0, high=1.0, low_open=True, high_open=True) | ArrayLike(Number(low=0.0, high=1.0)),
         'Level of loss="quantile"; several, ascending, are fitted jointly and do not cross. Of '

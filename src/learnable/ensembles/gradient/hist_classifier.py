@@ -52,4 +52,6 @@ class HistGradientBoostingClassifier(BoostedClassifier, HistBoosting):
     (1.0, True)
     """
 
+    _theory = "gradient-boosting"
+
     _positional: ClassVar[tuple[str, ...]] = ("loss",)

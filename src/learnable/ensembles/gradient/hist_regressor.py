@@ -50,6 +50,8 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistBoosting):
     (True, 50)
     """
 
+    _theory = "gradient-boosting"
+
     quantile: Any = param(
         Nothing() | Number(low=0.0, high=1.0) | ArrayLike(Number(low=0.0, high=1.0)),
         'Level of loss="quantile"; several, ascending, are fitted jointly and do not cross. Of '

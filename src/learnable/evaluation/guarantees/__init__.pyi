@@ -1,3 +1,5 @@
+from .explain import Explanation as Explanation
+from .explain import explain_theory as explain_theory
 from .plan import Plan as Plan
 from .plan import plan_rows as plan_rows
 from .record import Bound as Bound

@@ -119,10 +119,8 @@ def risk_bound(
     training = evidence if as_training else None
     if not as_training:
         judged, unseen = _look_for_shared(evidence, X_train)
-        drafts += [
-            ("held-out", judged, draft)
-            for draft in held_out_drafts(judged, delta, uses, (rows_in_order(evidence), unseen))
-        ]
+        known = (rows_in_order(evidence), unseen)
+        drafts += [("held-out", judged, draft) for draft in held_out_drafts(judged, delta, uses, known)]
     if X_train is not None:
         found = gather(model, X_train, y_train, target_range)
         training = found if isinstance(found, Evidence) else None
