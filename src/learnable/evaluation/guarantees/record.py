@@ -175,7 +175,7 @@ class RiskBounds:
 
 
 def verdict_of(value: float, largest: float, baseline: float) -> Verdict:
-    """Return the word for a bound: vacuous at the largest loss, useless at the best constant's, else informative."""
-    if not value < largest:
+    """Return the word for a bound: vacuous at the largest loss, to three digits, useless at the best constant's."""
+    if not value < 0.9995 * largest:
         return "vacuous"
     return "useless" if value >= baseline else "informative"

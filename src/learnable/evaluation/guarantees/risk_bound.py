@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...core.errors import DataError
 from ...core.parameters import Number, Options, check_parameters
@@ -133,6 +134,48 @@ def risk_bound(
     return _assemble(model, evidence, drafts, reasons, delta)
 
 
+def bounds_of_predictions(
+    truth: NDArray[Any],
+    predicted: NDArray[Any],
+    n_classes: int,
+    *,
+    delta: float = 0.05,
+    uses: int = 1,
+    model: str = "model",
+) -> RiskBounds:
+    """Return held-out bounds of a classifier from its predictions alone, labels being numbers from 0 on.
+
+    Parameters
+    ----------
+    truth, predicted : arrays of shape (n,)
+        Labels of rows that the model has not seen, and what it predicts for them.
+    n_classes : int
+        Number of classes.
+    delta, uses
+        As in `risk_bound`.
+    model : str
+        Its name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable.evaluation.guarantees import bounds_of_predictions
+    >>> truth = np.arange(100) % 2
+    >>> round(bounds_of_predictions(truth, truth, 2).best.value, 4)
+    0.0295
+    """
+    rules = {"delta": _LEVEL, "uses": _COUNT, "n_classes": _COUNT}
+    check_parameters("bounds_of_predictions", {"delta": delta, "uses": uses, "n_classes": n_classes}, rules)
+    if len(truth) == 0 or truth.shape != predicted.shape or truth.ndim != 1:
+        raise DataError(f"bounds_of_predictions: shapes of truth {truth.shape} and predicted {predicted.shape} differ.")
+    codes = truth.astype(np.int64)
+    losses = (truth != predicted).astype(np.float64)
+    evidence = Evidence(None, None, truth, losses, codes, np.arange(n_classes))
+    unseen = Check("the model has not seen these rows", True, "they were set aside before any model was fitted")
+    drafts = held_out_drafts(evidence, delta, uses, (rows_in_order(evidence), unseen))
+    return _assemble(model, evidence, [("held-out", evidence, draft) for draft in drafts], [], delta)
+
+
 def rows_needed(
     model: Any, X: Any, y: Any = None, delta: float = 0.05, *, width: float | None = None, **options: Any
 ) -> dict[str, int | None]:
@@ -231,7 +274,8 @@ def _assemble(
         )
     bounds.sort(key=lambda bound: (bool(bound.broken), bound.value))
     loss = "error rate" if evidence.classes is not None else "mean squared error of clipped predictions"
-    return RiskBounds(type(model).__name__, loss, scale, delta, tuple(bounds), baseline, tuple(reasons))
+    name = model if isinstance(model, str) else type(model).__name__
+    return RiskBounds(name, loss, scale, delta, tuple(bounds), baseline, tuple(reasons))
 
 
 def _scaled(at: Callable[[int], float] | None, scale: float) -> Callable[[int], float] | None:

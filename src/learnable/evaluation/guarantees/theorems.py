@@ -1,7 +1,7 @@
 """The theorem behind each estimator, by the name that its class declares as `_theory`.
 
-A class says `_theory = "lasso"` next to its certificate; here stands what is assumed, what is guaranteed, and where it is
-proven. `checks` names what a fitted model with data can be held against (`checks.py`).
+A class says `_theory = "lasso"` next to its certificate; here stands what is assumed, what is guaranteed, and where it
+is proven. `checks` names what a fitted model with data can be held against (`checks.py`).
 """
 
 from __future__ import annotations
