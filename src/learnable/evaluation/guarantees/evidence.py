@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,8 @@ class Evidence:
         Labels of a classifier.
     low, high : float
         Range of the targets of a regressor.
+    memory : dict
+        What several bounds need and one computes.
     """
 
     model: Any
@@ -50,6 +53,13 @@ class Evidence:
     classes: NDArray[Any] | None
     low: float = 0.0
     high: float = 1.0
+    memory: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def once(self, name: str, compute: Callable[[], Any]) -> Any:
+        """Return what was computed under a name before, or compute it."""
+        if name not in self.memory:
+            self.memory[name] = compute()
+        return self.memory[name]
 
     @property
     def n(self) -> int:

@@ -120,4 +120,4 @@ def _use_check(uses: int) -> Check:
 
 def widen_by_shared(evidence: Evidence, shared: NDArray[np.bool_]) -> Evidence:
     """Return the evidence with every row that stands in the training table, too, counted as a full loss."""
-    return replace(evidence, losses=np.where(shared, 1.0, evidence.losses))
+    return replace(evidence, memory={}, losses=np.where(shared, 1.0, evidence.losses))

@@ -46,7 +46,7 @@ class Geometry(NamedTuple):
 
 def rows_of(evidence: Evidence) -> Any:
     """Return X as numbers."""
-    return read_features(evidence.model, evidence.X)
+    return evidence.once("rows", lambda: read_features(evidence.model, evidence.X))
 
 
 def scores_of_dimension(evidence: Evidence) -> tuple[int, int, str]:
@@ -98,26 +98,23 @@ def growth_uniform(evidence: Evidence, delta: float) -> Draft | str:
 
 
 def growth_on_sample(evidence: Evidence, delta: float) -> Draft | str:
-    """Count labelings on the rows themselves: distinct rows in the space that they span."""
+    """Count labelings on the rows themselves, of which only distinct ones count."""
     if type(evidence.model).__name__ in QUADRATIC:
         return "labelings on the sample are counted for linear scores only"
     X = rows_of(evidence)
-    if sp.issparse(X) or X.shape[1] > MOST_COLUMNS:
-        return "labelings on the sample are counted for dense tables of few columns only"
-    free = bool(getattr(evidence.model, "fit_intercept", True))
-    rows = np.unique(np.asarray(X, dtype=np.float64), axis=0)
-    lifted = np.column_stack([rows, np.ones(len(rows))]) if free else rows
-    rank = int(np.linalg.matrix_rank(lifted))
-    _, pairs, words = scores_of_dimension(evidence)
-    log_growth = pairs * _log_cover(len(rows), rank)
+    if sp.issparse(X):
+        return "labelings on the sample are counted for dense tables only"
+    distinct_rows = len({row.tobytes() for row in np.ascontiguousarray(X)})
+    dimension, pairs, words = scores_of_dimension(evidence)
+    log_growth = pairs * _log_cover(distinct_rows, dimension)
     error = float(evidence.losses.mean())
 
     def at(m: int) -> float:
-        distinct = max(1, round(len(rows) * m / evidence.n))
-        return error + vc.growth_bound(m, pairs * _log_cover(distinct, rank), delta, on_sample=True)
+        distinct = max(1, round(distinct_rows * m / evidence.n))
+        return error + vc.growth_bound(m, pairs * _log_cover(distinct, dimension), delta, on_sample=True)
 
     statement = "R ≤ R̂ + √(2 ln Π_S/n) + 3√(ln(2/δ)/(2n)), with Π_S labelings of the rows themselves"
-    inputs = {"distinct rows": len(rows), "rank": rank, "pairs": pairs, "ln growth": log_growth}
+    inputs = {"distinct rows": distinct_rows, "dimension": dimension, "pairs": pairs, "ln growth": log_growth}
     checks = (Check(f"the classifier is made of {words}", True, type(evidence.model).__name__),)
     return Draft("growth function on the rows", at(evidence.n), error, delta, statement, _MASSART, inputs, checks, at)
 
@@ -304,6 +301,11 @@ def stability_ridge(evidence: Evidence, delta: float) -> Draft | str:
 
 def geometry(evidence: Evidence) -> Geometry | str:
     """Return margins and norms of a classifier of two classes; or why there are none."""
+    found: Geometry | str = evidence.once("geometry", lambda: _geometry(evidence))
+    return found
+
+
+def _geometry(evidence: Evidence) -> Geometry | str:
     model = evidence.model
     if evidence.classes is None or len(evidence.classes) != 2:
         return "margins: for two classes only"

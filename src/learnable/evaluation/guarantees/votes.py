@@ -229,6 +229,11 @@ def out_of_bag_losses(evidence: Evidence) -> tuple[Array, Any] | str:
 
     The vote by mean probabilities errs on a row only where the mean of 1 − p(y) is at least ½.
     """
+    found: tuple[Array, Any] | str = evidence.once("out of bag", lambda: _out_of_bag_losses(evidence))
+    return found
+
+
+def _out_of_bag_losses(evidence: Evidence) -> tuple[Array, Any] | str:
     model = evidence.model
     if evidence.classes is None:
         return "votes: for classifiers only"
@@ -278,6 +283,11 @@ def _member_shares(model: Any, t: int, X: Any) -> Array:
 
 
 def _tandem(evidence: Evidence) -> tuple[float, int] | str:
+    found: tuple[float, int] | str = evidence.once("tandem", lambda: _tandem_of(evidence))
+    return found
+
+
+def _tandem_of(evidence: Evidence) -> tuple[float, int] | str:
     found = out_of_bag_losses(evidence)
     if isinstance(found, str):
         return found
