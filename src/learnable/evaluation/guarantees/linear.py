@@ -326,7 +326,8 @@ def _geometry(evidence: Evidence) -> Geometry | str:
     if norm == 0.0:
         return "margins: all weights are zero"
     scores = np.asarray(X @ w, dtype=np.float64) + b
-    if np.mean((scores > 0.0) == (np.asarray(model.predict(evidence.X)) == evidence.classes[1])) < 1.0:
+    predicted = (np.asarray(evidence.codes) == 1) != (evidence.losses > 0.0)
+    if bool(((scores > 0.0) != predicted).any()):
         return "margins: the prediction is not the sign of the score"
     squares = _row_squares(X) + 1.0
     spectrum = None
