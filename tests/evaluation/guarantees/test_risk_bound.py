@@ -142,6 +142,26 @@ def test_losses_out_of_bag_are_those_of_the_trees():
     assert np.allclose(losses[seen], (1.0 - shares)[seen])
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_networks_are_bounded_by_their_norms():
+    """scikit-learn's network, and the same network with a constant input and no biases."""
+    from sklearn.neural_network import MLPClassifier
+
+    rng = np.random.default_rng(16)
+    X, y = draw(rng, 300)
+    model = MLPClassifier((5,), random_state=0, max_iter=20).fit(X, y)
+    found = risk_bound(model, X, y, kind="training")
+    bound = next(b for b in found.bounds if "network" in b.name)
+    first = np.block([[model.coefs_[0], np.zeros((2, 1))], [model.intercepts_[0][None], np.ones((1, 1))]])
+    second = np.vstack([model.coefs_[1], model.intercepts_[1][None]])
+    lifted = np.column_stack([X, np.ones(300)])
+    scores = np.maximum(lifted @ first, 0.0) @ second
+    assert ((scores.ravel() > 0) == model.predict(X).astype(bool)).all()
+    product = np.linalg.norm(first) * np.linalg.norm(second)
+    assert bound.inputs["product of norms"] == pytest.approx(product)
+    assert bound.value >= 1.0 - model.score(X, y)
+
+
 def test_leave_one_out_of_neighbours_is_that_of_refits():
     rng = np.random.default_rng(5)
     X, y = draw(rng, 40)

@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 
 from ...core.errors import LearnableError
 from ..guarantees.explain import explain_theory, theorem_of
-from ..guarantees.risk_bound import bounds_of_predictions
+from ..guarantees.risk_bound import bounds_of_predictions, risk_bound
 
 #: Checks look at no more training rows than this: they must cost little beside the fit.
 _MOST_ROWS = 2000
@@ -44,6 +44,29 @@ def proven(
         found["checks"] = [check._asdict() for check in best.assumptions]
     found["theorem"] = _theorem(model, X[:_MOST_ROWS], y[:_MOST_ROWS])
     return found
+
+
+def proven_of(model: Any, X: Any, y: NDArray[Any]) -> dict[str, Any] | None:
+    """Return what given rows prove about a fitted model, be they held out or its own; None if nobody can tell which.
+
+    Examples
+    --------
+    >>> import learnable as ln
+    >>> from learnable.evaluation.comparison.proven import proven_of
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+    >>> proven_of(ln.LogisticRegression().fit(X, y), X, y)["bound"]["verdict"]
+    'vacuous'
+    """
+    try:
+        bounds = risk_bound(model, X, y)
+    except LearnableError:
+        return None
+    best = bounds.of("held-out") or bounds.best
+    found: dict[str, Any] = {"sentence": bounds.sentence, "bound": None, "checks": []}
+    if best is not None:
+        found["bound"] = {"value": best.value, "verdict": best.verdict, "name": best.name, "n": best.n}
+        found["checks"] = [check._asdict() for check in best.assumptions]
+    return found | {"theorem": _theorem(model, X[:_MOST_ROWS], y[:_MOST_ROWS])}
 
 
 def _theorem(model: Any, X: Any, y: NDArray[Any]) -> dict[str, Any] | None:

@@ -47,6 +47,7 @@ CANDIDATES: dict[str, tuple[Candidate, ...]] = {
     "BaggingClassifier": _VOTES,
     "AdaBoostClassifier": _BOOSTED,
     "KNeighborsClassifier": (others.neighbours,),
+    "MLPClassifier": (linear.network_margin, others.description),
     "LinearRegression": _FUNCTION,
     "Ridge": (*_FUNCTION, linear.stability_ridge),
     "RidgeCV": (*_FUNCTION, linear.stability_ridge),

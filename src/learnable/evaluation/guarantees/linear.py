@@ -275,6 +275,37 @@ def norm_regression(evidence: Evidence, delta: float) -> Draft | str:
     return Draft("norm, Rademacher", at(n), empirical, delta, statement, _MARGIN, inputs, (check,), at)
 
 
+def network_margin(evidence: Evidence, delta: float) -> Draft | str:
+    """Margin bound of a ReLU network by the Frobenius norms of its layers.
+
+    A bias is the weight of a constant unit, which a ReLU passes on: every layer but the last becomes (W b; 0 1).
+    ReLU networks are positively homogeneous, so that only the product of the norms matters, and margins are divided
+    by it.
+    """
+    model = evidence.model
+    if evidence.classes is None or len(evidence.classes) != 2 or np.asarray(evidence.codes).min() < 0:
+        return "margins: for two known classes only"
+    layers = list(getattr(model, "coefs_", []))
+    if not layers or getattr(model, "activation", "") != "relu" or layers[-1].shape[1] != 1:
+        return "networks: for ReLU units and one output only"
+    X = rows_of(evidence) if hasattr(type(model), "_door") else np.asarray(evidence.X, dtype=np.float64)
+    values = np.asarray(X, dtype=np.float64)
+    product = 1.0
+    for depth, (W, b) in enumerate(zip(layers, model.intercepts_, strict=True)):
+        last = depth == len(layers) - 1
+        values = values @ W + b
+        product *= math.sqrt(float((W**2).sum()) + float((b**2).sum()) + (0.0 if last else 1.0))
+        if not last:
+            values = np.maximum(values, 0.0)
+    squares = _row_squares(X) + 1.0
+    average = rademacher.network(np.ones(len(layers)), float(squares.sum()), evidence.n)
+    fixed = Check("columns were scaled before any row was seen", None, "margins depend on the scale of columns")
+    found = Geometry(evidence.signs * values.ravel() / product, squares, 0.0, None, fixed)
+    return _margin_draft(
+        "margin of the network, by norms", evidence, found, average, delta, {"product of norms": product}
+    )
+
+
 def stability_ridge(evidence: Evidence, delta: float) -> Draft | str:
     """Uniform stability of ridge regression, plain or with a kernel."""
     model = evidence.model
