@@ -162,6 +162,23 @@ def test_networks_are_bounded_by_their_norms():
     assert bound.value >= 1.0 - model.score(X, y)
 
 
+def test_what_was_read_off_all_rows_is_paid_for_or_refused():
+    rng = np.random.default_rng(17)
+    X, y = draw(rng, 300)
+    fixed = ln.SVC(gamma=0.5).fit(X, y)
+    read = ln.SVC(gamma="scale").fit(X, y)
+    for model, nats in ((fixed, 0.0), (read, 64 * math.log(2))):
+        bound = next(b for b in risk_bound(model, X, y).bounds if b.name == "PAC-Bayes margin")
+        assert bound.inputs["nats read off the rows"] == pytest.approx(nats)
+    forest = ln.RandomForestClassifier(5, class_weight="balanced", random_state=0).fit(X, y)
+    assert "balanced" in risk_bound(forest, X, y).reasons[0]
+    scaled = ln.evaluation.guarantees.others.description_bits
+    plain, words = scaled(ln.Ridge().fit(X, y))
+    assert "64 bits" in words
+    wrapped, words = scaled(ln.meta.TableModel(ln.Ridge()).fit(X, y))
+    assert "file" in words and wrapped > plain  # the encoder is part of what was learnt
+
+
 def test_leave_one_out_of_neighbours_is_that_of_refits():
     rng = np.random.default_rng(5)
     X, y = draw(rng, 40)

@@ -357,8 +357,7 @@ def _geometry(evidence: Evidence) -> Geometry | str:
     if norm == 0.0:
         return "margins: all weights are zero"
     scores = np.asarray(X @ w, dtype=np.float64) + b
-    predicted = (np.asarray(evidence.codes) == 1) != (evidence.losses > 0.0)
-    if bool(((scores > 0.0) != predicted).any()):
+    if not _decides_by_sign(evidence, scores):
         return "margins: the prediction is not the sign of the score"
     squares = _row_squares(X) + 1.0
     spectrum = None
@@ -385,11 +384,19 @@ def _kernel_geometry(evidence: Evidence) -> Geometry | str:
     scores = np.ravel(np.asarray(model.decision_function(evidence.X), dtype=np.float64))
     if len(scores) != evidence.n:
         return "margins: for one score only"
+    if not _decides_by_sign(evidence, scores):
+        return "margins: the prediction is not the sign of the score"
     squares = np.asarray(function.kernel.diagonal(X), dtype=np.float64) + 1.0
     nats = read_off(model)
     detail = "γ was read off the rows, and its 64 bits are paid for" if nats else "it does not depend on the rows"
     fixed = Check("the kernel is fixed beforehand", True, detail)
     return Geometry(evidence.signs * scores / norm, squares, nats, None, fixed)
+
+
+def _decides_by_sign(evidence: Evidence, scores: Array) -> bool:
+    """Tell whether the second class is predicted exactly where the score is positive; ties may go either way."""
+    predicted = (np.asarray(evidence.codes) == 1) != (evidence.losses > 0.0)
+    return bool((((scores > 0.0) == predicted) | (scores == 0.0)).all())
 
 
 def read_off(model: Any) -> float:

@@ -21,6 +21,14 @@ from .evidence import Evidence
 _OCCAM = "A. Blumer, A. Ehrenfeucht, D. Haussler and M. Warmuth, Occam's razor, 1987; J. Langford, JMLR 6, 2005, §4"
 
 
+#: Models whose predictions are a fixed function of weights and intercepts; a wrapper may hold more.
+LINEAR_CODE = {
+    *("LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV", "LinearSVR"),
+    *("BayesianLinearRegression", "PoissonRegressor", "GammaRegressor", "TweedieRegressor"),
+    *("LogisticRegression", "LinearSVC", "Perceptron", "LinearDiscriminantAnalysis"),
+}
+
+
 def description(evidence: Evidence, delta: float) -> Draft | str:
     """Occam's bound: a finite class, coded by the weights of a linear model or by the compressed model file."""
     found = description_bits(evidence.model)
@@ -47,7 +55,7 @@ def description_bits(model: Any) -> tuple[float, str] | str:
     compressed model file, encoders included, with its own length before it.
     """
     coef = getattr(model, "coef_", None)
-    if coef is not None and hasattr(model, "intercept_"):
+    if type(model).__name__ in LINEAR_CODE and coef is not None:
         weights = np.atleast_2d(coef.toarray() if sp.issparse(coef) else np.asarray(coef, dtype=np.float64))
         offsets = np.ravel(np.asarray(model.intercept_, dtype=np.float64))
         if len(offsets) == 1 and len(weights) > 1:

@@ -241,6 +241,8 @@ def _out_of_bag_losses(evidence: Evidence) -> tuple[Array, Any] | str:
         return "votes: y has labels that the model does not know"
     if not getattr(model, "bootstrap", False) and getattr(model, "max_samples", None) in (None, 1.0):
         return "votes: every member has seen every row; set bootstrap=True"
+    if getattr(model, "class_weight", None) == "balanced":
+        return "votes: class_weight='balanced' reads the labels of all rows; 'balanced_subsample' does not"
     if getattr(model, "max_bins", None):
         return "votes: columns were binned on all rows, those out of the bags included"
     samples = model.estimators_samples_
