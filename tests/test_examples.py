@@ -34,6 +34,12 @@ EXPECTED = {
         "path: ",
         "14 on the wrong side",
     ],
+    "plot_inequalities.py": [
+        "tightest for 10 errors in 100: Clopper–Pearson, below 0.1637",
+        "halfspaces label 7 points of the plane in 44 of 128 ways",
+        "lies between its bounds: True",
+    ],
+    "plot_bounds.py": ["logistic regression          held-out", "learnt: x0 ∧ x3 ∧ ¬x7", "probability 0.95: 140"],
     "plot_stein.py": ["better than the mean at every θ"],
     "plot_em.py": [
         "log-likelihood of two components: -1130.26",
@@ -83,6 +89,14 @@ FIGURES = {
     "plot_shap.py": {"shap_summary", "partial_dependence"},
     "plot_svm.py": {"svm_margins", "svm_hard_margin", "svm_path"},
     "plot_gaussian_process.py": {"gaussian_process"},
+    "plot_inequalities.py": {
+        "inequalities",
+        "growth_functions",
+        "rademacher_averages",
+        "law_of_large_numbers",
+        "central_limit",
+    },
+    "plot_bounds.py": {"bounds", "pac_conjunctions"},
 }
 
 

@@ -68,6 +68,7 @@ PAGES = (
     "docs/guide/linear.md",
     "docs/guide/neighbors.md",
     "docs/guide/optimisation.md",
+    "docs/guide/theory.md",
     "docs/guide/trees.md",
 )
 

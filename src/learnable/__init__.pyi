@@ -14,6 +14,7 @@ from . import report as report
 from . import risk as risk
 from . import sequences as sequences
 from . import solvers as solvers
+from . import theory as theory
 from . import trees as trees
 from .core import load as load
 from .core import save as save
@@ -37,6 +38,8 @@ from .ensembles import RandomForestRegressor as RandomForestRegressor
 from .evaluation import CalibratedClassifier as CalibratedClassifier
 from .evaluation import ConformalClassifier as ConformalClassifier
 from .evaluation import ConformalRegressor as ConformalRegressor
+from .evaluation import explain_theory as explain_theory
+from .evaluation import risk_bound as risk_bound
 from .generative import BernoulliNB as BernoulliNB
 from .generative import CategoricalNB as CategoricalNB
 from .generative import GaussianNB as GaussianNB

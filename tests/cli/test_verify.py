@@ -32,7 +32,7 @@ def test_a_forged_model_gives_exit_code_1(learnable, fitted):
 
 def test_the_model_behind_the_intervals_has_a_line_of_its_own(learnable, fitted):
     out = learnable("verify", "model.safetensors", "numbers.csv")[1].splitlines()
-    assert len(out) == 2 and out[1].startswith("TableModel of Ridge: verified: closed-form")
+    assert len(out) == 3 and out[1].startswith("TableModel of Ridge: verified: closed-form")
     record = json.loads(learnable("verify", "model.safetensors", "numbers.csv", "--json")[1])
     inner = fitted.estimator_.model_.certificate_
     assert record["inner"]["ok"] and record["inner"]["inner"] is None
@@ -45,10 +45,22 @@ def test_the_model_behind_the_intervals_has_a_line_of_its_own(learnable, fitted)
     )
 
 
+def test_the_risk_of_numbers_needs_a_range(learnable, fitted):
+    out = learnable("verify", "model.safetensors", "numbers.csv")[1].splitlines()
+    assert out[-1].startswith("risk: nothing is proven about its risk: a squared loss has no largest value")
+
+
+def test_the_risk_of_classes_is_bounded(learnable):
+    assert learnable("fit", "classes.csv", "-t", "label", "-m", "LogisticRegression")[0] == 0
+    record = json.loads(learnable("verify", "model.safetensors", "classes.csv", "--json")[1])
+    assert record["ok"] and record["risk"]["bounds"][0]["name"] == "finite class (description)"
+    assert record["risk"]["bounds"][0]["verdict"] == "vacuous"
+
+
 def test_other_rows_give_exit_code_1(learnable, fitted):
     pyarrow.csv.write_csv(numbers(seed=1), "other.csv")
     code, out, _ = learnable("verify", "model.safetensors", "other.csv")
-    assert code == 1 and "NOT verified" in out
+    assert code == 1 and "NOT verified" in out and "risk:" not in out
 
 
 def test_a_file_that_does_not_know_its_target_asks_for_it(learnable, fitted):

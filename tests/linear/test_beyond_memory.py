@@ -188,7 +188,7 @@ def test_the_number_of_threads_changes_no_bit(name, grid, tmp_path):
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_rough_solutions_on_fewer_rows_are_those_of_memory(fit, weight, monkeypatch, tmp_path):
     """Newton's method begins on every so many rows; other rows would end at other digits."""
-    from learnable.linear.logistic.regression import solvers as logistic_solvers
+    from learnable.linear.logistic import solvers as logistic_solvers
 
     monkeypatch.setattr(logistic_solvers, "_FEWEST_THINNED", 64)
     monkeypatch.setattr(logistic_solvers, "_ROWS_PER_PARAMETER", 1)

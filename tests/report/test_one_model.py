@@ -4,6 +4,7 @@ from sklearn.metrics import log_loss
 
 from learnable.evaluation.comparison.record import ComparisonRecord
 from learnable.linear import LinearRegression, LogisticRegression
+from learnable.report import report
 from learnable.report.one_model import Subject, one_model_record
 
 
@@ -50,3 +51,14 @@ def test_columns_and_target_are_profiled():
         ("x1", "feature"),
         ("y", "target"),
     ]
+
+
+def test_the_page_says_what_is_proven():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = (X[:, 0] > 0).astype(int)
+    model = LogisticRegression().fit(X[:100], y[:100])
+    page = report(model, X[100:], y[100:])
+    assert "What is proven about new rows" in page.html
+    assert "200 held-out rows): informative" in page.html
+    assert "100 training rows)" in report(model, X[:100], y[:100]).html

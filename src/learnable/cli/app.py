@@ -20,7 +20,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from . import cluster, compare, doctor, fit, hmm, models, options, predict, verify, warmup
+from . import cluster, compare, doctor, fit, hmm, models, options, plan, predict, verify, warmup
 
 INTERRUPTED = 130
 #: Shown by --help.
@@ -30,6 +30,7 @@ EXAMPLES = (
     "learnable fit houses.csv --target price --model Ridge   one model",
     "learnable predict model.safetensors new.csv             predictions with intervals or probabilities",
     "learnable verify model.safetensors houses.csv           re-derive what the fit proves",
+    "learnable plan --error .05 --margin .01                 how many rows to label and to test",
     "learnable cluster iris.csv --report clusters.html       clusters, how many, and what they look like",
     "learnable hmm quakes.csv -c count --emission poisson    hidden states over time",
     "learnable models                                        what there is to choose from",
@@ -71,6 +72,7 @@ app.command(
     short_help="Predict the rows of a table, with intervals or probabilities.", epilog=options.shown(predict.EXAMPLES)
 )(predict.predict)
 app.command(short_help="Re-derive what a fit proves.", epilog=options.shown(verify.EXAMPLES))(verify.verify)
+app.command(short_help="Say how many rows a proof needs.", epilog=options.shown(plan.EXAMPLES))(plan.plan)
 app.command(short_help="Find clusters of similar rows.", epilog=options.shown(cluster.EXAMPLES))(cluster.cluster)
 app.command(short_help="Hidden states of a table in time.", epilog=options.shown(hmm.EXAMPLES))(hmm.hmm)
 app.command(short_help="List the models there are.", epilog=options.shown(models.EXAMPLES))(models.models)

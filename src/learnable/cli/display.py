@@ -293,6 +293,9 @@ def headline(record: dict[str, Any]) -> list[str]:
             f"With the {copies:,} copies on both sides of the split it would read {score(given['score'], digits)}"
             f"{_ends(given, digits)}"
         )
+    bound = judged.get("proven") or {}
+    if bound.get("bound") is not None:
+        lines.append(bound["sentence"])
     return [*lines, winner["optimism_note"]]
 
 

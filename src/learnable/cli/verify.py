@@ -39,18 +39,22 @@ def verify(
     fitted = load(model)
     table = load_table(data, delimiter=delimiter, encoding=encoding)
     verdict = check_model(fitted, table, target)
+    # A bound from other rows than the fit's would prove nothing.
+    bounds = bound_risk(fitted, table, target) if verdict.ok else None
     if json:
         import json as json_module
 
         from ..evaluation.comparison.record import plain
 
-        print(json_module.dumps(plain(_record(fitted, verdict)), allow_nan=False))
+        print(json_module.dumps(plain(_record(fitted, verdict) | {"risk": bounds}), allow_nan=False))
     else:
         from .display import console, one_line
 
         out = console()
         for part, found in _parts(fitted, verdict):
             out.print(one_line(f"{describe(part)}: {found}", 1000), soft_wrap=True)
+        if bounds is not None:
+            out.print(one_line(f"risk: {bounds['sentence']}", 1000), soft_wrap=True)
     return 0 if verdict.ok else 1
 
 
@@ -68,10 +72,32 @@ def check_model(model: Any, table: Any, target: str | None = None) -> Any:
     >>> bool(check_model(model, table, "y"))
     True
     """
+    from ..core.verification import verify as check
+
+    return check(model, *_training_rows(model, table, target))
+
+
+def bound_risk(model: Any, table: Any, target: str | None = None) -> dict[str, Any]:
+    """Return the tightest bound on the risk that the training table proves, as JSON types.
+
+    The certificate does not use it: it says how well the training problem was solved, this how well the model predicts.
+    """
+    from ..core.errors import LearnableError
+    from ..evaluation.guarantees.risk_bound import risk_bound
+
+    try:
+        found = risk_bound(model, *_training_rows(model, table, target), kind="training")
+    except LearnableError as error:
+        return {"sentence": f"nothing is proven about it: {error}", "bounds": [], "reasons": [str(error)]}
+    record = found.to_dict()
+    return {name: record[name] for name in ("sentence", "bounds", "reasons", "baseline", "delta")}
+
+
+def _training_rows(model: Any, table: Any, target: str | None) -> tuple[Any, Any]:
+    """Return the features and the targets of a model's training table."""
     from sklearn.base import is_classifier
 
     from ..core.errors import VerificationError
-    from ..core.verification import verify as check
     from ..evaluation.comparison.problem import check_column, read_targets, rows_with_target
 
     target = target or getattr(model, "target_name_", None)
@@ -84,7 +110,7 @@ def check_model(model: Any, table: Any, target: str | None = None) -> Any:
     table, _ = rows_with_target("verify", table, target, 1)
     y, labels = read_targets("verify", table[target], "binary" if is_classifier(model) else "regression", target)
     X = table.select(names) if names else table.drop_columns([target])
-    return check(model, X, y if labels is None else labels[y])
+    return X, y if labels is None else labels[y]
 
 
 def describe(model: Any) -> str:

@@ -71,6 +71,8 @@ class TableEncoder(TransformerMixin, Declared):
     ['age', 'age=(missing)', 'colour=blue', 'colour=red', 'colour=(missing)']
     """
 
+    _theory = "encoding"
+
     scale: bool = param(
         Boolean(),
         "Whether numbers and mean targets get mean zero and variance one over the rows of the fit.",

@@ -297,6 +297,8 @@ class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
     ([2.0], True)
     """
 
+    _theory = "gradient-boosting"
+
     loss: Any = param(
         _LOSS,
         'V: "squared_error", "absolute_error", "huber", "poisson", … for numbers, "exponential", '

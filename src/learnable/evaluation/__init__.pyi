@@ -20,6 +20,15 @@ from .curves import validation_curve as validation_curve
 from .decomposition import BiasVariance as BiasVariance
 from .decomposition import bias_variance as bias_variance
 from .estimates import evaluate as evaluate
+from .guarantees import Bound as Bound
+from .guarantees import Explanation as Explanation
+from .guarantees import HeldOutRows as HeldOutRows
+from .guarantees import Plan as Plan
+from .guarantees import RiskBounds as RiskBounds
+from .guarantees import explain_theory as explain_theory
+from .guarantees import plan_rows as plan_rows
+from .guarantees import risk_bound as risk_bound
+from .guarantees import rows_needed as rows_needed
 from .importance import Importances as Importances
 from .importance import permutation_importance as permutation_importance
 from .intervals import Interval as Interval

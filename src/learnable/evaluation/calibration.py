@@ -89,6 +89,8 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
     array([[0.09, 0.91]])
     """
 
+    _theory = "calibration"
+
     estimator: Any = param(
         Nothing() | _CLASSIFIER,
         "What to calibrate, by its `decision_function` if it has one, else by its `predict_proba`. None is "

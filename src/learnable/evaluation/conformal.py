@@ -94,6 +94,8 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, ConformalModel):
     'the interval of a new row, ... holds its target with probability at least 0.8, and typically 0.9'
     """
 
+    _theory = "conformal"
+
     estimator: Any = param(
         Nothing() | _REGRESSOR,
         "Any scikit-learn regressor, pipeline or `TableModel`; None is `Ridge()`.",

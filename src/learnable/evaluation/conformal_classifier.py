@@ -90,6 +90,8 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, ConformalModel):
            [False,  True,  True]])
     """
 
+    _theory = "conformal"
+
     estimator: Any = param(
         Nothing() | _CLASSIFIER,
         "Any scikit-learn classifier with `predict_proba`, pipeline or `TableModel`; None is `LogisticRegression()`.",

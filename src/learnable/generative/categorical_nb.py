@@ -52,6 +52,8 @@ class CategoricalNB(CountsNB):
            [0.286, 0.714]])
     """
 
+    _theory = "naive-bayes"
+
     min_categories: Any = param(
         optional(_CATEGORIES | ArrayLike(Number(low=1))),
         "Least number of categories of the columns; None: what the rows show.",

@@ -67,6 +67,8 @@ class GenerativeClassifier(DensityModel):
     Poisson(rate=[1.    , 0.6667])
     """
 
+    _theory = "plug-in"
+
     density: Any = param(
         Matches(
             lambda v: all(map(_is_density, v.values())) and bool(v) if isinstance(v, dict) else _is_density(v),

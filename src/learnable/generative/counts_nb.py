@@ -131,6 +131,8 @@ class MultinomialNB(CountsNB):
     array([[0.096, 0.904]])
     """
 
+    _theory = "naive-bayes"
+
     integrate: bool = param(
         Boolean(),
         "Whether probabilities are averaged over the posterior of p rather than computed at its mean.",
@@ -292,6 +294,8 @@ class BernoulliNB(CountsNB):
     array([[0.6  , 0.4  ],
            [0.333, 0.667]])
     """
+
+    _theory = "naive-bayes"
 
     binarize: float | None = param(
         optional(Number()),

@@ -58,6 +58,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     line: 3 x0 + 3 x1 − 15 = 0
     """
 
+    _theory = "lda"
+
     solver: str = param(
         Options("svd", "lsqr", "eigen"),
         '"svd" leaves out directions without variance within the classes and projects; "lsqr" solves for '

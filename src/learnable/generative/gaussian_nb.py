@@ -49,6 +49,8 @@ class GaussianNB(SummedModel):
     array([[0.49, 0.51]])
     """
 
+    _theory = "naive-bayes"
+
     priors: Any = param(PRIORS, "Class probabilities π; by default the shares of the classes.", default=None)
     var_smoothing: float = param(
         Number(low=0.0), "Share of the largest variance of a column that is added to every variance.", default=1e-9

@@ -50,6 +50,8 @@ class QuadraticDiscriminantAnalysis(DensityModel):
     'line'
     """
 
+    _theory = "qda"
+
     solver: str = param(
         Options("svd", "eigen"),
         '"svd" uses `reg_param`, "eigen" `shrinkage` or `covariance_estimator`; the covariances are '

@@ -215,6 +215,8 @@ class BlendRegressor(RegressorMixin, _Blend):
     (array([0.25, 0.75]), True)
     """
 
+    _theory = "blending"
+
     def predict(self, X: Any) -> Array:
         """Return the weighted mean of the members' predictions.
 
@@ -244,6 +246,8 @@ class BlendClassifier(ClassifierMixin, _Blend):
     >>> model.predict([[2.0], [17.0]])
     array([False,  True])
     """
+
+    _theory = "blending"
 
     @property
     def classes_(self) -> NDArray[Any]:

@@ -42,6 +42,8 @@ class OneVsOneClassifier(BinaryReduction):
     ['a', 'b', 'c']
     """
 
+    _theory = "one-vs-one"
+
     reconcile: str = param(
         Options("votes", "tournament"),
         "How one label comes of all answers: most votes, as in scikit-learn, or the last class in a tournament.",

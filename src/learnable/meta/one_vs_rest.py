@@ -42,6 +42,8 @@ class OneVsRestClassifier(BinaryReduction):
     True
     """
 
+    _theory = "one-vs-rest"
+
     verbose: int = param(Boolean() | Number(low=0, integer=True), "Kept for compatibility.", default=0)
     estimators_: list[Any] = fitted(
         "list of estimators",

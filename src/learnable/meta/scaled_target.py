@@ -49,6 +49,8 @@ class ScaledTargetRegressor(MetaEstimatorMixin, RegressorMixin, Declared):
     True
     """
 
+    _theory = "wrapped"
+
     model: Any = param(
         _MODEL,
         "A regressor of this library or of scikit-learn, for one target. It is cloned, not changed.",

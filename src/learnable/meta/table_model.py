@@ -63,6 +63,8 @@ class TableModel(MetaEstimatorMixin, Declared):
     True
     """
 
+    _theory = "wrapped"
+
     model: Any = param(
         _MODEL,
         "A classifier or regressor, of this library or of scikit-learn. It is cloned, not changed. Only "

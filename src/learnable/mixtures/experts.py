@@ -96,6 +96,8 @@ class MixtureOfExperts(Estimator):
     array([1.5])
     """
 
+    _theory = "experts"
+
     n_experts: int = param(Number(low=1, integer=True), "K.", default=2, kw_only=False)
     experts: str = param(
         Options("gaussian", "logistic"),

@@ -88,6 +88,8 @@ class GaussianMixture(InformationCriteria, MixtureBase):
     np.float64(1.0)
     """
 
+    _theory = "mixture"
+
     covariance_type: str = param(
         Options(*KINDS), "Σₖ free; one Σ for all; diagonal; a multiple of the identity.", default="full"
     )

@@ -286,6 +286,8 @@ class KMeans(CentreModel):
     16.0
     """
 
+    _theory = "k-means"
+
     max_iter: int = param(MAX_ITER, "Iterations of one restart.", default=300)
     tol: float = param(
         TOLERANCE,

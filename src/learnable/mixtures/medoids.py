@@ -86,6 +86,8 @@ class KMedoids(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, 
     ([0, 3], 8.0)
     """
 
+    _theory = "k-medoids"
+
     n_clusters: int = param(Number(low=1, integer=True), "K.", default=8, kw_only=False)
     metric: Any = param(
         Options("precomputed", *_METRICS) | Matches(callable, "a function of two rows"),

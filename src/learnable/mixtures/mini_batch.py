@@ -84,6 +84,8 @@ class MiniBatchKMeans(CentreModel):
     'stationarity'
     """
 
+    _theory = "stochastic-k-means"
+
     max_iter: int = param(MAX_ITER, "Passes over the data, counted in rows drawn.", default=100)
     batch_size: int = param(Number(low=1, integer=True), "Rows of a batch, drawn with replacement.", default=1024)
     compute_labels: bool = param(

@@ -92,6 +92,8 @@ class MixtureModel(InformationCriteria, MixtureBase):
     np.float64(0.79)
     """
 
+    _theory = "mixture"
+
     component: Any = param(
         Matches(lambda v: _family(v) is not None, "an exponential family of learnable.probability"),
         "An exponential family of `learnable.probability`. Models with a name can be saved.",

@@ -92,6 +92,8 @@ class VariationalGaussianMixture(MixtureBase):
     array([ 0., 40., 80.])
     """
 
+    _theory = "variational"
+
     n_components: int = param(
         Number(low=1, integer=True),
         "K, the most components; those that are not needed get little weight.",

@@ -37,6 +37,8 @@ class NearestNeighbors(NeighborsModel):
     array([[0., 0., 1.], [0., 0., 1.], [1., 0., 0.]])
     """
 
+    _theory = "neighbour-search"
+
     n_neighbors: int = param(N_NEIGHBORS, "How many neighbours `kneighbors` returns.", default=5)
     radius: float = param(Number(low=0.0, finite=False), "How far `radius_neighbors` looks.", default=1.0)
 

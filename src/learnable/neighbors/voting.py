@@ -119,6 +119,8 @@ class KNeighborsClassifier(NamedScore, ClassifierMixin, VotingModel):
     array([[0.667, 0.333]])
     """
 
+    _theory = "neighbours"
+
     classes_: Any = fitted(
         "array of shape (n_classes,), or a list of such arrays", "Labels; for y with several columns, those of each."
     )
@@ -204,6 +206,8 @@ class KNeighborsRegressor(NamedScore, MultiOutputMixin, RegressorMixin, VotingMo
     >>> KNeighborsRegressor(n_neighbors=2, weights="distance").fit(X, y).predict([[1.25]])
     array([1.75])
     """
+
+    _theory = "neighbours"
 
     targets_: Array = fitted("(n_samples_fit_,) or (n_samples_fit_, n_targets)", "Their targets.")
 

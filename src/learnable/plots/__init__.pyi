@@ -1,3 +1,4 @@
+from .animation import animate as animate
 from .bands import function_bands as function_bands
 from .clusters import cluster_scatter as cluster_scatter
 from .contributions import contribution_summary as contribution_summary

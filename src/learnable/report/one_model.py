@@ -16,6 +16,7 @@ from ..core.estimator import Estimator
 from ..data.frames import is_frame, open_frame
 from ..evaluation.comparison.judge import coefficients, draw_details, holdout_interval
 from ..evaluation.comparison.measures import Prediction, measure_all, measures_for, ranking_measure
+from ..evaluation.comparison.proven import proven_of
 from ..evaluation.comparison.record import FORMAT, VERSION, new_row, plain, timestamp, versions
 
 _LEVEL: Final = 0.95
@@ -113,7 +114,8 @@ def one_model_record(subject: Subject) -> dict[str, Any]:
         "leaderboard": [row, _baseline(subject)],
         "winner": {
             "name": name,
-            "holdout": {"score": row["mean"], "low": row["low"], "high": row["high"], "method": method},
+            "holdout": {"score": row["mean"], "low": row["low"], "high": row["high"], "method": method}
+            | {"proven": proven_of(model, subject.X, subject.targets)},
             "optimism_note": _whose_rows(subject),
             "model_file": None,
             "predict_command": None,

@@ -167,6 +167,7 @@ def _view(record: dict[str, Any], limits: Limits) -> dict[str, Any]:
         "claims": _claims(numbers, stand),
         "holdout_words": words.interval_sentence(((record.get("winner") or {}).get("holdout") or {}).get("method")),
         "coverage": words.coverage_sentences(numbers),
+        "proven": _proven(record),
         "how": how_measured(numbers),
         "command": record.get("command"),
         "python": record.get("python"),
@@ -176,6 +177,14 @@ def _view(record: dict[str, Any], limits: Limits) -> dict[str, Any]:
         "advice": _advice(record),
         "predict_command": (record.get("winner") or {}).get("predict_command"),
     }
+
+
+def _proven(record: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what is proven about new rows; older records do not have it."""
+    found = ((record.get("winner") or {}).get("holdout") or {}).get("proven")
+    if not isinstance(found, dict) or not found.get("sentence"):
+        return None
+    return {"checks": [], "theorem": None} | found
 
 
 def _advice(record: dict[str, Any]) -> list[str]:

@@ -38,6 +38,8 @@ class CategoricalHMM(HiddenMarkovModel):
     array([[[0.2, 0.8]]])
     """
 
+    _theory = "hidden-markov"
+
     emissionprob_prior: Any = param(PRIOR, "Dirichlet parameters of the rows of η.", default=1.0)
     n_features: int | None = param(
         optional(Number(low=1, integer=True)),
@@ -146,6 +148,8 @@ class PoissonHMM(HiddenMarkovModel):
     >>> np.sort(model.lambdas_[:, 0]).round(1)
     array([1. , 9.8])
     """
+
+    _theory = "hidden-markov"
 
     lambdas_prior: Any = param(_PRIOR, "a above.", default=0.0, kw_only=False)
     lambdas_weight: Any = param(_PRIOR, "b above.", default=0.0, kw_only=False)

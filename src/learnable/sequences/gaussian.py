@@ -50,6 +50,8 @@ class GaussianHMM(HiddenMarkovModel):
     array([49])
     """
 
+    _theory = "hidden-markov"
+
     covariance_type: str = param(
         Options("diag", "spherical", "full", "tied"), "Shape of the covariances.", default="diag", kw_only=False
     )

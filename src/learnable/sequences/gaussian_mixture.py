@@ -46,6 +46,8 @@ class GMMHMM(HiddenMarkovModel):
     array([59])
     """
 
+    _theory = "hidden-markov"
+
     n_mix: int = param(Number(low=1, integer=True), "Number of Gaussians in each state, G.", default=1, kw_only=False)
     min_covar: float = param(
         Number(low=0.0),

@@ -444,6 +444,8 @@ class DecisionTreeClassifier(NamedScore, ClassifierMixin, TreeModel):
     (2, 2.45, 0.96)
     """
 
+    _theory = "tree"
+
     criterion: str = param(Options(*CLASS_CRITERIA), "What a split lowers.", default="gini")
     class_weight: Any = param(
         CLASS_WEIGHT,
@@ -553,6 +555,8 @@ class DecisionTreeRegressor(NamedScore, RegressorMixin, TreeModel):
     >>> model.predict([[0.4], [2.6]]), model.certificate_.holds
     (array([0.05, 2.05]), True)
     """
+
+    _theory = "tree"
 
     criterion: str = param(
         Options(*NUMBER_CRITERIA),

@@ -190,6 +190,8 @@ class ID3Classifier(NamedScore, ClassifierMixin, Estimator):
     'greedy'
     """
 
+    _theory = "tree"
+
     criterion: str = param(
         Options("information_gain", "gain_ratio"),
         "What the best column maximises. Ties go to the first column.",

@@ -101,7 +101,7 @@ def test_a_given_matrix_is_the_kernel():
 
 
 def test_a_matrix_in_tiles_gives_the_same(monkeypatch):
-    from learnable.kernel.logistic.regression import regression as logistic
+    from learnable.kernel.logistic import regression as logistic
 
     X, y, _ = TWO
     kept = KernelLogisticRegression(tol=1e-10).fit(X, y)

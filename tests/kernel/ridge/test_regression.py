@@ -148,7 +148,7 @@ def test_single_precision_factor_reaches_full_accuracy():
 
 
 def test_matrix_free_is_the_same_as_dense(monkeypatch):
-    from learnable.kernel.ridge.regression import regression as ridge
+    from learnable.kernel.ridge import regression as ridge
 
     Z, t, w = curved(1100, 2, targets=2)
     dense = KernelRidge(alpha=0.1, kernel="rbf", solver="cholesky").fit(Z, t, w)

@@ -125,7 +125,7 @@ def test_a_rare_group_of_one_class_is_found_whatever_the_tolerance(n, tol, dtype
 
 def test_quasi_separation_in_a_large_table_is_found(monkeypatch):
     """However many entries the table has, the answer is not "a maximum" where there is none."""
-    from learnable.linear.logistic.regression import separation
+    from learnable.linear.logistic import separation
 
     monkeypatch.setattr(separation, "_LARGEST_PROGRAM", 10, raising=False)
     X, y = QUASI["a group of one class"]
@@ -245,7 +245,7 @@ def called_separable(model, *data):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_verdict_needs_no_linear_program(monkeypatch):
     """As for rows beyond memory, or too many: Newton steps alone decide every one of these tables rightly."""
-    from learnable.linear.logistic.regression import separation
+    from learnable.linear.logistic import separation
 
     monkeypatch.setattr(separation, "_some_direction_separates", lambda problem: pytest.fail("undecided"))
     verdicts = []
@@ -276,7 +276,7 @@ import numpy as np
 warnings.simplefilter("ignore")
 from tests.linear.logistic.test_separation import called_separable, generated_table, separates
 from learnable import LogisticRegression
-from learnable.linear import separation
+from learnable.linear.logistic import separation
 separation._LARGEST_PROGRAM = 0
 for seed in range(1000, 1040):
     X, codes, intercept, tol = generated_table(seed)

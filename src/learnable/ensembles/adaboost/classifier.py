@@ -169,6 +169,8 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
     True
     """
 
+    _theory = "adaboost"
+
     estimator: Any = param(
         optional(MODEL),
         "The weak learner; its `fit` must take `sample_weight`. None: the decision stump of least weighted "

@@ -80,6 +80,8 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Weak
     [0.0, 1.0]
     """
 
+    _theory = "adaboost-regression"
+
     estimator: Any = param(
         optional(MODEL),
         "The regressor; None: regression trees of depth three, by squared error.",

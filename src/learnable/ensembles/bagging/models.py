@@ -66,6 +66,8 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     (['a', 'b'], True)
     """
 
+    _theory = "bagging"
+
     _target: ClassVar[Target] = "classes"
     _default: ClassVar[str] = "DecisionTreeClassifier"
 
@@ -222,6 +224,8 @@ class BaggingRegressor(RegressorMixin, Bagging):
     >>> model.predict([[1.5]]).round(2), model.certificate_.holds
     (array([1.5]), True)
     """
+
+    _theory = "bagging"
 
     _target: ClassVar[Target] = "numeric"
     _default: ClassVar[str] = "DecisionTreeRegressor"

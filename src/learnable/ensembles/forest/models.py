@@ -371,6 +371,8 @@ class RandomForestClassifier(ForestClassifier):
     (True, True)
     """
 
+    _theory = "forest"
+
     _splitter: ClassVar[str] = "best"
 
 
@@ -412,6 +414,8 @@ class RandomForestRegressor(ForestRegressor):
     >>> bool(np.mean((lower <= y[400:]) & (y[400:] <= upper)) > 0.8)
     True
     """
+
+    _theory = "forest"
 
     _splitter: ClassVar[str] = "best"
 
@@ -466,6 +470,8 @@ class ExtraTreesClassifier(ForestClassifier):
     (True, True)
     """
 
+    _theory = "forest"
+
     bootstrap: bool = param(Boolean(), "Whether a tree gets rows drawn with replacement, or all rows.", default=False)
 
     _splitter: ClassVar[str] = "random"
@@ -509,6 +515,8 @@ class ExtraTreesRegressor(ForestRegressor):
     >>> bool(np.mean((lower <= y[400:]) & (y[400:] <= upper)) > 0.8)
     True
     """
+
+    _theory = "forest"
 
     bootstrap: bool = param(Boolean(), "Whether a tree gets rows drawn with replacement, or all rows.", default=False)
 

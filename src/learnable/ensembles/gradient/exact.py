@@ -52,7 +52,7 @@ _SHARED = ("max_depth", "max_leaf_nodes", "min_samples_split", "min_samples_leaf
 def fitted_trees(model: Any) -> NDArray[Any]:
     """Return the trees as fitted regressors, (rounds, K); they predict the score's move before the step is applied."""
     out = np.empty((len(model.steps_), model.n_trees_per_iteration_), dtype=object)
-    for t in range(out.size):
+
         step = float(model.steps_[t // out.shape[1]])
         out.flat[t] = _one(model, t, step)
     return out
@@ -424,6 +424,8 @@ class GradientBoostingClassifier(BoostedClassifier, ExactBoosting):
     (1.0, True)
     """
 
+    _theory = "gradient-boosting"
+
 
 # --------------------------------------------------------------------------------------------------------------------
 # Boosting with exact splits of numbers.
@@ -472,6 +474,8 @@ class GradientBoostingRegressor(BoostedRegressor, ExactBoosting):
     >>> model.predict([[0.2], [2.7]]).tolist(), model.training_loss_.tolist()
     ([1.0, 5.0], [2.0, 0.0])
     """
+
+    _theory = "gradient-boosting"
 
     alpha: Any = param(
         Number(low=0.0, high=1.0, low_open=True, high_open=True) | ArrayLike(Number(low=0.0, high=1.0)),

@@ -393,6 +393,8 @@ class HistGradientBoostingClassifier(BoostedClassifier, HistBoosting):
     (1.0, True)
     """
 
+    _theory = "gradient-boosting"
+
     _positional: ClassVar[tuple[str, ...]] = ("loss",)
 
 
@@ -439,6 +441,8 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistBoosting):
     >>> model.score(X, np.sin(X[:, 0] / 20.0)) > 0.95, model.n_iter_
     (True, 50)
     """
+
+    _theory = "gradient-boosting"
 
     quantile: Any = param(
         Nothing() | Number(low=0.0, high=1.0) | ArrayLike(Number(low=0.0, high=1.0)),

@@ -100,6 +100,8 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
     (True, True, True)
     """
 
+    _theory = "boost-by-majority"
+
     estimator: Any = param(
         optional(MODEL),
         "The weak learner, fitted to plain examples without weights. None: the decision stump of least error.",

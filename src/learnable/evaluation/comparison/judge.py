@@ -25,6 +25,7 @@ from .candidates import Candidate, wants_dense
 from .decision import Cost, Decision, class_figures, threshold_table
 from .measures import Measure, Prediction, measure_all, predict_rows, ranking_measure
 from .paired import paired_interval
+from .proven import proven
 from .record import plain
 from .scoring import certificate_of
 from .workspace import FINAL, Report, keep_fitted, read_names, read_split
@@ -77,6 +78,9 @@ def judge_candidate(
     holdout["also"] = also
     if baseline is not None:
         holdout["against"] = compare_with(measure, data.y_test, prediction, baseline, level, seed, groups)
+    if split == FINAL:
+        seen = data.X_train, data.y_train
+        holdout["proven"] = proven(model, *seen, data.y_test, prediction.values, classes, level)
     report({"holdout": plain(holdout), "seconds": time.perf_counter() - began})
     if split != FINAL:
         return

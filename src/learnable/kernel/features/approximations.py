@@ -84,6 +84,8 @@ class Nystroem(KernelChoice, _Features):
     True
     """
 
+    _theory = "nystroem"
+
     _positional: ClassVar[tuple[str, ...]] = ("kernel",)
     coef0: float | None = param(optional(Number()), "Constant of the polynomial and sigmoid kernels.", default=None)
     degree: float | None = param(
@@ -249,6 +251,8 @@ class RBFSampler(_Features):
     >>> round(float(features[0] @ features[1]), 2), round(float(np.exp(-0.5)), 2)
     (0.6, 0.61)
     """
+
+    _theory = "random-features"
 
     gamma: Any = param(Options("scale") | Number(low=0.0), 'γ; "scale" is 1/(n_features · variance of X).', default=1.0)
 

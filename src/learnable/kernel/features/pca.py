@@ -83,6 +83,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelChoice,
     array([ 2.121,  0.707, -0.707, -2.121])
     """
 
+    _theory = "kernel-pca"
+
     kernel: Any = param(
         NAMED_KERNEL,
         "k: a name of scikit-learn's, a kernel of `learnable.risk.kernels` or scikit-learn, or a function of two rows.",

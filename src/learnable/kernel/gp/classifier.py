@@ -90,6 +90,8 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, GaussianProcess):
     array([[0.5, 0.5]])
     """
 
+    _theory = "gaussian-process"
+
     max_iter_predict: int = param(MAX_ITER, "Newton steps to the mode.", default=100)
     warm_start: bool = param(
         Boolean(), "Whether the search starts from the hyperparameters of the last fit.", default=False

@@ -96,6 +96,8 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
     'stationarity'
     """
 
+    _theory = "gaussian-process"
+
     alpha: Any = param(
         Number(low=0.0) | ArrayLike(Number(low=0.0)),
         "Variance of the noise that is known, of all rows or of each; in the units of `normalize_y`.",

@@ -69,6 +69,8 @@ class KernelLogisticRegression(NamedScore, ClassifierMixin, RepresenterModel):
     (array(['in', 'out'], dtype='<U3'), 'gap')
     """
 
+    _theory = "kernel-logistic"
+
     C: float = param(Number(low=1e-50, high=1e50), "Inverse strength of the penalty.", default=1.0, kw_only=False)
     fit_intercept: bool = param(Boolean(), "Whether b is free or zero.", default=True)
     class_weight: Any = param(CLASS_WEIGHT, "Weights of the classes, multiplied onto the sample weights.", default=None)

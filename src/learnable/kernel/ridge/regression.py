@@ -162,6 +162,8 @@ class KernelRidge(NamedScore, MultiOutputMixin, RegressorMixin, KernelSmoother):
     (array([0.996]), True)
     """
 
+    _theory = "kernel-ridge"
+
     kernel: Any = param(
         NAMED_KERNEL,
         "k: a name of scikit-learn's, a kernel of `learnable.risk.kernels` or scikit-learn, or a function of two rows.",
@@ -366,6 +368,8 @@ class KernelRidgeClassifier(NamedScore, ClassifierMixin, KernelSmoother):
     >>> model.predict([[0.1], [1.5]])
     array(['in', 'out'], dtype='<U3')
     """
+
+    _theory = "kernel-ridge"
 
     alpha: float = param(PENALTY, "α ≥ 0.", default=1.0, kw_only=False)
     class_weight: Any = param(CLASS_WEIGHT, "Weights of the classes, multiplied onto the sample weights.", default=None)

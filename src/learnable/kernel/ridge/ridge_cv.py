@@ -77,6 +77,8 @@ class KernelRidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, RepresenterMod
     0.01
     """
 
+    _theory = "kernel-ridge"
+
     alphas: Any = param(ArrayLike(_POSITIVE) | _POSITIVE, "The candidates.", default=(0.1, 1.0, 10.0), kw_only=False)
     scoring: Any = param(
         Nothing() | Matches(lambda v: isinstance(v, str) or callable(v), "a scorer or its name"),

@@ -384,6 +384,8 @@ class SVC(PairwiseSVM):
     ('stationarity', True)
     """
 
+    _theory = "svm"
+
     C: float = param(
         COST,
         "Cost of a row inside the margin; `np.inf` asks for a hard margin, and fails where there is none.",
@@ -487,6 +489,8 @@ class NuSVC(PairwiseSVM):
     >>> NuSVC().fit(X, y).predict([[-0.8, -1.0]])
     array([1])
     """
+
+    _theory = "svm"
 
     nu: float = param(
         Number(low=0.0, low_open=True, high=1.0),

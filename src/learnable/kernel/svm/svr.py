@@ -142,6 +142,8 @@ class SVR(RegressionMachine):
     True
     """
 
+    _theory = "svr"
+
     epsilon: float = param(Number(low=0.0), "Half the width of the tube.", default=0.1)
     fit_intercept: bool = param(Boolean(), "Whether there is an offset b.", default=True)
 
@@ -216,6 +218,8 @@ class NuSVR(RegressionMachine):
     True
     """
 
+    _theory = "svr"
+
     nu: float = param(
         Number(low=0.0, low_open=True, high=1.0),
         "ν: largest share of rows outside the tube, and smallest share of support vectors.",
@@ -280,6 +284,8 @@ class OneClassSVM(OutlierMixin, SingleMachine):
     >>> model.predict([[0.45], [3.0]])
     array([ 1, -1])
     """
+
+    _theory = "one-class"
 
     nu: float = param(
         Number(low=0.0, low_open=True, high=1.0),

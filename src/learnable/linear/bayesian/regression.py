@@ -255,6 +255,8 @@ class BayesianLinearRegression(NamedScore, RegressorMixin, LinearPosterior):
     'stationarity'
     """
 
+    _theory = "bayes-linear"
+
     noise_std: float = param(_POSITIVE, "σ, if known.", default=1.0)
     prior_std: float = param(_POSITIVE, "τ, in units of y over x, or, with unknown noise, of σ over x.", default=1.0)
     shape: float = param(

@@ -162,6 +162,8 @@ class BasisExpansion(TransformerMixin, Declared):
     ['sin(x0)', 'square(x1)', 'f2']
     """
 
+    _theory = "features"
+
     functions: Sequence[Any] = param(
         Matches(lambda value: isinstance(value, (list, tuple)) and len(value) > 0, "a list of functions or pairs"),
         "Each entry is a function φ or a pair (φ, column), with the column's number or name. φ is a name "

@@ -54,6 +54,8 @@ class PolynomialFeatures(TransformerMixin, Declared):
     ['1', 'x0', 'x1', 'x0^2', 'x0 x1', 'x1^2']
     """
 
+    _theory = "features"
+
     degree: Any = param(
         Matches(
             _is_degree,

@@ -314,6 +314,8 @@ class PoissonRegressor(DevianceRegressor):
     ('gap', True)
     """
 
+    _theory = "maximum-likelihood"
+
     def _family(self) -> tuple[float, bool]:
         return 1.0, True
 
@@ -333,6 +335,8 @@ class GammaRegressor(DevianceRegressor):
     0.97
     """
 
+    _theory = "maximum-likelihood"
+
     def _family(self) -> tuple[float, bool]:
         return 2.0, True
 
@@ -351,6 +355,8 @@ class TweedieRegressor(DevianceRegressor):
     >>> model.coef_.round(4), round(model.intercept_, 4)
     (array([0.6, 0.3]), np.float64(1.6))
     """
+
+    _theory = "maximum-likelihood"
 
     power: float = param(
         Number(low=-100.0, high=100.0),

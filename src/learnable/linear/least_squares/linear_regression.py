@@ -60,6 +60,8 @@ class LinearRegression(LeastSquaresModel):
     True
     """
 
+    _theory = "gauss-markov"
+
     tol: float = param(
         TOLERANCE, "Relative residual at which conjugate gradients stop; the exact paths reach 1e-12.", default=1e-6
     )

@@ -50,6 +50,8 @@ class Ridge(LeastSquaresModel):
     'closed-form'
     """
 
+    _theory = "ridge"
+
     alpha: Any = param(
         Number(low=0.0) | ArrayLike(Number(low=0.0)),
         "α ≥ 0, one for all targets or one each.",

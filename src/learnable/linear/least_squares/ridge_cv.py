@@ -78,6 +78,8 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel
     1.0
     """
 
+    _theory = "ridge"
+
     alphas: Any = param(
         ArrayLike(_PENALTY) | _PENALTY,
         "The candidates: positive, or with `cv` also 0.",

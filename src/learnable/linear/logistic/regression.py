@@ -74,6 +74,8 @@ class LogisticRegression(LinearClassifierModel):
     ('gap', True)
     """
 
+    _theory = "maximum-likelihood"
+
     penalty: str | None = param(
         Options("deprecated", "l1", "l2", "elasticnet") | Nothing(),
         "Deprecated as in scikit-learn: `l1_ratio` and `C` say it all.",

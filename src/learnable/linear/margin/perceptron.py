@@ -67,6 +67,8 @@ class Perceptron(LinearClassifierModel):
     (True, True)
     """
 
+    _theory = "perceptron"
+
     penalty: str | None = param(
         Nothing() | Options("l1", "l2", "elasticnet"),
         "A penalty that every row applies before the next, as in scikit-learn; nothing is proven then. What "

@@ -111,6 +111,8 @@ class LinearSVC(MarginModel, LinearClassifierModel):
     ('gap', True)
     """
 
+    _theory = "svm"
+
     penalty: str = param(
         Options("l2", "l1"),
         '"l1" replaces ½(‖w‖² + b²/B²) by ‖w‖₁ + |b/B|; with the squared hinge only.',
@@ -293,6 +295,8 @@ class LinearSVR(MarginModel, NamedScore, RegressorMixin, LinearRegressorModel):
     >>> model.predict([[1.5]]).round(3)
     array([1.5])
     """
+
+    _theory = "svr"
 
     epsilon: float = param(Number(low=0.0), "ε ≥ 0, in the units of y.", default=0.0)
     loss: str = param(

@@ -99,6 +99,8 @@ class ElasticNet(MultiOutputMixin, SparseRegressor):
     ('gap', True)
     """
 
+    _theory = "elastic-net"
+
     alpha: float = param(Number(low=0.0), "α ≥ 0; with 0 the model is least squares.", default=1.0, kw_only=False)
     precompute: Any = param(PRECOMPUTE, "Kept for compatibility; a Gram matrix is used where it pays.", default=False)
     coef_: Any = fitted(
@@ -205,6 +207,8 @@ class Lasso(ElasticNet):
     >>> model.certificate_.kind, model.certificate_.holds
     ('gap', True)
     """
+
+    _theory = "lasso"
 
     l1_ratio = 1.0
 
@@ -333,6 +337,8 @@ class MultiTaskElasticNet(MultiOutputMixin, SparseRegressor):
     ((2, 2), True)
     """
 
+    _theory = "group-lasso"
+
     alpha: float = param(Number(low=0.0, low_open=True), "α > 0.", default=1.0, kw_only=False)
     coef_: Any = fitted(
         "(n_targets, n_features)", "Bᵀ; float32 for float32 rows, if the certificate survives that rounding."
@@ -401,5 +407,7 @@ class MultiTaskLasso(MultiTaskElasticNet):
     array([[0.584, 0.   ],
            [0.876, 0.   ]])
     """
+
+    _theory = "group-lasso"
 
     l1_ratio = 1.0

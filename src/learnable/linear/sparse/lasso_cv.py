@@ -292,6 +292,8 @@ class ElasticNetCV(SparseRegressor):
     (1.0, array([1. , 0.1, 0. , 0. , 0. ]))
     """
 
+    _theory = "elastic-net"
+
     l1_ratio: Any = param(
         Number(low=0.0, high=1.0) | ArrayLike(Number(low=0.0, high=1.0)),
         "ρ in (0, 1], or several to choose from.",
@@ -515,5 +517,7 @@ class LassoCV(ElasticNetCV):
     >>> len(np.flatnonzero(LassoCV(rule="1se").fit(X, y).coef_))
     1
     """
+
+    _theory = "lasso"
 
     l1_ratio = 1.0

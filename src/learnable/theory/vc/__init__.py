@@ -1,0 +1,5 @@
+"""Growth functions, shattering, VC dimension, and what follows for empirical risk minimisation."""
+
+from ...core.lazy import attach as _attach
+
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)
