@@ -337,6 +337,9 @@ REGISTRY: Final[dict[str, Entry]] = {
         "learnable.evaluation.conformal_classifier:ConformalClassifier",
         "learnable.evaluation.verify:conformal_classifier",
     ),
+    "MDPSolution": Entry(
+        "learnable.decisions.mdp.solution:MDPSolution", "learnable.decisions.mdp.verify:bellman", estimator=False
+    ),
     "CategoryTree": Entry("learnable.trees.category_tree:CategoryTree", estimator=False),
     "Stumps": Entry("learnable.ensembles.stumps:Stumps", estimator=False),
     "LeafTargets": Entry("learnable.ensembles.quantiles:LeafTargets", estimator=False),
