@@ -304,7 +304,7 @@ class MDP:
         """The state of each pair."""
         return np.repeat(np.arange(self.n_states), np.diff(self.pair_start))
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Checksum of the whole process, which certificates name."""
         digest = hashlib.blake2b(digest_size=8)
@@ -345,7 +345,9 @@ class MDP:
 
     def _copy(self, **changes: Any) -> Self:
         twin = object.__new__(type(self))
-        twin.__dict__.update(vars(self) | changes)
+        derived = ("fingerprint", "can_end")
+        kept = {name: value for name, value in vars(self).items() if name not in derived}
+        twin.__dict__.update(kept | changes)
         return twin
 
     def _build(

@@ -113,8 +113,8 @@ def _check_pairs(n_states: int, state: Array, action: Array, P: sp.csr_array, re
         if bad.any():
             at = int(np.argmax(bad))
             raise DataError(
-                f"MDP: state {state[at]}, action {action[at]} has the {name} {float(values[at])!r}; it must be a "
-                f"finite number{'' if low < 0 else ' of at least 0'}. Leave actions out that do not exist (`available`)."
+                f"MDP: state {state[at]}, action {action[at]} has the {name} {float(values[at])!r}; it must be "
+                f"finite{'' if low < 0 else ' and at least 0'}. Leave actions out that do not exist (`available`)."
             )
     twice = (np.diff(state) == 0) & (np.diff(action) == 0)
     if twice.any():

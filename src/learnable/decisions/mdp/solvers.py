@@ -35,7 +35,8 @@ Array = NDArray[Any]
 
 _LIMITS: Final = {"tol": TOLERANCE, "max_iter": MAX_ITER, "max_seconds": MAX_SECONDS, "n_jobs": N_JOBS}
 #: Sweeps of one policy end when their span is this share of the last backup's. On 10⁵ random states of 5 actions and 10
-#: successors .1 took 0.29 s, .01 0.34 s and no sweeps at all 0.41 s.
+#: successors, which mix at once, .1 took 0.73 s of processor time, .01 0.85 s and a single sweep 0.69 s; where states mix
+#: slowly, more sweeps save more backups.
 _ENOUGH: Final = 0.1
 _MOST_SWEEPS: Final = 100
 _REMEDY: Final = "raise max_iter or tol, or use policy_iteration"
@@ -194,13 +195,15 @@ def policy_iteration(
         v = sweeps.best(v, chosen)
     else:
         chosen = mdp.pairs_of(policy)
-    accuracy = 0.05 * tol * (1.0 - mdp.gamma)
+    finest = 0.05 * tol * (1.0 - mdp.gamma)
+    accuracy = max(finest, 1e-4)
     for iteration in range(1, max_iter + 1):
         v = sweeps.solve(chosen, v, max(accuracy, rounding_of(mdp, v)))
         before = chosen.copy()
         Tv = sweeps.best(v, chosen)
         span = _measure(mdp, v, Tv)
-        same = np.array_equal(before, chosen)
+        same = accuracy <= finest and np.array_equal(before, chosen)
+        accuracy = max(finest, 1e-3 * span)  # values of a policy that is about to change need few digits
         if same or _is_enough(mdp, span, tol, v) or iteration == max_iter or clock.is_over:
             break
     return _finish(owner, mdp, sweeps, v, Tv, chosen, tol, iteration, clock)

@@ -14,6 +14,7 @@ from ...core.threads import interruptible
 from ..chunks import over_ranges
 from ._kernels import backup, evaluate
 from .model import MDP
+from .solution import spread_of
 
 Array = NDArray[Any]
 
@@ -22,6 +23,9 @@ _LEAST_STATES = 4_000
 #: States up to which a system is solved directly: at 2,000 random states LU takes as long as 500 Krylov steps.
 _DIRECT = 2_000
 _DENSE = 300
+#: Sweeps that do not shrink the span by this factor give way to Krylov steps, which do not depend on mixing.
+_FAST = 0.8
+_MOST_SWEEPS = 200
 
 
 class Sweeps:
@@ -82,6 +86,9 @@ class Sweeps:
         r = (self.mdp.reward if reward is None else reward)[chosen]
         n = self.mdp.n_states
         if n > _DIRECT:
+            v, done = self._repeat(chosen, v, tolerance, reward)
+            if done:
+                return v
             found = self._krylov(chosen, r, v, tolerance)
             if found is not None:
                 return found
@@ -89,6 +96,22 @@ class Sweeps:
         if n <= _DENSE:
             return np.asarray(interruptible(np.linalg.solve, A.toarray(), r))
         return np.asarray(spl.splu(sp.csc_array(A)).solve(r))
+
+    def _repeat(self, chosen: Array, v: Array, tolerance: float, reward: Array | None) -> tuple[Array, bool]:
+        """Sweep as long as the span of the changes falls fast: chains that mix need no more, and then a constant."""
+        before = np.inf
+        gamma = self.mdp.gamma
+        for _ in range(_MOST_SWEEPS):
+            further = self.follow(v, chosen, reward)
+            low, high = spread_of(further - v, self.mdp.can_end)
+            v = further
+            if gamma * (high - low) <= 2.0 * tolerance:
+                constant = gamma == 1.0 or self.mdp.can_end
+                return v + (0.0 if constant else gamma / (1.0 - gamma) * (low + high) / 2.0), True
+            if high - low > _FAST * before:
+                break
+            before = high - low
+        return v, False
 
     def _krylov(self, chosen: Array, r: Array, v: Array, tolerance: float) -> Array | None:
         """Solve by BiCGSTAB; return None if it fails."""
@@ -100,7 +123,7 @@ class Sweeps:
             residual = r - operator.matvec(v)
             if not abs(residual).max() > tolerance:
                 return v
-            step, _ = spl.bicgstab(operator, residual, rtol=1e-8, atol=0.5 * tolerance, maxiter=300)
+            step, _ = spl.bicgstab(operator, residual, rtol=1e-8, atol=0.2 * tolerance * len(v) ** 0.5, maxiter=300)
             if not np.isfinite(step).all() or abs(residual - operator.matvec(step)).max() >= abs(residual).max():
                 break
             v = v + step
