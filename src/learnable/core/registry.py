@@ -340,6 +340,17 @@ REGISTRY: Final[dict[str, Entry]] = {
     "MDPSolution": Entry(
         "learnable.decisions.mdp.solution:MDPSolution", "learnable.decisions.mdp.verify:bellman", estimator=False
     ),
+    **{
+        name: Entry(f"learnable.decisions.bandits.{module}:{name}", estimator=False)
+        for module, names in {
+            "policies": "RandomArm ExploreThenCommit EpsilonGreedy UCB LCB MOSS KLUCB EXP3 EXP3IX SlidingWindowUCB "
+            "DiscountedUCB BudgetUCB Thompson",
+            "posterior_sampling": "PosteriorSampling",
+            "linear": "LinUCB LinearThompson",
+            "combinatorial": "CombinatorialUCB SuccessiveRejects LUCB",
+        }.items()
+        for name in names.split()
+    },
     "CategoryTree": Entry("learnable.trees.category_tree:CategoryTree", estimator=False),
     "Stumps": Entry("learnable.ensembles.stumps:Stumps", estimator=False),
     "LeafTargets": Entry("learnable.ensembles.quantiles:LeafTargets", estimator=False),

@@ -2,8 +2,9 @@ r"""Robust values: the best policy against the worst probabilities near the give
 
 $$ V(s) = \max_a \min_{q:\ \|q - p(\cdot \mid s, a)\|_1 \le \varepsilon} r(s, a) + \gamma \sum_{s'} q(s') V(s'), $$
 
-where q may use the successors that p has (the end of the process is one, of value 0), and nature may choose anew
-for each pair. The operator is monotone and moves by at most γc when v moves by c, so that the bounds of `solution` hold.
+where q may use the successors of p (the end of the process is one, of value 0), and nature may choose anew
+for each pair. The operator is monotone and moves by at most γc when v moves by c, so that the bounds of `solution`
+hold.
 
 Reference: A. Nilim and L. El Ghaoui, Robust control of Markov decision processes, Oper. Res. 53, 2005.
 """

@@ -35,7 +35,7 @@ Array = NDArray[Any]
 
 _LIMITS: Final = {"tol": TOLERANCE, "max_iter": MAX_ITER, "max_seconds": MAX_SECONDS, "n_jobs": N_JOBS}
 #: Sweeps of one policy end when their span is this share of the last backup's. On 10⁵ random states of 5 actions and 10
-#: successors, which mix at once, .1 took 0.73 s of processor time, .01 0.85 s and a single sweep 0.69 s; where states mix
+#: successors, which mix at once, .1 took 0.73 s of processor time, .01 0.85 s and one sweep 0.69 s; where states mix
 #: slowly, more sweeps save more backups.
 _ENOUGH: Final = 0.1
 _MOST_SWEEPS: Final = 100
