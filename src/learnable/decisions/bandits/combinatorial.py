@@ -194,9 +194,6 @@ class LUCB(Policy):
     sigma: float = 0.5
     bernoulli: bool = True
 
-    #: The last answer of `_doubtful` with its round; not saved.
-    _known: ClassVar[Any] = None
-
     def act(self, context: Any = None) -> int:
         """Return the arm to play: first each once, then in turn the two that are hardest to tell apart."""
         count = self.state["arms"][COUNT]
@@ -245,8 +242,9 @@ class LUCB(Policy):
 
     def _doubtful(self) -> tuple[int, int, float]:
         """Return the weakest of the best m arms, the strongest of the others, and how far their bounds overlap."""
-        if self._known is not None and self._known[0] == self.rounds:
-            return self._known[1]
+        known = vars(self).get("_known")
+        if known is not None and known[0] == self.rounds:
+            return known[1]  # type: ignore[no-any-return]
         low, high = self._bounds()
         order = np.argsort(-self.means, kind="stable")
         best, rest = order[: self.m], order[self.m :]
