@@ -351,6 +351,13 @@ REGISTRY: Final[dict[str, Entry]] = {
         }.items()
         for name in names.split()
     },
+    **{
+        name: Entry(f"learnable.decisions.rl.learners:{name}", estimator=False)
+        for name in (
+            *("QLearning", "Sarsa", "ExpectedSarsa", "DoubleQLearning", "NStepSarsa", "SarsaLambda", "DynaQ"),
+            *("MonteCarlo", "OffPolicyMonteCarlo"),
+        )
+    },
     "CategoryTree": Entry("learnable.trees.category_tree:CategoryTree", estimator=False),
     "Stumps": Entry("learnable.ensembles.stumps:Stumps", estimator=False),
     "LeafTargets": Entry("learnable.ensembles.quantiles:LeafTargets", estimator=False),
