@@ -20,7 +20,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from . import cluster, compare, doctor, fit, hmm, models, options, predict, verify, warmup
+from . import bandit, cluster, compare, doctor, fit, hmm, models, options, predict, verify, warmup
 
 INTERRUPTED = 130
 #: Shown by --help.
@@ -32,6 +32,7 @@ EXAMPLES = (
     "learnable verify model.safetensors houses.csv           re-derive what the fit proves",
     "learnable cluster iris.csv --report clusters.html       clusters, how many, and what they look like",
     "learnable hmm quakes.csv -c count --emission poisson    hidden states over time",
+    "learnable bandit clicks.csv --arm ad --reward clicked   what other choices would have earned",
     "learnable models                                        what there is to choose from",
     "learnable warmup                                        compile everything now",
     "learnable doctor                                        what this machine has, where kernels come from",
@@ -73,6 +74,7 @@ app.command(
 app.command(short_help="Re-derive what a fit proves.", epilog=options.shown(verify.EXAMPLES))(verify.verify)
 app.command(short_help="Find clusters of similar rows.", epilog=options.shown(cluster.EXAMPLES))(cluster.cluster)
 app.command(short_help="Hidden states of a table in time.", epilog=options.shown(hmm.EXAMPLES))(hmm.hmm)
+app.command(short_help="Evaluate policies on a log of decisions.", epilog=options.shown(bandit.EXAMPLES))(bandit.bandit)
 app.command(short_help="List the models there are.", epilog=options.shown(models.EXAMPLES))(models.models)
 app.command(short_help="Compile everything now.", epilog=options.shown(warmup.EXAMPLES))(warmup.warmup)
 app.command(short_help="Say what this machine has.", epilog=options.shown(doctor.EXAMPLES))(doctor.doctor)

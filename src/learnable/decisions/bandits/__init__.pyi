@@ -16,6 +16,12 @@ from .environments import stochastic as stochastic
 from .linear import LinearThompson as LinearThompson
 from .linear import LinUCB as LinUCB
 from .linear import simulate_linear as simulate_linear
+from .offpolicy import DecisionLog as DecisionLog
+from .offpolicy import OffPolicyEstimate as OffPolicyEstimate
+from .offpolicy import Replay as Replay
+from .offpolicy import evaluate_offline as evaluate_offline
+from .offpolicy import read_log as read_log
+from .offpolicy import replay as replay
 from .policies import EXP3 as EXP3
 from .policies import EXP3IX as EXP3IX
 from .policies import KLUCB as KLUCB
