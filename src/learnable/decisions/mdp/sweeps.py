@@ -20,9 +20,10 @@ Array = NDArray[Any]
 
 #: States below which a second thread does not pay: a sweep over 4,000 states takes about as long as starting one.
 _LEAST_STATES = 4_000
-#: States up to which a system is solved directly: at 2,000 random states LU takes as long as 500 Krylov steps.
-_DIRECT = 2_000
-_DENSE = 300
+#: States up to which a system is solved by dense LU at once (20 ms at 600), and up to which it is where sweeps and Krylov
+#: steps fail: sparse LU of 2,000 states with ten random successors fills up and took 7 s, dense LU a fraction of one.
+_DENSE = 600
+_DIRECT = 3_000
 #: Sweeps that do not shrink the span by this factor give way to Krylov steps, which do not depend on mixing.
 _FAST = 0.8
 _MOST_SWEEPS = 200
@@ -85,7 +86,7 @@ class Sweeps:
         """
         r = (self.mdp.reward if reward is None else reward)[chosen]
         n = self.mdp.n_states
-        if n > _DIRECT:
+        if n > _DENSE:
             v, done = self._repeat(chosen, v, tolerance, reward)
             if done:
                 return v
@@ -93,7 +94,7 @@ class Sweeps:
             if found is not None:
                 return found
         A = sp.eye_array(n, format="csr") - self.mdp.gamma * self.mdp.P[chosen]
-        if n <= _DENSE:
+        if n <= _DIRECT:
             return np.asarray(interruptible(np.linalg.solve, A.toarray(), r))
         return np.asarray(spl.splu(sp.csc_array(A)).solve(r))
 
