@@ -20,7 +20,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from . import cluster, compare, doctor, fit, hmm, models, options, plan, predict, verify, warmup
+from . import bandit, cluster, compare, doctor, fit, hmm, models, options, plan, predict, verify, warmup
 
 INTERRUPTED = 130
 #: Shown by --help.
@@ -33,6 +33,7 @@ EXAMPLES = (
     "learnable plan --error .05 --margin .01                 how many rows to label and to test",
     "learnable cluster iris.csv --report clusters.html       clusters, how many, and what they look like",
     "learnable hmm quakes.csv -c count --emission poisson    hidden states over time",
+    "learnable bandit clicks.csv --arm ad --reward clicked   what other choices would have earned",
     "learnable models                                        what there is to choose from",
     "learnable warmup                                        compile everything now",
     "learnable doctor                                        what this machine has, where kernels come from",
@@ -75,6 +76,7 @@ app.command(short_help="Re-derive what a fit proves.", epilog=options.shown(veri
 app.command(short_help="Say how many rows a proof needs.", epilog=options.shown(plan.EXAMPLES))(plan.plan)
 app.command(short_help="Find clusters of similar rows.", epilog=options.shown(cluster.EXAMPLES))(cluster.cluster)
 app.command(short_help="Hidden states of a table in time.", epilog=options.shown(hmm.EXAMPLES))(hmm.hmm)
+app.command(short_help="Evaluate policies on a log of decisions.", epilog=options.shown(bandit.EXAMPLES))(bandit.bandit)
 app.command(short_help="List the models there are.", epilog=options.shown(models.EXAMPLES))(models.models)
 app.command(short_help="Compile everything now.", epilog=options.shown(warmup.EXAMPLES))(warmup.warmup)
 app.command(short_help="Say what this machine has.", epilog=options.shown(doctor.EXAMPLES))(doctor.doctor)

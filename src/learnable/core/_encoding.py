@@ -1,6 +1,7 @@
 """What a model file can hold: a model as strict JSON plus named arrays, and back.
 
-A model is `{"class": name, "params": {…}, "fitted": {…}}`. None, truth values, integers, finite floats,
+A model is `{"class": name, "params": {…}, "fitted": {…}}`; a solved process or a policy, which is no estimator, is
+`{"part": {…}}`. None, truth values, integers, finite floats,
 strings, lists and dicts stand for themselves; everything else is an object with one key:
 
 | key        | value                            | stands for                                               |
@@ -84,6 +85,8 @@ _ONLY: Final = "only numbers, strings, arrays and registered models can be saved
 def encode(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the JSON document of a registered estimator and the arrays it names."""
     encoder = _Encoder()
+    if getattr(type(model), "_saves_alone", False):  # a part that is of use without a model around it
+        return {"part": encoder._part(model, type(model).__name__)}, encoder.arrays
     return encoder.model(model), encoder.arrays
 
 
@@ -93,7 +96,10 @@ def decode(document: Any, arrays: dict[str, NDArray[Any]], sklearn_version: str 
     `sklearn_version` is the version of scikit-learn that wrote the file.
     """
     decoder = _Decoder(arrays, sklearn_version)
-    model = decoder.model(document)
+    if isinstance(document, dict) and set(document) == {"part"}:
+        model = decoder.part(document["part"])
+    else:
+        model = decoder.model(document)
     if decoder.has_foreign:
         warn_of_version(sklearn_version)
     if decoder.arrays:
@@ -370,6 +376,13 @@ class _Decoder:
         matrix = sp.csr_array((data, indices, indptr), shape=tuple(shape))
         matrix.indices, matrix.indptr = indices, indptr  # SciPy may have narrowed their dtype
         return matrix
+
+    def part(self, document: Any) -> Any:
+        """Return a part that was saved by itself."""
+        part = self._part(document, "the model")
+        if not getattr(type(part), "_saves_alone", False):
+            raise ModelFileError(f"a {type(part).__name__} is part of models and never saved by itself")
+        return part
 
     def _part(self, document: Any, path: str) -> Any:
         if isinstance(document, dict) and "packed" in document:

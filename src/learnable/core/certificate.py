@@ -11,7 +11,7 @@ A certificate is a claim that a stranger can re-check from the model and the dat
 | `ascent`       | relative rise of one more EM step                                       |
 | `greedy`       | by how much a split falls short of the best of its candidates           |
 | `chain`        | R-hat − 1                                                               |
-| `bellman`      | Bellman residual                                                        |
+| `bellman`      | what the policy loses at most in any state; without a bound, the residual of one backup |
 | `none`         | nothing is proven                                                       |
 """
 
@@ -51,7 +51,8 @@ class Certificate:
     tolerance : float
         What `value` had to reach.
     bound : float or None
-        Upper bound on (P − optimum)/max(optimum, 1e-8·P₀); None where nothing is proven.
+        Upper bound on (P − optimum)/max(optimum, 1e-8·P₀); of kind `bellman` on the loss itself, in units of the
+        reward. None where nothing is proven.
     n_iter : int
         Iterations, or passes over the data, that were spent.
     seconds : float
@@ -94,6 +95,8 @@ class Certificate:
             claim += ", by construction"
         if self.kind == "stationarity" and self.bound is not None and math.isfinite(self.bound):
             claim += f", at most {self.bound:.2g} (relative) above the optimum"
+        if self.kind == "bellman" and self.bound is not None:
+            claim = f"values are proven to within {self.bound:.2g} in every state"
         return claim
 
     def to_dict(self) -> dict[str, Any]:

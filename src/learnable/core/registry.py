@@ -343,6 +343,27 @@ REGISTRY: Final[dict[str, Entry]] = {
         "learnable.evaluation.conformal_classifier:ConformalClassifier",
         "learnable.evaluation.verify:conformal_classifier",
     ),
+    "MDPSolution": Entry(
+        "learnable.decisions.mdp.solution:MDPSolution", "learnable.decisions.mdp.verify:bellman", estimator=False
+    ),
+    **{
+        name: Entry(f"learnable.decisions.bandits.{module}:{name}", estimator=False)
+        for module, names in {
+            "policies": "RandomArm ExploreThenCommit EpsilonGreedy UCB LCB MOSS KLUCB EXP3 EXP3IX SlidingWindowUCB "
+            "DiscountedUCB BudgetUCB Thompson",
+            "posterior_sampling": "PosteriorSampling",
+            "linear": "LinUCB LinearThompson",
+            "combinatorial": "CombinatorialUCB SuccessiveRejects LUCB",
+        }.items()
+        for name in names.split()
+    },
+    **{
+        name: Entry(f"learnable.decisions.rl.learners:{name}", estimator=False)
+        for name in (
+            *("QLearning", "Sarsa", "ExpectedSarsa", "DoubleQLearning", "NStepSarsa", "SarsaLambda", "DynaQ"),
+            *("MonteCarlo", "OffPolicyMonteCarlo"),
+        )
+    },
     "CategoryTree": Entry("learnable.trees.category_tree:CategoryTree", estimator=False),
     "Stumps": Entry("learnable.ensembles.adaboost.stumps:Stumps", estimator=False),
     "LeafTargets": Entry("learnable.ensembles.forest.grow:LeafTargets", estimator=False),

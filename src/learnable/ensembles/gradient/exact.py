@@ -52,7 +52,7 @@ _SHARED = ("max_depth", "max_leaf_nodes", "min_samples_split", "min_samples_leaf
 def fitted_trees(model: Any) -> NDArray[Any]:
     """Return the trees as fitted regressors, (rounds, K); they predict the score's move before the step is applied."""
     out = np.empty((len(model.steps_), model.n_trees_per_iteration_), dtype=object)
-
+    for t in range(out.size):
         step = float(model.steps_[t // out.shape[1]])
         out.flat[t] = _one(model, t, step)
     return out

@@ -1,0 +1,5 @@
+"""Decisions: act, observe, update. Bandits, Markov decision processes, tabular reinforcement learning."""
+
+from ..core.lazy import attach as _attach
+
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

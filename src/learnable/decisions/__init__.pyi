@@ -1,0 +1,11 @@
+from . import bandits as bandits
+from . import mdp as mdp
+from . import rl as rl
+from .mdp import MDP as MDP
+from .mdp import average_reward as average_reward
+from .mdp import backward_induction as backward_induction
+from .mdp import modified_policy_iteration as modified_policy_iteration
+from .mdp import policy_evaluation as policy_evaluation
+from .mdp import policy_improvement as policy_improvement
+from .mdp import policy_iteration as policy_iteration
+from .mdp import value_iteration as value_iteration

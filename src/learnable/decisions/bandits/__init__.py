@@ -1,0 +1,5 @@
+"""Bandits: policies, environments, simulation with regret bounds, evaluation from logs."""
+
+from ...core.lazy import attach as _attach
+
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

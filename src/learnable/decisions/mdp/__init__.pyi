@@ -1,0 +1,16 @@
+from . import problems as problems
+from .draw import draw_grid as draw_grid
+from .evaluation import policy_evaluation as policy_evaluation
+from .evaluation import policy_improvement as policy_improvement
+from .horizon import average_reward as average_reward
+from .horizon import backward_induction as backward_induction
+from .model import MDP as MDP
+from .posterior import MDPPosterior as MDPPosterior
+from .posterior import count_steps as count_steps
+from .robust import robust_value_iteration as robust_value_iteration
+from .solution import MDPSolution as MDPSolution
+from .solution import PolicyValues as PolicyValues
+from .solvers import linear_program as linear_program
+from .solvers import modified_policy_iteration as modified_policy_iteration
+from .solvers import policy_iteration as policy_iteration
+from .solvers import value_iteration as value_iteration

@@ -1,0 +1,156 @@
+"""The Bellman operators of a process as functions of arrays, on threads; the same bits for any number of them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg as spl
+from numpy.typing import NDArray
+
+from ...core.threads import interruptible
+from ..chunks import over_ranges
+from ._kernels import backup, evaluate
+from .model import MDP
+from .solution import spread_of
+
+Array = NDArray[Any]
+
+#: States below which a second thread does not pay: a sweep over 4,000 states takes about as long as starting one.
+_LEAST_STATES = 4_000
+#: States up to which a system is solved by dense LU at once (20 ms at 600), and up to which it is where sweeps and Krylov
+#: steps fail: sparse LU of 2,000 states with ten random successors fills up and took 7 s, dense LU a fraction of one.
+_DENSE = 600
+_DIRECT = 3_000
+#: Sweeps that do not shrink the span by this factor give way to Krylov steps, which do not depend on mixing.
+_FAST = 0.8
+_MOST_SWEEPS = 200
+
+
+class Sweeps:
+    """T and T_π of one process.
+
+    Parameters
+    ----------
+    mdp : MDP
+        The process.
+    n_jobs : int or None
+        Threads.
+    tie : float
+        By how much another action has to be better before the chosen one is given up: ties never make a policy cycle.
+    """
+
+    def __init__(self, mdp: MDP, n_jobs: int | None = None, tie: float = 0.0) -> None:
+        self.mdp = mdp
+        self.n_jobs = n_jobs
+        self.tie = tie
+        self._rows = (mdp.P.indptr, mdp.P.indices, mdp.P.data, mdp.reward, mdp.gamma)
+
+    def best(self, v: Array, chosen: Array) -> Array:
+        """Return Tv and update the pairs that are `chosen` in place."""
+        out = np.empty(self.mdp.n_states)
+
+        def work(lo: int, hi: int) -> None:
+            backup(lo, hi, self.mdp.pair_start, *self._rows, v, self.tie, out, chosen)
+
+        over_ranges(work, self.mdp.n_states, self.n_jobs, _LEAST_STATES)
+        return out
+
+    def follow(self, v: Array, chosen: Array, reward: Array | None = None) -> Array:
+        """Return T_π v, with other rewards if some are given."""
+        out = np.empty(self.mdp.n_states)
+        indptr, indices, data, own, gamma = self._rows
+        r = own if reward is None else reward
+
+        def work(lo: int, hi: int) -> None:
+            evaluate(lo, hi, indptr, indices, data, r, gamma, v, chosen, out)
+
+        over_ranges(work, self.mdp.n_states, self.n_jobs, _LEAST_STATES)
+        return out
+
+    def solve(self, chosen: Array, v: Array, tolerance: float, reward: Array | None = None) -> Array:
+        """Return v with |T_π v − v| at most `tolerance`, or as near as rounding allows.
+
+        Parameters
+        ----------
+        chosen : array of shape (n_states,)
+            The pairs of the policy.
+        v : array of shape (n_states,)
+            Where an iterative solution starts.
+        tolerance : float
+            Largest residual.
+        reward : array of shape (n_pairs,), optional
+            Instead of those of the process.
+        """
+        r = (self.mdp.reward if reward is None else reward)[chosen]
+        n = self.mdp.n_states
+        if n > _DENSE:
+            v, done = self._repeat(chosen, v, tolerance, reward)
+            if done:
+                return v
+            found = self._krylov(chosen, r, v, tolerance)
+            if found is not None:
+                return found
+        A = sp.eye_array(n, format="csr") - self.mdp.gamma * self.mdp.P[chosen]
+        if n <= _DIRECT:
+            return np.asarray(interruptible(np.linalg.solve, A.toarray(), r))
+        return np.asarray(spl.splu(sp.csc_array(A)).solve(r))
+
+    def _repeat(self, chosen: Array, v: Array, tolerance: float, reward: Array | None) -> tuple[Array, bool]:
+        """Sweep as long as the span of the changes falls fast: chains that mix need no more, and then a constant."""
+        before = np.inf
+        gamma = self.mdp.gamma
+        for _ in range(_MOST_SWEEPS):
+            further = self.follow(v, chosen, reward)
+            low, high = spread_of(further - v, self.mdp.can_end)
+            v = further
+            if gamma * (high - low) <= 2.0 * tolerance:
+                constant = gamma == 1.0 or self.mdp.can_end
+                return v + (0.0 if constant else gamma / (1.0 - gamma) * (low + high) / 2.0), True
+            if high - low > _FAST * before:
+                break
+            before = high - low
+        return v, False
+
+    def _krylov(self, chosen: Array, r: Array, v: Array, tolerance: float) -> Array | None:
+        """Solve by BiCGSTAB; return None if it fails."""
+        zero = np.zeros(self.mdp.n_pairs)
+        operator = spl.LinearOperator(
+            (self.mdp.n_states,) * 2, matvec=lambda x: x - self.follow(x.reshape(-1), chosen, zero), dtype=np.float64
+        )
+        for _ in range(3):
+            residual = r - operator.matvec(v)
+            if not abs(residual).max() > tolerance:
+                return v
+            step, _ = spl.bicgstab(operator, residual, rtol=1e-8, atol=0.2 * tolerance * len(v) ** 0.5, maxiter=300)
+            if not np.isfinite(step).all() or abs(residual - operator.matvec(step)).max() >= abs(residual).max():
+                break
+            v = v + step
+        return v if abs(r - operator.matvec(v)).max() <= 4.0 * tolerance else None
+
+
+class Clock:
+    """The limits of one solve."""
+
+    def __init__(self, max_seconds: float | None) -> None:
+        self._began = time.perf_counter()
+        self._limit = max_seconds
+
+    @property
+    def seconds(self) -> float:
+        """Time since the solve began."""
+        return time.perf_counter() - self._began
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is up."""
+        return self._limit is not None and self.seconds > self._limit
+
+
+def rounding_of(mdp: MDP, v: Array) -> float:
+    """Return how far rounding may move one backup: sums of products with values of this size."""
+    width = int(np.diff(mdp.P.indptr).max(initial=1)) + 2
+    scale = float(abs(mdp.reward).max(initial=0.0) + abs(v).max(initial=0.0))
+    return width * np.finfo(float).eps * scale

@@ -1,0 +1,5 @@
+"""Tabular reinforcement learning: learners, explorers, compiled environments."""
+
+from ...core.lazy import attach as _attach
+
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)
