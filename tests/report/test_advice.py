@@ -83,15 +83,19 @@ def test_a_model_no_better_than_the_baseline_is_told_and_a_better_one_is_not():
     record = records.houses()
     assert not said(record, "do not rely on it")
     record["winner"]["against"]["verdict"] = "undecided"
-    assert said(record, "On the rows set aside RidgeCV cannot be told from Always the mean: do not rely on it.")
+    told = "On the rows set aside RidgeCV cannot be told from the baseline (always the mean)"
+    record["leaderboard"][4]["verdict"] = "worse"
+    assert said(record, f"{told}, although in cross-validation it is better beyond noise: get more rows before")
+    record["leaderboard"][4]["verdict"] = "undecided"
+    assert said(record, f"{told}: do not rely on it.")
     record["winner"]["against"]["verdict"] = "worse"
-    assert said(record, "RidgeCV is worse than Always the mean: use that instead.")
+    assert said(record, "RidgeCV is worse than the baseline (always the mean): use that instead.")
 
 
 def test_a_baseline_of_past_values_that_leads_is_told_with_what_it_knows():
     record = without_failures(records.houses())
     record["leaderboard"][4] |= {"rank": 0, "mean": 0.99, "name": "baseline: the last value", "model": "past values"}
-    assert said(record, "baseline: the last value ranks above every model. It knows the targets before each row")
+    assert said(record, "The baseline (the last value) ranks above every model. It knows the targets before each row")
     assert not said(record, "is saved because its mean is the best")
     record["leaderboard"][4]["model"] = "DummyRegressor"
     assert said(record, "ranks above every model.") and not said(record, "targets before each row")

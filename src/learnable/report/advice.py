@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from .numbers import is_number, text_of
-from .standing import Standing, standing
+from .standing import Standing, baseline_words, standing
 
 #: Parameters of which more (+1) or less (−1) makes a model more regular.
 _REGULAR: Final = {
@@ -92,12 +92,12 @@ def _models(count: int) -> str:
 
 def _about_baseline(record: dict[str, Any], stand: Standing, row: dict[str, Any]) -> list[str]:
     if stand.winner == stand.baseline:
-        return [f"No model tried is better than the baseline {row.get('name')}: do not rely on one."]
+        return [f"No model tried is better than the baseline ({baseline_words(row.get('name'))}): do not rely on one."]
     found = []
     leader = None if stand.leader is None else record["leaderboard"][stand.leader]
     past = (leader or {}).get("model") == "past values"
     if leader is not None and leader.get("baseline"):
-        text = f"{leader.get('name')} ranks above every model."
+        text = f"The baseline ({baseline_words(leader.get('name'))}) ranks above every model."
         if past:
             text += " It knows the targets before each row, which the models are not given: add columns of them."
         found.append(text)
@@ -106,11 +106,26 @@ def _about_baseline(record: dict[str, Any], stand: Standing, row: dict[str, Any]
     if name is None and stand.baseline is not None:
         name = record["leaderboard"][stand.baseline].get("name")
     if against.get("verdict") == "worse":
-        found.append(f"On the rows set aside {row.get('name')} is worse than {name}: use that instead.")
+        found.append(
+            f"On the rows set aside {row.get('name')} is worse than the baseline ({baseline_words(name)}): use that "
+            "instead."
+        )
     elif stand.beats_baseline is False:
         where = "On the rows set aside" if against else "In cross-validation"
-        found.append(f"{where} {row.get('name')} cannot be told from {name}: do not rely on it.")
+        found.append(
+            f"{where} {row.get('name')} cannot be told from the baseline ({baseline_words(name)})"
+            + _by_the_folds(record, stand, bool(against))
+        )
     return found
+
+
+def _by_the_folds(record: dict[str, Any], stand: Standing, holdout: bool) -> str:
+    """Say what follows from a hold-out that cannot tell the winner from the baseline."""
+    rows = record["leaderboard"]
+    told = holdout and stand.leader == stand.winner and stand.baseline is not None
+    if told and rows[stand.baseline].get("verdict") == "worse":
+        return ", although in cross-validation it is better beyond noise: get more rows before it is relied upon."
+    return ": do not rely on it."
 
 
 def _about_fit(record: dict[str, Any], row: dict[str, Any]) -> list[str]:

@@ -117,7 +117,8 @@ def compare(
     task : {"regression", "classification"}, optional
         What the target is; by default its values decide.
     metric : str, optional
-        What ranks: r2, rmse, mae, or accuracy, balanced_accuracy, log_loss, auc.
+        What ranks: r2, rmse, mae, or accuracy, balanced_accuracy, log_loss, auc,
+        average_precision (of the rarer class).
     drop, keep : sequences of str
         Columns to leave out; columns to learn from although they look like identifiers.
     dayfirst : bool, optional
@@ -253,6 +254,7 @@ class _Comparison:
         self.lopsided = lopsided
         self.level = _LEVEL
         self.given_seconds: dict[str, float | None] = {}
+        self.tuning_seconds = 0.0
 
     def run(self, model_file: Any, command: str, python: str) -> ComparisonRecord:
         """Encode, race, rank, finish; after Ctrl-C rank what there is."""
@@ -327,6 +329,7 @@ class _Comparison:
 
     def race(self) -> None:
         """Cross-validate the candidates, one after the other; long tables are screened first."""
+        self.set_tuning_aside()
         screening = Screening(self)
         if screening.is_needed():
             screening.run(self.reserve_for_later())
@@ -364,13 +367,22 @@ class _Comparison:
         if outcome.status == "interrupted":
             raise KeyboardInterrupt
 
-    def try_again(self) -> None:
-        """Give models that the clock cut or stopped what time the others left, the most promising first."""
+    def try_again(self, *, everyone: bool = False) -> None:
+        """Give models that the clock cut or stopped what time the others left, the most promising first.
+
+        A fit that was cut in its first half says little, so it counts as promising too; `everyone` runs again, where
+        time is left that nothing else needs.
+        """
         if self.clock.seconds is None:
             return
         sign = -1.0 if self.measure.greater_is_better else 1.0
         unfinished = [row for row in self.rows if row["cut"] is not None or row["status"] == "timeout"]
-        for row in sorted(filter(self.is_promising, unfinished), key=lambda row: sign * (row["mean"] or 0.0)):
+        chosen = [row for row in unfinished if everyone or self.is_promising(row) or _cut_early(row)]
+
+        def place(row: Row) -> tuple[bool, bool, float]:
+            return not self.is_promising(row), row["mean"] is None, sign * (row["mean"] or 0.0)
+
+        for row in sorted(chosen, key=place):
             left = self.clock.left(self.clock.reserve_for_finish(self.seconds_to_finish()))
             before = self.given_seconds.get(row["name"])
             if left is None or before is None:
@@ -431,9 +443,12 @@ class _Comparison:
     def reserve_for_later(self) -> float:
         """Return the seconds that are not for the race: for the finish, and for tuning if there is any."""
         reserve = self.clock.reserve_for_finish(self.seconds_to_finish())
-        if not self.tune or self.clock.seconds is None:
-            return reserve
-        return reserve + _SHARE_OF_TUNING * max(0.0, self.clock.seconds - reserve)
+        return reserve + self.tuning_seconds
+
+    def set_tuning_aside(self) -> None:
+        """Set a share of the time that is left now aside for tuning; what came before the race costs both alike."""
+        left = self.clock.left(self.clock.reserve_for_finish(self.seconds_to_finish()))
+        self.tuning_seconds = _SHARE_OF_TUNING * left if self.tune and left is not None else 0.0
 
     def candidate(self, name: str) -> Candidate:
         """Return the candidate of a line."""
@@ -568,6 +583,12 @@ def _came_further(one: Row, other: Row) -> bool:
     if one["cut"] is None or other["cut"] is None:
         return one["cut"] is None
     return bool(one["cut"]["done"] > other["cut"]["done"])
+
+
+def _cut_early(row: Row) -> bool:
+    """Tell whether the clock ended a fit before half of its rounds: its score says little of what it can do."""
+    cut = row["cut"]
+    return cut is not None and bool(cut["of"]) and 2 * cut["done"] < cut["of"]
 
 
 def _part_missing(row: Row, n_folds: int) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from ...core.atomic import writing
 from ...core.errors import ModelFileError
 from .decision import Decision, choose_threshold
-from .holdout import best_baseline, holdout_groups, judge_as_given, optimism_note
+from .holdout import best_baseline, holdout_units, judge_as_given, optimism_note
 from .leaderboard import winner_of
 from .race import Outcome
 from .record import Row, WinnerRecord
@@ -37,6 +37,8 @@ class Finish:
         By the names of the models.
     notes : list of str
         What could not be done, and why.
+    no_time : list of str
+        What was not done for want of time.
     """
 
     def __init__(self, comparison: _Comparison, model_file: str | os.PathLike[str] | None) -> None:
@@ -45,6 +47,7 @@ class Finish:
         self.winner: WinnerRecord | None = None
         self.details: dict[str, dict[str, Any]] = {}
         self.notes: list[str] = []
+        self.no_time: list[str] = []
 
     def announce(self, ranked: list[Row]) -> None:
         """Name the winner, of whom nothing more is known yet."""
@@ -62,7 +65,14 @@ class Finish:
         )
 
     def run(self, ranked: list[Row]) -> None:
-        """Do everything, the most important first."""
+        """Do everything, the most important first, and say in one sentence what there was no time for."""
+        self._run(ranked)
+        if self.no_time:
+            *first, last = self.no_time
+            them = f"{', '.join(first)} and {last}" if first else last
+            self.notes.append(f"No time was left for {them}: give more --seconds.")
+
+    def _run(self, ranked: list[Row]) -> None:
         best = winner_of(ranked)
         if best is None or self.winner is None:
             return
@@ -79,9 +89,12 @@ class Finish:
         models = [row["name"] for row in ranked if row["rank"] is not None and not row["baseline"]][:_DETAILED_MODELS]
         self.explain(models[0], decision if models[0] == best["name"] else None)
         for name in models[1:]:
+            before = len(self.no_time)
             self.judge(name, share=0.4)
             self.details.get(name, {}).pop("holdout", None)
             self.explain(name)
+            if len(self.no_time) > before:
+                self.no_time[before:] = [f"the details of {name}"]
 
     def decide(self, name: str) -> Decision | None:
         """Choose the threshold of two classes where costs are given or one is rare, by the rows of the folds alone."""
@@ -121,7 +134,7 @@ class Finish:
             level=0.95,
             task=problem.task,
             baseline=baseline,
-            groups=holdout_groups(self.comparison),
+            units=holdout_units(self.comparison),
             decision=decision,
             cost=self.comparison.cost,
         )
@@ -143,7 +156,7 @@ class Finish:
         if (
             numbers and outcome.status == "timeout"
         ):  # one fit instead of six: a model without intervals is better than none
-            self.notes.pop()
+            self.no_time.pop()
             self.notes.append(
                 "Without prediction intervals in the model file: six fits took too long; give more seconds."
             )
@@ -205,7 +218,7 @@ class Finish:
         )
         for message in outcome.messages:
             if "note" in message:
-                self.notes.append(message["note"])
+                self.notes += [message["note"]] if self.winner is not None and name == self.winner["name"] else []
             else:
                 self.details[name] |= message
 
@@ -236,11 +249,16 @@ class Finish:
         if seconds is not None and seconds < 0.05:
             outcome = Outcome("timeout", "no time was left")
         else:
-            outcome = comparison.do(function, seconds=seconds, candidate=candidate, seed=comparison.seed, **arguments)
+            preparing = 0.0 if left is None or seconds is None else max(0.0, left - seconds)
+            outcome = comparison.do(
+                function, seconds=seconds, preparing=preparing, candidate=candidate, seed=comparison.seed, **arguments
+            )
         comparison.seconds_of["finish"] += outcome.seconds
         if outcome.status == "interrupted":
             raise KeyboardInterrupt
-        if outcome.status != "ok":
+        if outcome.status == "timeout":
+            self.no_time.append(what)
+        elif outcome.status != "ok":
             self.notes.append(f"Without {what}: {outcome.reason}.")
         return outcome
 
