@@ -67,7 +67,7 @@ def table_of(
 def facts(data: dict[str, Any], notes: Sequence[str]) -> list[str]:
     """Return what there is to know of a table before any model runs, one line each."""
     columns = data["profile"]
-    used = [column for column in columns if column["role"] == "feature"]
+    used = [column for column in columns if column["role"] == "feature" or column.get("learned")]
     missing = [c for c in columns if c["missing"] and c["kind"] != "empty"]
     lines = [
         f"{data['source']}: {data['rows']:,} rows, {data['columns']:,} columns",

@@ -183,8 +183,8 @@ def _much_faster(row: dict[str, Any], equal: list[dict[str, Any]]) -> str:
 
 def _about_variants(record: dict[str, Any], stand: Standing, row: dict[str, Any]) -> list[str]:
     """Say that the best setting lies at the edge of those tried, where it is better than the next one beyond noise."""
-    if stand.leader != stand.winner or stand.tied:
-        return []  # where others are equal, the setting makes little difference
+    if stand.leader != stand.winner or stand.tied or row.get("settings_tried"):
+        return []  # where others are equal, the setting makes little difference; further ones were tried by tuning
     for key, sign in _REGULAR.items():
         mine = (row.get("parameters") or {}).get(key)
         if not is_number(mine):
@@ -195,6 +195,7 @@ def _about_variants(record: dict[str, Any], stand: Standing, row: dict[str, Any]
             if (other := record["leaderboard"][k]).get("model") == row.get("model")
             and other is not row
             and is_number((other.get("parameters") or {}).get(key))
+            and not other.get("cut")
             and _same_but(other["parameters"], row["parameters"], key)
         ]
         for more, direction in ((True, "more"), (False, "less")):

@@ -86,3 +86,25 @@ def test_shares_are_in_proportion_to_needs():
     shares = [screening.share(candidate, [a, b], 100.0) for candidate in (a, b)]
     assert sum(shares) == pytest.approx(100.0) and shares[1] == pytest.approx(4 * shares[0], rel=0.3)
     assert Screening(stage).share(a, [a, b], 100.0) == pytest.approx(50.0), "without screening all have equal shares"
+
+
+def test_where_nothing_ends_in_time_nobody_is_told_an_estimate():
+    """On a machine that is too busy, what all rows would take is not known, and models that were not tried say so."""
+    models = {f"m{k}": (0.5, 10.0) for k in range(12)}
+    stage = Stage(models, 20.0, 400_000)
+    screening = Screening(stage)
+    screening.run(0.0)
+    assert 0 < len(stage.asked) < 12 and stage.spent <= 0.5 * 20.0
+    assert len(screening.left_behind) == 11
+    told = list(screening.left_behind.values())
+    assert not any("all rows would take" in text or "about 0 s" in text for text in told)
+    assert sum("there was no time to try it" in text for text in told) == 12 - len(stage.asked)
+    assert all("4,000 rows took it more than 1 s" in text or "no time to try" in text for text in told)
+
+
+def test_one_model_of_each_class_is_tried_before_a_second():
+    stage = Stage({"a1": (0.5, 10.0), "a2": (0.5, 10.0), "b1": (0.9, 1e-4)}, 6.0, 400_000)
+    stage.candidates = [Candidate(c.name, c.name[0], {}, baseline=c.baseline) for c in stage.candidates]
+    screening = Screening(stage)
+    screening.run(0.0)
+    assert [name for name, _ in stage.asked][:3] == ["a1", "b1", "a2"] and "b1" not in screening.left_behind

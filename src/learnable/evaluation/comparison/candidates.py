@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -129,6 +129,24 @@ def candidates_for(task: str, models: Iterable[Any] | None = None, y: Any = None
     for wanted in models:
         found += _registered(wanted, task) if isinstance(wanted, str) else [_given(wanted)]
     return _with_unique_names([_surrounded(candidate, task, y) for candidate in found])
+
+
+def one_of_each_first(entries: Sequence[Any], class_of: Callable[[Any], str]) -> list[Any]:
+    """Return entries with the first of every class before the second of any, for when time runs out.
+
+    Examples
+    --------
+    >>> from learnable.evaluation.comparison.candidates import one_of_each_first
+    >>> one_of_each_first(["a1", "a2", "b1", "a3", "b2"], lambda name: name[0])
+    ['a1', 'b1', 'a2', 'b2', 'a3']
+    """
+    seen: dict[str, int] = {}
+    places = []
+    for entry in entries:
+        place = seen.get(class_of(entry), 0)
+        seen[class_of(entry)] = place + 1
+        places.append(place)
+    return [entries[k] for k in sorted(range(len(entries)), key=lambda k: places[k])]
 
 
 def _surrounded(candidate: Candidate, task: str, y: Any) -> Candidate:

@@ -23,7 +23,7 @@ from ...core.errors import DataError, LearnableError, ParameterError
 from ...core.parameters import Number, check_parameters, optional
 from .again import python_lines
 from .ahead import CompileAhead
-from .candidates import Candidate, candidates_for, wants_dense
+from .candidates import Candidate, candidates_for, one_of_each_first, wants_dense
 from .clock import Clock
 from .cut import cut_notes
 from .decision import Cost, lopsided_note, read_cost
@@ -35,7 +35,7 @@ from .problem import Problem, read_problem
 from .race import Outcome, Server
 from .record import FORMAT, VERSION, ComparisonRecord, ProtocolRecord, Row, TimingRecord, new_row, timestamp, versions
 from .repeats import settle
-from .screening import Screening
+from .screening import LEAST_SHARE, Screening
 from .series import about_past, past_rows
 from .shown import shown
 from .splitting import WORDS, cut, cut_as_given
@@ -264,7 +264,7 @@ class _Comparison:
             self.emit({"kind": "plan", "models": [row["name"] for row in self.rows], "protocol": self.protocol()})
             self.race()
             if self.tune:
-                Tuning(self).run(self.clock.reserve_for_finish(2.5 * self.seconds_to_finish()))
+                Tuning(self).run()
             settle(self)
         except KeyboardInterrupt:
             self.interrupted = True
@@ -334,7 +334,8 @@ class _Comparison:
         if screening.is_needed():
             screening.run(self.reserve_for_later())
         racing = []
-        for candidate, row in zip(self.candidates, self.rows, strict=True):
+        pairs = list(zip(self.candidates, self.rows, strict=True))
+        for candidate, row in one_of_each_first(pairs, lambda pair: pair[0].model):
             if candidate.name in screening.left_behind:
                 row["reason"] = screening.left_behind[candidate.name]
                 self.emit({"kind": "finish", "row": row})
@@ -344,7 +345,7 @@ class _Comparison:
         ready_first = self.ahead.in_order(racing, lambda pair: pair[0], self.emit, self.clock)
         for position, (candidate, row) in enumerate(ready_first):
             left = self.clock.left(self.reserve_for_later())
-            limit = None if left is None else screening.share(candidate, waiting, left)
+            limit = None if left is None else min(left, max(LEAST_SHARE, screening.share(candidate, waiting, left)))
             waiting.remove(candidate)
             self.enter(candidate, row, position, limit)
         self.try_again()
@@ -367,11 +368,11 @@ class _Comparison:
         if outcome.status == "interrupted":
             raise KeyboardInterrupt
 
-    def try_again(self, *, everyone: bool = False) -> None:
+    def try_again(self, *, everyone: bool = False, slower: float = 1.0) -> None:
         """Give models that the clock cut or stopped what time the others left, the most promising first.
 
         A fit that was cut in its first half says little, so it counts as promising too; `everyone` runs again, where
-        time is left that nothing else needs.
+        time is left that nothing else needs. `slower`: how many times as long as the best models what is kept may take.
         """
         if self.clock.seconds is None:
             return
@@ -383,14 +384,14 @@ class _Comparison:
             return not self.is_promising(row), row["mean"] is None, sign * (row["mean"] or 0.0)
 
         for row in sorted(chosen, key=place):
-            left = self.clock.left(self.clock.reserve_for_finish(self.seconds_to_finish()))
+            left = self.clock.left(self.clock.reserve_for_finish(slower * self.seconds_to_finish()))
             before = self.given_seconds.get(row["name"])
             if left is None or before is None:
                 continue
             limit = min(_SHARE_OF_ANOTHER_TRY * left, 2.0 * before * _part_missing(row, len(self.splits)))
             if limit < _WORTH_ANOTHER_TRY * before:
                 continue
-            line = new_row(row["name"], row["model"], row["parameters"])
+            line = new_row(row["name"], row["model"], row["parameters"], baseline=row["baseline"])
             self.enter(self.candidate(row["name"]), line, self.rows.index(row), limit)
             if line["status"] == "ok" and (row["status"] != "ok" or _came_further(line, row)):
                 self.rows[self.rows.index(row)] = line

@@ -20,7 +20,7 @@ from .measures import Measure, Prediction, predict_rows, ranking_measure, rarer_
 from .record import plain
 from .slices import row_losses, slices_of, worst_rows
 from .warm import get_ready
-from .workspace import FINAL, Report, read_features, read_names, read_rows, read_split, take_fitted
+from .workspace import FINAL, Report, read_features, read_names, read_rows, read_split, read_typed, take_fitted
 
 _MOST_ROWS: Final = 3000
 _MOST_TRAINING_ROWS: Final = 10_000
@@ -75,12 +75,13 @@ def explain_candidate(
         prediction = Prediction(decision.decide(prediction.probabilities), prediction.probabilities)
     top = _leading(weighed, table.column_names)
     what, losses = row_losses(data.y_test, prediction, metric, numbers=classes is None)
-    report({"slices": slices_of(table, top[:_SLICED], what, losses)})
+    typed = read_typed(where, table)
+    report({"slices": slices_of(typed, top[:_SLICED], what, losses)})
     where_read = test if places is None else places[test]
     worst = worst_rows(table, top[:_WORST_SHOWN], data.y_test, prediction, classes, where_read)
     report({"worst": {"columns": top[:_WORST_SHOWN], "rows": worst}})
     rare = None if classes is None or len(classes) != 2 else rarer_class(data.y_test)
-    report({"effects": effects_of(model, data.X_test, sources, table, top[:_DRAWN], classes, rare, seed)})
+    report({"effects": effects_of(model, data.X_test, sources, typed, top[:_DRAWN], classes, rare, seed)})
     rows = _some(len(data.y_train), _MOST_TRAINING_ROWS, rng)
     numbers = read_rows(where, FINAL)[0][rows]
     scheme = "grouped" if groups is not None else "time" if times is not None else "auto"

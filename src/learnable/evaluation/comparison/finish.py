@@ -48,6 +48,7 @@ class Finish:
         self.details: dict[str, dict[str, Any]] = {}
         self.notes: list[str] = []
         self.no_time: list[str] = []
+        self.with_intervals = True
 
     def announce(self, ranked: list[Row]) -> None:
         """Name the winner, of whom nothing more is known yet."""
@@ -83,7 +84,7 @@ class Finish:
         self.winner["optimism_note"] = optimism_note(best, self.winner["holdout"], self.comparison, ranked)
         if self.model_file is not None:
             self.keep(best["name"], None if decision is None else decision.of_second)
-        if self.comparison.problem.task == "regression":
+        if self.comparison.problem.task == "regression" and self.with_intervals:
             self.cover(best["name"])
         self.winner["as_given"] = judge_as_given(self, best["name"])
         models = [row["name"] for row in ranked if row["rank"] is not None and not row["baseline"]][:_DETAILED_MODELS]
@@ -150,22 +151,32 @@ class Finish:
         """Refit the winner on all rows and move its file to where it belongs."""
         problem = self.comparison.problem
         numbers = problem.task == "regression"
-        outcome = self._keep(
-            name, f"the model file of {name}", share=0.6 if numbers else 0.8, intervals=numbers, threshold=threshold
-        )
-        if (
-            numbers and outcome.status == "timeout"
-        ):  # one fit instead of six: a model without intervals is better than none
-            self.no_time.pop()
+        outcome: Outcome | None = None
+        if not numbers or self._has_time_for_six(name):
+            share = 0.6 if numbers else 0.8
+            outcome = self._keep(name, f"the model file of {name}", share=share, intervals=numbers, threshold=threshold)
+        if numbers and (outcome is None or outcome.status == "timeout"):
+            # One fit instead of six: a model without intervals is better than none.
+            self.with_intervals = False
+            if outcome is not None:
+                self.no_time.pop()
             self.notes.append(
-                "Without prediction intervals in the model file: six fits took too long; give more seconds."
+                "Without prediction intervals in the model file: six fits take too long; give more --seconds."
             )
             outcome = self._keep(name, f"the model file of {name}", share=0.9, intervals=False)
-        if outcome.status != "ok" or self.winner is None or self.model_file is None:
+        if outcome is None or outcome.status != "ok" or self.winner is None or self.model_file is None:
             return
         _move(self.comparison.folder / _FILE, Path(self.model_file))
         self.winner["model_file"] = str(self.model_file)
         self.winner["refitted_on"] = f"all {len(problem.y)} rows, the hold-out included, after it was scored"
+
+    def _has_time_for_six(self, name: str) -> bool:
+        """Tell whether six encodings and fits would leave time for one more, if they take as long as in the race."""
+        comparison = self.comparison
+        left = comparison.clock.left(comparison.clock.reserve_for_end())
+        row = next(row for row in comparison.rows if row["name"] == name)
+        each = (row["fit_seconds"] or 0.0) + comparison.encode_seconds
+        return left is None or 7.0 * each < left
 
     def _keep(self, name: str, what: str, *, share: float, intervals: bool, threshold: float | None = None) -> Outcome:
         problem = self.comparison.problem

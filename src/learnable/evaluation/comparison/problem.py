@@ -191,7 +191,9 @@ def read_problem(
     record = plain(profile(typed, target, groups=groups, time=time, task=_task(typed[target], task)).to_dict())
     features, left_out = _choose_columns(record, keep, texts, table)
     notes += [tell(name, texts[name]) for name in features if name in texts]
-    features += [calendar] if calendar is not None else []
+    if calendar is not None:
+        features.append(calendar)
+        next(column for column in record["profile"] if column["name"] == calendar)["learned"] = True
     if left_out:
         notes.append(f"columns left out because constant, empty or an identifier: {listed(left_out)}")
     if drop:

@@ -35,6 +35,7 @@ _MANY_ROWS: Final = 20_000  # from here on the first round uses a third of the r
 _FEW_ROWS: Final = 2000  # below, one fold is too few to tell settings apart: two begin, and the others follow
 _SHARE_OF_FIRST: Final = 0.65  # the best family's part of the time for tuning
 _FINALISTS: Final = 8
+_SLOWER: Final = 2.5  # times as long as the best models so far takes what is kept: more rounds, or several models
 _LEAST_WEIGHT: Final = 0.03
 _ROWS_TO_CHOOSE: Final = 50_000  # that the weights of a blend are chosen on: enough for three digits
 #: Measures that change with every probability; of others, such as the accuracy, many blends have the same.
@@ -48,15 +49,17 @@ class Tuning:
     def __init__(self, comparison: _Comparison) -> None:
         self.comparison = comparison
 
-    def run(self, reserve: float) -> None:
-        """Add the tuned models and the blend to the comparison; `reserve` seconds are for what follows."""
+    def run(self) -> None:
+        """Add the tuned models and the blend to the comparison."""
+        comparison = self.comparison
+        reserve = comparison.clock.reserve_for_finish(_SLOWER * comparison.seconds_to_finish())
         families = self._families()
         for number, (candidate, row) in enumerate(families):
-            left = self.comparison.clock.left(reserve)
+            left = comparison.clock.left(reserve)
             if left is not None and number + 1 < len(families):
                 left *= _SHARE_OF_FIRST
             self._tune(candidate, row, left)
-        self.comparison.try_again(everyone=True)
+        comparison.try_again(everyone=True, slower=_SLOWER)
         self._blend()
 
     def _families(self) -> list[tuple[Candidate, Row]]:
@@ -103,6 +106,7 @@ class Tuning:
         comparison.emit({"kind": "stage", "text": f"tuning {candidate.model}: {len(trials)} settings"})
         end = None if left is None else comparison.clock.spent + left
         begin, rest = (folds[:2], folds[2:]) if small else (folds[:1], folds[-1:])
+        row["settings_tried"] = len(trials)
         first = self._scores(trials, begin, rows, end, keep_back=2.5 * cost * len(folds))
         better = self._best_of(trials, first)[: max(2, len(trials) // 4)]
         second = self._scores(better, rest, None, end, keep_back=2.5 * cost * len(folds))
