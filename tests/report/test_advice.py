@@ -146,3 +146,17 @@ def test_reading_a_learning_curve():
     assert read_curve({"trend": trend | {"low": None}}) is None
     assert read_curve({"test": [0.5, 0.8, 0.801]}) is None
     assert read_curve(None) is None
+
+
+def test_a_setting_is_not_called_an_edge_by_a_model_that_was_cut_or_where_tuning_went_beyond():
+    record = family([100.0, 1.0, 0.01], ["best", "worse", "worse"])
+    assert said(record, "regular end")
+    cut = family([100.0, 1.0, 0.01], ["best", "worse", "worse"])
+    for row in cut["leaderboard"]:
+        if row["name"] != cut["winner"]["name"]:
+            row["cut"] = {"done": 3, "of": None, "unit": "iterations"}
+    assert not said(cut, "regular end")
+    tuned = family([100.0, 1.0, 0.01], ["best", "worse", "worse"])
+    for row in tuned["leaderboard"]:
+        row["settings_tried"] = 12
+    assert not said(tuned, "regular end")

@@ -213,10 +213,11 @@ class Finish:
         """Add importances, effects, slices and a learning curve to the details of a model."""
         if name not in self.details:
             return
+        winner = self.winner is not None and name == self.winner["name"]
         outcome = self.do(
             "explain:explain_candidate",
             f"the importances and the learning curve of {name}",
-            0.5,
+            0.7 if winner else 0.5,
             most=max(_FEWEST_SECONDS, self.comparison.seconds_of["models"]),
             name=name,
             task=self.comparison.problem.task,
@@ -229,9 +230,11 @@ class Finish:
         )
         for message in outcome.messages:
             if "note" in message:
-                self.notes += [message["note"]] if self.winner is not None and name == self.winner["name"] else []
+                self.notes += [message["note"]] if winner else []
             else:
                 self.details[name] |= message
+        if outcome.status == "timeout" and self.details[name].get("importances") is not None:
+            self.no_time[-1] = f"the learning curve of {name}"  # what came before it is there
 
     def do(
         self,
