@@ -108,3 +108,16 @@ def test_one_model_of_each_class_is_tried_before_a_second():
     screening = Screening(stage)
     screening.run(0.0)
     assert [name for name, _ in stage.asked][:3] == ["a1", "b1", "a2"] and "b1" not in screening.left_behind
+
+
+def test_a_model_that_does_not_fit_is_not_kept_because_it_is_the_best():
+    """The best one would need ten times the seconds there are: without the next one nothing would be finished."""
+    models = {"best": (0.9, 0.2), "next": (0.8, 0.002), "last": (0.1, 0.3)}
+    stage = Stage(models, 60.0, 100_000)
+    screening = Screening(stage)
+    screening.run(0.0)
+    assert set(screening.left_behind) == {"best", "last"}
+    assert [candidate.name for candidate in screening.in_reserve()] == ["best", "last"]
+    hopeless = Screening(Stage({"a": (0.9, 0.2), "b": (0.8, 0.1)}, 20.0, 400_000))
+    hopeless.run(0.0)
+    assert set(hopeless.left_behind) == {"a"}

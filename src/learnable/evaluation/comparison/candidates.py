@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from ...core.errors import ParameterError
 from ...core.registry import REGISTRY, check_model_name, check_one_target, estimator_names, resolve
+from ...core.search_spaces import SEARCH_SPACES
 
 _BASELINES = {
     "regression": ("sklearn.dummy:DummyRegressor", {"strategy": "mean"}, "baseline: the mean"),
@@ -131,21 +132,27 @@ def candidates_for(task: str, models: Iterable[Any] | None = None, y: Any = None
     return _with_unique_names([_surrounded(candidate, task, y) for candidate in found])
 
 
-def one_of_each_first(entries: Sequence[Any], class_of: Callable[[Any], str]) -> list[Any]:
-    """Return entries with the first of every class before the second of any, for when time runs out.
+def one_of_each_first(entries: Sequence[Any], candidate_of: Callable[[Any], Candidate]) -> list[Any]:
+    """Return entries in the order in which they deserve time, for when it runs out.
+
+    Baselines come first, then one setting of every class before a second of any, and those classes first that most
+    often win on tables: the order of `SEARCH_SPACES`.
 
     Examples
     --------
-    >>> from learnable.evaluation.comparison.candidates import one_of_each_first
-    >>> one_of_each_first(["a1", "a2", "b1", "a3", "b2"], lambda name: name[0])
-    ['a1', 'b1', 'a2', 'b2', 'a3']
+    >>> from learnable.evaluation.comparison.candidates import candidates_for, one_of_each_first
+    >>> found = candidates_for("regression", ["Ridge", "HistGradientBoostingRegressor"])
+    >>> [candidate.name for candidate in one_of_each_first(found, lambda candidate: candidate)][:3]
+    ['baseline: the mean', 'HistGradientBoostingRegressor', 'Ridge (alpha=1)']
     """
+    strength = {model: place for place, model in enumerate(SEARCH_SPACES)}
     seen: dict[str, int] = {}
     places = []
     for entry in entries:
-        place = seen.get(class_of(entry), 0)
-        seen[class_of(entry)] = place + 1
-        places.append(place)
+        candidate = candidate_of(entry)
+        setting = seen.get(candidate.model, 0)
+        seen[candidate.model] = setting + 1
+        places.append((not candidate.baseline, setting, strength.get(candidate.model, len(strength))))
     return [entries[k] for k in sorted(range(len(entries)), key=lambda k: places[k])]
 
 

@@ -255,6 +255,7 @@ class _Comparison:
         self.level = _LEVEL
         self.given_seconds: dict[str, float | None] = {}
         self.tuning_seconds = 0.0
+        self.screening = Screening(self)
 
     def run(self, model_file: Any, command: str, python: str) -> ComparisonRecord:
         """Encode, race, rank, finish; after Ctrl-C rank what there is."""
@@ -330,12 +331,12 @@ class _Comparison:
     def race(self) -> None:
         """Cross-validate the candidates, one after the other; long tables are screened first."""
         self.set_tuning_aside()
-        screening = Screening(self)
+        screening = self.screening = Screening(self)
         if screening.is_needed():
             screening.run(self.reserve_for_later())
         racing = []
         pairs = list(zip(self.candidates, self.rows, strict=True))
-        for candidate, row in one_of_each_first(pairs, lambda pair: pair[0].model):
+        for candidate, row in one_of_each_first(pairs, lambda pair: pair[0]):
             if candidate.name in screening.left_behind:
                 row["reason"] = screening.left_behind[candidate.name]
                 self.emit({"kind": "finish", "row": row})
@@ -377,6 +378,8 @@ class _Comparison:
         if self.clock.seconds is None:
             return
         sign = -1.0 if self.measure.greater_is_better else 1.0
+        if everyone or not self.has_a_model():
+            self.race_left_behind(slower)
         unfinished = [row for row in self.rows if row["cut"] is not None or row["status"] == "timeout"]
         chosen = [row for row in unfinished if everyone or self.is_promising(row) or _cut_early(row)]
 
@@ -388,13 +391,28 @@ class _Comparison:
             before = self.given_seconds.get(row["name"])
             if left is None or before is None:
                 continue
-            limit = min(_SHARE_OF_ANOTHER_TRY * left, 2.0 * before * _part_missing(row, len(self.splits)))
+            share = _SHARE_OF_ANOTHER_TRY if self.has_a_model() else 1.0
+            limit = min(share * left, 2.0 * before * _part_missing(row, len(self.splits)))
             if limit < _WORTH_ANOTHER_TRY * before:
                 continue
             line = new_row(row["name"], row["model"], row["parameters"], baseline=row["baseline"])
             self.enter(self.candidate(row["name"]), line, self.rows.index(row), limit)
             if line["status"] == "ok" and (row["status"] != "ok" or _came_further(line, row)):
                 self.rows[self.rows.index(row)] = line
+
+    def has_a_model(self) -> bool:
+        """Tell whether a model is complete that is no baseline."""
+        return any(row["status"] == "ok" and not row["baseline"] for row in self.rows)
+
+    def race_left_behind(self, slower: float) -> None:
+        """Let models race that screening left behind, the best first, as long as what they need is there after all."""
+        for candidate in self.screening.in_reserve():
+            row = next(row for row in self.rows if row["name"] == candidate.name)
+            left = self.clock.left(self.clock.reserve_for_finish(slower * self.seconds_to_finish()))
+            needs = self.screening.found[candidate.name].needs
+            if row["status"] != "skipped" or left is None or left < max(LEAST_SHARE, 1.5 * needs):
+                continue
+            self.enter(candidate, row, self.rows.index(row), left)
 
     def is_promising(self, row: Row) -> bool:
         """Tell whether a line reaches most of what the best one gains over the baseline."""

@@ -87,9 +87,9 @@ class Finish:
         if self.comparison.problem.task == "regression" and self.with_intervals:
             self.cover(best["name"])
         self.winner["as_given"] = judge_as_given(self, best["name"])
-        models = [row["name"] for row in ranked if row["rank"] is not None and not row["baseline"]][:_DETAILED_MODELS]
-        self.explain(models[0], decision if models[0] == best["name"] else None)
-        for name in models[1:]:
+        self.explain(best["name"], decision)
+        models = [row["name"] for row in ranked if row["rank"] is not None and not row["baseline"] and row is not best]
+        for name in models[: _DETAILED_MODELS - 1]:
             before = len(self.no_time)
             self.judge(name, share=0.4)
             self.details.get(name, {}).pop("holdout", None)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...core.registry import REGISTRY
 from .candidates import Candidate, one_of_each_first
+from .cut import cut_sentence
 
 if TYPE_CHECKING:
     from .contest import _Comparison
@@ -48,6 +49,8 @@ class Screened:
         Whether it failed for another reason than time.
     limit : float
         Seconds that it had, if they were not enough.
+    cut : Cut or None
+        How far it came, if the clock ended its fit.
     """
 
     score: float | None
@@ -55,6 +58,7 @@ class Screened:
     needs: float
     failed: bool = False
     limit: float = 0.0
+    cut: Any = None
 
 
 class Screening:
@@ -109,7 +113,7 @@ class Screening:
         n_train, _ = comparison.mean_sizes()
         spent = 0.0
         tried: list[Candidate] = []
-        for position, candidate in enumerate(one_of_each_first(alive, lambda c: c.model)):
+        for position, candidate in enumerate(one_of_each_first(alive, lambda candidate: candidate)):
             limit = max(LEAST_SHARE, budget / (len(alive) - position))
             if tried and spent + limit > most:
                 self.left_behind[candidate.name] = (
@@ -131,7 +135,8 @@ class Screening:
                 seconds = told["fit_seconds"] * _missing_part(told["cut"]) + 2 * told["predict_seconds"]
                 score = told["test"][comparison.measure.name]
                 finite = isinstance(score, float) and math.isfinite(score)
-                self.found[candidate.name] = Screened(score if finite else None, rows, folds * growth * seconds)
+                found = Screened(score if finite else None, rows, folds * growth * seconds, cut=told["cut"])
+                self.found[candidate.name] = found
             else:
                 before = self.found.get(candidate.name, Screened(None, rows, 0.0))
                 needs = max(before.needs, folds * growth * 2.0 * limit)
@@ -149,15 +154,25 @@ class Screening:
         return [c for c in alive if c in kept]
 
     def _fill(self, alive: list[Candidate], left: float) -> None:
-        """Keep the best models whose needs fit into the time left, and what is cheap; at least one."""
+        """Keep the best models whose needs fit into the time left, and what is cheap.
+
+        Where not even one fits, the one that needs the least is kept.
+        """
         room = _FILLED * left
         behind = []
-        for position, candidate in enumerate(self._by_score(alive)):
-            if position and self._need(candidate) > room and not self._is_free(candidate, left):
+        for candidate in self._by_score(alive):
+            if self._need(candidate) > room and not self._is_free(candidate, left):
                 behind.append(candidate)
                 continue
             room -= self._need(candidate)
+        if len(behind) == len(alive) and behind:
+            behind.remove(min(behind, key=self._need))
         self._leave(behind)
+
+    def in_reserve(self) -> list[Candidate]:
+        """Return the models that were left behind although they ended on fewer rows, the best first."""
+        named = [c for c in self.comparison.candidates if c.name in self.left_behind and c.name in self.found]
+        return self._by_score([c for c in named if self.found[c.name].score is not None])
 
     def _leave(self, behind: list[Candidate]) -> None:
         measure = self.comparison.measure
@@ -171,6 +186,8 @@ class Screening:
                     f"{measure.label} {found.score:.4g} on {found.rows:,} rows, where the best had {best:.4g}; all "
                     f"rows would take it about {_rounded(found.needs)} s"
                 )
+                if found.cut:
+                    showed = f"on {found.rows:,} rows it was {cut_sentence(found.cut)}"
             self.left_behind[candidate.name] = (
                 f"left behind: {showed}. Race it alone with -m {candidate.model}, or give a larger --seconds"
             )
