@@ -37,7 +37,9 @@ _SHARE_OF_FIRST: Final = 0.65  # the best family's part of the time for tuning
 _FINALISTS: Final = 8
 _SLOWER: Final = 2.5  # times as long as the best models so far takes what is kept: more rounds, or several models
 _LEAST_WEIGHT: Final = 0.03
-_ROWS_TO_CHOOSE: Final = 50_000  # that the weights of a blend are chosen on: enough for three digits
+#: Numbers (rows times classes) that the weights of a blend are chosen on: some hundred blends are tried, a millisecond
+#: each, and thousands of rows tell them apart.
+_NUMBERS_TO_CHOOSE: Final = 100_000
 #: Measures that change with every probability; of others, such as the accuracy, many blends have the same.
 _SMOOTH: Final = ("r2", "rmse", "mae", "log_loss", "auc", "average_precision")
 _TIE: Final = 1e-6  # what log loss counts beside a measure that is not smooth: it decides where blends are alike
@@ -60,7 +62,9 @@ class Tuning:
                 left *= _SHARE_OF_FIRST
             self._tune(candidate, row, left)
         comparison.try_again(everyone=True, slower=_SLOWER)
-        self._blend()
+        left = comparison.clock.left(comparison.clock.reserve_for_finish(comparison.seconds_to_finish()))
+        if left is None or left > 0.0:
+            self._blend()
 
     def _families(self) -> list[tuple[Candidate, Row]]:
         """Return the best lines of the best families that have a search space, the promising ones first."""
@@ -236,7 +240,7 @@ class Tuning:
 def _choose(task: str, measure: Measure, told: Any, truth: Any, folds: Any) -> NDArray[np.float64]:
     """Return the weights of the models by their predictions of the rows of some folds."""
     sign = -1.0 if measure.greater_is_better else 1.0
-    step = max(1, sum(len(truth[k]) for k in folds) // _ROWS_TO_CHOOSE)
+    step = max(1, sum(told[k][0].size for k in folds) // _NUMBERS_TO_CHOOSE)
     y = np.concatenate([truth[k][::step] for k in folds])
     predictions = [np.concatenate([told[k][m][::step] for k in folds]) for m in range(len(told[0]))]
 
