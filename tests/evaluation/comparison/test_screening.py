@@ -5,9 +5,11 @@ from types import SimpleNamespace
 import pytest
 
 from learnable.evaluation.comparison.candidates import Candidate
+from learnable.evaluation.comparison.contest import _Comparison
 from learnable.evaluation.comparison.measures import ranking_measure
 from learnable.evaluation.comparison.race import Outcome
-from learnable.evaluation.comparison.screening import FIRST_ROWS, Screening
+from learnable.evaluation.comparison.record import new_row
+from learnable.evaluation.comparison.screening import FIRST_ROWS, Screened, Screening
 
 
 class Stage:
@@ -121,3 +123,24 @@ def test_a_model_that_does_not_fit_is_not_kept_because_it_is_the_best():
     hopeless = Screening(Stage({"a": (0.9, 0.2), "b": (0.8, 0.1)}, 20.0, 400_000))
     hopeless.run(0.0)
     assert set(hopeless.left_behind) == {"a"}
+
+
+def test_what_was_left_behind_races_where_time_is_left_after_all():
+    """With 100 s: what needs 20 s races, and what can stop early if a good part of its needs is there."""
+    needs = {"fits": (20.0, None), "stops early": (200.0, {"done": 40}), "too long": (200.0, None), "far": (900.0, {})}
+    found = {name: Screened(0.9, 4000, seconds, cut=cut) for name, (seconds, cut) in needs.items()}
+    entered = []
+
+    def enter(candidate, row, position, limit):
+        entered.append((candidate.name, limit))
+        row["status"] = "ok"
+
+    comparison = SimpleNamespace(
+        rows=[new_row(name, name, {}) for name in needs],
+        screening=SimpleNamespace(found=found, in_reserve=lambda: [Candidate(name, name, {}) for name in needs]),
+        clock=SimpleNamespace(left=lambda reserve: 100.0 - reserve, reserve_for_finish=lambda seconds: 0.0),
+        seconds_to_finish=lambda: 1.0,
+        enter=enter,
+    )
+    _Comparison.race_left_behind(comparison, 1.0)
+    assert entered == [("fits", 70.0), ("stops early", 70.0)]

@@ -53,6 +53,8 @@ _FEW_COPIES: Final = 0.01  # share of the rows below which copies hardly change 
 _SHARE_OF_TUNING: Final = 0.45  # of the time for models: what better settings bring is worth as much as more families
 _PROMISE: Final = 0.9  # share of the best line's gain over the baseline from which a line is worth more time
 _WORTH_ANOTHER_TRY: Final = 1.5  # a model that was cut runs again if it can have so many times its first share
+_WORTH_BEGINNING: Final = 0.3  # of what a model needs that can stop early: with less it would be a shadow of itself
+_SHARE_OF_ONE_BEHIND: Final = 0.7  # of the time left, for a model that screening had left behind
 _SHARE_OF_ANOTHER_TRY: Final = 0.5  # of the time left, that of tuning included
 _RULES: Final = {
     "seconds": optional(Number(low=0.0, low_open=True)),
@@ -405,14 +407,18 @@ class _Comparison:
         return any(row["status"] == "ok" and not row["baseline"] for row in self.rows)
 
     def race_left_behind(self, slower: float) -> None:
-        """Let models race that screening left behind, the best first, as long as what they need is there after all."""
+        """Let models race that screening left behind, the best first, as long as what they need is there after all.
+
+        One that stops when it is told to gets most of the time that is left, where that is a good part of its needs.
+        """
         for candidate in self.screening.in_reserve():
             row = next(row for row in self.rows if row["name"] == candidate.name)
             left = self.clock.left(self.clock.reserve_for_finish(slower * self.seconds_to_finish()))
-            needs = self.screening.found[candidate.name].needs
-            if row["status"] != "skipped" or left is None or left < max(LEAST_SHARE, 1.5 * needs):
+            found = self.screening.found[candidate.name]
+            least = (_WORTH_BEGINNING if found.cut else _WORTH_ANOTHER_TRY) * found.needs
+            if row["status"] != "skipped" or left is None or left < max(LEAST_SHARE, least):
                 continue
-            self.enter(candidate, row, self.rows.index(row), left)
+            self.enter(candidate, row, self.rows.index(row), _SHARE_OF_ONE_BEHIND * left)
 
     def is_promising(self, row: Row) -> bool:
         """Tell whether a line reaches most of what the best one gains over the baseline."""
