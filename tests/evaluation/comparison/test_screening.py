@@ -144,3 +144,19 @@ def test_what_was_left_behind_races_where_time_is_left_after_all():
     )
     _Comparison.race_left_behind(comparison, 1.0)
     assert entered == [("fits", 70.0), ("stops early", 70.0)]
+
+
+def test_predictions_cost_as_many_rows_as_there_are_and_not_more():
+    """Of 400,000 training and 100,000 test rows, 16,000 were predicted in 0.1 s: five folds take 5 · 3.1 s."""
+    stage = Stage({"a": (0.5, 0.0), "b": (0.4, 0.0)}, 600.0, 400_000)
+    plain = stage.score
+
+    def score(*arguments, **options):
+        outcome = plain(*arguments, **options)
+        outcome.messages[0]["predict_seconds"] = 0.1
+        return outcome
+
+    stage.score = score
+    screening = Screening(stage)
+    screening.run(0.0)
+    assert screening.found["a"].needs == pytest.approx(5 * 0.1 * 500_000 / 16_000)

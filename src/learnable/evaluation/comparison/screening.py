@@ -110,7 +110,7 @@ class Screening:
         comparison.emit({"kind": "stage", "text": f"trying {len(alive)} models on {rows:,} rows"})
         left = comparison.clock.left(reserve) or 0.0
         budget, most = _SHARE * left, _MOST_OF_A_ROUND * left
-        n_train, _ = comparison.mean_sizes()
+        n_train, n_test = comparison.mean_sizes()
         spent = 0.0
         tried: list[Candidate] = []
         for position, candidate in enumerate(one_of_each_first(alive, lambda candidate: candidate)):
@@ -132,10 +132,12 @@ class Screening:
             folds = len(comparison.splits)
             if outcome.messages:
                 told = outcome.messages[0]
-                seconds = told["fit_seconds"] * _missing_part(told["cut"]) + 2 * told["predict_seconds"]
+                # Predictions are of test rows here, and of training rows too in the race; their cost is that of rows.
+                predicting = told["predict_seconds"] * (n_train + n_test) / min(4 * rows, n_test)
+                needs = folds * (growth * told["fit_seconds"] * _missing_part(told["cut"]) + predicting)
                 score = told["test"][comparison.measure.name]
                 finite = isinstance(score, float) and math.isfinite(score)
-                found = Screened(score if finite else None, rows, folds * growth * seconds, cut=told["cut"])
+                found = Screened(score if finite else None, rows, needs, cut=told["cut"])
                 self.found[candidate.name] = found
             else:
                 before = self.found.get(candidate.name, Screened(None, rows, 0.0))
