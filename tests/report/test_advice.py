@@ -160,3 +160,18 @@ def test_a_setting_is_not_called_an_edge_by_a_model_that_was_cut_or_where_tuning
     for row in tuned["leaderboard"]:
         row["settings_tried"] = 12
     assert not said(tuned, "regular end")
+
+
+def test_models_that_were_left_behind_are_not_called_not_started():
+    record = without_failures(records.houses())
+    for row in record["leaderboard"][1:3]:
+        row.update(status="skipped", mean=None, rank=None, reason="left behind: R² 0.6 on 4,000 rows …")
+    assert said(record, "2 models did not race on all rows for want of time") and not said(record, "not started")
+    record["leaderboard"][1]["reason"] = None
+    assert said(record, "1 model did not race on all rows") and said(record, "1 model was not started")
+
+
+def test_a_curve_of_a_few_of_the_rows_does_not_say_that_more_rows_help():
+    trend = {"per_doubling": 0.02, "low": 0.01, "high": 0.03, "word": "rising", "margin": 0.01}
+    assert "More rows are likely to help" in read_curve({"sizes": [400, 8000], "rows": 10_000, "trend": trend})
+    assert read_curve({"sizes": [400, 8000], "rows": 800_000, "trend": trend}) is None

@@ -17,6 +17,7 @@ _REGULAR: Final = {
     "max_leaf_nodes": -1,
     "ccp_alpha": 1,
 }
+_BEYOND: Final = 1.6  # times the last size of a learning curve that the table may have; five folds have 1.25
 _FASTER: Final = 3.0  # how many times as fast an equal model must be to be named
 
 
@@ -70,7 +71,15 @@ def _about_unfinished(record: dict[str, Any], stand: Standing) -> list[str]:
     if record.get("status") == "interrupted" or any(row.get("status") == "interrupted" for row in rows):
         found.append(_interrupted(stopped))
     elif stopped:
-        found.append(f"{_models(stopped)} not started: the reasons stand in the leaderboard.")
+        behind = sum(str(row.get("reason") or "").startswith("left behind") for row in rows)
+        if behind:
+            who = "1 model" if behind == 1 else f"{behind} models"
+            found.append(
+                f"{who} did not race on all rows for want of time: the reasons stand in the leaderboard; give more "
+                "--seconds to race them all."
+            )
+        if stopped > behind:
+            found.append(f"{_models(stopped - behind)} not started: the reasons stand in the leaderboard.")
     if late:
         limit = (record.get("protocol") or {}).get("seconds_limit")
         remedy = "give more --seconds, or fewer rows" if is_number(limit) else "use fewer rows"
@@ -233,6 +242,12 @@ def _about_curve(record: dict[str, Any]) -> list[str]:
     return [] if reading is None else [reading]
 
 
+def _ends_early(curve: dict[str, Any]) -> bool:
+    """Tell whether a curve of some of the rows ends far below what there is: it then says nothing of more rows."""
+    sizes = curve.get("sizes") or []
+    return is_number(curve.get("rows")) and bool(sizes) and curve["rows"] > _BEYOND * sizes[-1]
+
+
 def read_curve(curve: Any) -> str | None:
     """Return what a learning curve says about more rows; None if it says nothing."""
     trend = curve.get("trend") if isinstance(curve, dict) else None
@@ -240,7 +255,7 @@ def read_curve(curve: Any) -> str | None:
         return None
     gain = text_of(trend["per_doubling"], decimals=4)
     ends = f"95 % interval {text_of(trend['low'], decimals=4)} to {text_of(trend['high'], decimals=4)}"
-    if trend.get("word") == "rising":
+    if trend.get("word") == "rising" and not _ends_early(curve):
         return (
             f"More rows are likely to help: at the end of the learning curve, twice as many rows improved the score by "
             f"{gain} ({ends})."

@@ -97,7 +97,8 @@ def explain_candidate(
         random_state=seed,
     )
     if curve is not None:
-        report({"learning_curve": _as_measured(curve.to_dict(), measure) | {"trend": trend(curve, measure, _SPLITS)}})
+        told = {"trend": trend(curve, measure, _SPLITS), "rows": len(data.y_train)}
+        report({"learning_curve": _as_measured(curve.to_dict(), measure) | told})
     if failure is not None:
         begins = "has no points" if curve is None else f"begins at {curve.values[0]} rows"
         reason = failure.rsplit("row(s): ", 1)[-1].split(". ")[0].removesuffix(".")
