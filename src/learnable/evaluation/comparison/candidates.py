@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -130,6 +131,18 @@ def candidates_for(task: str, models: Iterable[Any] | None = None, y: Any = None
     for wanted in models:
         found += _registered(wanted, task) if isinstance(wanted, str) else [_given(wanted)]
     return _with_unique_names([_surrounded(candidate, task, y) for candidate in found])
+
+
+def stops_early(candidate: Candidate) -> bool:
+    """Tell whether a model ends its fit when its time is up, with what it has by then.
+
+    Examples
+    --------
+    >>> from learnable.evaluation.comparison.candidates import candidates_for, stops_early
+    >>> [stops_early(candidates_for("binary", [name])[1]) for name in ("HistGradientBoostingClassifier", "GaussianNB")]
+    [True, False]
+    """
+    return candidate.path is not None and "max_seconds" in inspect.signature(resolve(candidate.path)).parameters
 
 
 def one_of_each_first(entries: Sequence[Any], candidate_of: Callable[[Any], Candidate]) -> list[Any]:

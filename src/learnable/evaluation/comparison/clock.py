@@ -48,7 +48,9 @@ class Clock:
 
     def reserve_for_end(self) -> float:
         """Return the time that is set aside for the caller to render and write what was found."""
-        return 0.0 if self.seconds is None else min(3.0, 0.3 + 0.1 * self.seconds, 0.25 * self.seconds)
+        if self.seconds is None:
+            return 0.0
+        return min(max(3.0, 0.03 * self.seconds), 0.3 + 0.1 * self.seconds, 0.25 * self.seconds)
 
     def reserve_for_finish(self, estimate: float) -> float:
         """Return the time to set aside for hold-out, saved model and details: an estimate, kept within bounds.

@@ -23,7 +23,7 @@ from ...core.errors import DataError, LearnableError, ParameterError
 from ...core.parameters import Number, check_parameters, optional
 from .again import python_lines
 from .ahead import CompileAhead
-from .candidates import Candidate, candidates_for, one_of_each_first, wants_dense
+from .candidates import Candidate, candidates_for, one_of_each_first, stops_early, wants_dense
 from .clock import Clock
 from .cut import cut_notes
 from .decision import Cost, lopsided_note, read_cost
@@ -53,7 +53,7 @@ _FEW_COPIES: Final = 0.01  # share of the rows below which copies hardly change 
 _SHARE_OF_TUNING: Final = 0.45  # of the time for models: what better settings bring is worth as much as more families
 _PROMISE: Final = 0.9  # share of the best line's gain over the baseline from which a line is worth more time
 _WORTH_ANOTHER_TRY: Final = 1.5  # a model that was cut runs again if it can have so many times its first share
-_WORTH_BEGINNING: Final = 0.3  # of what a model needs that can stop early: with less it would be a shadow of itself
+_WORTH_BEGINNING: Final = 0.1  # of what a model needs that can stop early: with less it would be a shadow of itself
 _SHARE_OF_ONE_BEHIND: Final = 0.7  # of the time left, for a model that screening had left behind
 _SHARE_OF_ANOTHER_TRY: Final = 0.5  # of the time left, that of tuning included
 _RULES: Final = {
@@ -109,7 +109,7 @@ def compare(
         A column of dates or numbers by which the rows are ordered: training rows come before test rows, and the last
         value and the value one season ago take part as baselines, within `groups` if these are given too.
     seconds : float, optional
-        A limit for everything, shared out among the models; about a tenth of it (at most 3 s) is left to the caller.
+        A limit for everything, shared out among the models; a tenth of it (at most 3 s, or 3 %) is left to the caller.
     models : iterable, optional
         Registered names, `"module:Class"`, estimators or (name, estimator) pairs; default: all registered for the task.
     folds : int
@@ -415,7 +415,8 @@ class _Comparison:
             row = next(row for row in self.rows if row["name"] == candidate.name)
             left = self.clock.left(self.clock.reserve_for_finish(slower * self.seconds_to_finish()))
             found = self.screening.found[candidate.name]
-            least = (_WORTH_BEGINNING if found.cut else _WORTH_ANOTHER_TRY) * found.needs
+            early = found.cut or stops_early(candidate)
+            least = (_WORTH_BEGINNING if early else _WORTH_ANOTHER_TRY) * found.needs
             if row["status"] != "skipped" or left is None or left < max(LEAST_SHARE, least):
                 continue
             self.enter(candidate, row, self.rows.index(row), _SHARE_OF_ONE_BEHIND * left)
