@@ -13,6 +13,7 @@ from learnable.cli.display import (
     display_for,
     duration,
     facts,
+    headline,
     leaderboard,
     legend,
     one_line,
@@ -159,3 +160,27 @@ def test_the_leaderboard_has_one_line_a_model_within_80_columns():
     assert long.split()[0] in shown(wide_leaderboard(record)).replace("\n", "") or "RandomForest" in shown(
         wide_leaderboard(record)
     )
+
+
+@pytest.mark.parametrize(
+    ("verdict", "difference", "low", "high", "told"),
+    [
+        ("better", 0.25, 0.1, 0.4, "the model is better by 0.2500 [0.1000, 0.4000]"),
+        ("worse", -0.25, -0.4, -0.1, "the model is worse by 0.2500 [0.1000, 0.4000]"),
+        (
+            "undecided",
+            0.1,
+            -0.1,
+            0.3,
+            "which is better cannot be told: the gain of the model is 0.1000 [-0.1000, 0.3000]",
+        ),
+    ],
+)
+def test_the_headline_says_better_or_worse_and_never_better_by_less_than_nothing(verdict, difference, low, high, told):
+    against = {"name": "baseline: the mean", "score": 0.5, "difference": difference, "low": low, "high": high}
+    winner = {
+        "name": "Ridge", "holdout": {"score": 0.5 + difference, "low": None, "high": None}, "optimism_note": "",
+        "against": against | {"verdict": verdict},
+    }  # fmt: skip
+    record = {"protocol": {"metric": {"label": "R²"}, "holdout_rows": 20}, "winner": winner}
+    assert headline(record)[1] == f"baseline: the mean on the same rows: 0.5000; {told}"

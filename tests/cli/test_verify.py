@@ -1,10 +1,20 @@
 import json
 
+import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pyarrow.csv
 import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import StackingRegressor
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from tests.evaluation.comparison.tables import numbers
 
 import learnable as ln
+from learnable.cli.predict import predictions
+from learnable.cli.verify import check_model
+from learnable.core.errors import DataError
 
 
 @pytest.fixture
@@ -75,3 +85,39 @@ def test_a_table_without_the_columns_is_said(learnable, fitted):
     pyarrow.csv.write_csv(numbers().select(["x", "y"]), "short.csv")
     code, _, err = learnable("verify", "model.safetensors", "short.csv")
     assert code == 1 and "no column 'kind'" in err
+
+
+def test_workflows_of_scikit_learn_are_verified_and_predict_from_a_table(tmp_path):
+    """A pipeline of transformers and a stack: the tool reads the table as PyArrow, whatever they were fitted with."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"a": rng.normal(size=120), "b": rng.normal(size=120), "town": rng.choice(["x", "y", "z"], 120)}
+    )
+    table["y"] = 2.0 * table["a"] + (table["town"] == "x") + 0.1 * rng.normal(size=120)
+    X, y = table[["a", "b", "town"]], table["y"]
+    columns = [("numbers", StandardScaler(), ["a", "b"]), ("town", OneHotEncoder(), ["town"])]
+    pipeline = Pipeline([("columns", ColumnTransformer(columns)), ("model", ln.Ridge())])
+    stack = StackingRegressor([("ridge", pipeline)], final_estimator=ln.LinearRegression(), cv=3)
+    arrow = pa.Table.from_pandas(table, preserve_index=False)
+    for model in (pipeline.fit(X, y), stack.fit(X, y)):
+        file = tmp_path / f"{type(model).__name__}.safetensors"
+        ln.save(model, file)
+        loaded = ln.load(file)
+        assert check_model(loaded, arrow, "y")
+        [found] = predictions(loaded, arrow)
+        np.testing.assert_allclose(found["prediction"].to_numpy(), model.predict(X), rtol=1e-12)
+        changed = arrow.set_column(3, "y", pa.array(y + 1.0 * (np.arange(120) == 7)))
+        assert not check_model(loaded, changed, "y")
+
+
+def test_a_model_without_names_takes_a_table_of_its_columns_alone():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0]
+    model = make_pipeline(StandardScaler(), ln.Ridge()).fit(X, y)
+    table = pa.table({"a": X[:, 0], "b": X[:, 1], "y": y})
+    assert check_model(model, table, "y")
+    with pytest.raises(DataError, match=r"verify: the model was fitted to 2 column\(s\) without names"):
+        check_model(model, table.append_column("c", table["a"]), "y")
+    with pytest.raises(DataError, match=r"predict: the model was fitted to 2 column\(s\) without names"):
+        next(predictions(model, table))

@@ -83,15 +83,19 @@ def test_a_model_no_better_than_the_baseline_is_told_and_a_better_one_is_not():
     record = records.houses()
     assert not said(record, "do not rely on it")
     record["winner"]["against"]["verdict"] = "undecided"
-    assert said(record, "On the rows set aside RidgeCV cannot be told from Always the mean: do not rely on it.")
+    told = "On the rows set aside RidgeCV cannot be told from the baseline (always the mean)"
+    record["leaderboard"][4]["verdict"] = "worse"
+    assert said(record, f"{told}, although in cross-validation it is better beyond noise: get more rows before")
+    record["leaderboard"][4]["verdict"] = "undecided"
+    assert said(record, f"{told}: do not rely on it.")
     record["winner"]["against"]["verdict"] = "worse"
-    assert said(record, "RidgeCV is worse than Always the mean: use that instead.")
+    assert said(record, "RidgeCV is worse than the baseline (always the mean): use that instead.")
 
 
 def test_a_baseline_of_past_values_that_leads_is_told_with_what_it_knows():
     record = without_failures(records.houses())
     record["leaderboard"][4] |= {"rank": 0, "mean": 0.99, "name": "baseline: the last value", "model": "past values"}
-    assert said(record, "baseline: the last value ranks above every model. It knows the targets before each row")
+    assert said(record, "The baseline (the last value) ranks above every model. It knows the targets before each row")
     assert not said(record, "is saved because its mean is the best")
     record["leaderboard"][4]["model"] = "DummyRegressor"
     assert said(record, "ranks above every model.") and not said(record, "targets before each row")
@@ -142,3 +146,32 @@ def test_reading_a_learning_curve():
     assert read_curve({"trend": trend | {"low": None}}) is None
     assert read_curve({"test": [0.5, 0.8, 0.801]}) is None
     assert read_curve(None) is None
+
+
+def test_a_setting_is_not_called_an_edge_by_a_model_that_was_cut_or_where_tuning_went_beyond():
+    record = family([100.0, 1.0, 0.01], ["best", "worse", "worse"])
+    assert said(record, "regular end")
+    cut = family([100.0, 1.0, 0.01], ["best", "worse", "worse"])
+    for row in cut["leaderboard"]:
+        if row["name"] != cut["winner"]["name"]:
+            row["cut"] = {"done": 3, "of": None, "unit": "iterations"}
+    assert not said(cut, "regular end")
+    tuned = family([100.0, 1.0, 0.01], ["best", "worse", "worse"])
+    for row in tuned["leaderboard"]:
+        row["settings_tried"] = 12
+    assert not said(tuned, "regular end")
+
+
+def test_models_that_were_left_behind_are_not_called_not_started():
+    record = without_failures(records.houses())
+    for row in record["leaderboard"][1:3]:
+        row.update(status="skipped", mean=None, rank=None, reason="left behind: R² 0.6 on 4,000 rows …")
+    assert said(record, "2 models did not race on all rows for want of time") and not said(record, "not started")
+    record["leaderboard"][1]["reason"] = None
+    assert said(record, "1 model did not race on all rows") and said(record, "1 model was not started")
+
+
+def test_a_curve_of_a_few_of_the_rows_does_not_say_that_more_rows_help():
+    trend = {"per_doubling": 0.02, "low": 0.01, "high": 0.03, "word": "rising", "margin": 0.01}
+    assert "More rows are likely to help" in read_curve({"sizes": [400, 8000], "rows": 10_000, "trend": trend})
+    assert read_curve({"sizes": [400, 8000], "rows": 800_000, "trend": trend}) is None

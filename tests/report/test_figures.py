@@ -104,7 +104,7 @@ def words(markup):
 def test_what_is_worse_comes_first_and_stands_out():
     found = drawn(records.houses())["Where it is worse"]
     assert [words(row[0]) for row in found.table.rows] == ["ocean_proximity: ISLAND", "house_age: 1 to 18"]
-    assert found.table.strong == {0} and words(found.table.rows[0][4]) == "worse"
+    assert found.table.strong == {0} and words(found.table.rows[0][1]) == "worse"
 
 
 def test_an_effect_of_a_number_is_a_line_and_of_levels_a_list():

@@ -31,9 +31,11 @@ def test_the_verdict_says_who_won_by_how_much_and_against_what():
 def test_a_winner_no_better_than_the_baseline_is_said_to_be_so():
     record = records.houses()
     record["winner"]["against"] |= {"difference": 0.01, "low": -0.02, "high": 0.04, "verdict": "undecided"}
-    assert "better by 0.01" in verdict(record) and "which of them is better cannot be told" in verdict(record)
+    assert "the gain of the model is 0.010" in verdict(record) and "which of them is better cannot be told" in verdict(
+        record
+    )
     record["winner"]["against"] |= {"difference": -0.05, "low": -0.08, "high": -0.02, "verdict": "worse"}
-    assert verdict(record).count(": it is worse.") == 1
+    assert verdict(record).count("the difference is −0.050 (interval −0.080 to −0.020): the model is worse.") == 1
 
 
 def test_the_headline_shows_the_order_that_rounding_would_hide():

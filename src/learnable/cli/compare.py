@@ -53,7 +53,8 @@ def compare(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="What ranks: r2, rmse, mae for numbers; accuracy, balanced_accuracy, log_loss, auc for classes.",
+            help="What ranks: r2, rmse, mae for numbers; accuracy, balanced_accuracy, log_loss, auc, "
+            "average_precision (of the rarer class) for classes.",
         ),
     ] = None,
     cost: Annotated[

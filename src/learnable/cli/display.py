@@ -67,7 +67,7 @@ def table_of(
 def facts(data: dict[str, Any], notes: Sequence[str]) -> list[str]:
     """Return what there is to know of a table before any model runs, one line each."""
     columns = data["profile"]
-    used = [column for column in columns if column["role"] == "feature"]
+    used = [column for column in columns if column["role"] == "feature" or column.get("learned")]
     missing = [c for c in columns if c["missing"] and c["kind"] != "empty"]
     lines = [
         f"{data['source']}: {data['rows']:,} rows, {data['columns']:,} columns",
@@ -149,6 +149,9 @@ def duration(seconds: float | None) -> str:
     return f"{seconds:.3g} s" if seconds < 100 else f"{seconds / 60:.3g} min"
 
 
+_FEWEST_LETTERS = 6  # of a model's class that still tell it
+
+
 def leaderboard(record: dict[str, Any], width: int = 80) -> Table:
     """Return the final table, a line for each model: rank, short name, score with its interval, verdict, fit time."""
     from rich import box
@@ -175,8 +178,24 @@ def leaderboard(record: dict[str, Any], width: int = 80) -> Table:
         side: Any = "right" if position in (0, 2, 5) else "left"
         table.add_column(head, justify=side, no_wrap=True, overflow="ellipsis")
     for name, line in zip(short_names(rows), cells, strict=True):
-        table.add_row(*(Text(cell) for cell in (line[0], one_line(name, room), *line[1:])))
+        table.add_row(*(Text(cell) for cell in (line[0], shortened(one_line(name, 1000), room), *line[1:])))
     return table
+
+
+def shortened(name: str, most: int) -> str:
+    """Return a name of at most so many letters: what is lost is the end of its first word, not the settings.
+
+    Examples
+    --------
+    >>> from learnable.cli.display import shortened
+    >>> shortened("LogisticRegression C=0.01", 20), shortened("baseline: the most frequent class", 24)
+    ('LogisticRegr… C=0.01', 'baseline: the most freq…')
+    """
+    first, _, rest = name.partition(" ")
+    room = most - len(rest) - 2
+    if len(name) <= most or not rest or room < _FEWEST_LETTERS or len(first) <= room:
+        return one_line(name, most)
+    return f"{first[:room]}… {rest}"
 
 
 def _plus_minus(row: dict[str, Any]) -> str:
@@ -282,10 +301,8 @@ def headline(record: dict[str, Any]) -> list[str]:
         f"{score(judged['score'], digits)}{_ends(judged, digits)}"
     ]
     if against is not None and against["score"] is not None:
-        words = {"worse": ": the model is worse", "undecided": ": which is better cannot be told"}
         lines.append(
-            f"{against['name']} on the same rows: {score(against['score'], digits)}; the model is better by "
-            f"{score(against['difference'], digits)}{_ends(against, digits)}{words.get(against['verdict'], '')}"
+            f"{against['name']} on the same rows: {score(against['score'], digits)}; {_difference(against, digits)}"
         )
     if given is not None:
         copies = record["data"]["copies"]["rows"]
@@ -297,6 +314,21 @@ def headline(record: dict[str, Any]) -> list[str]:
     if bound.get("bound") is not None:
         lines.append(bound["sentence"])
     return [*lines, winner["optimism_note"]]
+
+
+def _difference(against: dict[str, Any], digits: int) -> str:
+    """Say by how much the model is better or worse than a baseline, or that it cannot be told."""
+    if against["verdict"] == "undecided":
+        told = f"{score(against['difference'], digits)}{_ends(against, digits)}"
+        return f"which is better cannot be told: the gain of the model is {told}"
+    if against["verdict"] == "worse":
+        turned = {"low": _turned(against["high"]), "high": _turned(against["low"])}
+        return f"the model is worse by {score(-against['difference'], digits)}{_ends(turned, digits)}"
+    return f"the model is better by {score(against['difference'], digits)}{_ends(against, digits)}"
+
+
+def _turned(value: float | None) -> float | None:
+    return None if value is None else -value
 
 
 def _ends(found: dict[str, Any], digits: int) -> str:

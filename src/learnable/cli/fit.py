@@ -35,8 +35,8 @@ def fit(
         str,
         typer.Option(
             metavar="METHOD",
-            help="Prediction intervals for numbers: cv+ (fits six times), split (sets a quarter of the rows aside), "
-            "jackknife+ or none.",
+            help="Prediction intervals for numbers: cv+ (fits six times and keeps all six models), cv (fits six times, "
+            "keeps one model and the errors), split (sets a quarter of the rows aside), jackknife+ or none.",
         ),
     ] = "cv+",
     output: Annotated[

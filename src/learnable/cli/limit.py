@@ -60,7 +60,6 @@ def _is_open(descriptor: int) -> bool:
 def _give_up(seconds: float) -> None:
     remove_all()
     with contextlib.suppress(OSError, ValueError):
-        print(
-            f"learnable: nothing was finished within {seconds:g} s; give more --seconds.", file=sys.stderr, flush=True
-        )
+        told = f"learnable: the limit of {seconds:g} s was over before there was a result to show; give more --seconds."
+        print(told, file=sys.stderr, flush=True)
     os._exit(1)

@@ -121,7 +121,7 @@ def _predict_rows(model: Any, rows: Any, level: float | None) -> dict[str, Any]:
     from ..core.errors import ParameterError
 
     names = [str(name) for name in getattr(model, "feature_names_in_", [])]
-    X = rows.select(names) if names else _numbers(rows)
+    X = rows.select(names) if names else columns_as_numbers("predict", model, rows)
     found: dict[str, Any] = {"prediction": model.predict(X)}
     if hasattr(model, "predict_proba"):
         for label, column in zip(model.classes_.tolist(), model.predict_proba(X).T, strict=True):
@@ -135,11 +135,28 @@ def _predict_rows(model: Any, rows: Any, level: float | None) -> dict[str, Any]:
     return found
 
 
-def _numbers(rows: Any) -> Any:
-    """Return the columns as an array, for a model that was fitted without names."""
-    from ..data.frames import open_frame, read_frame
+def columns_as_numbers(owner: str, model: Any, rows: Any) -> Any:
+    """Return the columns as an array, for a model that was fitted without names; their number must be the model's.
 
-    return read_frame("predict", open_frame("predict", rows))
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from learnable import Ridge
+    >>> from learnable.cli.predict import columns_as_numbers
+    >>> model = Ridge().fit([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], [0.0, 1.0, 2.0])
+    >>> columns_as_numbers("predict", model, pa.table({"a": [1.0], "b": [2.0]}))
+    array([[1., 2.]])
+    """
+    from ..core.errors import DataError
+    from ..data.frames import listed, open_frame, read_frame
+
+    wanted = getattr(model, "n_features_in_", None)
+    if wanted is not None and wanted != rows.num_columns:
+        raise DataError(
+            f"{owner}: the model was fitted to {wanted} column(s) without names, so that nobody knows which of "
+            f"{listed(rows.column_names)} they are. Give a table of these columns alone, in the order of the fit."
+        )
+    return read_frame(owner, open_frame(owner, rows))
 
 
 def write(parts: Iterator[Any], output: str | None) -> None:

@@ -218,18 +218,7 @@ class BlendRegressor(RegressorMixin, _Blend):
     _theory = "blending"
 
     def predict(self, X: Any) -> Array:
-        """Return the weighted mean of the members' predictions.
-
-        Parameters
-        ----------
-        X : array, sparse array or dataframe of shape (n_samples, n_features)
-            New rows, as the members take them.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            The predictions.
-        """
+        """Return the weighted mean of the members' predictions of new rows, which are as the members take them."""
         return self._mean("predict", X)
 
 
@@ -255,18 +244,7 @@ class BlendClassifier(ClassifierMixin, _Blend):
         return np.asarray(self.members_[0].classes_)
 
     def predict_proba(self, X: Any) -> Array:
-        """Return the weighted mean of the members' probabilities, columns as in `classes_`.
-
-        Parameters
-        ----------
-        X : array, sparse array or dataframe of shape (n_samples, n_features)
-            New rows, as the members take them.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-            Probabilities.
-        """
+        """Return the weighted mean of the members' probabilities, (n_samples, n_classes), columns as in `classes_`."""
         return self._mean("predict_proba", X)
 
     def predict(self, X: Any) -> NDArray[Any]:

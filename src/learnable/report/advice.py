@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from .numbers import is_number, text_of
-from .standing import Standing, standing
+from .standing import Standing, baseline_words, standing
 
 #: Parameters of which more (+1) or less (−1) makes a model more regular.
 _REGULAR: Final = {
@@ -17,6 +17,7 @@ _REGULAR: Final = {
     "max_leaf_nodes": -1,
     "ccp_alpha": 1,
 }
+_BEYOND: Final = 1.6  # times the last size of a learning curve that the table may have; five folds have 1.25
 _FASTER: Final = 3.0  # how many times as fast an equal model must be to be named
 
 
@@ -70,7 +71,15 @@ def _about_unfinished(record: dict[str, Any], stand: Standing) -> list[str]:
     if record.get("status") == "interrupted" or any(row.get("status") == "interrupted" for row in rows):
         found.append(_interrupted(stopped))
     elif stopped:
-        found.append(f"{_models(stopped)} not started: the reasons stand in the leaderboard.")
+        behind = sum(str(row.get("reason") or "").startswith("left behind") for row in rows)
+        if behind:
+            who = "1 model" if behind == 1 else f"{behind} models"
+            found.append(
+                f"{who} did not race on all rows for want of time: the reasons stand in the leaderboard; give more "
+                "--seconds to race them all."
+            )
+        if stopped > behind:
+            found.append(f"{_models(stopped - behind)} not started: the reasons stand in the leaderboard.")
     if late:
         limit = (record.get("protocol") or {}).get("seconds_limit")
         remedy = "give more --seconds, or fewer rows" if is_number(limit) else "use fewer rows"
@@ -92,12 +101,12 @@ def _models(count: int) -> str:
 
 def _about_baseline(record: dict[str, Any], stand: Standing, row: dict[str, Any]) -> list[str]:
     if stand.winner == stand.baseline:
-        return [f"No model tried is better than the baseline {row.get('name')}: do not rely on one."]
+        return [f"No model tried is better than the baseline ({baseline_words(row.get('name'))}): do not rely on one."]
     found = []
     leader = None if stand.leader is None else record["leaderboard"][stand.leader]
     past = (leader or {}).get("model") == "past values"
     if leader is not None and leader.get("baseline"):
-        text = f"{leader.get('name')} ranks above every model."
+        text = f"The baseline ({baseline_words(leader.get('name'))}) ranks above every model."
         if past:
             text += " It knows the targets before each row, which the models are not given: add columns of them."
         found.append(text)
@@ -106,11 +115,26 @@ def _about_baseline(record: dict[str, Any], stand: Standing, row: dict[str, Any]
     if name is None and stand.baseline is not None:
         name = record["leaderboard"][stand.baseline].get("name")
     if against.get("verdict") == "worse":
-        found.append(f"On the rows set aside {row.get('name')} is worse than {name}: use that instead.")
+        found.append(
+            f"On the rows set aside {row.get('name')} is worse than the baseline ({baseline_words(name)}): use that "
+            "instead."
+        )
     elif stand.beats_baseline is False:
         where = "On the rows set aside" if against else "In cross-validation"
-        found.append(f"{where} {row.get('name')} cannot be told from {name}: do not rely on it.")
+        found.append(
+            f"{where} {row.get('name')} cannot be told from the baseline ({baseline_words(name)})"
+            + _by_the_folds(record, stand, bool(against))
+        )
     return found
+
+
+def _by_the_folds(record: dict[str, Any], stand: Standing, holdout: bool) -> str:
+    """Say what follows from a hold-out that cannot tell the winner from the baseline."""
+    rows = record["leaderboard"]
+    told = holdout and stand.leader == stand.winner and stand.baseline is not None
+    if told and rows[stand.baseline].get("verdict") == "worse":
+        return ", although in cross-validation it is better beyond noise: get more rows before it is relied upon."
+    return ": do not rely on it."
 
 
 def _about_fit(record: dict[str, Any], row: dict[str, Any]) -> list[str]:
@@ -168,8 +192,8 @@ def _much_faster(row: dict[str, Any], equal: list[dict[str, Any]]) -> str:
 
 def _about_variants(record: dict[str, Any], stand: Standing, row: dict[str, Any]) -> list[str]:
     """Say that the best setting lies at the edge of those tried, where it is better than the next one beyond noise."""
-    if stand.leader != stand.winner or stand.tied:
-        return []  # where others are equal, the setting makes little difference
+    if stand.leader != stand.winner or stand.tied or row.get("settings_tried"):
+        return []  # where others are equal, the setting makes little difference; further ones were tried by tuning
     for key, sign in _REGULAR.items():
         mine = (row.get("parameters") or {}).get(key)
         if not is_number(mine):
@@ -180,6 +204,7 @@ def _about_variants(record: dict[str, Any], stand: Standing, row: dict[str, Any]
             if (other := record["leaderboard"][k]).get("model") == row.get("model")
             and other is not row
             and is_number((other.get("parameters") or {}).get(key))
+            and not other.get("cut")
             and _same_but(other["parameters"], row["parameters"], key)
         ]
         for more, direction in ((True, "more"), (False, "less")):
@@ -217,6 +242,12 @@ def _about_curve(record: dict[str, Any]) -> list[str]:
     return [] if reading is None else [reading]
 
 
+def _ends_early(curve: dict[str, Any]) -> bool:
+    """Tell whether a curve of some of the rows ends far below what there is: it then says nothing of more rows."""
+    sizes = curve.get("sizes") or []
+    return is_number(curve.get("rows")) and bool(sizes) and curve["rows"] > _BEYOND * sizes[-1]
+
+
 def read_curve(curve: Any) -> str | None:
     """Return what a learning curve says about more rows; None if it says nothing."""
     trend = curve.get("trend") if isinstance(curve, dict) else None
@@ -224,7 +255,7 @@ def read_curve(curve: Any) -> str | None:
         return None
     gain = text_of(trend["per_doubling"], decimals=4)
     ends = f"95 % interval {text_of(trend['low'], decimals=4)} to {text_of(trend['high'], decimals=4)}"
-    if trend.get("word") == "rising":
+    if trend.get("word") == "rising" and not _ends_early(curve):
         return (
             f"More rows are likely to help: at the end of the learning curve, twice as many rows improved the score by "
             f"{gain} ({ends})."

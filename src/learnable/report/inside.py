@@ -88,10 +88,10 @@ def slices(numbers: Numbers, place: Place, part: Any, metric: str) -> list[Figur
         rows.append(
             [
                 join([cell(entry.get("column")), ": ", cell(entry.get("label"))]),
-                numbers.show(*at, "rows", style="count"),
+                cell(word or None),
                 numbers.show(*at, "value", style=style, decimals=decimals),
                 join(ends, " to "),
-                cell(word or None),
+                numbers.show(*at, "rows", style="count"),
             ]
         )
     pieces: list[Any] = [
@@ -100,7 +100,7 @@ def slices(numbers: Numbers, place: Place, part: Any, metric: str) -> list[Figur
         ". “Worse” and “better” are beyond noise, all parts taken together.",
         "" if strong else " No part looked at is worse.",
     ]
-    heads = [("Rows where", False), ("Rows", True), (what.capitalize(), True), ("Interval", True), ("Verdict", False)]
+    heads = [("Rows where", False), ("Verdict", False), (what.capitalize(), True), ("Interval", True), ("Rows", True)]
     title = "Where it is worse" if strong else "Parts of the rows"
     return [Figure(title, join(pieces), table=Grid(heads, rows, frozenset(strong)), wide=True)]
 

@@ -146,7 +146,11 @@ def _whisker(row: dict[str, Any], domain: tuple[float, float], decimals: int) ->
 
 def _parameters(row: dict[str, Any]) -> str:
     """Return parameters that the name does not tell already."""
-    shown = [f"{key}={value}" for key, value in (row.get("parameters") or {}).items()]
+    parameters = row.get("parameters") or {}
+    weights = parameters.get("weights")
+    if isinstance(weights, dict):  # of a blend, by the names of its members
+        return ", ".join(f"{member} {weight:.2g}" for member, weight in weights.items() if is_number(weight))[:200]
+    shown = [f"{key}={value}" for key, value in parameters.items()]
     told = str(row.get("name"))
     return ", ".join(item for item in shown if item.split("=")[0] not in told)[:200]
 

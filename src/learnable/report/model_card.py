@@ -52,16 +52,19 @@ def model_card(numbers: Numbers, stand: Standing, label: str) -> list[tuple[str,
 
 def _model(numbers: Numbers, position: int, row: dict[str, Any]) -> Markup:
     settings = row.get("parameters") if isinstance(row.get("parameters"), dict) else {}
+    at: tuple[str | int, ...] = ("leaderboard", position, "parameters")
+    weights = (settings or {}).get("weights")
+    if isinstance(weights, dict):  # of a blend, by the names of its members
+        at, settings = (*at, "weights"), weights
     shown = []
     for key, value in list((settings or {}).items())[:_MOST_SETTINGS]:
-        at = ("leaderboard", position, "parameters", key)
-        text = numbers.show(*at, style="plain") if is_number(value) else name(value, 60)
+        text = numbers.show(*at, key, style="plain") if is_number(value) else name(value, 60)
         shown.append(join([name(key, 40), " = ", text]))
     pieces: list[Any] = [name(row.get("name"), 80)]
     if row.get("model") and row.get("model") != row.get("name"):
         pieces += [", a ", tag("code", clean(row["model"], 80))]
     if shown:
-        pieces += [" with ", join(shown, ", ")]
+        pieces += [" with the weights " if isinstance(weights, dict) else " with ", join(shown, ", ")]
     return join(pieces)
 
 
@@ -83,7 +86,7 @@ def _made_from(numbers: Numbers) -> Markup | None:
 
 def _columns(numbers: Numbers, role: str) -> Markup | None:
     names = [name(column.get("name"), 40) for _, column in dicts(numbers.at("data", "profile"))
-             if column.get("role") == role]  # fmt: skip
+             if column.get("role") == role or (role == "feature" and column.get("learned"))]  # fmt: skip
     return listing(names, _MOST_COLUMNS) if names else None
 
 

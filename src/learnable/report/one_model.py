@@ -14,8 +14,9 @@ from ..core.certificate import Certificate
 from ..core.errors import LearnableError
 from ..core.estimator import Estimator
 from ..data.frames import is_frame, open_frame
-from ..evaluation.comparison.judge import coefficients, draw_details, holdout_interval
+from ..evaluation.comparison.judge import coefficients, draw_details
 from ..evaluation.comparison.measures import Prediction, measure_all, measures_for, ranking_measure
+from ..evaluation.comparison.paired import holdout_interval
 from ..evaluation.comparison.proven import proven_of
 from ..evaluation.comparison.record import FORMAT, VERSION, new_row, plain, timestamp, versions
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +44,19 @@ class Standing:
     def leader(self) -> int | None:
         """The first line, which may be a baseline; verdicts on the others are about it."""
         return self.ranked[0] if self.ranked else None
+
+
+def baseline_words(name: Any) -> str:
+    """Return a baseline's name for the middle of a sentence.
+
+    Examples
+    --------
+    >>> from learnable.report.standing import baseline_words
+    >>> baseline_words("baseline: the mean"), baseline_words("Always the mean")
+    ('the mean', 'always the mean')
+    """
+    shown = re.sub(r"^baseline:\s*", "", str(name), flags=re.IGNORECASE)
+    return shown[:1].lower() + shown[1:] if shown[1:2].islower() and " " in shown else shown
 
 
 def standing(record: dict[str, Any]) -> Standing:

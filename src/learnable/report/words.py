@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ..plots.markup import Markup, clean, join, tag
 from .numbers import Numbers, decimals_to_tell, is_number, text_of, word
-from .standing import Standing
+from .standing import Standing, baseline_words
 
 _NAME: Final = 120
 #: Where a long name may break: after a joint, as in "city=|Paris".
@@ -47,6 +47,12 @@ _ALIASES: Final = {
     "t": "student",
     "root of the t-interval": "student",
     "t of the linearised score": "linearised",
+}
+
+#: What varies as a whole where rows do not vary by themselves, by the end of the method's name.
+_TOGETHER: Final = {
+    " of stretches of time": " Rows near each other in time are alike: what varies is taken to be stretches of time.",
+    " of groups": " Rows of a group are alike: what varies is taken to be the groups.",
 }
 
 _COVERAGE: Final = {
@@ -167,11 +173,14 @@ def _rounded_up(value: float) -> str:
 
 def interval_sentence(method: Any) -> str:
     """Return what the method of an interval promises."""
-    known = str(method or "").lower()
+    known, together = str(method or "").lower(), ""
+    for units, sentence in _TOGETHER.items():
+        if known.endswith(units):
+            known, together = known.removesuffix(units), sentence
     known = _ALIASES.get(known, known)
     for key, sentence in _METHODS.items():
         if key in known:
-            return sentence
+            return sentence + together
     return f"Its method: {clean(method, 200)}." if method else ""
 
 
@@ -233,7 +242,7 @@ def _who_won(numbers: Numbers, standing: Standing, decimals: int | None) -> Mark
     elif sum(not row.get("baseline") for row in record["leaderboard"]) == 1:
         first = join([winner, " predicts ", target])
     elif standing.leader is not None and record["leaderboard"][standing.leader].get("baseline"):
-        leader = name(_inside(record["leaderboard"][standing.leader]["name"]), 80)
+        leader = name(baseline_words(record["leaderboard"][standing.leader]["name"]), 80)
         above = join(["No model tried predicts ", target, " better in cross-validation than the baseline (", leader])
         first = join([above, "); the best of them is ", winner])
     elif standing.leader != standing.winner:
@@ -286,7 +295,7 @@ def _against_baseline(numbers: Numbers, standing: Standing, decimals: int | None
         return _on_the_same_rows(numbers, decimals)
     score = numbers.show("leaderboard", k, "mean", decimals=decimals)
     where = "On the same rows the" if numbers.at("subject") == "model" else "In cross-validation the"
-    baseline = join([where, " baseline (", name(_inside(row["name"]), 80), ") reaches ", score])
+    baseline = join([where, " baseline (", name(baseline_words(row["name"]), 80), ") reaches ", score])
     if standing.beats_baseline is False:
         return join([baseline, ", and the model is not clearly better."])
     return join([baseline, "."])
@@ -296,13 +305,15 @@ def _on_the_same_rows(numbers: Numbers, decimals: int | None) -> Markup:
     """Return the sentence about winner and baseline on the hold-out, row by row."""
     place: tuple[str | int, ...] = ("winner", "against")
     against = numbers.at(*place)
-    pieces: list[Any] = ["On the same rows the baseline (", name(_inside(against.get("name")), 80), ") reaches "]
-    pieces += [numbers.show(*place, "score", decimals=decimals), "; row by row the model is better by "]
+    pieces: list[Any] = ["On the same rows the baseline (", name(baseline_words(against.get("name")), 80), ") reaches "]
+    pieces += [numbers.show(*place, "score", decimals=decimals), "; row by row "]
+    told = {"worse": "the difference is ", "undecided": "the gain of the model is "}
+    pieces.append(told.get(str(against.get("verdict")), "the model is better by "))
     pieces.append(numbers.show(*place, "difference", decimals=decimals))
     around = interval(numbers, place, decimals)
     if around:
         pieces += [" (interval ", around, ")"]
-    end = {"worse": ": it is worse.", "undecided": ": which of them is better cannot be told."}
+    end = {"worse": ": the model is worse.", "undecided": ": which of them is better cannot be told."}
     pieces.append(end.get(str(against.get("verdict")), "."))
     return join(pieces)
 
@@ -324,7 +335,7 @@ def _who_tied(numbers: Numbers, standing: Standing) -> Markup:
     undecided = [name(rows[k]["name"], 60) for k in standing.undecided if k != standing.winner]
     it: Any = "it"
     if standing.leader is not None and standing.leader != standing.winner:
-        it = name(_inside(rows[standing.leader]["name"]), 80)
+        it = name(baseline_words(rows[standing.leader]["name"]), 80)
     pieces: list[Any] = []
     if equal:
         known = numbers.known("protocol", "margin")
@@ -356,9 +367,3 @@ def _nothing_won(numbers: Numbers, standing: Standing) -> Markup:
 def strong(text: Any) -> Markup:
     """Return a name that stands out."""
     return tag("strong", name(text))
-
-
-def _inside(text: Any) -> str:
-    """Return a baseline's name for the middle of a sentence."""
-    shown = re.sub(r"^baseline:\s*", "", str(text), flags=re.IGNORECASE)
-    return shown[:1].lower() + shown[1:] if shown[1:2].islower() and " " in shown else shown

@@ -12,7 +12,7 @@ import learnable as ln
 from learnable.cli.display import finished, leaderboard, wide_leaderboard
 from learnable.evaluation import compare
 from learnable.evaluation.comparison.candidates import candidates_for
-from learnable.evaluation.comparison.cut import cut_notes, cut_of, cut_remedy, earliest
+from learnable.evaluation.comparison.cut import cut_notes, cut_of, earliest, seconds_for_all
 from learnable.evaluation.comparison.leaderboard import winner_of
 from learnable.evaluation.comparison.record import new_row
 from learnable.evaluation.comparison.scoring import seconds_for_fit
@@ -89,12 +89,39 @@ def test_a_complete_model_that_is_tied_wins_over_a_cut_one():
     whole.update(tied=False, verdict="worse")
     assert winner_of([cut, whole, worse])["name"] == "cut"
     cut["status"] = "ok"
-    assert "It leads all the same" in cut_notes([cut, whole], 60.0)[0]
+    assert cut_notes([cut, whole], 60.0) == [
+        "cut was cut by its share of time after 1 of 100 rounds and leads all the same; give a larger --seconds, or "
+        "race it alone with -m cut."
+    ]
 
 
-def test_the_remedy_grows_with_what_is_missing():
-    assert "--seconds 2000" in cut_remedy("M", {"done": 5, "of": 100, "unit": "rounds"}, 60.0)
-    assert "a larger --seconds" in cut_remedy("M", {"done": 5, "of": None, "unit": "iterations"}, 60.0)
+def line(name, done, of, fit_seconds, rank):
+    row = new_row(name, name, {})
+    row.update(rank=rank, status="ok", scores=[0.5] * 5, fit_seconds=fit_seconds)
+    row["cut"] = {"done": done, "of": of, "unit": "rounds" if of else "iterations"}
+    return row
+
+
+def test_the_seconds_named_are_those_that_the_fits_would_take():
+    """Five folds of 1 s that did a tenth take 50 s, a fifth more for safety; half of the seconds are for the race."""
+    assert seconds_for_all([line("a", 10, 100, 1.0, 2)], 60.0) == 200  # 60 + 5 · (12 − 1) / 0.5 = 170, rounded up
+    assert seconds_for_all([line("a", 99, 100, 0.01, 2)], 60.0) == 70
+    assert seconds_for_all([line("a", 3, None, 0.01, 2)], 60.0) is None
+
+
+def test_many_models_that_were_cut_are_told_in_one_sentence():
+    rows = [line(name, 10 * k + 1, 100, 0.1, k + 2) for k, name in enumerate("abcdefg")]
+    [told] = cut_notes(rows, 60.0)
+    assert told.startswith("7 models were cut by their share of time and are ranked by what they had by then: ")
+    assert "a after 1 of 100 rounds, b after 11 of 100 rounds" in told and "and 2 more; give --seconds" in told
+    assert cut_notes([line("x", 1, None, 0.1, 2)], None)[0].startswith(
+        "x was cut by its share of time after 1 iteration "
+    )
+    [told] = cut_notes([line("x", 1, 9, 0.1, 1), line("y", 1, 9, 0.1, 2)], 9.0)
+    assert told.endswith("x leads all the same.")
+
+
+def test_the_earliest_cut_counts():
     early, late = {"done": 2, "of": 100, "unit": "rounds"}, {"done": 50, "of": 100, "unit": "rounds"}
     assert earliest([None, late, early]) == early and earliest([None]) is None
 

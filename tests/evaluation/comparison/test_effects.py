@@ -67,3 +67,11 @@ def test_dates_are_in_order_and_what_has_no_values_has_no_grid():
     assert kind == "ordered" and points == sorted(points) and len(points) == len(donors) > 5
     assert grid(pa.chunked_array([pa.array([None, None], pa.float64())])) == ("number", [], [])
     assert direction(np.array([0.0, 1.0, 0.95]), 1.0) == "rises"
+
+
+def test_whole_days_are_shown_as_days_and_free_text_has_no_levels():
+    days = pa.chunked_array([np.array(["2024-01-01", "2024-01-02", "2024-01-03"], dtype="datetime64[us]")])
+    assert grid(days)[1] == ["2024-01-01", "2024-01-02", "2024-01-03"]
+    hours = pa.chunked_array([np.array(["2024-01-01T00", "2024-01-01T12"], dtype="datetime64[us]")])
+    assert grid(hours)[1] == ["2024-01-01 00:00:00", "2024-01-01 12:00:00"]
+    assert grid(pa.chunked_array([["one text", "another", "a third"]])) == ("level", [], [])

@@ -36,7 +36,7 @@ def test_copies_flatter_only_where_they_are_on_both_sides(copied):
 def test_a_model_that_lost_to_the_baseline_is_told_so(copied):
     together = copied["together"]
     assert together["winner"]["against"]["verdict"] == "worse" and together["winner"]["against"]["high"] < 0
-    assert any("is worse than baseline: the mean: use that instead" in text for text in advise(together))
+    assert any("is worse than the baseline (the mean): use that instead" in text for text in advise(together))
     assert not any("worse than baseline" in text for text in advise(copied["apart"]))
 
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from learnable.core.errors import ParameterError
 from learnable.evaluation.comparison.measures import MEASURES, Prediction, measure_all, predict_rows, ranking_measure
@@ -30,6 +31,9 @@ def test_classes_are_measured_as_scikit_learn_does(k):
     assert found["log_loss"] == pytest.approx(metrics.log_loss(y, p, labels=range(k)), rel=1e-12)
     area = metrics.roc_auc_score(y, p[:, 1]) if k == 2 else metrics.roc_auc_score(y, p, multi_class="ovr")
     assert found["auc"] == pytest.approx(area, rel=1e-12)
+    rarer = int(np.argmin(np.bincount(y, minlength=k)))
+    hits = (y == rarer, p[:, rarer]) if k == 2 else (y, p)
+    assert found["average_precision"] == pytest.approx(metrics.average_precision_score(*hits), rel=1e-12)
 
 
 def test_what_is_not_defined_is_nan():
@@ -46,10 +50,36 @@ def test_probabilities_are_spread_over_all_classes_of_the_table():
     assert prediction.probabilities.tolist() == [[0.25, 0.0, 0.75, 0.0]] and prediction.values.tolist() == [2]
 
 
-def test_every_measure_has_a_scorer_of_scikit_learn():
+def test_every_measure_has_a_scorer_that_says_the_same():
+    """Of a model with probabilities; a scorer of an error has the other sign."""
+    rng = np.random.default_rng(3)
     for measure in MEASURES:
-        metrics.get_scorer(measure.scoring)
-        assert measure.scoring.startswith("neg_") != measure.greater_is_better
+        X = rng.normal(size=(60, 2))
+        numbers = "regression" in measure.tasks
+        y = X[:, 0] + rng.normal(size=60) if numbers else (X[:, 0] + rng.normal(size=60) > 0.8).astype(int)
+        model = (LinearRegression() if numbers else LogisticRegression()).fit(X, y)
+        found = metrics.get_scorer(measure.scoring)(model, X, y)
+        sign = 1.0 if measure.greater_is_better else -1.0
+        expected = measure.function(y, predict_rows(model, X, None if numbers else 2))
+        assert sign * found == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_rarer_class_is_the_one_whose_precision_counts():
+    """Whichever of two labels comes first in the alphabet, and also for a model that never saw one of them."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(200, 2))
+    rare = X[:, 0] + rng.normal(size=200) > 2.0
+    measure = ranking_measure("binary", "average_precision")
+    values = []
+    for first in (True, False):
+        y = np.where(rare, 0, 1) if first else np.where(rare, 1, 0)
+        model = LogisticRegression().fit(X, y)
+        values.append(measure.function(y, predict_rows(model, X, 2)))
+        scorer = metrics.get_scorer(measure.scoring)
+        assert scorer(model, X, y) == pytest.approx(values[-1], rel=1e-12)
+        blind = DummyClassifier(strategy="prior").fit(X, np.full(200, int(first)))
+        assert scorer(blind, X, y) == pytest.approx(rare.mean())
+    assert values[0] == pytest.approx(values[1], rel=1e-6) and 0.3 < values[0] < 1.0
 
 
 def test_an_unknown_measure_is_refused():

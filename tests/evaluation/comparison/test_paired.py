@@ -5,7 +5,7 @@ import pytest
 
 from learnable.evaluation.comparison.judge import compare_with
 from learnable.evaluation.comparison.measures import MEASURES, Prediction, ranking_measure
-from learnable.evaluation.comparison.paired import paired_interval
+from learnable.evaluation.comparison.paired import Units, holdout_interval, paired_interval, stretches
 
 
 def predictions(rng, n, task):
@@ -52,10 +52,11 @@ def test_groups_are_what_varies():
     y = rng.normal(size=600)
     good, bad = Prediction(y + 0.1), Prediction(y + 0.1 + np.abs(shift))
     measure = ranking_measure("regression", "mae")
-    by_row, by_group = (paired_interval(measure, y, good, bad, 0.95, groups=g)[1] for g in (None, groups))
+    units = Units(groups, "groups")
+    by_row, by_group = (paired_interval(measure, y, good, bad, 0.95, units=u)[1] for u in (None, units))
     assert by_group.high - by_group.low > 4 * (by_row.high - by_row.low)
-    resampled = paired_interval(ranking_measure("regression", "rmse"), y, good, bad, 0.95, groups=groups)[1]
-    assert resampled.low < resampled.high and resampled.method == "paired bootstrap"
+    resampled = paired_interval(ranking_measure("regression", "rmse"), y, good, bad, 0.95, units=units)[1]
+    assert resampled.low < resampled.high and resampled.method == "paired bootstrap of groups"
 
 
 def test_the_verdict_is_undecided_where_there_is_no_difference():
@@ -76,3 +77,49 @@ def test_the_verdict_is_undecided_where_there_is_no_difference():
 def test_too_few_rows_have_no_interval():
     _, interval = paired_interval(ranking_measure("regression", "mae"), np.ones(1), *[Prediction(np.ones(1))] * 2, 0.95)
     assert interval.high == np.inf
+
+
+def test_stretches_of_time_keep_rows_of_one_time_together_and_are_in_order():
+    times = np.random.default_rng(4).integers(0, 50, 400)
+    units = stretches(times)
+    order = np.argsort(times, kind="stable")
+    assert (np.diff(units.codes[order]) >= 0).all() and len(np.unique(units.codes)) == 7
+    assert all(len(set(units.codes[times == t])) == 1 for t in np.unique(times))
+    assert len(np.unique(stretches(np.zeros(5)).codes)) == 1
+
+
+@pytest.mark.parametrize("name", ["mae", "r2", "rmse"])
+def test_intervals_of_errors_that_stay_for_days_cover_only_by_stretches_of_time(name):
+    """Law: where errors are alike from one day to the next, rows are not independent, and few of them are news."""
+    measure = ranking_measure("regression", name)
+
+    def drawn(rng, n):
+        error = np.zeros(n)
+        for t in range(1, n):
+            error[t] = 0.7 * error[t - 1] + rng.normal()
+        y = 2.0 * rng.normal(size=n)
+        return y, Prediction(y + error)
+
+    truth = measure.function(*drawn(np.random.default_rng(0), 100_000))
+    covered = {"rows": 0, "stretches": 0}
+    repeats = 200
+    for seed in range(repeats):
+        y, prediction = drawn(np.random.default_rng(seed + 1), 400)
+        for word, units in (("rows", None), ("stretches", stretches(np.arange(400)))):
+            found = holdout_interval(measure, y, prediction, 0.9, 0, units)
+            covered[word] += found.low <= truth <= found.high
+    assert covered["rows"] / repeats < 0.75 < 0.82 <= covered["stretches"] / repeats
+
+
+def test_no_interval_leaves_what_the_measure_can_be():
+    """A log loss below zero, or an R² above one, is nobody's."""
+    y = np.array([0] * 49 + [1])
+    p = np.where(y == 1, 0.2, 0.001)
+    prediction = Prediction((p > 0.5).astype(int), np.column_stack([1 - p, p]))
+    interval = holdout_interval(ranking_measure("binary", "log_loss"), y, prediction, 0.95, 0)
+    assert interval.low == 0.0 < interval.high
+    units = Units(np.arange(50) // 5, "groups")
+    found = holdout_interval(ranking_measure("binary"), y, Prediction(y), 0.95, 0, units)
+    assert (found.low, found.high, found.method) == (1.0, 1.0, "t of groups")
+    numbers = np.r_[np.zeros(30), 9.0]
+    assert holdout_interval(ranking_measure("regression"), numbers, Prediction(numbers + 0.1), 0.95, 0).high <= 1.0

@@ -90,6 +90,20 @@ def test_tables_that_cannot_be_learned_from(table, options, message):
         read(table, **options)
 
 
+def test_dates_that_order_the_rows_are_learned_from_unless_they_are_dropped():
+    days = ["2024-01-02", "2024-01-01", "2024-01-03"] * 4
+    table = pa.table({"day": days, "t": range(12), "x": np.arange(12.0) ** 2 % 7, "y": np.arange(12.0)})
+    found = read_problem("compare", table, "y", time="day")
+    assert found.features.column_names == ["t", "x", "day"] and found.readings == {"day": "year-month-day"}
+    assert any("is learned from (not with --drop day)" in note for note in found.notes)
+    dropped = read_problem("compare", table, "y", time="day", drop=["day"])
+    assert dropped.features.column_names == ["t", "x"] and "which is not learned from" in " ".join(dropped.notes)
+    assert (dropped.times == found.times).all()
+    as_text = read_problem("compare", table, "y", time="day", kinds={"day": "text"})
+    numbered = read_problem("compare", table, "y", time="t")
+    assert "day" not in as_text.features.column_names and "t" not in numbered.features.column_names
+
+
 def test_contradictions_are_refused():
     twice = {"groups": "kind", "time": "kind"}
     for options in (twice, {"groups": "y"}, {"drop": ["y"]}, {"drop": ["x"], "keep": ["x"]}):

@@ -5,9 +5,11 @@ from types import SimpleNamespace
 import pytest
 
 from learnable.evaluation.comparison.candidates import Candidate
+from learnable.evaluation.comparison.contest import _Comparison
 from learnable.evaluation.comparison.measures import ranking_measure
 from learnable.evaluation.comparison.race import Outcome
-from learnable.evaluation.comparison.screening import FIRST_ROWS, Screening
+from learnable.evaluation.comparison.record import new_row
+from learnable.evaluation.comparison.screening import FIRST_ROWS, Screened, Screening
 
 
 class Stage:
@@ -86,3 +88,75 @@ def test_shares_are_in_proportion_to_needs():
     shares = [screening.share(candidate, [a, b], 100.0) for candidate in (a, b)]
     assert sum(shares) == pytest.approx(100.0) and shares[1] == pytest.approx(4 * shares[0], rel=0.3)
     assert Screening(stage).share(a, [a, b], 100.0) == pytest.approx(50.0), "without screening all have equal shares"
+
+
+def test_where_nothing_ends_in_time_nobody_is_told_an_estimate():
+    """On a machine that is too busy, what all rows would take is not known, and models that were not tried say so."""
+    models = {f"m{k}": (0.5, 10.0) for k in range(12)}
+    stage = Stage(models, 20.0, 400_000)
+    screening = Screening(stage)
+    screening.run(0.0)
+    assert 0 < len(stage.asked) < 12 and stage.spent <= 0.5 * 20.0
+    assert len(screening.left_behind) == 11
+    told = list(screening.left_behind.values())
+    assert not any("all rows would take" in text or "about 0 s" in text for text in told)
+    assert sum("there was no time to try it" in text for text in told) == 12 - len(stage.asked)
+    assert all("4,000 rows took it more than 1 s" in text or "no time to try" in text for text in told)
+
+
+def test_one_model_of_each_class_is_tried_before_a_second():
+    stage = Stage({"a1": (0.5, 10.0), "a2": (0.5, 10.0), "b1": (0.9, 1e-4)}, 6.0, 400_000)
+    stage.candidates = [Candidate(c.name, c.name[0], {}, baseline=c.baseline) for c in stage.candidates]
+    screening = Screening(stage)
+    screening.run(0.0)
+    assert [name for name, _ in stage.asked][:3] == ["a1", "b1", "a2"] and "b1" not in screening.left_behind
+
+
+def test_a_model_that_does_not_fit_is_not_kept_because_it_is_the_best():
+    """The best one would need ten times the seconds there are: without the next one nothing would be finished."""
+    models = {"best": (0.9, 0.2), "next": (0.8, 0.002), "last": (0.1, 0.3)}
+    stage = Stage(models, 60.0, 100_000)
+    screening = Screening(stage)
+    screening.run(0.0)
+    assert set(screening.left_behind) == {"best", "last"}
+    assert [candidate.name for candidate in screening.in_reserve()] == ["best", "last"]
+    hopeless = Screening(Stage({"a": (0.9, 0.2), "b": (0.8, 0.1)}, 20.0, 400_000))
+    hopeless.run(0.0)
+    assert set(hopeless.left_behind) == {"a"}
+
+
+def test_what_was_left_behind_races_where_time_is_left_after_all():
+    """With 100 s: what needs 20 s races, and what can stop early if a good part of its needs is there."""
+    needs = {"fits": (20.0, None), "stops early": (200.0, {"done": 40}), "too long": (200.0, None), "far": (900.0, {})}
+    found = {name: Screened(0.9, 4000, seconds, cut=cut) for name, (seconds, cut) in needs.items()}
+    entered = []
+
+    def enter(candidate, row, position, limit):
+        entered.append((candidate.name, limit))
+        row["status"] = "ok"
+
+    comparison = SimpleNamespace(
+        rows=[new_row(name, name, {}) for name in needs],
+        screening=SimpleNamespace(found=found, in_reserve=lambda: [Candidate(name, name, {}) for name in needs]),
+        clock=SimpleNamespace(left=lambda reserve: 100.0 - reserve, reserve_for_finish=lambda seconds: 0.0),
+        seconds_to_finish=lambda: 1.0,
+        enter=enter,
+    )
+    _Comparison.race_left_behind(comparison, 1.0)
+    assert entered == [("fits", 70.0), ("stops early", 70.0)]
+
+
+def test_predictions_cost_as_many_rows_as_there_are_and_not_more():
+    """Of 400,000 training and 100,000 test rows, 16,000 were predicted in 0.1 s: five folds take 5 · 3.1 s."""
+    stage = Stage({"a": (0.5, 0.0), "b": (0.4, 0.0)}, 600.0, 400_000)
+    plain = stage.score
+
+    def score(*arguments, **options):
+        outcome = plain(*arguments, **options)
+        outcome.messages[0]["predict_seconds"] = 0.1
+        return outcome
+
+    stage.score = score
+    screening = Screening(stage)
+    screening.run(0.0)
+    assert screening.found["a"].needs == pytest.approx(5 * 0.1 * 500_000 / 16_000)

@@ -32,3 +32,10 @@ def test_every_line_of_a_comparison_has_a_short_name_of_its_own(task):
 def test_two_lines_with_one_short_name_keep_their_full_ones():
     rows = [{"name": name, "model": name} for name in ("BaggingRegressor", "BaggingClassifier")]
     assert short_names(rows) == ["BaggingRegressor", "BaggingClassifier"]
+
+
+def test_settings_that_all_lines_of_a_class_share_are_left_out():
+    names = ["KernelRidge (alpha=0.1, kernel=rbf)", "KernelRidge (alpha=1, kernel=rbf)", "KernelRidge (tuned)"]
+    rows = [{"name": name, "model": "KernelRidge"} for name in names]
+    assert short_names(rows) == ["KernelRidge alpha=0.1", "KernelRidge alpha=1", "KernelRidge tuned"]
+    assert short_names(rows[:1]) == ["KernelRidge alpha=0.1 kernel=rbf"]

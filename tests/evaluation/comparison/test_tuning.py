@@ -12,6 +12,8 @@ from learnable.core.registry import REGISTRY, registered_class
 from learnable.core.search_spaces import SEARCH_SPACES, draw_settings
 from learnable.evaluation import compare
 from learnable.evaluation.comparison import tuning
+from learnable.evaluation.comparison.measures import ranking_measure
+from learnable.evaluation.comparison.record import new_row
 
 
 @pytest.mark.parametrize("name", list(SEARCH_SPACES))
@@ -84,3 +86,40 @@ def test_a_blend_of_classes_mixes_probabilities():
     tuning.MOST_SETTINGS = before
     row = next(row for row in record["leaderboard"] if row["model"] == "BlendClassifier")
     assert row["mean"] <= min(r["mean"] for r in record["leaderboard"] if r is not row) + 0.01
+
+
+class Told:
+    """A comparison that has told the predictions of its folds already."""
+
+    def __init__(self, measure, names):
+        self.measure = measure
+        self.rows = [new_row(name, name, {}) for name in names]
+
+
+def test_a_blend_is_chosen_by_the_measure_that_ranks_or_by_log_loss_whichever_does_better_on_other_folds():
+    """The first model is always right by a hair, the second sure of itself and wrong in a third of the rows."""
+    rng = np.random.default_rng(0)
+    truth = [rng.integers(2, size=150) for _ in range(4)]
+    measure = ranking_measure("binary", "accuracy")
+    told = []
+    for y in truth:
+        shy = np.where(y == 1, 0.51, 0.49)
+        bold = np.where(rng.random(150) < 0.3, 1 - y, y) * 0.6 + 0.2
+        told.append([np.column_stack([1 - p, p]) for p in (shy, bold)])
+    search = tuning.Tuning(Told(measure, ["shy", "bold"]))
+    way, messages = search._best_way("binary", told, truth, ["shy", "bold"])
+    assert way.name == "accuracy" and np.mean([m["test"]["accuracy"] for m in messages]) == 1.0
+    weights = tuning._choose("binary", way, told, truth, range(4))
+    assert weights.tolist() == [1.0, 0.0]
+    by_loss = tuning._choose("binary", ranking_measure("binary", "log_loss"), told, truth, range(4))
+    assert by_loss[1] > 0.5
+    smooth = tuning.Tuning(Told(ranking_measure("binary", "auc"), ["shy", "bold"]))
+    assert smooth._best_way("binary", told, truth, ["shy", "bold"])[0].name == "auc"
+
+
+def test_among_blends_of_one_accuracy_the_one_of_the_least_log_loss_is_chosen():
+    rng = np.random.default_rng(1)
+    y = rng.integers(2, size=200)
+    told = [[np.column_stack([1 - p, p]) for p in (np.where(y == 1, 0.55, 0.45), np.where(y == 1, 0.9, 0.1))]]
+    weights = tuning._choose("binary", ranking_measure("binary", "accuracy"), told, [y], [0])
+    assert weights.tolist() == [0.0, 1.0]

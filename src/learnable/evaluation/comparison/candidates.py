@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from sklearn.base import clone
 
 from ...core.errors import ParameterError
 from ...core.registry import REGISTRY, check_model_name, check_one_target, estimator_names, resolve
+from ...core.search_spaces import SEARCH_SPACES
 
 _BASELINES = {
     "regression": ("sklearn.dummy:DummyRegressor", {"strategy": "mean"}, "baseline: the mean"),
@@ -129,6 +131,42 @@ def candidates_for(task: str, models: Iterable[Any] | None = None, y: Any = None
     for wanted in models:
         found += _registered(wanted, task) if isinstance(wanted, str) else [_given(wanted)]
     return _with_unique_names([_surrounded(candidate, task, y) for candidate in found])
+
+
+def stops_early(candidate: Candidate) -> bool:
+    """Tell whether a model ends its fit when its time is up, with what it has by then.
+
+    Examples
+    --------
+    >>> from learnable.evaluation.comparison.candidates import candidates_for, stops_early
+    >>> [stops_early(candidates_for("binary", [name])[1]) for name in ("HistGradientBoostingClassifier", "GaussianNB")]
+    [True, False]
+    """
+    return candidate.path is not None and "max_seconds" in inspect.signature(resolve(candidate.path)).parameters
+
+
+def one_of_each_first(entries: Sequence[Any], candidate_of: Callable[[Any], Candidate]) -> list[Any]:
+    """Return entries in the order in which they deserve time, for when it runs out.
+
+    Baselines come first, then one setting of every class before a second of any, and those classes first that most
+    often win on tables: the order of `SEARCH_SPACES`.
+
+    Examples
+    --------
+    >>> from learnable.evaluation.comparison.candidates import candidates_for, one_of_each_first
+    >>> found = candidates_for("regression", ["Ridge", "HistGradientBoostingRegressor"])
+    >>> [candidate.name for candidate in one_of_each_first(found, lambda candidate: candidate)][:3]
+    ['baseline: the mean', 'HistGradientBoostingRegressor', 'Ridge (alpha=1)']
+    """
+    strength = {model: place for place, model in enumerate(SEARCH_SPACES)}
+    seen: dict[str, int] = {}
+    places = []
+    for entry in entries:
+        candidate = candidate_of(entry)
+        setting = seen.get(candidate.model, 0)
+        seen[candidate.model] = setting + 1
+        places.append((not candidate.baseline, setting, strength.get(candidate.model, len(strength))))
+    return [entries[k] for k in sorted(range(len(entries)), key=lambda k: places[k])]
 
 
 def _surrounded(candidate: Candidate, task: str, y: Any) -> Candidate:

@@ -48,16 +48,18 @@ class Clock:
 
     def reserve_for_end(self) -> float:
         """Return the time that is set aside for the caller to render and write what was found."""
-        return 0.0 if self.seconds is None else min(3.0, 0.3 + 0.1 * self.seconds, 0.25 * self.seconds)
+        if self.seconds is None:
+            return 0.0
+        return min(max(3.0, 0.03 * self.seconds), 0.3 + 0.1 * self.seconds, 0.25 * self.seconds)
 
     def reserve_for_finish(self, estimate: float) -> float:
         """Return the time to set aside for hold-out, saved model and details: an estimate, kept within bounds.
 
-        At least 2 s, at most two fifths of the limit, and never more than half of what is left: a comparison without
-        models is none.
+        At least 4 s and a seventh of the limit, at most two fifths of it, and never more than half of what is left: a
+        comparison without models is none.
         """
         if self.seconds is None:
             return 0.0
-        wanted = min(max(estimate, 2.0, 0.1 * self.seconds), 0.4 * self.seconds)
+        wanted = min(max(estimate, 4.0, 0.15 * self.seconds), 0.4 * self.seconds)
         end = self.reserve_for_end()
         return end + min(wanted, 0.5 * (self.left(end) or 0.0))

@@ -23,7 +23,7 @@ from ...core.errors import DataError, LearnableError, ParameterError
 from ...core.parameters import Number, check_parameters, optional
 from .again import python_lines
 from .ahead import CompileAhead
-from .candidates import Candidate, candidates_for, wants_dense
+from .candidates import Candidate, candidates_for, one_of_each_first, stops_early, wants_dense
 from .clock import Clock
 from .cut import cut_notes
 from .decision import Cost, lopsided_note, read_cost
@@ -35,7 +35,7 @@ from .problem import Problem, read_problem
 from .race import Outcome, Server
 from .record import FORMAT, VERSION, ComparisonRecord, ProtocolRecord, Row, TimingRecord, new_row, timestamp, versions
 from .repeats import settle
-from .screening import Screening
+from .screening import LEAST_SHARE, Screening
 from .series import about_past, past_rows
 from .shown import shown
 from .splitting import WORDS, cut, cut_as_given
@@ -53,6 +53,8 @@ _FEW_COPIES: Final = 0.01  # share of the rows below which copies hardly change 
 _SHARE_OF_TUNING: Final = 0.45  # of the time for models: what better settings bring is worth as much as more families
 _PROMISE: Final = 0.9  # share of the best line's gain over the baseline from which a line is worth more time
 _WORTH_ANOTHER_TRY: Final = 1.5  # a model that was cut runs again if it can have so many times its first share
+_WORTH_BEGINNING: Final = 0.1  # of what a model needs that can stop early: with less it would be a shadow of itself
+_SHARE_OF_ONE_BEHIND: Final = 0.7  # of the time left, for a model that screening had left behind
 _SHARE_OF_ANOTHER_TRY: Final = 0.5  # of the time left, that of tuning included
 _RULES: Final = {
     "seconds": optional(Number(low=0.0, low_open=True)),
@@ -107,7 +109,7 @@ def compare(
         A column of dates or numbers by which the rows are ordered: training rows come before test rows, and the last
         value and the value one season ago take part as baselines, within `groups` if these are given too.
     seconds : float, optional
-        A limit for everything, shared out among the models; about a tenth of it (at most 3 s) is left to the caller.
+        A limit for everything, shared out among the models; a tenth of it (at most 3 s, or 3 %) is left to the caller.
     models : iterable, optional
         Registered names, `"module:Class"`, estimators or (name, estimator) pairs; default: all registered for the task.
     folds : int
@@ -117,7 +119,8 @@ def compare(
     task : {"regression", "classification"}, optional
         What the target is; by default its values decide.
     metric : str, optional
-        What ranks: r2, rmse, mae, or accuracy, balanced_accuracy, log_loss, auc.
+        What ranks: r2, rmse, mae, or accuracy, balanced_accuracy, log_loss, auc,
+        average_precision (of the rarer class).
     drop, keep : sequences of str
         Columns to leave out; columns to learn from although they look like identifiers.
     dayfirst : bool, optional
@@ -253,6 +256,8 @@ class _Comparison:
         self.lopsided = lopsided
         self.level = _LEVEL
         self.given_seconds: dict[str, float | None] = {}
+        self.tuning_seconds = 0.0
+        self.screening = Screening(self)
 
     def run(self, model_file: Any, command: str, python: str) -> ComparisonRecord:
         """Encode, race, rank, finish; after Ctrl-C rank what there is."""
@@ -262,7 +267,7 @@ class _Comparison:
             self.emit({"kind": "plan", "models": [row["name"] for row in self.rows], "protocol": self.protocol()})
             self.race()
             if self.tune:
-                Tuning(self).run(self.clock.reserve_for_finish(2.5 * self.seconds_to_finish()))
+                Tuning(self).run()
             settle(self)
         except KeyboardInterrupt:
             self.interrupted = True
@@ -327,11 +332,13 @@ class _Comparison:
 
     def race(self) -> None:
         """Cross-validate the candidates, one after the other; long tables are screened first."""
-        screening = Screening(self)
+        self.set_tuning_aside()
+        screening = self.screening = Screening(self)
         if screening.is_needed():
             screening.run(self.reserve_for_later())
         racing = []
-        for candidate, row in zip(self.candidates, self.rows, strict=True):
+        pairs = list(zip(self.candidates, self.rows, strict=True))
+        for candidate, row in one_of_each_first(pairs, lambda pair: pair[0]):
             if candidate.name in screening.left_behind:
                 row["reason"] = screening.left_behind[candidate.name]
                 self.emit({"kind": "finish", "row": row})
@@ -341,7 +348,7 @@ class _Comparison:
         ready_first = self.ahead.in_order(racing, lambda pair: pair[0], self.emit, self.clock)
         for position, (candidate, row) in enumerate(ready_first):
             left = self.clock.left(self.reserve_for_later())
-            limit = None if left is None else screening.share(candidate, waiting, left)
+            limit = None if left is None else min(left, max(LEAST_SHARE, screening.share(candidate, waiting, left)))
             waiting.remove(candidate)
             self.enter(candidate, row, position, limit)
         self.try_again()
@@ -364,24 +371,55 @@ class _Comparison:
         if outcome.status == "interrupted":
             raise KeyboardInterrupt
 
-    def try_again(self) -> None:
-        """Give models that the clock cut or stopped what time the others left, the most promising first."""
+    def try_again(self, *, everyone: bool = False, slower: float = 1.0) -> None:
+        """Give models that the clock cut or stopped what time the others left, the most promising first.
+
+        A fit that was cut in its first half says little, so it counts as promising too; `everyone` runs again, where
+        time is left that nothing else needs. `slower`: how many times as long as the best models what is kept may take.
+        """
         if self.clock.seconds is None:
             return
         sign = -1.0 if self.measure.greater_is_better else 1.0
+        if everyone or not self.has_a_model():
+            self.race_left_behind(slower)
         unfinished = [row for row in self.rows if row["cut"] is not None or row["status"] == "timeout"]
-        for row in sorted(filter(self.is_promising, unfinished), key=lambda row: sign * (row["mean"] or 0.0)):
-            left = self.clock.left(self.clock.reserve_for_finish(self.seconds_to_finish()))
+        chosen = [row for row in unfinished if everyone or self.is_promising(row) or _cut_early(row)]
+
+        def place(row: Row) -> tuple[bool, bool, float]:
+            return not self.is_promising(row), row["mean"] is None, sign * (row["mean"] or 0.0)
+
+        for row in sorted(chosen, key=place):
+            left = self.clock.left(self.clock.reserve_for_finish(slower * self.seconds_to_finish()))
             before = self.given_seconds.get(row["name"])
             if left is None or before is None:
                 continue
-            limit = min(_SHARE_OF_ANOTHER_TRY * left, 2.0 * before * _part_missing(row, len(self.splits)))
+            share = _SHARE_OF_ANOTHER_TRY if self.has_a_model() else 1.0
+            limit = min(share * left, 2.0 * before * _part_missing(row, len(self.splits)))
             if limit < _WORTH_ANOTHER_TRY * before:
                 continue
-            line = new_row(row["name"], row["model"], row["parameters"])
+            line = new_row(row["name"], row["model"], row["parameters"], baseline=row["baseline"])
             self.enter(self.candidate(row["name"]), line, self.rows.index(row), limit)
             if line["status"] == "ok" and (row["status"] != "ok" or _came_further(line, row)):
                 self.rows[self.rows.index(row)] = line
+
+    def has_a_model(self) -> bool:
+        """Tell whether a model is complete that is no baseline."""
+        return any(row["status"] == "ok" and not row["baseline"] for row in self.rows)
+
+    def race_left_behind(self, slower: float) -> None:
+        """Let models race that screening left behind, the best first, as long as what they need is there after all.
+
+        One that stops when it is told to gets most of the time that is left, where that is a good part of its needs.
+        """
+        for candidate in self.screening.in_reserve():
+            row = next(row for row in self.rows if row["name"] == candidate.name)
+            left = self.clock.left(self.clock.reserve_for_finish(slower * self.seconds_to_finish()))
+            found = self.screening.found[candidate.name]
+            early = found.cut or stops_early(candidate)
+            least = (_WORTH_BEGINNING if early else _WORTH_ANOTHER_TRY) * found.needs
+            if row["status"] != "skipped" or left is None or left < max(LEAST_SHARE, least):
+                continue
+            self.enter(candidate, row, self.rows.index(row), _SHARE_OF_ONE_BEHIND * left)
 
     def is_promising(self, row: Row) -> bool:
         """Tell whether a line reaches most of what the best one gains over the baseline."""
@@ -431,9 +469,12 @@ class _Comparison:
     def reserve_for_later(self) -> float:
         """Return the seconds that are not for the race: for the finish, and for tuning if there is any."""
         reserve = self.clock.reserve_for_finish(self.seconds_to_finish())
-        if not self.tune or self.clock.seconds is None:
-            return reserve
-        return reserve + _SHARE_OF_TUNING * max(0.0, self.clock.seconds - reserve)
+        return reserve + self.tuning_seconds
+
+    def set_tuning_aside(self) -> None:
+        """Set a share of the time that is left now aside for tuning; what came before the race costs both alike."""
+        left = self.clock.left(self.clock.reserve_for_finish(self.seconds_to_finish()))
+        self.tuning_seconds = _SHARE_OF_TUNING * left if self.tune and left is not None else 0.0
 
     def candidate(self, name: str) -> Candidate:
         """Return the candidate of a line."""
@@ -568,6 +609,12 @@ def _came_further(one: Row, other: Row) -> bool:
     if one["cut"] is None or other["cut"] is None:
         return one["cut"] is None
     return bool(one["cut"]["done"] > other["cut"]["done"])
+
+
+def _cut_early(row: Row) -> bool:
+    """Tell whether the clock ended a fit before half of its rounds: its score says little of what it can do."""
+    cut = row["cut"]
+    return cut is not None and bool(cut["of"]) and 2 * cut["done"] < cut["of"]
 
 
 def _part_missing(row: Row, n_folds: int) -> float:

@@ -30,6 +30,8 @@ _GRIDS: Final = 6  # shifts of the grid: a pair that one cuts is together in ano
 _GRID_COLUMNS: Final = 8
 _MOST_ROWS: Final = 200_000  # beyond, only exact copies are looked for
 _SAMPLE: Final = 300
+_SMALLEST_SAMPLE: Final = 30
+_MOST_NUMBERS: Final = 10**8  # that are compared to find the usual distance of two rows: half a second
 _LARGEST: Final = 0.05  # share of the rows that near copies may be linked into one group
 
 
@@ -169,8 +171,9 @@ def _scaled(column: Array) -> Array | None:
 
 def _fifth_distance(Z: Array) -> float:
     """Return the median over some rows of the largest coordinate difference to the fifth neighbour."""
-    rows = np.unique(np.linspace(0, len(Z) - 1, _SAMPLE).round().astype(int))
     others = Z[:: max(1, len(Z) // 20_000)]
+    most = max(_SMALLEST_SAMPLE, min(_SAMPLE, _MOST_NUMBERS // others.size))
+    rows = np.unique(np.linspace(0, len(Z) - 1, most).round().astype(int))
     kth = min(5, len(others) - 1)
     found = [float(np.partition(np.abs(others - Z[row]).max(axis=1), kth)[kth]) for row in rows]
     return float(np.median(found))

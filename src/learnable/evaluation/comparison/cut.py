@@ -25,6 +25,10 @@ _PARTS: Final = (
     ("n_estimators", "trees_", "trees"),
     ("n_estimators", "estimators_", "rounds"),
 )
+#: Later rounds of a boosting are no faster than the first ones; a fifth more is for what varies.
+_MORE: Final = 1.2
+_SHARE_OF_RACE: Final = 0.5  # of the seconds of a comparison; the rest is for tuning, the hold-out and the report
+_SHOWN: Final = 5
 
 
 class Cut(TypedDict):
@@ -112,39 +116,48 @@ def cut_sentence(cut: Mapping[str, Any]) -> str:
     >>> cut_sentence({"done": 1, "of": 100, "unit": "rounds"})
     'cut by its share of time after 1 of 100 rounds'
     """
+    return f"cut by its share of time after {_how_far(cut)}"
+
+
+def _how_far(cut: Mapping[str, Any]) -> str:
     total = "" if cut["of"] is None else f" of {cut['of']}"
-    return f"cut by its share of time after {cut['done']}{total} {cut['unit']}"
+    unit = cut["unit"].removesuffix("s") if cut["done"] == 1 and cut["of"] is None else cut["unit"]
+    return f"{cut['done']}{total} {unit}"
 
 
-def cut_remedy(model: str, cut: Mapping[str, Any], seconds: float | None) -> str:
-    """Say what lets a model finish.
+def seconds_for_all(rows: Sequence[Any], seconds: float) -> int | None:
+    """Return the limit of a comparison in which the lines that were cut would be complete, by what their fits took.
 
-    Parameters
-    ----------
-    model : str
-        Its class, as `--model` takes it.
-    cut : Cut
-        How far it came.
-    seconds : float or None
-        The limit of the whole comparison.
+    None where it is not known how much of a fit is missing.
     """
-    more = "a larger --seconds"
-    if seconds is not None and cut["of"] and cut["done"]:
-        wanted = seconds * min(100.0, 1.2 * cut["of"] / cut["done"])
-        more = f"--seconds {_round_up(wanted)}"
-    return f"give {more}, or race it alone with -m {model}"
+    missing = 0.0
+    for row in rows:
+        cut = row["cut"]
+        if not cut["of"] or not cut["done"] or row["fit_seconds"] is None:
+            return None
+        missing += len(row["scores"]) * row["fit_seconds"] * (_MORE * cut["of"] / cut["done"] - 1.0)
+    return _round_up(seconds + missing / _SHARE_OF_RACE)
 
 
 def cut_notes(rows: Sequence[Any], seconds: float | None) -> list[str]:
-    """Return what is said of the ranked lines whose fits the clock cut: one sentence each, and one of the winner."""
-    notes = []
-    for row in rows:
-        if row["cut"] is None or row["status"] != "ok":
-            continue
-        remedy = cut_remedy(row["model"], row["cut"], seconds)
-        place = "It is ranked by what it had by then" if row["rank"] != 1 else "It leads all the same"
-        notes.append(f"{row['name']} was {cut_sentence(row['cut'])}. {place}; {remedy}.")
-    return notes
+    """Return one sentence on the ranked lines whose fits the clock cut, and one where a line that was cut leads."""
+    found = [row for row in rows if row["cut"] is not None and row["status"] == "ok"]
+    if not found:
+        return []
+    wanted = None if seconds is None else seconds_for_all(found, seconds)
+    more = "a larger --seconds" if wanted is None else f"--seconds {wanted}"
+    first = found[0]
+    if len(found) == 1:
+        place = "leads all the same" if first["rank"] == 1 else "is ranked by what it had by then"
+        remedy = f"give {more}, or race it alone with -m {first['model']}"
+        return [f"{first['name']} was {cut_sentence(first['cut'])} and {place}; {remedy}."]
+    shown = [f"{row['name']} after {_how_far(row['cut'])}" for row in found[:_SHOWN]]
+    others = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    leads = f" {first['name']} leads all the same." if first["rank"] == 1 else ""
+    return [
+        f"{len(found)} models were cut by their share of time and are ranked by what they had by then: "
+        f"{', '.join(shown)}{others}; give {more}, or race one alone with -m {first['model']}.{leads}"
+    ]
 
 
 def _round_up(seconds: float) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import ParameterError
+from .measures import rarer_class
 
 Array = NDArray[np.float64]
 
@@ -89,8 +90,8 @@ def lopsided_note(counts: Sequence[int], classes: Sequence[str]) -> str | None:
 
     Examples
     --------
-    >>> lopsided_note([1990, 10], ["no", "yes"])
-    "99.5 % of the rows are 'no', so that a constant guess is as accurate: models are ranked by log loss (--metric ...)"
+    >>> print(lopsided_note([1990, 10], ["no", "yes"]))
+    99.5 % of the rows are 'no', so that a constant guess is as accurate: models are ranked by log loss (...)
     >>> lopsided_note([60, 40], ["no", "yes"]) is None
     True
     """
@@ -100,7 +101,7 @@ def lopsided_note(counts: Sequence[int], classes: Sequence[str]) -> str | None:
     label = classes[int(np.argmax(counts))]
     return (
         f"{100 * share:.3g} % of the rows are {label!r}, so that a constant guess is as accurate: models are ranked by "
-        "log loss (--metric changes that)"
+        "log loss (--metric average_precision looks at the rarer class alone)"
     )
 
 
@@ -123,7 +124,7 @@ def choose_threshold(y: NDArray[Any], probabilities: Array, cost: Cost | None) -
     >>> choose_threshold(y, np.column_stack([1 - p, p]), Cost(1.0, 10.0)).threshold
     0.25
     """
-    positive = 1 if 2 * int((y == 1).sum()) <= len(y) else 0
+    positive = rarer_class(y)
     score = probabilities[:, positive]
     order = np.argsort(-score, kind="stable")
     hits = np.cumsum(y[order] == positive).astype(np.float64)
@@ -197,7 +198,7 @@ def threshold_table(
     >>> found["positive"], [found["lines"][0][key] for key in ("threshold", "called", "false_alarms", "cost")]
     ('yes', [0.05, 4, 3, 3.0])
     """
-    positive = chosen.positive if chosen is not None else 1 if 2 * int((y == 1).sum()) <= len(y) else 0
+    positive = rarer_class(y) if chosen is None else chosen.positive
     used = 0.5 if chosen is None else chosen.threshold
     score, actual = probabilities[:, positive], y == positive
     lines = []

@@ -26,6 +26,7 @@ _MOST_ROWS: Final = 300
 _MOST_NUMBERS: Final = 2**22  # of a sample, as a dense array
 _POINTS: Final = 12
 _LEVELS: Final = 10
+_DAY: Final = 86_400_000_000  # microseconds
 _FLAT: Final = 0.01  # share of the spread of all predictions below which an effect hardly changes them
 _ONE_WAY: Final = 0.1  # share of the steps against the main direction that a rise or fall may have
 
@@ -124,7 +125,9 @@ def grid(column: Any) -> tuple[str, list[Any], list[int]]:
     donors = [row for k, row in enumerate(donors) if k == 0 or values[row] > values[donors[k - 1]]]
     if numeric:
         return "number", [float(values[row]) for row in donors], donors
-    return "ordered", [show_cell(column[row].as_py()) for row in donors], donors
+    whole_days = not np.any(values[known] % _DAY)
+    shown = [show_cell(column[row].as_py()) or "" for row in donors]
+    return "ordered", [text.removesuffix(" 00:00:00") if whole_days else text for text in shown], donors
 
 
 def direction(values: Array, spread: float) -> str:
@@ -151,7 +154,7 @@ def _is_date(kind: Any) -> bool:
 
 
 def _frequent(column: Any) -> tuple[list[str], list[int]]:
-    """Return the most frequent levels, and the first row of each."""
+    """Return the most frequent levels, and the first row of each; none of free text, where every row has its own."""
     labels = [None if value is None else str(value) for value in column.to_pylist()]
     first: dict[str, int] = {}
     counts: dict[str, int] = {}
@@ -159,6 +162,8 @@ def _frequent(column: Any) -> tuple[list[str], list[int]]:
         if label is not None:
             first.setdefault(label, row)
             counts[label] = counts.get(label, 0) + 1
+    if max(counts.values(), default=0) < 2:
+        return [], []
     levels = sorted(counts, key=lambda label: -counts[label])[:_LEVELS]
     return [show_cell(level) or "" for level in levels], [first[level] for level in levels]
 

@@ -16,10 +16,11 @@ from ..ties import verdict_on
 from .candidates import Candidate, wants_dense
 from .decision import Decision
 from .effects import effects_of
-from .measures import Measure, Prediction, predict_rows, ranking_measure
+from .measures import Measure, Prediction, predict_rows, ranking_measure, rarer_class
 from .record import plain
 from .slices import row_losses, slices_of, worst_rows
-from .workspace import FINAL, Report, read_features, read_names, read_rows, read_split, take_fitted
+from .warm import get_ready
+from .workspace import FINAL, Report, read_features, read_names, read_rows, read_split, read_typed, take_fitted
 
 _MOST_ROWS: Final = 3000
 _MOST_TRAINING_ROWS: Final = 10_000
@@ -55,6 +56,7 @@ def explain_candidate(
     A model that cannot be fitted to a few rows has a curve that begins later, and `{"note": …}` says why.
     """
     warnings.simplefilter("ignore")
+    get_ready(report, candidate, task)
     where = Path(folder)
     dense = wants_dense(candidate)
     data, measure = read_split(where, FINAL, dense=dense), ranking_measure(task, metric)
@@ -73,12 +75,13 @@ def explain_candidate(
         prediction = Prediction(decision.decide(prediction.probabilities), prediction.probabilities)
     top = _leading(weighed, table.column_names)
     what, losses = row_losses(data.y_test, prediction, metric, numbers=classes is None)
-    report({"slices": slices_of(table, top[:_SLICED], what, losses)})
+    typed = read_typed(where, table)
+    report({"slices": slices_of(typed, top[:_SLICED], what, losses)})
     where_read = test if places is None else places[test]
     worst = worst_rows(table, top[:_WORST_SHOWN], data.y_test, prediction, classes, where_read)
     report({"worst": {"columns": top[:_WORST_SHOWN], "rows": worst}})
-    rare = None if classes is None or len(classes) != 2 else int(2 * int((data.y_test == 1).sum()) <= len(test))
-    report({"effects": effects_of(model, data.X_test, sources, table, top[:_DRAWN], classes, rare, seed)})
+    rare = None if classes is None or len(classes) != 2 else rarer_class(data.y_test)
+    report({"effects": effects_of(model, data.X_test, sources, typed, top[:_DRAWN], classes, rare, seed)})
     rows = _some(len(data.y_train), _MOST_TRAINING_ROWS, rng)
     numbers = read_rows(where, FINAL)[0][rows]
     scheme = "grouped" if groups is not None else "time" if times is not None else "auto"
@@ -94,11 +97,12 @@ def explain_candidate(
         random_state=seed,
     )
     if curve is not None:
-        report({"learning_curve": _as_measured(curve.to_dict(), measure) | {"trend": trend(curve, measure, _SPLITS)}})
+        told = {"trend": trend(curve, measure, _SPLITS), "rows": len(data.y_train)}
+        report({"learning_curve": _as_measured(curve.to_dict(), measure) | told})
     if failure is not None:
-        reason = failure.removeprefix("learning_curve: ")
         begins = "has no points" if curve is None else f"begins at {curve.values[0]} rows"
-        report({"note": f"The learning curve of {candidate.name} {begins}: {reason}"})
+        reason = failure.rsplit("row(s): ", 1)[-1].split(". ")[0].removesuffix(".")
+        report({"note": f"The learning curve of {candidate.name} {begins}: a fit to fewer fails ({reason})."})
 
 
 def curve_where_possible(model: Any, X: Any, y: NDArray[Any], **settings: Any) -> tuple[Curve | None, str | None]:
@@ -184,9 +188,7 @@ def _as_measured(curve: dict[str, Any], measure: Measure) -> dict[str, Any]:
     if not measure.greater_is_better:
         found = {key: [None if v is None else -v for v in values] for key, values in found.items()}
         found["low"], found["high"] = found["high"], found["low"]
-    least = 0.0 if measure.name != "r2" else -np.inf
-    most = 1.0 if measure.greater_is_better else np.inf  # no score is beyond its best, whatever a t-interval says
-    for end in ("low", "high"):
-        found[end] = [None if v is None else min(max(v, least), most) for v in found[end]]
+    for end in ("low", "high"):  # no score is beyond its best, whatever a t-interval says
+        found[end] = [None if v is None else min(max(v, measure.low), measure.high) for v in found[end]]
     result: dict[str, Any] = plain({"sizes": curve["values"], **found})
     return result

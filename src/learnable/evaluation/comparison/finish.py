@@ -12,7 +12,7 @@ import numpy as np
 from ...core.atomic import writing
 from ...core.errors import ModelFileError
 from .decision import Decision, choose_threshold
-from .holdout import best_baseline, holdout_groups, judge_as_given, optimism_note
+from .holdout import best_baseline, holdout_units, judge_as_given, optimism_note
 from .leaderboard import winner_of
 from .race import Outcome
 from .record import Row, WinnerRecord
@@ -37,6 +37,8 @@ class Finish:
         By the names of the models.
     notes : list of str
         What could not be done, and why.
+    no_time : list of str
+        What was not done for want of time.
     """
 
     def __init__(self, comparison: _Comparison, model_file: str | os.PathLike[str] | None) -> None:
@@ -45,6 +47,8 @@ class Finish:
         self.winner: WinnerRecord | None = None
         self.details: dict[str, dict[str, Any]] = {}
         self.notes: list[str] = []
+        self.no_time: list[str] = []
+        self.with_intervals = True
 
     def announce(self, ranked: list[Row]) -> None:
         """Name the winner, of whom nothing more is known yet."""
@@ -62,7 +66,14 @@ class Finish:
         )
 
     def run(self, ranked: list[Row]) -> None:
-        """Do everything, the most important first."""
+        """Do everything, the most important first, and say in one sentence what there was no time for."""
+        self._run(ranked)
+        if self.no_time:
+            *first, last = self.no_time
+            them = f"{', '.join(first)} and {last}" if first else last
+            self.notes.append(f"No time was left for {them}: give more --seconds.")
+
+    def _run(self, ranked: list[Row]) -> None:
         best = winner_of(ranked)
         if best is None or self.winner is None:
             return
@@ -73,15 +84,18 @@ class Finish:
         self.winner["optimism_note"] = optimism_note(best, self.winner["holdout"], self.comparison, ranked)
         if self.model_file is not None:
             self.keep(best["name"], None if decision is None else decision.of_second)
-        if self.comparison.problem.task == "regression":
+        if self.comparison.problem.task == "regression" and self.with_intervals:
             self.cover(best["name"])
         self.winner["as_given"] = judge_as_given(self, best["name"])
-        models = [row["name"] for row in ranked if row["rank"] is not None and not row["baseline"]][:_DETAILED_MODELS]
-        self.explain(models[0], decision if models[0] == best["name"] else None)
-        for name in models[1:]:
+        self.explain(best["name"], decision)
+        models = [row["name"] for row in ranked if row["rank"] is not None and not row["baseline"] and row is not best]
+        for name in models[: _DETAILED_MODELS - 1]:
+            before = len(self.no_time)
             self.judge(name, share=0.4)
             self.details.get(name, {}).pop("holdout", None)
             self.explain(name)
+            if len(self.no_time) > before:
+                self.no_time[before:] = [f"the details of {name}"]
 
     def decide(self, name: str) -> Decision | None:
         """Choose the threshold of two classes where costs are given or one is rare, by the rows of the folds alone."""
@@ -121,7 +135,7 @@ class Finish:
             level=0.95,
             task=problem.task,
             baseline=baseline,
-            groups=holdout_groups(self.comparison),
+            units=holdout_units(self.comparison),
             decision=decision,
             cost=self.comparison.cost,
         )
@@ -137,22 +151,32 @@ class Finish:
         """Refit the winner on all rows and move its file to where it belongs."""
         problem = self.comparison.problem
         numbers = problem.task == "regression"
-        outcome = self._keep(
-            name, f"the model file of {name}", share=0.6 if numbers else 0.8, intervals=numbers, threshold=threshold
-        )
-        if (
-            numbers and outcome.status == "timeout"
-        ):  # one fit instead of six: a model without intervals is better than none
-            self.notes.pop()
+        outcome: Outcome | None = None
+        if not numbers or self._has_time_for_six(name):
+            share = 0.6 if numbers else 0.8
+            outcome = self._keep(name, f"the model file of {name}", share=share, intervals=numbers, threshold=threshold)
+        if numbers and (outcome is None or outcome.status == "timeout"):
+            # One fit instead of six: a model without intervals is better than none.
+            self.with_intervals = False
+            if outcome is not None:
+                self.no_time.pop()
             self.notes.append(
-                "Without prediction intervals in the model file: six fits took too long; give more seconds."
+                "Without prediction intervals in the model file: six fits take too long; give more --seconds."
             )
             outcome = self._keep(name, f"the model file of {name}", share=0.9, intervals=False)
-        if outcome.status != "ok" or self.winner is None or self.model_file is None:
+        if outcome is None or outcome.status != "ok" or self.winner is None or self.model_file is None:
             return
         _move(self.comparison.folder / _FILE, Path(self.model_file))
         self.winner["model_file"] = str(self.model_file)
         self.winner["refitted_on"] = f"all {len(problem.y)} rows, the hold-out included, after it was scored"
+
+    def _has_time_for_six(self, name: str) -> bool:
+        """Tell whether six encodings and fits would leave time for one more, if they take as long as in the race."""
+        comparison = self.comparison
+        left = comparison.clock.left(comparison.clock.reserve_for_end())
+        row = next(row for row in comparison.rows if row["name"] == name)
+        each = (row["fit_seconds"] or 0.0) + comparison.encode_seconds
+        return left is None or 7.0 * each < left
 
     def _keep(self, name: str, what: str, *, share: float, intervals: bool, threshold: float | None = None) -> Outcome:
         problem = self.comparison.problem
@@ -189,10 +213,11 @@ class Finish:
         """Add importances, effects, slices and a learning curve to the details of a model."""
         if name not in self.details:
             return
+        winner = self.winner is not None and name == self.winner["name"]
         outcome = self.do(
             "explain:explain_candidate",
             f"the importances and the learning curve of {name}",
-            0.5,
+            0.7 if winner else 0.5,
             most=max(_FEWEST_SECONDS, self.comparison.seconds_of["models"]),
             name=name,
             task=self.comparison.problem.task,
@@ -205,9 +230,11 @@ class Finish:
         )
         for message in outcome.messages:
             if "note" in message:
-                self.notes.append(message["note"])
+                self.notes += [message["note"]] if winner else []
             else:
                 self.details[name] |= message
+        if outcome.status == "timeout" and self.details[name].get("importances") is not None:
+            self.no_time[-1] = f"the learning curve of {name}"  # what came before it is there
 
     def do(
         self,
@@ -236,11 +263,16 @@ class Finish:
         if seconds is not None and seconds < 0.05:
             outcome = Outcome("timeout", "no time was left")
         else:
-            outcome = comparison.do(function, seconds=seconds, candidate=candidate, seed=comparison.seed, **arguments)
+            preparing = 0.0 if left is None or seconds is None else max(0.0, left - seconds)
+            outcome = comparison.do(
+                function, seconds=seconds, preparing=preparing, candidate=candidate, seed=comparison.seed, **arguments
+            )
         comparison.seconds_of["finish"] += outcome.seconds
         if outcome.status == "interrupted":
             raise KeyboardInterrupt
-        if outcome.status != "ok":
+        if outcome.status == "timeout":
+            self.no_time.append(what)
+        elif outcome.status != "ok":
             self.notes.append(f"Without {what}: {outcome.reason}.")
         return outcome
 

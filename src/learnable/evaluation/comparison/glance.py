@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from .measures import rarer_class
 from .record import plain
 
 Array = NDArray[np.float64]
@@ -90,7 +91,7 @@ def correlations(table: Any, names: Sequence[str], y: NDArray[Any], labels: Sequ
     if labels is None or len(labels) == 2:
         target = y[rows].astype(np.float64)
         if labels is not None:
-            rarer = 1 if 2 * int((y == 1).sum()) <= len(y) else 0
+            rarer = rarer_class(y)
             target, found["of"] = (y[rows] == rarer).astype(np.float64), str(labels[rarer])
         lines = [{"name": name, **correlation(values, target)} for name, values in columns.items()]
         known = [line for line in lines if line["value"] is not None]

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from .measures import Prediction
+from .paired import Units, stretches
 from .record import Row
 from .series import baseline_prediction
 from .workspace import GIVEN
@@ -26,12 +24,14 @@ def best_baseline(comparison: _Comparison, ranked: list[Row]) -> tuple[str, Pred
     return row["name"], baseline_prediction(comparison.problem, row["name"], comparison.final)
 
 
-def holdout_groups(comparison: _Comparison) -> NDArray[np.int64] | None:
-    """Return the groups of the rows set aside, where rows come in groups."""
-    problem = comparison.problem
+def holdout_units(comparison: _Comparison) -> Units | None:
+    """Return what varies as a whole among the rows set aside: groups of rows, or stretches of time."""
+    problem, rows = comparison.problem, comparison.final[1]
+    if problem.times is not None:
+        return stretches(problem.times[rows])
     if problem.groups is None or problem.grouping != "groups":
         return None
-    return problem.groups[comparison.final[1]]
+    return Units(problem.groups[rows], "groups")
 
 
 def judge_as_given(finish: Finish, name: str) -> dict[str, Any] | None:
@@ -49,7 +49,7 @@ def judge_as_given(finish: Finish, name: str) -> dict[str, Any] | None:
     if encoded.status == "interrupted":
         raise KeyboardInterrupt
     if encoded.status != "ok":
-        finish.notes.append("Without the score that copies on both sides of the split would give: no time was left.")
+        finish.no_time.append("the score that copies on both sides of the split would give")
         return None
     outcome = finish.do(
         "judge:judge_candidate",

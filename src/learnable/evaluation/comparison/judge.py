@@ -1,10 +1,4 @@
-"""A model on rows that nothing has seen: its score with an interval, and the details that a report draws.
-
-R²         linearised: (1 − R²)(y − ȳ)²/s² − (y − ŷ)²/s² + R² has mean R² over the rows; t of these values
-accuracy   exact binomial
-RMSE       root of the t-interval of the squared errors
-others     t of the losses of the rows, or a bootstrap of the rows where the measure is no mean
-"""
+"""A model on rows that nothing has seen: its score with an interval, and the details that a report draws."""
 
 from __future__ import annotations
 
@@ -19,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import LearnableError
-from ..intervals import Interval, score_interval, t_interval
 from ..reliability import calibration_table, calibration_verdict
 from .candidates import Candidate, wants_dense
 from .decision import Cost, Decision, class_figures, threshold_table
 from .measures import Measure, Prediction, measure_all, predict_rows, ranking_measure
-from .paired import paired_interval
+from .paired import Units, holdout_interval, paired_interval
 from .proven import proven
 from .record import plain
 from .scoring import certificate_of
+from .warm import get_ready
 from .workspace import FINAL, Report, keep_fitted, read_names, read_split
 
 Array = NDArray[np.float64]
@@ -37,7 +31,6 @@ _MOST_CURVE_POINTS = 200
 _MOST_CURVES = 12
 _MOST_COEFFICIENTS = 40
 _MOST_LABELS = 40
-_RESAMPLES = 200
 
 
 def judge_candidate(
@@ -51,7 +44,7 @@ def judge_candidate(
     level: float,
     max_seconds: float | None = None,
     baseline: tuple[str, Prediction] | None = None,
-    groups: NDArray[np.int64] | None = None,
+    units: Units | None = None,
     split: str = FINAL,
     decision: Decision | None = None,
     cost: Cost | None = None,
@@ -59,10 +52,11 @@ def judge_candidate(
     """Fit a candidate to all training rows and judge it on the hold-out; a job.
 
     Reports `{"holdout": …}` first, then `{"details": …}`. With the name and the prediction of a `baseline`, the
-    hold-out has `"against"` too: its score on the same rows and the difference, row by row, or of the `groups` of the
-    rows. Of another `split` than the final one, only the score is reported.
+    hold-out has `"against"` too: its score on the same rows and the difference, row by row; `units` are groups of rows
+    that vary together. Of another `split` than the final one, only the score is reported.
     """
     warnings.simplefilter("ignore")
+    get_ready(report, candidate, task)
     began = time.perf_counter()
     dense = wants_dense(candidate)
     data = read_split(Path(folder), split, dense=dense)
@@ -71,13 +65,13 @@ def judge_candidate(
     if decision is not None and prediction.probabilities is not None:
         prediction = Prediction(decision.decide(prediction.probabilities), prediction.probabilities)
     measure = ranking_measure(task, metric)
-    interval = holdout_interval(measure, data.y_test, prediction, level, seed)
+    interval = holdout_interval(measure, data.y_test, prediction, level, seed, units)
     score = measure.function(data.y_test, prediction)
     also = measure_all(task, data.y_test, prediction)
     holdout: dict[str, Any] = {"score": score, "low": interval.low, "high": interval.high, "method": interval.method}
     holdout["also"] = also
     if baseline is not None:
-        holdout["against"] = compare_with(measure, data.y_test, prediction, baseline, level, seed, groups)
+        holdout["against"] = compare_with(measure, data.y_test, prediction, baseline, level, seed, units)
     if split == FINAL:
         seen = data.X_train, data.y_train
         holdout["proven"] = proven(model, *seen, data.y_test, prediction.values, classes, level)
@@ -102,7 +96,7 @@ def compare_with(
     baseline: tuple[str, Prediction],
     level: float,
     seed: int,
-    groups: NDArray[np.int64] | None = None,
+    units: Units | None = None,
 ) -> dict[str, Any]:
     """Return a baseline's score on the same rows, and by how much the prediction is better, with an interval.
 
@@ -110,7 +104,7 @@ def compare_with(
     "undecided".
     """
     name, other = baseline
-    difference, interval = paired_interval(measure, y, prediction, other, level, seed, groups)
+    difference, interval = paired_interval(measure, y, prediction, other, level, seed, units)
     word = "better" if interval.low > 0 else "worse" if interval.high < 0 else "undecided"
     return {
         "name": name,
@@ -121,57 +115,6 @@ def compare_with(
         "method": interval.method,
         "verdict": word if math.isfinite(difference) else "undecided",
     }
-
-
-def holdout_interval(measure: Measure, y: NDArray[Any], prediction: Prediction, level: float, seed: int) -> Interval:
-    """Return the interval of a measure on new rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from learnable.evaluation.comparison.judge import holdout_interval
-    >>> from learnable.evaluation.comparison.measures import Prediction, ranking_measure
-    >>> y = np.array([0, 1, 1, 0])
-    >>> holdout_interval(ranking_measure("binary"), y, Prediction(y), 0.95, 0).method
-    'exact binomial'
-    """
-    if len(y) < 2:
-        return Interval(-math.inf, math.inf, level, "one row")
-    if measure.name == "accuracy":
-        return score_interval((y == prediction.values).astype(float), level=level)
-    if measure.name == "r2":
-        deviation, error = (y - y.mean()) ** 2, (y - prediction.values) ** 2
-        spread = float(deviation.mean())
-        if spread == 0.0:
-            return Interval(-math.inf, math.inf, level, "constant target")
-        ratio = float(error.mean()) / spread
-        return t_interval(1.0 + (ratio * (deviation - spread) - error) / spread, level)._replace(
-            method="t of the linearised score"
-        )
-    if measure.name == "rmse":
-        squares = t_interval((y - prediction.values) ** 2, level)
-        return Interval(math.sqrt(max(squares.low, 0.0)), math.sqrt(squares.high), level, "root of the t-interval")
-    if measure.name == "mae":
-        return t_interval(np.abs(y - prediction.values), level)
-    if measure.name == "log_loss" and prediction.probabilities is not None:
-        p = prediction.probabilities[np.arange(len(y)), y.astype(np.intp)]
-        return t_interval(-np.log(np.clip(p, 1e-15, 1.0)), level)
-    return _bootstrap(measure, y, prediction, level, seed)
-
-
-def _bootstrap(measure: Measure, y: NDArray[Any], prediction: Prediction, level: float, seed: int) -> Interval:
-    """Return percentiles of the measure over resampled rows."""
-    rng = np.random.default_rng(seed)
-    values = []
-    for _ in range(_RESAMPLES):
-        rows = rng.integers(len(y), size=len(y))
-        p = prediction.probabilities
-        values.append(measure.function(y[rows], Prediction(prediction.values[rows], None if p is None else p[rows])))
-    found = [value for value in values if not math.isnan(value)]
-    if not found:
-        return Interval(-math.inf, math.inf, level, "bootstrap")
-    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(low), float(high), level, "bootstrap")
 
 
 def draw_details(y: NDArray[Any], prediction: Prediction, classes: list[str] | None, seed: int) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from ..conformal import ConformalRegressor
 from ..splits import make_splits
 from .candidates import Candidate, wants_dense
 from .record import plain
+from .warm import get_ready
 from .workspace import FINAL, Report, dense_encoder, read_features, read_readings, read_rows
 
 INTERVAL_METHODS: Final = ("cv+", "cv", "split", "jackknife+", "none")
@@ -84,6 +85,7 @@ def keep_candidate(
 ) -> None:
     """Fit a candidate to all rows and save it in the folder; a job. Reports `{"seconds"}`."""
     warnings.simplefilter("ignore")
+    get_ready(report, candidate, task)
     began = time.perf_counter()
     y = np.load(Path(folder) / "y.npy")
     method = interval_method(candidate) if intervals else "none"
@@ -120,6 +122,7 @@ def cover_holdout(
 ) -> None:
     """Fit prediction intervals to the training rows and count the rows of the hold-out in them; a job."""
     warnings.simplefilter("ignore")
+    get_ready(report, candidate, task)
     where = Path(folder)
     features, y = read_features(where), np.load(where / "y.npy")
     train, test = read_rows(where, FINAL)

@@ -17,16 +17,6 @@ from .race import Outcome
 from .record import Row, plain
 from .scoring import weakest
 
-#: What a measure can be, for the ends of its interval.
-_BOUNDS = {
-    "r2": (-math.inf, 1.0),
-    "accuracy": (0.0, 1.0),
-    "balanced_accuracy": (0.0, 1.0),
-    "auc": (0.0, 1.0),
-    "rmse": (0.0, math.inf),
-    "mae": (0.0, math.inf),
-    "log_loss": (0.0, math.inf),
-}
 _ORDER = ("ok", "timeout", "interrupted", "failed", "skipped")
 
 
@@ -54,7 +44,7 @@ def fill_row(row: Row, outcome: Outcome, measure: Measure, n_folds: int, test_sh
     others = [name for name in folds[0]["test"] if name != measure.name]
     row["also"] = {name: _mean([fold["test"][name] for fold in folds]) for name in others}
     if len(folds) == n_folds and n_folds > 1:
-        bounds = _BOUNDS[measure.name]
+        bounds = (measure.low, measure.high)
         interval = score_interval(scores, bounds=bounds, test_share=test_share, level=level)
         row["low"], row["high"] = plain(interval.low), plain(interval.high)
 

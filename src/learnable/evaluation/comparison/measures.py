@@ -6,6 +6,7 @@ ranks the models.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -49,8 +50,10 @@ class Measure:
         The tasks it is for; the first measure of a task ranks by default.
     function : callable
         (truth, Prediction) -> float; NaN where it is not defined.
-    scoring : str
-        scikit-learn's name of it, for which greater is better.
+    scoring : str or callable
+        scikit-learn's name of it, or a scorer, for which greater is better.
+    low, high : float
+        What it can be; the ends of its intervals lie between.
     """
 
     name: str
@@ -58,7 +61,9 @@ class Measure:
     greater_is_better: bool
     tasks: tuple[str, ...]
     function: Callable[[NDArray[Any], Prediction], float]
-    scoring: str
+    scoring: str | Callable[[Any, Any, Any], float]
+    low: float = 0.0
+    high: float = 1.0
 
     def margin(self, best: float) -> float:
         """Return the difference to a best score below which nobody would care.
@@ -135,15 +140,62 @@ def _area(positive: NDArray[np.bool_], score: Array) -> float:
     return (rank_sum - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative)
 
 
+def average_precision(y: NDArray[Any], prediction: Prediction) -> float:
+    """Return Σ (recall_k − recall_(k−1))·precision_k over the thresholds, of the rarer of two classes.
+
+    With K > 2 classes it is the mean over one class against the rest. A class without rows has none.
+
+    Examples
+    --------
+    >>> p = np.array([0.1, 0.4, 0.35, 0.8])
+    >>> y = np.array([0, 0, 1, 1])
+    >>> round(average_precision(y, Prediction(np.zeros(4), np.column_stack([1 - p, p]))), 4)
+    0.8333
+    """
+    p = prediction.probabilities
+    if p is None:
+        return float("nan")
+    columns = [rarer_class(y)] if p.shape[1] == 2 else range(p.shape[1])
+    found = [_precision_of(y == k, p[:, k]) for k in columns]
+    found = [value for value in found if not np.isnan(value)]
+    return float(np.mean(found)) if found else float("nan")
+
+
+def rarer_class(y: NDArray[Any]) -> int:
+    """Return the code of the rarer of two classes, which is the positive one; the second where both are alike."""
+    return 1 if 2 * int((y == 1).sum()) <= len(y) else 0
+
+
+def _precision_of(positive: NDArray[np.bool_], score: Array) -> float:
+    total = int(positive.sum())
+    if not total:
+        return float("nan")
+    order = np.argsort(-score, kind="stable")
+    last = np.append(np.diff(score[order]) < 0, True)  # rows of one score are called together
+    hits = np.cumsum(positive[order])[last].astype(np.float64)
+    called = np.flatnonzero(last) + 1.0
+    return float(np.sum(np.diff(hits, prepend=0.0) * hits / called) / total)
+
+
+def _score_average_precision(model: Any, X: Any, y: Any) -> float:
+    """Judge a fitted model as `average_precision` does; a scorer."""
+    labels = np.union1d(model.classes_, y)  # a model of few rows may not have seen every class
+    codes = np.searchsorted(labels, y)
+    probabilities = np.zeros((len(codes), max(2, len(labels))))
+    probabilities[:, np.searchsorted(labels, model.classes_)] = model.predict_proba(X)
+    return average_precision(codes, Prediction(codes, probabilities))
+
+
 _CLASSES: Final = ("binary", "multiclass")
 MEASURES: Final[tuple[Measure, ...]] = (
-    Measure("r2", "R²", True, ("regression",), r2, "r2"),
-    Measure("rmse", "RMSE", False, ("regression",), rmse, "neg_root_mean_squared_error"),
-    Measure("mae", "MAE", False, ("regression",), mae, "neg_mean_absolute_error"),
+    Measure("r2", "R²", True, ("regression",), r2, "r2", low=-math.inf),
+    Measure("rmse", "RMSE", False, ("regression",), rmse, "neg_root_mean_squared_error", high=math.inf),
+    Measure("mae", "MAE", False, ("regression",), mae, "neg_mean_absolute_error", high=math.inf),
     Measure("accuracy", "accuracy", True, _CLASSES, accuracy, "accuracy"),
     Measure("balanced_accuracy", "balanced accuracy", True, _CLASSES, balanced_accuracy, "balanced_accuracy"),
-    Measure("log_loss", "log loss", False, _CLASSES, log_loss, "neg_log_loss"),
+    Measure("log_loss", "log loss", False, _CLASSES, log_loss, "neg_log_loss", high=math.inf),
     Measure("auc", "ROC AUC", True, _CLASSES, auc, "roc_auc_ovr"),
+    Measure("average_precision", "average precision", True, _CLASSES, average_precision, _score_average_precision),
 )
 
 

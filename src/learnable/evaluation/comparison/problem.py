@@ -177,9 +177,13 @@ def read_problem(
     places = rows_that_stay(table, target)
     table, notes = rows_with_target(owner, table, target, fewest_rows)
     n_notes = len(notes)
-    table = table.drop_columns(list(drop))
+    table = table.drop_columns([name for name in drop if name != time])
     when = None if time is None else read_times(owner, table[time], time, dayfirst)
-    texts = find_texts(owner, table, kinds or {}, dayfirst, leave=[name for name in (groups, time) if name])
+    calendar = time if when is not None and when.are_dates and time not in drop else None
+    leave = [name for name in (groups, time) if name and name != calendar]
+    texts = find_texts(owner, table, kinds or {}, dayfirst, leave=leave)
+    if calendar is not None and (kinds or {}).get(calendar) == "text":
+        calendar = None
     typed = as_read(table, texts)
     if target in texts:
         table = table.set_column(table.column_names.index(target), target, typed[target])
@@ -187,6 +191,9 @@ def read_problem(
     record = plain(profile(typed, target, groups=groups, time=time, task=_task(typed[target], task)).to_dict())
     features, left_out = _choose_columns(record, keep, texts, table)
     notes += [tell(name, texts[name]) for name in features if name in texts]
+    if calendar is not None:
+        features.append(calendar)
+        next(column for column in record["profile"] if column["name"] == calendar)["learned"] = True
     if left_out:
         notes.append(f"columns left out because constant, empty or an identifier: {listed(left_out)}")
     if drop:
@@ -210,8 +217,14 @@ def read_problem(
     named = None if labels is None else [str(label) for label in labels.tolist()]
     data_record["correlations"] = correlations(table, features, y, named)
     if when is not None:
-        notes.append(f"the rows are ordered by {time!r} ({when.note}), which is not learned from")
-    rows_together, grouping = _keep_together(data_record, chosen, readings, codes, when is not None, copies)
+        learned = "which is not learned from"
+        if calendar is not None:
+            learned = f"of which the place in the year, the week and the day is learned from (not with --drop {time})"
+        notes.append(f"the rows are ordered by {time!r} ({when.note}), {learned}")
+    # Rows of different days are copies of each other all the same.
+    others = [name for name in features if name != calendar] or features
+    told = {name: reading for name, reading in readings.items() if name in others}
+    rows_together, grouping = _keep_together(data_record, chosen.select(others), told, codes, when is not None, copies)
     return Problem(
         chosen,
         y,
@@ -364,7 +377,7 @@ def _check_roles(
             raise ParameterError(f"{owner}: {name!r} is the target, so it cannot be {role} too.")
     if groups is not None and groups == time:
         raise ParameterError(f"{owner}: {time!r} cannot be both groups and time; give two columns, or one of them.")
-    clash = [name for name in drop if name in (target, groups, time) or name in keep]
+    clash = [name for name in drop if name in (target, groups) or name in keep]
     if clash:
         raise ParameterError(f"{owner}: {clash[0]!r} cannot be dropped: it is needed. Leave it out of drop.")
 

@@ -88,6 +88,7 @@ class Row(TypedDict):
     verdict: NotRequired[str | None]
     difference: NotRequired[dict[str, float | None] | None]
     limit: NotRequired[str | None]
+    settings_tried: NotRequired[int]  #: by tuning that began at this line
     short: NotRequired[str]  #: the name in fewer letters, as the terminal shows it
     cut: dict[str, Any] | None  #: how far the model that came least far got before its time was up; None if complete
 

@@ -76,19 +76,8 @@ def _repeat(comparison: _Comparison, contenders: list[Row]) -> float | None:
     if outcome.status != "ok":
         return None
     for row in contenders:
-        candidate = next(c for c in comparison.candidates if c.name == row["name"])
         left = comparison.clock.left(comparison.clock.reserve_for_finish(comparison.seconds_to_finish()))
-        outcome = comparison.do(
-            "scoring:score_candidate",
-            seconds=left,
-            splits=names,
-            candidate=candidate,
-            task=comparison.problem.task,
-            n_classes=comparison.n_classes,
-            seed=comparison.seed,
-            budget=left,
-        )
-        comparison.seconds_of["models"] += outcome.seconds
+        outcome = comparison.score(comparison.candidate(row["name"]), names, left)
         spent += outcome.seconds
         if outcome.status == "interrupted":
             raise KeyboardInterrupt

@@ -14,7 +14,7 @@ from .candidates import Candidate, wants_dense
 from .cut import cut_of
 from .measures import measure_all, predict_rows
 from .record import plain
-from .warm import make_ready
+from .warm import get_ready
 from .workspace import EncodedSplit, Report, keep_predictions, read_split
 
 #: The share of a fold's time that a model with `max_seconds` may spend; the rest is for predictions and measures.
@@ -41,11 +41,7 @@ def score_candidate(
     many test rows at most; with `keep`, the predictions of the test rows are left in the folder, for a blend.
     """
     warnings.simplefilter("ignore")
-    began = time.perf_counter()
-    make_ready(candidate.model, task)
-    get_ready = getattr(report, "ready", None)
-    if get_ready is not None:  # compiling is not the model's time
-        get_ready(time.perf_counter() - began)
+    get_ready(report, candidate, task)
     dense = wants_dense(candidate)
     end = None if seconds is None else time.monotonic() + seconds
     for done, split in enumerate(splits):

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ...core.registry import REGISTRY
-from .candidates import Candidate
+from .candidates import Candidate, one_of_each_first
+from .cut import cut_sentence
 
 if TYPE_CHECKING:
     from .contest import _Comparison
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 FIRST_ROWS: Final = 4000  # enough to tell families of models apart, and a second's work for most
 _GROWTH: Final = 4
 _SHARE: Final = 0.12  # of the time left that one round of screening may take
+_MOST_OF_A_ROUND: Final = 0.4  # of the time left, where models do not end in their shares
+LEAST_SHARE: Final = 1.0  # seconds of a model, while there are any: less is gone before a busy machine begins
 _FILLED: Final = 0.7  # share of the time left that the models' estimated needs may fill
 _CHEAP: Final = 0.01  # a model that needs less than this share is not worth leaving out
 #: Seconds grow with rows to this power; kernel machines solve systems of as many unknowns as rows.
@@ -44,12 +47,18 @@ class Screened:
         Seconds that all folds on all rows would take.
     failed : bool
         Whether it failed for another reason than time.
+    limit : float
+        Seconds that it had, if they were not enough.
+    cut : Cut or None
+        How far it came, if the clock ended its fit.
     """
 
     score: float | None
     rows: int
     needs: float
     failed: bool = False
+    limit: float = 0.0
+    cut: Any = None
 
 
 class Screening:
@@ -80,7 +89,7 @@ class Screening:
         n_train, _ = self.comparison.mean_sizes()
         rows = FIRST_ROWS
         while len(alive) > 1:
-            self._round(alive, rows, reserve)
+            alive = self._round(alive, rows, reserve)
             left = clock.left(reserve) or 0.0
             if self._needs(alive) <= _FILLED * left or rows * _GROWTH >= n_train:
                 break
@@ -95,15 +104,27 @@ class Screening:
         everything = sum(self._need(other) for other in others)
         return left * self._need(candidate) / everything if everything > 0 else left / max(len(others), 1)
 
-    def _round(self, alive: list[Candidate], rows: int, reserve: float) -> None:
+    def _round(self, alive: list[Candidate], rows: int, reserve: float) -> list[Candidate]:
+        """Try models on some rows, one of each class first; return those that there was time to try."""
         comparison = self.comparison
         comparison.emit({"kind": "stage", "text": f"trying {len(alive)} models on {rows:,} rows"})
-        budget = _SHARE * (comparison.clock.left(reserve) or 0.0)
-        n_train, _ = comparison.mean_sizes()
-        for position, candidate in enumerate(alive):
-            limit = budget / (len(alive) - position)
+        left = comparison.clock.left(reserve) or 0.0
+        budget, most = _SHARE * left, _MOST_OF_A_ROUND * left
+        n_train, n_test = comparison.mean_sizes()
+        spent = 0.0
+        tried: list[Candidate] = []
+        for position, candidate in enumerate(one_of_each_first(alive, lambda candidate: candidate)):
+            limit = max(LEAST_SHARE, budget / (len(alive) - position))
+            if tried and spent + limit > most:
+                self.left_behind[candidate.name] = (
+                    "left behind: there was no time to try it on fewer rows. Race it alone with "
+                    f"-m {candidate.model}, or give a larger --seconds"
+                )
+                continue
+            tried.append(candidate)
             outcome = comparison.score(candidate, ["0"], limit, rows=rows)
-            budget -= min(outcome.seconds, budget)
+            spent += outcome.seconds
+            budget = max(0.0, budget - outcome.seconds)
             if outcome.status == "interrupted":
                 raise KeyboardInterrupt
             power = _POWER_OF_KERNELS if _is_kernel_machine(candidate) else _POWER
@@ -111,15 +132,20 @@ class Screening:
             folds = len(comparison.splits)
             if outcome.messages:
                 told = outcome.messages[0]
-                seconds = told["fit_seconds"] * _missing_part(told["cut"]) + 2 * told["predict_seconds"]
+                # Predictions are of test rows here, and of training rows too in the race; their cost is that of rows.
+                predicting = told["predict_seconds"] * (n_train + n_test) / min(4 * rows, n_test)
+                needs = folds * (growth * told["fit_seconds"] * _missing_part(told["cut"]) + predicting)
                 score = told["test"][comparison.measure.name]
                 finite = isinstance(score, float) and math.isfinite(score)
-                self.found[candidate.name] = Screened(score if finite else None, rows, folds * growth * seconds)
+                found = Screened(score if finite else None, rows, needs, cut=told["cut"])
+                self.found[candidate.name] = found
             else:
                 before = self.found.get(candidate.name, Screened(None, rows, 0.0))
                 needs = max(before.needs, folds * growth * 2.0 * limit)
                 failed = outcome.status == "failed"
-                self.found[candidate.name] = Screened(None if failed else before.score, before.rows, needs, failed)
+                score = None if failed else before.score
+                self.found[candidate.name] = Screened(score, before.rows, needs, failed, limit)
+        return [candidate for candidate in alive if candidate in tried]
 
     def _better_half(self, alive: list[Candidate], left: float) -> list[Candidate]:
         """Return the better half and what is cheap, and note why the others stay behind."""
@@ -130,15 +156,25 @@ class Screening:
         return [c for c in alive if c in kept]
 
     def _fill(self, alive: list[Candidate], left: float) -> None:
-        """Keep the best models whose needs fit into the time left, and what is cheap; at least one."""
+        """Keep the best models whose needs fit into the time left, and what is cheap.
+
+        Where not even one fits, the one that needs the least is kept.
+        """
         room = _FILLED * left
         behind = []
-        for position, candidate in enumerate(self._by_score(alive)):
-            if position and self._need(candidate) > room and not self._is_free(candidate, left):
+        for candidate in self._by_score(alive):
+            if self._need(candidate) > room and not self._is_free(candidate, left):
                 behind.append(candidate)
                 continue
             room -= self._need(candidate)
+        if len(behind) == len(alive) and behind:
+            behind.remove(min(behind, key=self._need))
         self._leave(behind)
+
+    def in_reserve(self) -> list[Candidate]:
+        """Return the models that were left behind although they ended on fewer rows, the best first."""
+        named = [c for c in self.comparison.candidates if c.name in self.left_behind and c.name in self.found]
+        return self._by_score([c for c in named if self.found[c.name].score is not None])
 
     def _leave(self, behind: list[Candidate]) -> None:
         measure = self.comparison.measure
@@ -146,12 +182,16 @@ class Screening:
         best = (max if measure.greater_is_better else min)(scores, default=None)
         for candidate in behind:
             found = self.found[candidate.name]
-            showed = f"did not finish {found.rows:,} rows in its time"
+            showed = f"{found.rows:,} rows took it more than {found.limit:.2g} s"
             if found.score is not None and best is not None:
-                showed = f"{measure.label} {found.score:.4g} on {found.rows:,} rows, where the best had {best:.4g}"
+                showed = (
+                    f"{measure.label} {found.score:.4g} on {found.rows:,} rows, where the best had {best:.4g}; all "
+                    f"rows would take it about {_rounded(found.needs)} s"
+                )
+                if found.cut:
+                    showed = f"on {found.rows:,} rows it was {cut_sentence(found.cut)}"
             self.left_behind[candidate.name] = (
-                f"left behind: {showed}; all rows would take it about {_rounded(found.needs)} s. "
-                f"Race it alone with -m {candidate.model}, or give a larger --seconds"
+                f"left behind: {showed}. Race it alone with -m {candidate.model}, or give a larger --seconds"
             )
 
     def _by_score(self, candidates: list[Candidate]) -> list[Candidate]:

@@ -45,11 +45,16 @@ def find_texts(
 
 def as_read(table: Any, texts: Mapping[str, Found]) -> Any:
     """Return the table with columns of dates and of numbers instead of the texts."""
+    return as_numbers(table, {name: found.reading for name, found in texts.items()})
+
+
+def as_numbers(table: Any, readings: Mapping[str, str]) -> Any:
+    """Return the table with columns of text read as dates or numbers, each as told."""
     import pyarrow as pa
 
-    for name, found in texts.items():
-        numbers = read_as(_labels(table[name]), found.reading)
-        values = as_datetimes(numbers) if found.is_date else numbers
+    for name, reading in readings.items():
+        numbers = read_as(_labels(table[name]), reading)
+        values = as_datetimes(numbers) if reading in DATES else numbers
         table = table.set_column(table.column_names.index(name), name, pa.array(values, from_pandas=True))
     return table
 

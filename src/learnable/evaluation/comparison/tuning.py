@@ -20,7 +20,7 @@ from ...core.search_spaces import SEARCH_SPACES, draw_settings
 from ...meta.blend import TOLERANCE, greedy_weights
 from .candidates import Candidate, blend_of, wants_dense
 from .leaderboard import fill_row
-from .measures import Measure, Prediction, measure_all, ranking_measure
+from .measures import Measure, Prediction, log_loss, measure_all, ranking_measure
 from .race import Outcome
 from .record import Row, new_row, plain
 from .workspace import keep_predictions, read_rows, take_predictions
@@ -35,9 +35,14 @@ _MANY_ROWS: Final = 20_000  # from here on the first round uses a third of the r
 _FEW_ROWS: Final = 2000  # below, one fold is too few to tell settings apart: two begin, and the others follow
 _SHARE_OF_FIRST: Final = 0.65  # the best family's part of the time for tuning
 _FINALISTS: Final = 8
+_SLOWER: Final = 2.5  # times as long as the best models so far takes what is kept: more rounds, or several models
 _LEAST_WEIGHT: Final = 0.03
-#: Measures that a blend is chosen by; where another one ranks, probabilities are blended by their log loss.
-_SMOOTH: Final = ("r2", "rmse", "mae", "log_loss", "auc")
+#: Numbers (rows times classes) that the weights of a blend are chosen on: some hundred blends are tried, a millisecond
+#: each, and thousands of rows tell them apart.
+_NUMBERS_TO_CHOOSE: Final = 100_000
+#: Measures that change with every probability; of others, such as the accuracy, many blends have the same.
+_SMOOTH: Final = ("r2", "rmse", "mae", "log_loss", "auc", "average_precision")
+_TIE: Final = 1e-6  # what log loss counts beside a measure that is not smooth: it decides where blends are alike
 
 
 class Tuning:
@@ -46,19 +51,25 @@ class Tuning:
     def __init__(self, comparison: _Comparison) -> None:
         self.comparison = comparison
 
-    def run(self, reserve: float) -> None:
-        """Add the tuned models and the blend to the comparison; `reserve` seconds are for what follows."""
+    def run(self) -> None:
+        """Add the tuned models and the blend to the comparison."""
+        comparison = self.comparison
+        reserve = comparison.clock.reserve_for_finish(_SLOWER * comparison.seconds_to_finish())
         families = self._families()
         for number, (candidate, row) in enumerate(families):
-            left = self.comparison.clock.left(reserve)
+            left = comparison.clock.left(reserve)
             if left is not None and number + 1 < len(families):
                 left *= _SHARE_OF_FIRST
             self._tune(candidate, row, left)
-        self._blend()
+        comparison.try_again(everyone=True, slower=_SLOWER)
+        left = comparison.clock.left(comparison.clock.reserve_for_finish(comparison.seconds_to_finish()))
+        if left is None or left > 0.0:
+            self._blend()
 
     def _families(self) -> list[tuple[Candidate, Row]]:
-        """Return the best lines of the best families that have a search space."""
-        ranked = [row for row in self._ordered() if not row["baseline"] and self.comparison.is_promising(row)]
+        """Return the best lines of the best families that have a search space, the promising ones first."""
+        ranked = [row for row in self._ordered() if not row["baseline"]]
+        ranked.sort(key=lambda row: not self.comparison.is_promising(row))
         found: list[tuple[Candidate, Row]] = []
         for row in ranked:
             candidate = self.comparison.candidate(row["name"])
@@ -99,6 +110,7 @@ class Tuning:
         comparison.emit({"kind": "stage", "text": f"tuning {candidate.model}: {len(trials)} settings"})
         end = None if left is None else comparison.clock.spent + left
         begin, rest = (folds[:2], folds[2:]) if small else (folds[:1], folds[-1:])
+        row["settings_tried"] = len(trials)
         first = self._scores(trials, begin, rows, end, keep_back=2.5 * cost * len(folds))
         better = self._best_of(trials, first)[: max(2, len(trials) // 4)]
         second = self._scores(better, rest, None, end, keep_back=2.5 * cost * len(folds))
@@ -169,10 +181,11 @@ class Tuning:
         truth = [y[read_rows(comparison.folder, fold)[1]] for fold in folds]
         told = [[np.asarray(stored[name][k]) for name in names] for k in range(len(folds))]
         task = comparison.problem.task
-        weights = _choose(task, comparison.measure, told, truth, range(len(folds)))
+        way, messages = self._best_way(task, told, truth, names)
+        weights = _choose(task, way, told, truth, range(len(folds)))
         if int((weights > 0).sum()) < 2:
             return
-        outcome = Outcome("ok", None, self._fold_messages(task, told, truth, names))
+        outcome = Outcome("ok", None, messages)
         blend = blend_of(
             [comparison.candidate(n) for n, w in zip(names, weights, strict=True) if w > 0],
             weights[weights > 0].tolist(),
@@ -187,7 +200,19 @@ class Tuning:
         comparison.emit({"kind": "finish", "row": line})
         comparison.add(blend, line, outcome.messages)
 
-    def _fold_messages(self, task: str, told: Any, truth: Any, names: list[str]) -> list[dict[str, Any]]:
+    def _best_way(self, task: str, told: Any, truth: Any, names: list[str]) -> tuple[Measure, list[dict[str, Any]]]:
+        """Return the measure that weights are best chosen by, and what a job would report of the blend.
+
+        It is the one that ranks, or log loss where that one is not smooth: with few rows a choice by log loss has less
+        noise in it. Which is better is told by folds that took no part in the choice.
+        """
+        measure = self.comparison.measure
+        ways = [measure] if measure.name in _SMOOTH else [measure, ranking_measure(task, "log_loss")]
+        sign = 1.0 if measure.greater_is_better else -1.0
+        found = [(way, self._fold_messages(task, way, told, truth, names)) for way in ways]
+        return max(found, key=lambda pair: sign * float(np.mean([fold["test"][measure.name] for fold in pair[1]])))
+
+    def _fold_messages(self, task: str, way: Measure, told: Any, truth: Any, names: list[str]) -> list[dict[str, Any]]:
         """Return what a job would report of the blend; weights of a fold come from the other folds."""
         comparison = self.comparison
         rows = {row["name"]: row for row in comparison.rows}
@@ -195,7 +220,7 @@ class Tuning:
         messages = []
         for k in range(len(truth)):
             others = [j for j in range(len(truth)) if j != k] or [k]
-            weights = _choose(task, comparison.measure, told, truth, others)
+            weights = _choose(task, way, told, truth, others)
             used = [name for name, weight in zip(names, weights, strict=True) if weight > 0]
             measured = measure_all(task, truth[k], _prediction(_mean(told[k], weights), task))
             messages.append(
@@ -214,11 +239,20 @@ class Tuning:
 
 def _choose(task: str, measure: Measure, told: Any, truth: Any, folds: Any) -> NDArray[np.float64]:
     """Return the weights of the models by their predictions of the rows of some folds."""
-    judge = measure if measure.name in _SMOOTH else ranking_measure(task, "log_loss")
-    sign = -1.0 if judge.greater_is_better else 1.0
-    y = np.concatenate([truth[k] for k in folds])
-    predictions = [np.concatenate([told[k][m] for k in folds]) for m in range(len(told[0]))]
-    weights = greedy_weights(predictions, lambda p: sign * judge.function(y, _prediction(p, task)))
+    sign = -1.0 if measure.greater_is_better else 1.0
+    step = max(1, sum(told[k][0].size for k in folds) // _NUMBERS_TO_CHOOSE)
+    y = np.concatenate([truth[k][::step] for k in folds])
+    predictions = [np.concatenate([told[k][m][::step] for k in folds]) for m in range(len(told[0]))]
+
+    def loss(blended: NDArray[np.float64]) -> float:
+        prediction = _prediction(blended, task)
+        value = sign * measure.function(y, prediction)
+        if measure.name in _SMOOTH:
+            return value
+        surprise = log_loss(y, prediction)
+        return value + _TIE * surprise / (1.0 + surprise)
+
+    weights = greedy_weights(predictions, loss)
     weights = np.where(weights < _LEAST_WEIGHT, 0.0, weights)
     return np.asarray(weights / weights.sum(), dtype=np.float64)
 

@@ -76,6 +76,13 @@ def read_readings(folder: Path) -> dict[str, str]:
     return found
 
 
+def read_typed(folder: Path, table: Any) -> Any:
+    """Return columns of the table of features with dates and numbers instead of the texts that hold them."""
+    from .taken_for import as_numbers
+
+    return as_numbers(table, read_readings(folder))
+
+
 def read_features(folder: Path) -> Any:
     """Return the table of features, memory-mapped."""
     import pyarrow as pa
