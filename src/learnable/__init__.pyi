@@ -8,6 +8,7 @@ from . import linear as linear
 from . import meta as meta
 from . import mixtures as mixtures
 from . import neighbors as neighbors
+from . import neural as neural
 from . import plots as plots
 from . import probability as probability
 from . import report as report
@@ -100,6 +101,8 @@ from .mixtures import select_components as select_components
 from .neighbors import KNeighborsClassifier as KNeighborsClassifier
 from .neighbors import KNeighborsRegressor as KNeighborsRegressor
 from .neighbors import NearestNeighbors as NearestNeighbors
+from .neural import MLPClassifier as MLPClassifier
+from .neural import MLPRegressor as MLPRegressor
 from .sequences import GMMHMM as GMMHMM
 from .sequences import CategoricalHMM as CategoricalHMM
 from .sequences import GaussianHMM as GaussianHMM

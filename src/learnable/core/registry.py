@@ -327,6 +327,18 @@ REGISTRY: Final[dict[str, Entry]] = {
         traits=Traits("ensembles", _REGRESSION, False, False, "that every split is the best of its candidates"),
         variants=({},),
     ),
+    "MLPClassifier": Entry(
+        "learnable.neural.mlp:MLPClassifier",
+        "learnable.neural.verify:network",
+        traits=Traits("neural", _CLASSES, False, True, "relative gradient of full-batch fits; else nothing"),
+        variants=({"preset": "table"},),
+    ),
+    "MLPRegressor": Entry(
+        "learnable.neural.mlp:MLPRegressor",
+        "learnable.neural.verify:network",
+        traits=Traits("neural", _REGRESSION, False, True, "relative gradient of full-batch fits; else nothing"),
+        variants=({"preset": "table"},),
+    ),
     "CalibratedClassifier": Entry(
         "learnable.evaluation.calibration:CalibratedClassifier", "learnable.evaluation.verify:calibrated_classifier"
     ),
@@ -341,6 +353,14 @@ REGISTRY: Final[dict[str, Entry]] = {
     "Stumps": Entry("learnable.ensembles.stumps:Stumps", estimator=False),
     "LeafTargets": Entry("learnable.ensembles.quantiles:LeafTargets", estimator=False),
     "AlphaChoice": Entry("learnable.trees.ccp:AlphaChoice", estimator=False),
+    "Identity": Entry("learnable.neural.layers.activations:Identity", estimator=False),
+    "Logistic": Entry("learnable.neural.layers.activations:Logistic", estimator=False),
+    "Tanh": Entry("learnable.neural.layers.activations:Tanh", estimator=False),
+    "Threshold": Entry("learnable.neural.layers.activations:Threshold", estimator=False),
+    "ReLU": Entry("learnable.neural.layers.activations:ReLU", estimator=False),
+    "LeakyReLU": Entry("learnable.neural.layers.activations:LeakyReLU", estimator=False),
+    "GELU": Entry("learnable.neural.layers.activations:GELU", estimator=False),
+    "SiLU": Entry("learnable.neural.layers.activations:SiLU", estimator=False),
     "Trees": Entry("learnable.trees.layout:Trees", estimator=False),
     "BSplines": Entry("learnable.linear.basis:BSplines", estimator=False),
     "Sigmoid": Entry("learnable.evaluation.calibrators:Sigmoid", estimator=False),

@@ -45,10 +45,12 @@ from .quadratic import quadratic_program as quadratic_program
 from .quasi_newton import lbfgs as lbfgs
 from .steps import Backtracking as Backtracking
 from .steps import Constant as Constant
+from .steps import CosineDecay as CosineDecay
 from .steps import ExponentialDecay as ExponentialDecay
 from .steps import InverseDecay as InverseDecay
 from .steps import InverseRoot as InverseRoot
 from .steps import NormalisedGradient as NormalisedGradient
+from .steps import OneCycle as OneCycle
 from .steps import Plateau as Plateau
 from .steps import rates as rates
 from .stochastic import Batches as Batches

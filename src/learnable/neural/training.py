@@ -1,0 +1,288 @@
+r"""Training: epochs of mini-batches over one flat vector, and what ends them.
+
+Every epoch shuffles the rows, cuts them into batches (the last one may be shorter) and makes one step of the optimiser
+for each. The order of the rows and the keys of dropout follow from (seed, member, epoch) alone, so that a run that is
+stopped, saved, loaded and resumed makes the same steps as one that was not, to the bit.
+
+A loss that is not finite ends the run at that batch: the parameters go back to those at the start of the epoch, and
+the warning names the first layer whose output was not finite.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from ..core.run import never
+from ..core.threads import one_thread_blas
+from ..solvers.steps import Now, StepRule
+from .heads import Head
+from .layers.base import Keys
+from .network import Network, Tape
+from .optimisers import Optimiser
+
+Array = NDArray[Any]
+
+#: Entries of rows that are gathered at a time: one megabyte of float32, whose copy costs less than one gather a batch.
+_GATHERED_ENTRIES = 2**18
+#: Batches between two looks at the clock.
+_BATCHES_PER_LOOK = 16
+
+
+class Source(Protocol):
+    """Rows to train on."""
+
+    n_rows: int
+
+    def take(self, rows: Array) -> tuple[Array, Array, Array | None, Array | None]:
+        """Return inputs, targets, weights (None: one each) and lengths (None: no sequences) of some rows."""
+        ...
+
+    def cut(self, taken: Any, start: int, stop: int) -> Any:
+        """Return a batch of rows that were taken together."""
+        ...
+
+    def lead(self, n: int) -> int | tuple[int, ...]:
+        """Return the leading shape of a batch of n rows."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """Numbers of one row."""
+        ...
+
+
+@dataclass
+class TableRows:
+    """Rows of a table: X (n, d) dense or CSR, y (n, k) numbers or (n,) codes, weight (n,) or None."""
+
+    X: Any
+    y: Array
+    weight: Array | None
+    dtype: Any
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    @property
+    def width(self) -> int:
+        """Columns."""
+        return int(self.X.shape[1])
+
+    def take(self, rows: Array) -> tuple[Array, Array, Array | None, Array | None]:
+        """Return some rows, dense."""
+        X = self.X[rows].toarray() if sp.issparse(self.X) else np.take(self.X, rows, axis=0)
+        weight = None if self.weight is None else self.weight[rows]
+        return np.ascontiguousarray(X, dtype=self.dtype), self.y[rows], weight, None
+
+    def cut(self, taken: Any, start: int, stop: int) -> Any:
+        """Return a batch."""
+        X, y, weight, _ = taken
+        return X[start:stop], y[start:stop], None if weight is None else weight[start:stop], None
+
+    def lead(self, n: int) -> int:
+        """Return n."""
+        return n
+
+
+@dataclass
+class State:
+    """All that a run needs to go on: parameters, running moments, the optimiser's memory and the counts."""
+
+    theta: Array
+    buffers: Array
+    v: Array
+    r: Array
+    t: int = 0  #: updates made
+    epoch: int = 0  #: epochs made
+    losses: list[float] = field(default_factory=list)  #: of all epochs
+    scores: list[float] = field(default_factory=list)  #: on the validation rows
+
+
+class Trainer:
+    """One network in training.
+
+    Parameters
+    ----------
+    network, head, state
+        What is trained, by which loss, from where.
+    update, step
+        Optimiser and step rule of `solvers`.
+    batch_size : int
+        Rows of a batch.
+    seed : tuple of int
+        Seed and number of the member; with the epoch it decides the order of the rows.
+    alpha : float
+        α of the penalty ½α‖W‖²/(rows of the batch), whose gradient is part of every step.
+    decoupled : float
+        λ′: weights shrink by ηλ′ after every step.
+    clip, shuffle
+        Clipping of gradients; whether rows are shuffled.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        head: Head,
+        state: State,
+        update: Any,
+        step: StepRule,
+        *,
+        batch_size: int,
+        seed: tuple[int, ...] = (0,),
+        alpha: float = 0.0,
+        decoupled: float = 0.0,
+        clip: Any = None,
+        shuffle: bool = True,
+    ) -> None:
+        self.network, self.head, self.state = network, head, state
+        self.batch_size, self.seed, self.alpha, self.shuffle = batch_size, seed, alpha, shuffle
+        self.optimiser = Optimiser(update, state.theta, network.n_decayed, clip=clip, decoupled=decoupled)
+        self.optimiser.v, self.optimiser.r, self.optimiser.t = state.v, state.r, state.t
+        self.stepper = step.begin()
+        self.rate_scale = 1.0
+        self.failed: str | None = None
+        self.keys = Keys()
+        self.gradient = np.empty_like(state.theta)
+        self._tapes: dict[int, tuple[Tape, Array, Array]] = {}
+        self._good = state.theta.copy(), state.buffers.copy()
+        for epoch, value in enumerate(state.losses[: state.epoch]):  # rules that follow the losses see them again
+            self.stepper(Now(0, np.zeros(1), value, epoch + 1, None))
+
+    def run_epoch(self, source: Source, should_stop: Callable[[], bool] = never) -> float:
+        """Make one epoch; return its mean loss, with the penalty. `failed` says why it was given up, if it was."""
+        state = self.state
+        np.copyto(self._good[0], state.theta)
+        np.copyto(self._good[1], state.buffers)
+        rng = np.random.default_rng([*self.seed, state.epoch])
+        self.keys.reseed(int(rng.integers(2**32)))
+        order = rng.permutation(source.n_rows) if self.shuffle else np.arange(source.n_rows)
+        total = 0.0
+        with one_thread_blas(), np.errstate(all="ignore"):  # a loss that is not finite is looked for below
+            for number, batch in enumerate(self._batches(source, order)):
+                value = self._make_step(source, batch)
+                if not math.isfinite(value):
+                    self._give_up(number)
+                    return math.nan
+                total += value * len(batch[1])
+                if number % _BATCHES_PER_LOOK == 0 and should_stop():
+                    break
+        if not np.isfinite(state.theta).all():
+            self._give_up(None)
+            return math.nan
+        state.epoch += 1
+        state.t = self.optimiser.t
+        loss = total / len(order) + self._penalty()
+        state.losses.append(loss)
+        return loss
+
+    def _batches(self, source: Source, order: Array) -> Iterator[Any]:
+        """Yield batches; rows are gathered for several of them at a time."""
+        b = self.batch_size
+        together = b * max(1, _GATHERED_ENTRIES // max(1, source.width * b))
+        for start in range(0, len(order), together):
+            rows = order[start : start + together]
+            taken = source.take(rows)
+            for first in range(0, len(rows), b):
+                yield source.cut(taken, first, min(first + b, len(rows)))
+
+    def _make_step(self, source: Source, batch: Any) -> float:
+        x, y, weight, lengths = batch
+        n = len(y)
+        tape, ones, dz = self._tape(source, n)
+        if lengths is not None:
+            tape.set_lengths(lengths)
+        z = tape.forward(x)
+        if weight is None:
+            weight, share = ones, 1.0 / n
+        else:
+            share = 1.0 / float(weight.sum(dtype=np.float64))
+        value = self.head.evaluate(z, y, weight, share, dz)
+        g = tape.backward(dz)
+        state = self.state
+        rate = self.stepper(Now(self.optimiser.t, g, state.losses[-1] if state.losses else math.inf, state.epoch, None))
+        self.optimiser.step(g, self.rate_scale * rate, self.alpha * share)
+        return value
+
+    def _tape(self, source: Source, n: int) -> tuple[Tape, Array, Array]:
+        if n not in self._tapes:
+            tape = self.network.open(
+                self.state.theta,
+                source.lead(n),
+                training=True,
+                gradient=self.gradient,
+                buffers=self.state.buffers,
+                keys=self.keys,
+            )
+            shape = tape.outs[-1].shape
+            self._tapes[n] = tape, np.ones(n, dtype=self.network.dtype), np.empty(shape, dtype=self.network.dtype)
+        return self._tapes[n]
+
+    def _penalty(self) -> float:
+        W = self.state.theta[: self.network.n_decayed].astype(np.float64)
+        return 0.5 * self.alpha * float(np.dot(W, W)) / self.batch_size if self.alpha > 0.0 else 0.0
+
+    def _give_up(self, batch: int | None) -> None:
+        """Go back to the parameters at the start of the epoch and say what happened where."""
+        where = "the parameters"
+        for tape, _, _ in self._tapes.values():
+            bad = [k for k, out in enumerate(tape.outs) if not np.isfinite(out).all()]
+            if bad:
+                where = f"the output of layer {bad[0]}, {self.network.layers[bad[0]]!r},"
+                break
+        at = "" if batch is None else f"in batch {batch} "
+        self.failed = (
+            f"{where} became infinite or NaN {at}of epoch {self.state.epoch}; the last good weights are kept. Lower "
+            "learning_rate_init, clip gradients (clip=1.0), or scale the columns of X"
+        )
+        np.copyto(self.state.theta, self._good[0])
+        np.copyto(self.state.buffers, self._good[1])
+
+
+@dataclass
+class Stopping:
+    """When to stop: no progress by more than `tol` for more than `patience` epochs.
+
+    Attributes
+    ----------
+    tol : float
+        What counts as progress.
+    patience : float
+        Epochs without it.
+    maximise : bool
+        Whether values are scores.
+    """
+
+    tol: float
+    patience: float
+    maximise: bool = False
+    best: float = math.inf
+    waited: int = 0
+
+    def sees(self, value: float) -> bool:
+        """Take a value; return whether it is the best so far."""
+        v = -value if self.maximise else value
+        self.waited = self.waited + 1 if v > self.best - self.tol else 0
+        better = v < self.best
+        self.best = v if better else self.best
+        return better
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has waited too long."""
+        return self.waited > self.patience
+
+
+def warn_of_failure(owner: str, reason: str) -> None:
+    """Warn that training ended early because numbers overflowed."""
+    warnings.warn(f"{owner}: {reason}.", ConvergenceWarning, stacklevel=4)
