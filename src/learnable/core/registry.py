@@ -339,6 +339,12 @@ REGISTRY: Final[dict[str, Entry]] = {
         traits=Traits("neural", _REGRESSION, False, True, "relative gradient of full-batch fits; else nothing"),
         variants=({"preset": "table"},),
     ),
+    "ResNetClassifier": Entry("learnable.neural.resnet:ResNetClassifier", "learnable.neural.verify:network"),
+    "ResNetRegressor": Entry("learnable.neural.resnet:ResNetRegressor", "learnable.neural.verify:network"),
+    "LSTMClassifier": Entry("learnable.neural.recurrent:LSTMClassifier"),
+    "LSTMRegressor": Entry("learnable.neural.recurrent:LSTMRegressor"),
+    "RNNClassifier": Entry("learnable.neural.recurrent:RNNClassifier"),
+    "RNNRegressor": Entry("learnable.neural.recurrent:RNNRegressor"),
     "CalibratedClassifier": Entry(
         "learnable.evaluation.calibration:CalibratedClassifier", "learnable.evaluation.verify:calibrated_classifier"
     ),

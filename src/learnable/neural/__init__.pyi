@@ -29,3 +29,10 @@ from .mlp import MLPRegressor as MLPRegressor
 from .network import Network as Network
 from .network import Tape as Tape
 from .objective import NetworkObjective as NetworkObjective
+from .recurrent import LSTMClassifier as LSTMClassifier
+from .recurrent import LSTMRegressor as LSTMRegressor
+from .recurrent import RNNClassifier as RNNClassifier
+from .recurrent import RNNRegressor as RNNRegressor
+from .resnet import ResNetClassifier as ResNetClassifier
+from .resnet import ResNetRegressor as ResNetRegressor
+from .sequence_data import windows as windows

@@ -14,16 +14,15 @@ Reference: I. Goodfellow, Y. Bengio and A. Courville, Deep Learning, 2016, chapt
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.metaestimators import available_if
 
 from ..core.declare import param
-from ..core.errors import DataError, ParameterError
-from ..core.parameters import Number, Options, check_parameters, optional
+from ..core.errors import ParameterError
+from ..core.parameters import Number, Options, optional
 from ..data.door import door
 from .layers.activations import Logistic
 from .layers.base import Layer
@@ -31,17 +30,9 @@ from .layers.dense import Dense
 from .layers.regularise import BatchNorm, Dropout, LayerNorm
 from .model import ACTIVATION, NO_NORMALISATION, SIZES, Data, NetworkModel, unit_of
 from .presets import PRESETS, effective
-from .targets import ClassTargets, NumberTargets
+from .tables import TableClasses, TableNumbers
 
 Array = NDArray[Any]
-
-
-def _has_partial_fit(model: Any) -> bool:
-    if model.solver == "lbfgs":
-        raise AttributeError(
-            f"partial_fit is only available for stochastic optimizers. {model.solver} is not stochastic."
-        )
-    return True
 
 
 class _Perceptrons(NetworkModel):
@@ -102,7 +93,7 @@ class _Perceptrons(NetworkModel):
         return super()._train(data, settings, previous, run)
 
 
-class MLPClassifier(ClassTargets, ClassifierMixin, _Perceptrons):
+class MLPClassifier(TableClasses, ClassifierMixin, _Perceptrons):
     """A multi-layer perceptron for classes, by the logarithmic loss.
 
     Minimises Σ w V/Σ w + ½α‖W‖²/Σ w (λ = α/n in n⁻¹ΣV + λΩ), V = −log P(y | x), by mini-batches or by L-BFGS. Two
@@ -122,7 +113,7 @@ class MLPClassifier(ClassTargets, ClassifierMixin, _Perceptrons):
     """
 
     class_weight: Any = param(
-        ClassTargets.CLASS_WEIGHT, "Weights of the classes; `balanced`: all classes weigh the same.", default=None
+        TableClasses.CLASS_WEIGHT, "Weights of the classes; `balanced`: all classes weigh the same.", default=None
     )
 
     _door = staticmethod(door(target="classes", multi_output=True, one_class=True))
@@ -133,43 +124,8 @@ class MLPClassifier(ClassTargets, ClassifierMixin, _Perceptrons):
         tags.classifier_tags.multi_label = True
         return tags
 
-    @available_if(_has_partial_fit)  # type: ignore[untyped-decorator]
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Make one epoch over some rows, from where the last call ended; the optimiser's memory is kept.
 
-        Parameters
-        ----------
-        X : array, sparse array or dataframe of shape (n_samples, n_features)
-            Rows, in memory.
-        y : array of shape (n_samples,) or (n_samples, n_labels)
-            Labels.
-        classes : array of shape (n_classes,), optional
-            All labels that will ever be seen; needed in the first call.
-        sample_weight : array of shape (n_samples,), optional
-            Non-negative weights of the rows.
-        """
-        check_parameters(type(self).__name__, self.get_params(deep=False), self._parameters)
-        known = hasattr(self, "theta_")
-        if not known and classes is None:
-            raise DataError(
-                f"{type(self).__name__}: classes must be passed on the first call to partial_fit: all labels that will "
-                "ever be seen."
-            )
-        draft = self._draft()
-        table = type(self)._door(draft, X, y, sample_weight)
-        self._check_columns(draft, known)
-        draft._known_classes = self.classes_ if known else np.unique(np.asarray(classes))
-        if known and classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
-            raise DataError(
-                f"{type(self).__name__}: `classes` is not the same as on last call to partial_fit: {classes!r} and "
-                f"before {self.classes_!r}."
-            )
-        self._partial_fit(table, draft, known)
-        self.__dict__.pop("_known_classes", None)
-        return self
-
-
-class MLPRegressor(NumberTargets, RegressorMixin, _Perceptrons):
+class MLPRegressor(TableNumbers, RegressorMixin, _Perceptrons):
     """A multi-layer perceptron for numbers.
 
     Minimises Σ w V/Σ w + ½α‖W‖²/Σ w (λ = α/n in n⁻¹ΣV + λΩ) by mini-batches or by L-BFGS; V = ½‖z − y‖² by default.
@@ -188,7 +144,7 @@ class MLPRegressor(NumberTargets, RegressorMixin, _Perceptrons):
     """
 
     loss: Any = param(
-        Options("squared_error", "poisson", "absolute_error", "huber", "gamma") | NumberTargets.LOSS,
+        Options("squared_error", "poisson", "absolute_error", "huber", "gamma") | TableNumbers.LOSS,
         "V: a name, or a loss of `learnable.risk`.",
         default="squared_error",
         kw_only=False,
@@ -206,24 +162,3 @@ class MLPRegressor(NumberTargets, RegressorMixin, _Perceptrons):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    @available_if(_has_partial_fit)  # type: ignore[untyped-decorator]
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Make one epoch over some rows, from where the last call ended; the optimiser's memory is kept.
-
-        Parameters
-        ----------
-        X : array, sparse array or dataframe of shape (n_samples, n_features)
-            Rows, in memory.
-        y : array of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
-        sample_weight : array of shape (n_samples,), optional
-            Non-negative weights of the rows.
-        """
-        check_parameters(type(self).__name__, self.get_params(deep=False), self._parameters)
-        known = hasattr(self, "theta_")
-        draft = self._draft()
-        table = type(self)._door(draft, X, y, sample_weight)
-        self._check_columns(draft, known)
-        self._partial_fit(table, draft, known)
-        return self

@@ -88,9 +88,15 @@ def _are_sizes(value: Any) -> bool:
 class Data(NamedTuple):
     """Training rows in the form of the network."""
 
-    X: Any  #: (n, d) float, or CSR
+    X: Any  #: (n, d) float, or CSR; (n, T, d) for sequences
     y: Array  #: (n, k) floats or (n,) codes
     weight: Array | None
+    lengths: Array | None = None  #: (n,), of sequences
+
+    def part(self, rows: Any) -> Data:
+        """Return some rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return Data(self.X[rows], self.y[rows], weight, None if self.lengths is None else self.lengths[rows])
 
 
 class NetworkModel(Estimator):
@@ -476,7 +482,7 @@ class NetworkModel(Estimator):
         self, network: Network, head: Head, state: State, train: Data, settings: SimpleNamespace
     ) -> float:
         m = min(train.X.shape[0], _GRADIENT_ROWS)
-        part = Data(train.X[:m], train.y[:m], None if train.weight is None else train.weight[:m])
+        part = train.part(slice(0, m))
         with one_thread_blas():
             f = self._objective(network, part, head, settings, state.buffers)
             found = f.evaluate(state.theta)
@@ -519,9 +525,7 @@ class NetworkModel(Estimator):
         rng = np.random.default_rng([self.seed_, 2**20])
         held = np.zeros(n, dtype=bool)
         held[_spread_over_classes(data.y, wanted, rng)] = True
-        weight = data.weight
-        train = Data(data.X[~held], data.y[~held], None if weight is None else weight[~held])
-        return train, Data(data.X[held], data.y[held], None if weight is None else weight[held])
+        return data.part(~held), data.part(held)
 
     def _given_validation(self, X_val: Any, y_val: Any, settings: SimpleNamespace) -> Data:
         raise TypeError(f"{type(self).__name__} does not define _given_validation")

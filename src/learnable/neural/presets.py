@@ -40,8 +40,7 @@ PRESETS: dict[str, dict[str, Any]] = {"table": TABLE}
 def effective(model: Any) -> SimpleNamespace:
     """Return a model's settings: its arguments, with those at their defaults replaced by the preset's."""
     given = model.get_params(deep=False)
-    given.setdefault("preset", None)
-    given.setdefault("activation", "relu")
+    given = {"preset": None, "activation": "relu", "dropout": 0.0, "polish": False} | given
     preset = PRESETS.get(given["preset"] or "", {})
     if preset:
         signature = inspect.signature(type(model))

@@ -16,12 +16,9 @@ from ..core.declare import fitted
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.parameters import ArrayLike, Matches, Nothing, Number, Options
 from ..data.door import Table, read_features
-from ..data.sources import rowwise
 from ..data.targets import check_two_classes, read_target
-from ..probability.normal import Normal
 from ..risk.losses import AbsoluteLoss, GammaLoss, HuberLoss, PoissonLoss
 from .heads import Head, LogisticHead, LossHead, SoftmaxHead, SquaredHead, head_of
-from .layers.base import Keys
 from .model import Data, NetworkModel, _dense_rows
 from .presets import bend, effective, measure_columns
 
@@ -176,17 +173,6 @@ class ClassTargets(_Scaled):
         y = codes[:, None].astype(np.float64) if self.n_outputs_ == 1 else codes
         return Data(X, y, None)
 
-    @rowwise
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class, columns as in `classes_`; of labels, of each label.
-
-        Parameters
-        ----------
-        X : array, sparse array or dataframe of shape (n_samples, n_features)
-            Rows.
-        """
-        return self._probabilities(self._scores(X).astype(np.float64))
-
     def _probabilities(self, z: Array) -> Array:
         if self.out_activation_ == "softmax":
             return np.asarray(softmax(z, axis=-1).mean(axis=0))
@@ -194,31 +180,6 @@ class ClassTargets(_Scaled):
         if self.multilabel_:
             return p
         return np.concatenate([1.0 - p, p], axis=-1)
-
-    @rowwise
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithm of the probability of each class."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
-
-    @rowwise
-    def predict(self, X: Any) -> Array:
-        """Return the most probable class of each row, or an indicator matrix of labels with probability above ½."""
-        p = self.predict_proba(X)
-        if self.multilabel_:
-            return np.asarray(p > 0.5, dtype=np.int64)
-        return np.asarray(self.classes_[p.argmax(axis=-1)])
-
-    def predict_spread(self, X: Any, n_draws: int = 50, random_state: Any = 0) -> Array:
-        """Return the standard deviation of the probabilities with dropout left on (MC dropout), or between members.
-
-        It shows where networks disagree; it is no confidence interval.
-        """
-        draws = _draw_scores(self, X, n_draws, random_state)
-        if self.out_activation_ == "softmax":
-            return np.asarray(softmax(draws, axis=-1).std(axis=0))
-        p = expit(draws)
-        return np.asarray((p if self.multilabel_ else np.concatenate([1.0 - p, p], axis=-1)).std(axis=0))
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
@@ -276,13 +237,15 @@ class NumberTargets(_Scaled):
             data, kept = self._keep_out(data, share)
         certificate = super()._train(data, settings, previous, run)  # type: ignore[misc]
         rows = data if kept is None else kept
-        z = self._raw_scores(rows.X)
-        weight = None if rows.weight is None else rows.weight
-        residual = self._from_scores(z) - self._from_targets(rows.y)
-        self.noise_ = np.average(residual**2, axis=0, weights=weight)
+        residual = self._residuals(rows)
+        self.noise_ = np.average(residual**2, axis=0, weights=rows.weight)
         if kept is not None:
             self.calibration_scores_ = np.sort(np.abs(residual).max(axis=1))
         return certificate
+
+    def _residuals(self, rows: Data) -> Array:
+        """Return ŷ − y of training rows, in the units of y."""
+        return np.asarray(self._from_scores(self._raw_scores(rows.X)) - self._from_targets(rows.y))
 
     def _keep_out(self, data: Data, share: float) -> tuple[Data, Data]:
         n = data.X.shape[0]
@@ -293,11 +256,7 @@ class NumberTargets(_Scaled):
         held = np.zeros(n, dtype=bool)
         held[rng.permutation(n)[:wanted]] = True
         self.calibration_rows_ = np.flatnonzero(held)
-        parts = [
-            Data(data.X[rows], data.y[rows], None if data.weight is None else data.weight[rows])
-            for rows in (~held, held)
-        ]
-        return parts[0], parts[1]
+        return data.part(~held), data.part(held)
 
     def _raw_scores(self, X: Any) -> Array:
         """Return the mean scores of rows that are scaled already."""
@@ -336,87 +295,7 @@ class NumberTargets(_Scaled):
         y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
         return Data(X, y if self.y_mean_ is None else (y - self.y_mean_) / self.y_scale_, None)
 
-    @rowwise
-    def predict(self, X: Any) -> Array:
-        """Return the predicted numbers.
-
-        Parameters
-        ----------
-        X : array, sparse array or dataframe of shape (n_samples, n_features)
-            Rows.
-        """
-        found = self._from_scores(self._scores(X).astype(np.float64))
-        return found[:, 0] if self.single_ else found
-
-    def predict_dist(self, X: Any) -> Normal:
-        """Return Normal distributions: the mean of an ensemble, its spread plus the noise of the residuals.
-
-        One network has no spread of its own: use `ensemble_size=5`. With `calibration_fraction` the noise is that of
-        rows that were kept out of training.
-        """
-        if len(getattr(self, "theta_", [0])) < 2:
-            raise ParameterError(
-                f"{type(self).__name__}: predict_dist needs several networks; set ensemble_size=5, or use "
-                "predict_interval with calibration_fraction=0.2."
-            )
-        z = self._scores(X).astype(np.float64)
-        members = np.stack([self._from_scores(part[None]) for part in z])
-        mean = members.mean(axis=0)
-        std = np.sqrt(members.var(axis=0, ddof=1) + self.noise_)
-        return Normal(mean[:, 0], std[:, 0]) if self.single_ else Normal(mean, std)
-
-    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Array, Array]:
-        """Return the ends of intervals that hold a new y with probability at least `level` (split conformal).
-
-        The half width is the ⌈(m + 1)·level⌉-th smallest |y − ŷ| of the m rows that `calibration_fraction` kept out.
-        """
-        scores = getattr(self, "calibration_scores_", None)
-        if scores is None:
-            raise ParameterError(
-                f"{type(self).__name__}: predict_interval needs rows that training has not seen; fit with "
-                "calibration_fraction=0.2, or use evaluation.ConformalRegressor."
-            )
-        if not Number(low=0.0, high=1.0, low_open=True, high_open=True).allows(level):
-            raise ParameterError(f"{type(self).__name__}: level must be a number > 0 and < 1; got {level!r}.")
-        rank = math.ceil((len(scores) + 1) * level)
-        width = scores[rank - 1] if rank <= len(scores) else np.inf
-        centre = self.predict(X)
-        return centre - width, centre + width
-
-    def predict_spread(self, X: Any, n_draws: int = 50, random_state: Any = 0) -> Array:
-        """Return the standard deviation of predictions with dropout left on (MC dropout), or between members.
-
-        It shows where networks disagree; it is no prediction interval.
-        """
-        draws = _draw_scores(self, X, n_draws, random_state)
-        found = np.stack([self._from_scores(part[None]) for part in draws]).std(axis=0)
-        return np.asarray(found[:, 0] if self.single_ else found)
-
     def _check_loaded(self) -> None:
         super()._check_loaded()
         if (self.y_mean_ is None) != (self.y_scale_ is None) or (self.y_scale_ is not None and not self.y_scale_.all()):
             raise ModelFileError("load: y_mean_ and y_scale_ belong together, and no scale is zero.")
-
-
-def _draw_scores(model: Any, X: Any, n_draws: int, random_state: Any) -> Array:
-    """Return the scores of members, or of one network under different masks of dropout (draws, n, k)."""
-    dropout = getattr(effective(model), "dropout", 0.0)
-    if len(model.theta_) > 1 and not dropout:
-        return np.asarray(model._scores(X).astype(np.float64))
-    if not dropout:
-        raise ParameterError(
-            f"{type(model).__name__}: predict_spread needs something that varies; fit with dropout=0.1 or "
-            "ensemble_size=5."
-        )
-    rows = model._inputs(_dense_rows(read_features(model, X), model.theta_.dtype))
-    network = model._built()
-    rng = np.random.default_rng(random_state)
-    draws = []
-    for k in range(n_draws):
-        keys = Keys(int(rng.integers(2**32)))
-        member = k % len(model.theta_)
-        tape = network.open(
-            model.theta_[member], len(rows), training=True, buffers=model.buffers_[member].copy(), keys=keys
-        )
-        draws.append(tape.forward(rows).astype(np.float64))
-    return np.stack(draws)

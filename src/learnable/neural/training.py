@@ -96,6 +96,51 @@ class TableRows:
 
 
 @dataclass
+class SequenceRows:
+    """Sequences: X (n, T, d), padded; y (n, k) or (n,) for each sequence, or (n, T, k) or (n, T) for each step."""
+
+    X: Array
+    y: Array
+    weight: Array | None
+    lengths: Array
+    dtype: Any
+    every_step: bool
+
+    @property
+    def n_rows(self) -> int:
+        """Number of sequences."""
+        return len(self.X)
+
+    @property
+    def width(self) -> int:
+        """Numbers of one sequence."""
+        return int(np.prod(self.X.shape[1:]))
+
+    def take(self, rows: Array) -> tuple[Array, Array, Array | None, Array | None]:
+        """Return the numbers of the rows; batches are gathered one by one, time first."""
+        return rows, rows, None, None
+
+    def cut(self, taken: Any, start: int, stop: int) -> Any:
+        """Return a batch (T, b, d) with targets and weights for each sequence, or for each step time first."""
+        rows = taken[0][start:stop]
+        x = np.ascontiguousarray(self.X[rows].transpose(1, 0, 2), dtype=self.dtype)
+        lengths = self.lengths[rows]
+        weight = None if self.weight is None else self.weight[rows]
+        y = self.y[rows]
+        if not self.every_step:
+            return x, y, weight, lengths
+        T, b = x.shape[:2]
+        y = np.ascontiguousarray(np.moveaxis(y, 1, 0)).reshape(T * b, *y.shape[2:])
+        mask = (np.arange(T)[:, None] < lengths).astype(self.dtype)
+        mask = mask if weight is None else mask * weight
+        return x, y, np.ascontiguousarray(mask.reshape(-1), dtype=self.dtype), lengths
+
+    def lead(self, n: int) -> tuple[int, int]:
+        """Return (T, n)."""
+        return self.X.shape[1], n
+
+
+@dataclass
 class State:
     """All that a run needs to go on: parameters, running moments, the optimiser's memory and the counts."""
 
@@ -174,7 +219,7 @@ class Trainer:
                 if not math.isfinite(value):
                     self._give_up(number)
                     return math.nan
-                total += value * len(batch[1])
+                total += value * batch[0].shape[-2]
                 if number % _BATCHES_PER_LOOK == 0 and should_stop():
                     break
         if not np.isfinite(state.theta).all():
@@ -198,16 +243,17 @@ class Trainer:
 
     def _make_step(self, source: Source, batch: Any) -> float:
         x, y, weight, lengths = batch
-        n = len(y)
-        tape, ones, dz = self._tape(source, n)
+        tape, ones, dz = self._tape(source, x.shape[-2])
         if lengths is not None:
             tape.set_lengths(lengths)
         z = tape.forward(x)
+        if z.ndim == 3:  # one score for every step of every sequence
+            z = z.reshape(-1, z.shape[-1])
         if weight is None:
-            weight, share = ones, 1.0 / n
+            weight, share = ones, 1.0 / len(z)
         else:
             share = 1.0 / float(weight.sum(dtype=np.float64))
-        value = self.head.evaluate(z, y, weight, share, dz)
+        value = self.head.evaluate(z, y, weight, share, dz.reshape(z.shape))
         g = tape.backward(dz)
         state = self.state
         rate = self.stepper(Now(self.optimiser.t, g, state.losses[-1] if state.losses else math.inf, state.epoch, None))
@@ -225,7 +271,8 @@ class Trainer:
                 keys=self.keys,
             )
             shape = tape.outs[-1].shape
-            self._tapes[n] = tape, np.ones(n, dtype=self.network.dtype), np.empty(shape, dtype=self.network.dtype)
+            ones = np.ones(int(np.prod(shape[:-1])), dtype=self.network.dtype)
+            self._tapes[n] = tape, ones, np.empty(shape, dtype=self.network.dtype)
         return self._tapes[n]
 
     def _penalty(self) -> float:
