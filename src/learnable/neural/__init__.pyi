@@ -2,6 +2,9 @@ from .heads import LogisticHead as LogisticHead
 from .heads import LossHead as LossHead
 from .heads import SoftmaxHead as SoftmaxHead
 from .heads import SquaredHead as SquaredHead
+from .landscape import double_descent as double_descent
+from .landscape import loss_along_line as loss_along_line
+from .landscape import loss_on_plane as loss_on_plane
 from .layers import GELU as GELU
 from .layers import GRU as GRU
 from .layers import LSTM as LSTM
@@ -17,6 +20,7 @@ from .layers import Layer as Layer
 from .layers import LayerNorm as LayerNorm
 from .layers import LeakyReLU as LeakyReLU
 from .layers import Logistic as Logistic
+from .layers import Periodic as Periodic
 from .layers import Recurrent as Recurrent
 from .layers import ReLU as ReLU
 from .layers import Residual as Residual
@@ -33,6 +37,8 @@ from .recurrent import LSTMClassifier as LSTMClassifier
 from .recurrent import LSTMRegressor as LSTMRegressor
 from .recurrent import RNNClassifier as RNNClassifier
 from .recurrent import RNNRegressor as RNNRegressor
+from .report import GradientReport as GradientReport
+from .report import gradient_report as gradient_report
 from .resnet import ResNetClassifier as ResNetClassifier
 from .resnet import ResNetRegressor as ResNetRegressor
 from .sequence_data import windows as windows

@@ -27,6 +27,7 @@ from ..data.door import door
 from .layers.activations import Logistic
 from .layers.base import Layer
 from .layers.dense import Dense
+from .layers.periodic import Periodic
 from .layers.regularise import BatchNorm, Dropout, LayerNorm
 from .model import ACTIVATION, NO_NORMALISATION, SIZES, Data, NetworkModel, unit_of
 from .presets import PRESETS, effective
@@ -57,7 +58,7 @@ class _Perceptrons(NetworkModel):
     )
 
     def _layers(self, settings: SimpleNamespace, n_inputs: int, n_outputs: int) -> list[Layer]:
-        layers: list[Layer] = []
+        layers: list[Layer] = [] if settings.preset is None else [Periodic()]
         for units in np.atleast_1d(np.asarray(settings.hidden_layer_sizes, dtype=np.int64)).tolist():
             layers.append(Dense(units))
             if settings.normalization == "batch":
@@ -74,6 +75,9 @@ class _Perceptrons(NetworkModel):
         settings = effective(self)
         found: list[tuple[Any, ...]] = []
         width = self.n_features_in_
+        if settings.preset is not None:
+            found.append(("periodic", width, 16, 3))
+            width *= 4
         for units in np.atleast_1d(np.asarray(settings.hidden_layer_sizes, dtype=np.int64)).tolist():
             found.append(("dense", width, units))
             if settings.normalization is not None:

@@ -245,7 +245,8 @@ class NetworkModel(Estimator):
         if previous is not None:
             self._check_same_shape(previous, data, settings)
         self.seed_ = self._new_seed() if previous is None else previous.seed_
-        return self._train(data, settings, previous, run)
+        with np.errstate(over="ignore", invalid="ignore"):  # losses that are not finite are looked for and reported
+            return self._train(data, settings, previous, run)
 
     def _new_seed(self) -> int:
         return int(as_generator(self.random_state).integers(2**31))

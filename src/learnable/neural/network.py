@@ -29,6 +29,9 @@ Array = NDArray[Any]
 
 #: Entries of the widest activation that prediction holds at a time: half a megabyte in float32 stays in the L2 cache.
 _BLOCK_ENTRIES = 2**17
+#: Predictions run on multiples of so many rows, padded with zeros: BLAS treats the rows at the edge of a product
+#: otherwise than those inside, and a row's prediction must not depend on its neighbours.
+_TILE = 64
 
 
 class Span(NamedTuple):
@@ -147,7 +150,7 @@ class Network:
         for k, layer in enumerate(self.layers):
             adjust = getattr(layer, "adjust_start", None)
             if adjust is not None and init != "zeros":
-                adjust(self.views(theta, k))
+                adjust(self.views(theta, k), rng)
         if init == "lsuv":
             if X is None:
                 raise ParameterError("Network: init='lsuv' scales layers by data; pass rows as X.")
@@ -201,14 +204,18 @@ class Network:
             tape.set_lengths(lengths)
             return tape.forward(np.ascontiguousarray(X, dtype=self.dtype)).copy()
         n = len(X)
-        rows = max(1, min(n, _BLOCK_ENTRIES // max(self.widths)))
+        most = max(_TILE, _BLOCK_ENTRIES // max(self.widths) // _TILE * _TILE)
         out = np.empty((n, self.n_outputs), dtype=self.dtype)
-        tape = self.open(theta, rows, buffers=buffers)
-        for start in range(0, n - n % rows, rows):
-            out[start : start + rows] = tape.forward(_plain(X[start : start + rows], self.dtype))
-        if n % rows:
-            rest = self.open(theta, n % rows, buffers=buffers)
-            out[n - n % rows :] = rest.forward(_plain(X[n - n % rows :], self.dtype))
+        whole = n - n % most
+        if whole:
+            tape = self.open(theta, most, buffers=buffers)
+            for start in range(0, whole, most):
+                out[start : start + most] = tape.forward(_plain(X[start : start + most], self.dtype))
+        if n > whole:
+            padded = np.zeros((-(-(n - whole) // _TILE) * _TILE, self.n_inputs), dtype=self.dtype)
+            padded[: n - whole] = _plain(X[whole:], self.dtype)
+            rest = self.open(theta, len(padded), buffers=buffers)
+            out[whole:] = rest.forward(padded)[: n - whole]
         return out
 
     def activations(self, theta: Array, X: Array, *, buffers: Array | None = None) -> list[Array]:

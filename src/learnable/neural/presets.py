@@ -30,7 +30,7 @@ TABLE: dict[str, Any] = {
     "n_iter_no_change": float("inf"),
     "weight_decay": 0.01,
     "alpha": 0.0,
-    "dropout": 0.1,
+    "dropout": 0.0,
     "ensemble_size": 4,
     "init": "he",
 }

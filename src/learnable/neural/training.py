@@ -4,8 +4,8 @@ Every epoch shuffles the rows, cuts them into batches (the last one may be short
 for each. The order of the rows and the keys of dropout follow from (seed, member, epoch) alone, so that a run that is
 stopped, saved, loaded and resumed makes the same steps as one that was not, to the bit.
 
-A loss that is not finite ends the run at that batch: the parameters go back to those at the start of the epoch, and
-the warning names the first layer whose output was not finite.
+A loss that is not finite ends the run at that batch: the parameters go back to the last start of an epoch whose first
+batch had a finite loss, and the warning names the first layer whose output was not finite.
 """
 
 from __future__ import annotations
@@ -207,8 +207,7 @@ class Trainer:
     def run_epoch(self, source: Source, should_stop: Callable[[], bool] = never) -> float:
         """Make one epoch; return its mean loss, with the penalty. `failed` says why it was given up, if it was."""
         state = self.state
-        np.copyto(self._good[0], state.theta)
-        np.copyto(self._good[1], state.buffers)
+        at_start = state.theta.copy(), state.buffers.copy()
         rng = np.random.default_rng([*self.seed, state.epoch])
         self.keys.reseed(int(rng.integers(2**32)))
         order = rng.permutation(source.n_rows) if self.shuffle else np.arange(source.n_rows)
@@ -219,6 +218,8 @@ class Trainer:
                 if not math.isfinite(value):
                     self._give_up(number)
                     return math.nan
+                if number == 0:
+                    self._good = at_start  # they have just given a finite loss
                 total += value * batch[0].shape[-2]
                 if number % _BATCHES_PER_LOOK == 0 and should_stop():
                     break
@@ -280,7 +281,7 @@ class Trainer:
         return 0.5 * self.alpha * float(np.dot(W, W)) / self.batch_size if self.alpha > 0.0 else 0.0
 
     def _give_up(self, batch: int | None) -> None:
-        """Go back to the parameters at the start of the epoch and say what happened where."""
+        """Go back to the last good parameters and say what happened where."""
         where = "the parameters"
         for tape, _, _ in self._tapes.values():
             bad = [k for k, out in enumerate(tape.outs) if not np.isfinite(out).all()]

@@ -240,6 +240,10 @@ class _Reader:
             gain, shift = self.take("gain", step[1]), self.take("shift", step[1])
             moments = (self.take_buffer(step[1]), self.take_buffer(step[1])) if kind == "batch" else None
             return _normalise(gain, shift, moments)
+        if kind == "periodic":
+            d, k, m = step[1:]
+            A, f, p, c = self.take("weight", d, k, m), self.take("f", d, k), self.take("p", d, k), self.take("c", d, m)
+            return _periodic(A, f, p, c)
         if kind == "residual":
             return _residual(_compose([self._op(inner) for inner in step[1]]))
         return _unit(step[1])
@@ -256,6 +260,10 @@ def _shapes(model: Any) -> Iterator[tuple[str, tuple[int, ...]]]:
             if step[0] == "dense":
                 yield "weight", step[1:]
                 yield "bias", (step[2],)
+            elif step[0] == "periodic":
+                d, k, m = step[1:]
+                yield "weight", (d, k, m)
+                yield from (("f", (d, k)), ("p", (d, k)), ("c", (d, m)))
             elif step[0] in ("batch", "layer"):
                 yield "gain", (step[1],)
                 yield "shift", (step[1],)
@@ -313,6 +321,28 @@ def _normalise(gain: Any, shift: Any, moments: tuple[Array, Array] | None) -> Op
             return np.asarray(d / np.sqrt(var + _EPSILON))
 
         return gamma * scaled + beta, back
+
+    return run
+
+
+def _periodic(A: Any, f: Any, p: Any, c: Any) -> Op:
+    (A, A_slot), (f, f_slot), (p, p_slot), (c, c_slot) = A, f, p, c
+
+    def run(x: Array) -> tuple[Array, Callable[[Array], Array]]:
+        angle = 2.0 * np.pi * x[:, :, None] * f + p
+        mixed = np.einsum("njk,jkm->njm", np.cos(angle), A) + c
+        n, d = x.shape
+
+        def back(g: Array) -> Array:
+            g_mixed = g[:, d:].reshape(mixed.shape)
+            A_slot.append(np.einsum("njk,njm->jkm", np.cos(angle), g_mixed))
+            c_slot.append(g_mixed.sum(axis=0))
+            g_angle = -np.sin(angle) * np.einsum("njm,jkm->njk", g_mixed, A)
+            p_slot.append(g_angle.sum(axis=0))
+            f_slot.append(2.0 * np.pi * np.einsum("njk,nj->jk", g_angle, x))
+            return np.asarray(g[:, :d] + 2.0 * np.pi * np.einsum("njk,jk->nj", g_angle, f))
+
+        return np.concatenate([x, mixed.reshape(n, -1)], axis=1), back
 
     return run
 

@@ -179,7 +179,7 @@ class LSTM(_OverTime):
     gates: ClassVar[int] = 4
     _step: ClassVar[Any] = staticmethod(steps.lstm_step)
 
-    def adjust_start(self, views: dict[str, Array]) -> None:
+    def adjust_start(self, views: dict[str, Array], rng: np.random.Generator) -> None:
         """Let the forget gate begin open, so that the cell remembers (b_f = 1)."""
         views["b"][self.units : 2 * self.units] = 1.0
 
