@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ContextDecorator, contextmanager
 from functools import cache
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
 import numpy as np
@@ -146,6 +147,66 @@ def _all_threads_blas() -> Iterator[None]:
         with _blas.changed:
             _blas.factorising = _blas.factorising and not alone
             _blas.changed.notify_all()
+
+
+class Team:
+    """A few threads that wait for small tasks, one each: starting a thread for a task would take longer than it does.
+
+    The caller's own thread does the first task. Leave the team by its context: it ends the threads.
+
+    Parameters
+    ----------
+    size : int
+        Threads, the caller's included.
+
+    Examples
+    --------
+    >>> with Team(2) as team:
+    ...     team.run([lambda: 1 + 1, lambda: 2 + 2])
+    [2, 4]
+    """
+
+    def __init__(self, size: int) -> None:
+        self._tasks: list[SimpleQueue[Callable[[], Any] | None]] = [SimpleQueue() for _ in range(size - 1)]
+        self._done: SimpleQueue[tuple[int, bool, Any]] = SimpleQueue()
+        self._threads = [
+            threading.Thread(target=self._work, args=(k, queue), daemon=True) for k, queue in enumerate(self._tasks)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _work(self, number: int, queue: SimpleQueue[Callable[[], Any] | None]) -> None:
+        while (task := queue.get()) is not None:
+            try:
+                self._done.put((number, True, task()))
+            except BaseException as error:  # handed to the caller in `run`
+                self._done.put((number, False, error))
+
+    def run(self, tasks: list[Callable[[], Any]]) -> list[Any]:
+        """Run as many tasks as the team has threads, or fewer; return their results in order."""
+        for queue, task in zip(self._tasks, tasks[1:], strict=False):
+            queue.put(task)
+        results: list[Any] = [None] * len(tasks)
+        failed: BaseException | None = None
+        try:
+            results[0] = tasks[0]()
+        finally:  # the others use the caller's arrays: nobody goes on before they have ended
+            for _ in tasks[1:]:
+                number, succeeded, result = self._done.get()
+                results[number + 1] = result
+                failed = failed if succeeded else result
+        if failed is not None:
+            raise failed
+        return results
+
+    def __enter__(self) -> Team:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for queue in self._tasks:
+            queue.put(None)
+        for thread in self._threads:
+            thread.join()
 
 
 def interruptible(function: Callable[..., R], *args: Any, **kwargs: Any) -> R:

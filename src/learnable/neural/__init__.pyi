@@ -21,6 +21,7 @@ from .layers import LayerNorm as LayerNorm
 from .layers import LeakyReLU as LeakyReLU
 from .layers import Logistic as Logistic
 from .layers import Periodic as Periodic
+from .layers import PiecewiseLinear as PiecewiseLinear
 from .layers import Recurrent as Recurrent
 from .layers import ReLU as ReLU
 from .layers import Residual as Residual

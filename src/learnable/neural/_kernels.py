@@ -333,3 +333,25 @@ def softmax_head(z: Any, codes: Any, weight: Any, share: float, out: Any) -> flo
         target[c] -= w
         total += w * (math.log(mass) + top - row[c])
     return total
+
+
+@ieee_kernel
+def encode_bins(x: Any, edges: Any, inverse: Any, out: Any) -> None:
+    """OUT out (n, d + dB): x, then how far x has come in each bin. IN edges (d, B + 1), inverse (d, B): 1/width."""
+    n, d = x.shape
+    B = inverse.shape[1]
+    zero = x.dtype.type(0.0)
+    one = x.dtype.type(1.0)
+    for i in range(n):
+        for j in range(d):
+            v = x[i, j]
+            out[i, j] = v
+            left = edges[j]
+            scale = inverse[j]
+            target = out[i, d + j * B : d + (j + 1) * B]
+            for t in range(B):
+                target[t] = min(max((v - left[t]) * scale[t], zero), one)
+            first = (v - left[0]) * scale[0]
+            target[0] = min(first, one)
+            last = (v - left[B - 1]) * scale[B - 1]
+            target[B - 1] = max(last, zero) if B > 1 else last

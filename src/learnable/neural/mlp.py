@@ -27,7 +27,7 @@ from ..data.door import door
 from .layers.activations import Logistic
 from .layers.base import Layer
 from .layers.dense import Dense
-from .layers.periodic import Periodic
+from .layers.piecewise import PiecewiseLinear
 from .layers.regularise import BatchNorm, Dropout, LayerNorm
 from .model import ACTIVATION, NO_NORMALISATION, SIZES, Data, NetworkModel, unit_of
 from .presets import PRESETS, effective
@@ -58,7 +58,7 @@ class _Perceptrons(NetworkModel):
     )
 
     def _layers(self, settings: SimpleNamespace, n_inputs: int, n_outputs: int) -> list[Layer]:
-        layers: list[Layer] = [] if settings.preset is None else [Periodic()]
+        layers: list[Layer] = [] if self.edges_of_bins() is None else [PiecewiseLinear(self.edges_)]
         for units in np.atleast_1d(np.asarray(settings.hidden_layer_sizes, dtype=np.int64)).tolist():
             layers.append(Dense(units))
             if settings.normalization == "batch":
@@ -70,14 +70,18 @@ class _Perceptrons(NetworkModel):
                 layers.append(Dropout(settings.dropout))
         return [*layers, Dense(n_outputs)]
 
+    def edges_of_bins(self) -> Array | None:
+        """Return the edges of the bins that a preset encodes columns by; None without one."""
+        return getattr(self, "edges_", None)
+
     def _described(self) -> list[tuple[Any, ...]]:
         """Return the layers as plain words and sizes, for the independent check."""
         settings = effective(self)
         found: list[tuple[Any, ...]] = []
         width = self.n_features_in_
-        if settings.preset is not None:
-            found.append(("periodic", width, 16, 3))
-            width *= 4
+        if self.edges_of_bins() is not None:
+            found.append(("piecewise", self.edges_))
+            width *= self.edges_.shape[1]
         for units in np.atleast_1d(np.asarray(settings.hidden_layer_sizes, dtype=np.int64)).tolist():
             found.append(("dense", width, units))
             if settings.normalization is not None:

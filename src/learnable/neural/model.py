@@ -175,7 +175,7 @@ class NetworkModel(Estimator):
         Options("auto", "float32", "float64"), "Of training; auto: float32, with `lbfgs` float64.", default="auto"
     )
     max_seconds: float | None = param(MAX_SECONDS, "Time limit of a fit.", default=None)
-    n_jobs: int | None = param(N_JOBS, "Threads of predictions.", default=None)
+    n_jobs: int | None = param(N_JOBS, "Threads; the result does not depend on them.", default=None)
 
     theta_: Array = fitted("(n_members, n_parameters)", "All weights, then all biases and gains.")
     buffers_: Array = fitted("(n_members, n_buffers)", "Running moments of batch normalisation.")
@@ -311,9 +311,9 @@ class NetworkModel(Estimator):
         source = self._source(train, network.dtype)
         n = source.n_rows
         batch = min(200, n) if settings.batch_size == "auto" else min(settings.batch_size, n)
-        if settings.batch_size != "auto" and settings.batch_size > n:
+        if self.batch_size != "auto" and self.batch_size > n:
             warnings.warn(
-                f"{type(self).__name__}: batch_size={settings.batch_size} is larger than the {n} rows; it is clipped.",
+                f"{type(self).__name__}: batch_size={self.batch_size} is larger than the {n} rows; it is clipped.",
                 UserWarning,
                 stacklevel=5,
             )
@@ -330,6 +330,7 @@ class NetworkModel(Estimator):
             decoupled=settings.weight_decay,
             clip=_as_clip(settings.clip),
             shuffle=settings.shuffle,
+            n_jobs=self.n_jobs,
         )
         by_loss = settings.early_stopping == "loss"
         stopping = Stopping(settings.tol, settings.n_iter_no_change, maximise=held is not None and not by_loss)

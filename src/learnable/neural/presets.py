@@ -1,9 +1,9 @@
 """Presets: settings that suit a kind of data. They replace arguments that were left at their defaults.
 
 `"table"` is for tables of numbers (categories encoded), in the manner of RealMLP and TabM: columns are centred at the
-median, scaled by the quartiles and bent to ±3; targets of a regression are standardised; a wide network with a smooth
-unit and dropout is trained by Adam with decoupled decay, the rate rising and falling once, and a few networks are
-averaged.
+median, scaled by the quartiles, bent to ±3 and encoded by bins at their quantiles (`layers.piecewise`); targets of a
+regression are standardised; a wide network with a smooth unit and dropout is trained by Adam with decoupled decay, the
+rate rising and falling once, and a few networks are averaged.
 
 References: D. Holzmüller et al., Better by default: strong pre-tuned MLPs and boosted trees on tabular data, 2024; Y.
 Gorishniy et al., TabM, 2024.
@@ -28,9 +28,9 @@ TABLE: dict[str, Any] = {
     "batch_size": 256,
     "max_iter": 60,
     "n_iter_no_change": float("inf"),
-    "weight_decay": 0.01,
+    "weight_decay": 0.05,
     "alpha": 0.0,
-    "dropout": 0.0,
+    "dropout": 0.1,
     "ensemble_size": 4,
     "init": "he",
 }
@@ -40,7 +40,7 @@ PRESETS: dict[str, dict[str, Any]] = {"table": TABLE}
 def effective(model: Any) -> SimpleNamespace:
     """Return a model's settings: its arguments, with those at their defaults replaced by the preset's."""
     given = model.get_params(deep=False)
-    given = {"preset": None, "activation": "relu", "dropout": 0.0, "polish": False} | given
+    given = {"preset": None, "activation": "relu", "dropout": 0.1, "polish": False} | given
     preset = PRESETS.get(given["preset"] or "", {})
     if preset:
         signature = inspect.signature(type(model))
@@ -68,6 +68,18 @@ def measure_columns(X: Array) -> tuple[Array, Array]:
     with np.errstate(divide="ignore"):
         scale = np.where(width > 0, 1.0 / np.where(width > 0, width, 1.0), 0.0)
     return centre, scale
+
+
+#: Numbers that one row is encoded into, at most; fewer bins where there are many columns.
+_MOST_INPUTS = 1024
+_MOST_BINS = 48
+
+
+def edges_of_bins(X: Array) -> Array:
+    """Return edges (d, B + 1) of B bins with about the same number of rows each; equal quantiles make empty bins."""
+    d = X.shape[1]
+    bins = int(np.clip(_MOST_INPUTS // max(d, 1), 4, _MOST_BINS))
+    return np.ascontiguousarray(np.quantile(X, np.linspace(0.0, 1.0, bins + 1), axis=0).T)
 
 
 def bend(X: Array, centre: Array, scale: Array) -> Array:

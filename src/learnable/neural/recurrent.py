@@ -308,6 +308,7 @@ class _SequenceClassifier(_Recurrences, ClassTargets, ClassifierMixin):
         self.classes_ = self._step_classes
         self.center_ = None
         self.scale_ = None
+        self.edges_ = None
         K = len(self.classes_)
         self.n_outputs_ = 1 if K == 2 else K
         self.out_activation_ = "logistic" if K == 2 else "softmax"

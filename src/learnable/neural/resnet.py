@@ -21,6 +21,7 @@ from ..core.parameters import Number, Options, optional
 from ..data.door import door
 from .layers.base import Layer
 from .layers.dense import Dense
+from .layers.piecewise import PiecewiseLinear
 from .layers.regularise import BatchNorm, Dropout
 from .layers.residual import Residual
 from .model import ACTIVATION, NetworkModel, unit_of
@@ -59,7 +60,15 @@ class _Blocks(NetworkModel):
         inner = settings.block_units or settings.units
         drop = [Dropout(settings.dropout)] if settings.dropout > 0.0 else []
         block = (BatchNorm(), Dense(inner), unit, *drop, Dense(settings.units), *drop)
-        return [Dense(settings.units), *[Residual(block)] * settings.n_blocks, BatchNorm(), unit, Dense(n_outputs)]
+        start = [] if getattr(self, "edges_", None) is None else [PiecewiseLinear(self.edges_)]
+        return [
+            *start,
+            Dense(settings.units),
+            *[Residual(block)] * settings.n_blocks,
+            BatchNorm(),
+            unit,
+            Dense(n_outputs),
+        ]
 
     def _described(self) -> list[tuple[Any, ...]]:
         """Return the layers as plain words and sizes, for the independent check."""
@@ -68,7 +77,12 @@ class _Blocks(NetworkModel):
         inner = settings.block_units or units
         block = [("batch", units), ("dense", units, inner), ("unit", settings.activation), ("dense", inner, units)]
         end = [("batch", units), ("unit", settings.activation), ("dense", units, self.n_outputs_)]
-        return [("dense", self.n_features_in_, units), *[("residual", block)] * settings.n_blocks, *end]
+        start: list[tuple[Any, ...]] = []
+        width = self.n_features_in_
+        if getattr(self, "edges_", None) is not None:
+            start = [("piecewise", self.edges_)]
+            width *= self.edges_.shape[1]
+        return [*start, ("dense", width, units), *[("residual", block)] * settings.n_blocks, *end]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

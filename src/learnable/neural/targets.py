@@ -20,7 +20,7 @@ from ..data.targets import check_two_classes, read_target
 from ..risk.losses import AbsoluteLoss, GammaLoss, HuberLoss, PoissonLoss
 from .heads import Head, LogisticHead, LossHead, SoftmaxHead, SquaredHead, head_of
 from .model import Data, NetworkModel, _dense_rows
-from .presets import bend, effective, measure_columns
+from .presets import bend, edges_of_bins, effective, measure_columns
 
 Array = NDArray[Any]
 
@@ -44,14 +44,21 @@ class _Scaled(NetworkModel):
     center_: Any = fitted("(n_features,)", "Median of each column, where a preset scales.", optional=True)
     scale_: Any = fitted("(n_features,)", "1/(difference of its quartiles).", optional=True, low=0.0)
 
+    edges_: Any = fitted(
+        "(n_features, n_edges)", "Edges of the bins that a preset encodes the scaled columns by.", optional=True
+    )
+
     def _scaled_inputs(self, X: Any, settings: SimpleNamespace) -> Any:
         self.center_ = None
         self.scale_ = None
+        self.edges_ = None
         if settings.preset is None:
             return X
         rows = _dense_rows(X, np.float64)
         self.center_, self.scale_ = measure_columns(rows)
-        return bend(rows, self.center_, self.scale_)
+        bent = bend(rows, self.center_, self.scale_)
+        self.edges_ = edges_of_bins(bent)
+        return bent
 
     def _inputs(self, X: Array) -> Array:
         if getattr(self, "center_", None) is None:
@@ -68,10 +75,12 @@ class _Scaled(NetworkModel):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        scaled = getattr(self, "center_", None) is not None and getattr(self, "scale_", None) is not None
+        scaled = all(getattr(self, name, None) is not None for name in ("center_", "scale_", "edges_"))
+        if scaled and (self.edges_.shape[1] < 2 or (np.diff(self.edges_, axis=1) < 0).any()):
+            raise ModelFileError("load: edges_ must not decrease, and there are at least two.")
         if (effective(self).preset is not None) != scaled:
             raise ModelFileError(
-                f"load: {type(self).__name__} with a preset has center_ and scale_, without it neither."
+                f"load: {type(self).__name__} with a preset has center_, scale_ and edges_, without it none."
             )
 
 

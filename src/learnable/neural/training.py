@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,10 +24,12 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ..core.run import never
-from ..core.threads import one_thread_blas
+from ..core.threads import Team, one_thread_blas, resolve_n_jobs
 from ..solvers.steps import Now, StepRule
+from ._kernels import add
 from .heads import Head
-from .layers.base import Keys
+from .layers.base import Keys, Layer
+from .layers.regularise import BatchNorm
 from .network import Network, Tape
 from .optimisers import Optimiser
 
@@ -33,6 +37,10 @@ Array = NDArray[Any]
 
 #: Entries of rows that are gathered at a time: one megabyte of float32, whose copy costs less than one gather a batch.
 _GATHERED_ENTRIES = 2**18
+#: Parts that a batch of a large network is cut into, one thread each; always the same, so that the sums are.
+_SHARDS = 2
+#: Parameters times rows of a batch from which that pays: below, handing a part over costs more than it saves.
+_SHARDED_WORK = 2**22
 #: Batches between two looks at the clock.
 _BATCHES_PER_LOOK = 16
 
@@ -48,6 +56,10 @@ class Source(Protocol):
 
     def cut(self, taken: Any, start: int, stop: int) -> Any:
         """Return a batch of rows that were taken together."""
+        ...
+
+    def slice(self, batch: Any, start: int, stop: int) -> Any:
+        """Return a part of a batch."""
         ...
 
     def lead(self, n: int) -> int | tuple[int, ...]:
@@ -89,6 +101,10 @@ class TableRows:
         """Return a batch."""
         X, y, weight, _ = taken
         return X[start:stop], y[start:stop], None if weight is None else weight[start:stop], None
+
+    def slice(self, batch: Any, start: int, stop: int) -> Any:
+        """Return a part of a batch."""
+        return self.cut(batch, start, stop)
 
     def lead(self, n: int) -> int:
         """Return n."""
@@ -135,6 +151,21 @@ class SequenceRows:
         mask = mask if weight is None else mask * weight
         return x, y, np.ascontiguousarray(mask.reshape(-1), dtype=self.dtype), lengths
 
+    def slice(self, batch: Any, start: int, stop: int) -> Any:
+        """Return a part of a batch; time comes first in all its arrays."""
+        x, y, weight, lengths = batch
+        T, b = x.shape[:2]
+
+        def of_steps(array: Array) -> Array:
+            steps = array.reshape(T, b, *array.shape[1:])[:, start:stop]
+            return np.ascontiguousarray(steps).reshape(-1, *array.shape[1:])
+
+        if self.every_step:
+            y, weight = of_steps(y), of_steps(weight)
+        else:
+            y, weight = y[start:stop], None if weight is None else weight[start:stop]
+        return np.ascontiguousarray(x[:, start:stop]), y, weight, lengths[start:stop]
+
     def lead(self, n: int) -> tuple[int, int]:
         """Return (T, n)."""
         return self.X.shape[1], n
@@ -173,6 +204,8 @@ class Trainer:
         λ′: weights shrink by ηλ′ after every step.
     clip, shuffle
         Clipping of gradients; whether rows are shuffled.
+    n_jobs : int or None
+        Threads. Batches of large networks are cut in two, whatever it is: the steps do not depend on it.
     """
 
     def __init__(
@@ -189,7 +222,9 @@ class Trainer:
         decoupled: float = 0.0,
         clip: Any = None,
         shuffle: bool = True,
+        n_jobs: int | None = None,
     ) -> None:
+        self.n_jobs = n_jobs
         self.network, self.head, self.state = network, head, state
         self.batch_size, self.seed, self.alpha, self.shuffle = batch_size, seed, alpha, shuffle
         self.optimiser = Optimiser(update, state.theta, network.n_decayed, clip=clip, decoupled=decoupled)
@@ -199,7 +234,12 @@ class Trainer:
         self.failed: str | None = None
         self.keys = Keys()
         self.gradient = np.empty_like(state.theta)
-        self._tapes: dict[int, tuple[Tape, Array, Array]] = {}
+        self._tapes: dict[tuple[int, int], tuple[Tape, Array, Array]] = {}
+        whole = any(isinstance(layer, BatchNorm) for layer in _all_layers(network.layers))
+        self._shards = 1 if whole or network.n_parameters * batch_size < _SHARDED_WORK else _SHARDS
+        self._shard_gradients = [self.gradient, *(np.empty_like(state.theta) for _ in range(self._shards - 1))]
+        self._shard_keys = [self.keys, *(Keys() for _ in range(self._shards - 1))]
+        self._team: Team | None = None
         self._good = state.theta.copy(), state.buffers.copy()
         for epoch, value in enumerate(state.losses[: state.epoch]):  # rules that follow the losses see them again
             self.stepper(Now(0, np.zeros(1), value, epoch + 1, None))
@@ -209,10 +249,15 @@ class Trainer:
         state = self.state
         at_start = state.theta.copy(), state.buffers.copy()
         rng = np.random.default_rng([*self.seed, state.epoch])
-        self.keys.reseed(int(rng.integers(2**32)))
+        for keys in self._shard_keys:
+            keys.reseed(int(rng.integers(2**32)))
         order = rng.permutation(source.n_rows) if self.shuffle else np.arange(source.n_rows)
         total = 0.0
-        with one_thread_blas(), np.errstate(all="ignore"):  # a loss that is not finite is looked for below
+        helps = self._shards > 1 and resolve_n_jobs(self.n_jobs) > 1
+        with ExitStack() as stack:
+            stack.enter_context(one_thread_blas())
+            stack.enter_context(np.errstate(all="ignore"))  # a loss that is not finite is looked for below
+            self._team = stack.enter_context(Team(self._shards)) if helps else None
             for number, batch in enumerate(self._batches(source, order)):
                 value = self._make_step(source, batch)
                 if not math.isfinite(value):
@@ -243,38 +288,59 @@ class Trainer:
                 yield source.cut(taken, first, min(first + b, len(rows)))
 
     def _make_step(self, source: Source, batch: Any) -> float:
+        """Make one step; return the loss before it."""
+        b = batch[0].shape[-2]
+        share = self._share(source, batch)
+        if self._shards == 1 or b < 2 * self._shards:
+            value = self._differentiate(source, batch, 0, share)
+        else:
+            cuts = [b * k // self._shards for k in range(self._shards + 1)]
+            parts = [source.slice(batch, cuts[k], cuts[k + 1]) for k in range(self._shards)]
+            tasks = [partial(self._differentiate, source, part, k, share) for k, part in enumerate(parts)]
+            values = self._team.run(tasks) if self._team is not None else [task() for task in tasks]
+            value = sum(values)
+            for more in self._shard_gradients[1:]:
+                add(self.gradient, more, self.gradient)
+        state = self.state
+        last = state.losses[-1] if state.losses else math.inf
+        rate = self.stepper(Now(self.optimiser.t, self.gradient, last, state.epoch, None))
+        self.optimiser.step(self.gradient, self.rate_scale * rate, self.alpha * share)
+        return float(value)
+
+    def _share(self, source: Source, batch: Any) -> float:
+        """Return 1/Σw of a batch."""
+        _, y, weight, _ = batch
+        return 1.0 / len(y) if weight is None else 1.0 / float(weight.sum(dtype=np.float64))
+
+    def _differentiate(self, source: Source, batch: Any, shard: int, share: float) -> float:
+        """Return the loss of a batch, or of a part of it; its gradient is in the shard's array."""
         x, y, weight, lengths = batch
-        tape, ones, dz = self._tape(source, x.shape[-2])
+        if shard > 0:
+            np.seterr(all="ignore")  # a setting of the helper's own thread
+        tape, ones, dz = self._tape(source, x.shape[-2], shard)
         if lengths is not None:
             tape.set_lengths(lengths)
         z = tape.forward(x)
         if z.ndim == 3:  # one score for every step of every sequence
             z = z.reshape(-1, z.shape[-1])
-        if weight is None:
-            weight, share = ones, 1.0 / len(z)
-        else:
-            share = 1.0 / float(weight.sum(dtype=np.float64))
-        value = self.head.evaluate(z, y, weight, share, dz.reshape(z.shape))
-        g = tape.backward(dz)
-        state = self.state
-        rate = self.stepper(Now(self.optimiser.t, g, state.losses[-1] if state.losses else math.inf, state.epoch, None))
-        self.optimiser.step(g, self.rate_scale * rate, self.alpha * share)
+        value = self.head.evaluate(z, y, ones if weight is None else weight, share, dz.reshape(z.shape))
+        tape.backward(dz)
         return value
 
-    def _tape(self, source: Source, n: int) -> tuple[Tape, Array, Array]:
-        if n not in self._tapes:
+    def _tape(self, source: Source, n: int, shard: int) -> tuple[Tape, Array, Array]:
+        if (n, shard) not in self._tapes:
             tape = self.network.open(
                 self.state.theta,
                 source.lead(n),
                 training=True,
-                gradient=self.gradient,
+                gradient=self._shard_gradients[shard],
                 buffers=self.state.buffers,
-                keys=self.keys,
+                keys=self._shard_keys[shard],
             )
             shape = tape.outs[-1].shape
             ones = np.ones(int(np.prod(shape[:-1])), dtype=self.network.dtype)
-            self._tapes[n] = tape, ones, np.empty(shape, dtype=self.network.dtype)
-        return self._tapes[n]
+            self._tapes[n, shard] = tape, ones, np.empty(shape, dtype=self.network.dtype)
+        return self._tapes[n, shard]
 
     def _penalty(self) -> float:
         W = self.state.theta[: self.network.n_decayed].astype(np.float64)
@@ -329,6 +395,13 @@ class Stopping:
     def is_over(self) -> bool:
         """Whether it has waited too long."""
         return self.waited > self.patience
+
+
+def _all_layers(layers: Iterable[Layer]) -> Iterator[Layer]:
+    """Yield layers and the layers inside them."""
+    for layer in layers:
+        yield layer
+        yield from _all_layers(getattr(layer, "layers", ()))
 
 
 def warn_of_failure(owner: str, reason: str) -> None:

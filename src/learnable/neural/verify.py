@@ -82,7 +82,9 @@ def _scaled_rows(model: Any, rows: Array) -> Array | None:
     if not (np.allclose(centre, model.center_, rtol=1e-12) and np.allclose(scale, model.scale_, rtol=1e-12)):
         return None
     z = (rows - centre) * scale
-    return np.asarray(z / np.sqrt(1.0 + z**2 / 9.0))
+    z = np.asarray(z / np.sqrt(1.0 + z**2 / 9.0))
+    shares = np.linspace(0.0, 1.0, model.edges_.shape[1])
+    return z if np.allclose(np.quantile(z, shares, axis=0).T, model.edges_, rtol=1e-9, atol=1e-12) else None
 
 
 def _targets(model: Any, table: Table) -> Array | None:
@@ -240,10 +242,8 @@ class _Reader:
             gain, shift = self.take("gain", step[1]), self.take("shift", step[1])
             moments = (self.take_buffer(step[1]), self.take_buffer(step[1])) if kind == "batch" else None
             return _normalise(gain, shift, moments)
-        if kind == "periodic":
-            d, k, m = step[1:]
-            A, f, p, c = self.take("weight", d, k, m), self.take("f", d, k), self.take("p", d, k), self.take("c", d, m)
-            return _periodic(A, f, p, c)
+        if kind == "piecewise":
+            return _piecewise(step[1])
         if kind == "residual":
             return _residual(_compose([self._op(inner) for inner in step[1]]))
         return _unit(step[1])
@@ -260,10 +260,6 @@ def _shapes(model: Any) -> Iterator[tuple[str, tuple[int, ...]]]:
             if step[0] == "dense":
                 yield "weight", step[1:]
                 yield "bias", (step[2],)
-            elif step[0] == "periodic":
-                d, k, m = step[1:]
-                yield "weight", (d, k, m)
-                yield from (("f", (d, k)), ("p", (d, k)), ("c", (d, m)))
             elif step[0] in ("batch", "layer"):
                 yield "gain", (step[1],)
                 yield "shift", (step[1],)
@@ -325,24 +321,17 @@ def _normalise(gain: Any, shift: Any, moments: tuple[Array, Array] | None) -> Op
     return run
 
 
-def _periodic(A: Any, f: Any, p: Any, c: Any) -> Op:
-    (A, A_slot), (f, f_slot), (p, p_slot), (c, c_slot) = A, f, p, c
+def _piecewise(edges: Array) -> Op:
+    """Encode the first columns; nothing stands before them that needs their gradient."""
 
     def run(x: Array) -> tuple[Array, Callable[[Array], Array]]:
-        angle = 2.0 * np.pi * x[:, :, None] * f + p
-        mixed = np.einsum("njk,jkm->njm", np.cos(angle), A) + c
-        n, d = x.shape
-
-        def back(g: Array) -> Array:
-            g_mixed = g[:, d:].reshape(mixed.shape)
-            A_slot.append(np.einsum("njk,njm->jkm", np.cos(angle), g_mixed))
-            c_slot.append(g_mixed.sum(axis=0))
-            g_angle = -np.sin(angle) * np.einsum("njm,jkm->njk", g_mixed, A)
-            p_slot.append(g_angle.sum(axis=0))
-            f_slot.append(2.0 * np.pi * np.einsum("njk,nj->jk", g_angle, x))
-            return np.asarray(g[:, :d] + 2.0 * np.pi * np.einsum("njk,jk->nj", g_angle, f))
-
-        return np.concatenate([x, mixed.reshape(n, -1)], axis=1), back
+        left, width = edges[:, :-1], np.diff(edges, axis=1)
+        place = (x[:, :, None] - left) / np.where(width > 0, width, 1.0) * (width > 0)
+        low = np.zeros(width.shape[1])
+        high = np.ones(width.shape[1])
+        low[0] = -np.inf
+        high[-1] = np.inf
+        return np.concatenate([x, np.clip(place, low, high).reshape(len(x), -1)], axis=1), lambda g: g
 
     return run
 

@@ -12,6 +12,7 @@ from .dense import Bias as Bias
 from .dense import Dense as Dense
 from .dense import Embedding as Embedding
 from .periodic import Periodic as Periodic
+from .piecewise import PiecewiseLinear as PiecewiseLinear
 from .recurrent import GRU as GRU
 from .recurrent import LSTM as LSTM
 from .recurrent import LastStep as LastStep

@@ -30,13 +30,13 @@ class Periodic(Layer):
         Cosines of each column.
     units : int, default=3
         Mixtures of them that are passed on.
-    spread : float, default=0.3
+    spread : float, default=0.1
         Standard deviation of the frequencies at the start.
     """
 
     frequencies: int = 16
     units: int = 3
-    spread: float = 0.3
+    spread: float = 0.1
 
     def width(self, n_inputs: int) -> int:
         """Return d(1 + units)."""
