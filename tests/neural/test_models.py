@@ -122,8 +122,8 @@ def test_equal_weights_stay_equal():
         X, y
     )
     W, V = model.coefs_
-    assert np.all(W == W[:, :1])
-    assert np.all(V == V[:1])
+    assert np.all(W[:, :1] == W)
+    assert np.all(V[:1] == V)
     free = MLPRegressor(hidden_layer_sizes=(5,), activation="tanh", max_iter=20, random_state=0).fit(X, y)
     assert np.ptp(free.coefs_[0], axis=1).min() > 0
 

@@ -273,12 +273,12 @@ def _stack_steps(owner: str, y: Any, n: int, T: int) -> list[Array]:
     if y is None:
         raise DataError(f"{owner}: requires y to be passed, but the target y is None. Pass one target for each step.")
     items = [np.asarray(item) for item in y]
-    if len(items) != n or any(len(item) > T for item in items):
+    if len(items) != n or any(item.ndim == 0 or len(item) > T for item in items):
         raise DataError(f"{owner}: y must have the steps of X: {n} sequences of at most {T} steps; got {len(items)}.")
     return items
 
 
-class _SequenceClassifier(_Recurrences, ClassTargets, ClassifierMixin):
+class _SequenceClassifier(ClassifierMixin, _Recurrences, ClassTargets):
     """Labels of sequences."""
 
     class_weight: Any = param(
@@ -355,7 +355,7 @@ class _SequenceClassifier(_Recurrences, ClassTargets, ClassifierMixin):
             return [np.log(p) for p in found] if isinstance(found, list) else np.log(found)
 
 
-class _SequenceRegressor(_Recurrences, NumberTargets, RegressorMixin):
+class _SequenceRegressor(RegressorMixin, _Recurrences, NumberTargets):
     """Numbers of sequences."""
 
     loss: Any = param(
