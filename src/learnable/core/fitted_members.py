@@ -211,7 +211,7 @@ FITTED: Final[dict[str, str]] = {
     ),
     "LSTMRegressor": (
         "buffers_, calibration_rows_, calibration_scores_, center_, certificate_, edges_, gradient_, loss_curve_, "
-        "n_epochs_, n_features_in_, n_inputs_, n_iter_, n_layers_, n_outputs_, n_updates_, noise_, optimiser_r_, "
+        "n_epochs_, n_features_in_, n_inputs_, n_iter_, n_layers_, n_outputs_, n_updates_, optimiser_r_, "
         "optimiser_v_, out_activation_, scale_, seed_, single_, t_, theta_, y_mean_, y_scale_"
     ),
     "RNNClassifier": (
@@ -221,7 +221,7 @@ FITTED: Final[dict[str, str]] = {
     ),
     "RNNRegressor": (
         "buffers_, calibration_rows_, calibration_scores_, center_, certificate_, edges_, gradient_, loss_curve_, "
-        "n_epochs_, n_features_in_, n_inputs_, n_iter_, n_layers_, n_outputs_, n_updates_, noise_, optimiser_r_, "
+        "n_epochs_, n_features_in_, n_inputs_, n_iter_, n_layers_, n_outputs_, n_updates_, optimiser_r_, "
         "optimiser_v_, out_activation_, scale_, seed_, single_, t_, theta_, y_mean_, y_scale_"
     ),
     "BlendRegressor": "certificate_, members_, weights_",

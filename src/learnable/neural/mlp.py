@@ -29,7 +29,8 @@ from .layers.base import Layer
 from .layers.dense import Dense
 from .layers.piecewise import PiecewiseLinear
 from .layers.regularise import BatchNorm, Dropout, LayerNorm
-from .model import ACTIVATION, NO_NORMALISATION, SIZES, Data, NetworkModel, unit_of
+from .model import Data, NetworkModel
+from .parameters import ACTIVATION, NO_NORMALISATION, SIZES, unit_of
 from .presets import PRESETS, effective
 from .tables import TableClasses, TableNumbers
 

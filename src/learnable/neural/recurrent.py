@@ -33,8 +33,9 @@ from .layers.base import Layer
 from .layers.dense import Dense
 from .layers.recurrent import GRU, LSTM, LastStep, Recurrent
 from .layers.regularise import Dropout
-from .model import _CLIP, Data, NetworkModel
+from .model import Data, NetworkModel
 from .network import Network, row_blocks
+from .parameters import CLIP, UPDATE
 from .presets import effective
 from .sequence_data import Sequences, check_lengths, is_plain_table, read_sequences
 from .targets import ClassTargets, NumberTargets
@@ -44,7 +45,8 @@ Array = NDArray[Any]
 
 #: Numbers of the widest layer that one thread predicts at a time.
 _PREDICT_ENTRIES = 2**22
-_GRADIENT_SEQUENCES = 1024
+#: Steps of sequences that the gradient of a fit is measured on.
+_GRADIENT_STEPS = 2**14
 
 
 class _Recurrences(NetworkModel):
@@ -62,12 +64,12 @@ class _Recurrences(NetworkModel):
         Number(low=0.0, high=1.0, high_open=True), "Share of states that training drops after a layer.", default=0.0
     )
     clip: Any = param(
-        optional(Number(low=0.0, low_open=True) | _CLIP),
+        optional(Number(low=0.0, low_open=True) | CLIP),
         "Clipping of gradients: `Rescale(c)` or `Truncate(c)` of `solvers`; a number is `Rescale`.",
         default=1.0,
     )
     solver: Any = param(
-        Options("adam", "sgd") | NetworkModel._parameters["solver"].second,  # type: ignore[attr-defined]
+        Options("adam", "sgd") | UPDATE,
         "Optimiser: a name, or an object of `solvers` such as `RMSprop()`.",
         default="adam",
     )
@@ -184,7 +186,8 @@ class _Recurrences(NetworkModel):
     def _gradient_size(
         self, network: Network, head: Head, state: State, train: Data, settings: SimpleNamespace
     ) -> float:
-        part = train.part(slice(0, _GRADIENT_SEQUENCES))
+        steps = max(1, train.X.shape[1])
+        part = train.part(slice(0, max(1, _GRADIENT_STEPS // steps)))
         source = self._source(part, network.dtype)
         n = source.n_rows
         x, y, weight, lengths = source.cut(source.take(np.arange(n)), 0, n)
@@ -387,15 +390,8 @@ class _SequenceRegressor(RegressorMixin, _Recurrences, NumberTargets):
             data = Data(data.X, y, table.weight)
         return self._as_sequences(data)
 
-    def _residuals(self, rows: Data) -> Array:
-        network = self._built()
-        parts = [self._member_scores(network, t, b, rows) for t, b in zip(self.theta_, self.buffers_, strict=True)]
-        residual = self._from_scores(np.stack(parts).astype(np.float64)) - rows.y
-        if residual.ndim == 3:
-            inside = np.arange(residual.shape[1]) < rows.lengths[:, None]  # type: ignore[index]
-            steps = inside.sum(axis=1)[:, None]
-            residual = np.sqrt((residual**2 * inside[:, :, None]).sum(axis=1) / steps)
-        return np.asarray(residual)
+    def _measure_residuals(self, rows: Data) -> None:
+        """Measure nothing: models of sequences have neither intervals nor distributions."""
 
     def _given_validation(self, X_val: Any, y_val: Any, settings: SimpleNamespace) -> Data:
         found = read_sequences(type(self).__name__, np.asarray(X_val)[:, :, None] if is_plain_table(X_val) else X_val)

@@ -24,11 +24,10 @@ from .layers.dense import Dense
 from .layers.piecewise import PiecewiseLinear
 from .layers.regularise import BatchNorm, Dropout
 from .layers.residual import Residual
-from .model import ACTIVATION, NetworkModel, unit_of
+from .model import NetworkModel
+from .parameters import ACTIVATION, UPDATE, unit_of
 from .presets import PRESETS, effective
 from .tables import TableClasses, TableNumbers
-
-_UPDATES = NetworkModel._parameters["solver"]
 
 
 class _Blocks(NetworkModel):
@@ -45,7 +44,7 @@ class _Blocks(NetworkModel):
     )
     init: str = param(NetworkModel._parameters["init"], "How weights start; see `neural.initial`.", default="he")
     solver: Any = param(
-        Options("adam", "sgd") | _UPDATES.second,  # type: ignore[attr-defined]
+        Options("adam", "sgd") | UPDATE,
         "Optimiser: a name, or an object of `solvers` such as `RMSprop()`.",
         default="adam",
     )

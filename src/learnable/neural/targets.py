@@ -245,16 +245,15 @@ class NumberTargets(_Scaled):
         if share is not None:
             data, kept = self._keep_out(data, share)
         certificate = super()._train(data, settings, previous, run)  # type: ignore[misc]
-        rows = data if kept is None else kept
-        residual = self._residuals(rows)
-        self.noise_ = np.average(residual**2, axis=0, weights=rows.weight)
-        if kept is not None:
-            self.calibration_scores_ = np.sort(np.abs(residual).max(axis=1))
+        self._measure_residuals(data if kept is None else kept)
         return certificate
 
-    def _residuals(self, rows: Data) -> Array:
-        """Return ŷ − y of training rows, in the units of y."""
-        return np.asarray(self._from_scores(self._raw_scores(rows.X)) - self._from_targets(rows.y))
+    def _measure_residuals(self, rows: Data) -> None:
+        """Set the noise and, of rows that were kept out, the calibration scores."""
+        residual = self._from_scores(self._raw_scores(rows.X)) - self._from_targets(rows.y)
+        self.noise_ = np.average(residual**2, axis=0, weights=rows.weight)
+        if self.calibration_rows_ is not None:
+            self.calibration_scores_ = np.sort(np.abs(residual).max(axis=1))
 
     def _keep_out(self, data: Data, share: float) -> tuple[Data, Data]:
         n = data.X.shape[0]

@@ -41,6 +41,8 @@ _GATHERED_ENTRIES = 2**18
 _SHARDS = 2
 #: Parameters times rows of a batch from which that pays: below, handing a part over costs more than it saves.
 _SHARDED_WORK = 2**22
+#: Rows, or steps of sequences, times parameters of a batch that takes about a millisecond.
+_LONG_BATCH = 2**21
 #: Batches between two looks at the clock.
 _BATCHES_PER_LOOK = 16
 
@@ -266,7 +268,7 @@ class Trainer:
                 if number == 0:
                     self._good = at_start  # they have just given a finite loss
                 total += value * batch[0].shape[-2]
-                if number % _BATCHES_PER_LOOK == 0 and should_stop():
+                if number % self._look_every(source) == 0 and should_stop():
                     break
         if not np.isfinite(state.theta).all():
             self._give_up(None)
@@ -276,6 +278,12 @@ class Trainer:
         loss = total / len(order) + self._penalty()
         state.losses.append(loss)
         return loss
+
+    def _look_every(self, source: Source) -> int:
+        """Return after how many batches to look at the clock: after each, if one takes a millisecond or more."""
+        lead = source.lead(self.batch_size)
+        rows = lead if isinstance(lead, int) else math.prod(lead)
+        return 1 if rows * self.network.n_parameters > _LONG_BATCH else _BATCHES_PER_LOOK
 
     def _batches(self, source: Source, order: Array) -> Iterator[Any]:
         """Yield batches; rows are gathered for several of them at a time."""
