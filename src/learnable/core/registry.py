@@ -330,13 +330,13 @@ REGISTRY: Final[dict[str, Entry]] = {
     "MLPClassifier": Entry(
         "learnable.neural.mlp:MLPClassifier",
         "learnable.neural.verify:network",
-        traits=Traits("neural", _CLASSES, False, True, "relative gradient of full-batch fits; else nothing"),
+        traits=Traits("neural", _CLASSES, False, True, "the gradient of full-batch fits; else nothing"),
         variants=({"preset": "table"},),
     ),
     "MLPRegressor": Entry(
         "learnable.neural.mlp:MLPRegressor",
         "learnable.neural.verify:network",
-        traits=Traits("neural", _REGRESSION, False, True, "relative gradient of full-batch fits; else nothing"),
+        traits=Traits("neural", _REGRESSION, False, True, "the gradient of full-batch fits; else nothing"),
         variants=({"preset": "table"},),
     ),
     "ResNetClassifier": Entry("learnable.neural.resnet:ResNetClassifier", "learnable.neural.verify:network"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ContextDecorator, contextmanager
 from functools import cache
 from queue import SimpleQueue
@@ -182,7 +182,7 @@ class Team:
             except BaseException as error:  # handed to the caller in `run`
                 self._done.put((number, False, error))
 
-    def run(self, tasks: list[Callable[[], Any]]) -> list[Any]:
+    def run(self, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
         """Run as many tasks as the team has threads, or fewer; return their results in order."""
         for queue, task in zip(self._tasks, tasks[1:], strict=False):
             queue.put(task)

@@ -9,7 +9,7 @@ Two ways to train:
 - a stochastic optimiser of `solvers` on mini-batches, in float32: nothing is proven, the certificate records the
   gradient's size;
 - `solver="lbfgs"`, or `polish=True` after the first, on all rows in float64: the certificate is `stationarity`, the
-  relative gradient of the objective with dropout off and running moments fixed.
+  largest entry of the gradient of the objective, with dropout off and running moments fixed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from ..data.door import Table, read_features
 from ..meta.splits import as_generator
 from ..solvers.clipping import Rescale
 from ..solvers.first_order import Adam, Momentum, Nesterov
-from ..solvers.objective import relative_gradient
 from ..solvers.quasi_newton import lbfgs
 from ..solvers.steps import Constant, CosineDecay, OneCycle
 from .heads import Head
@@ -42,7 +41,7 @@ from .layers.base import Layer
 from .network import Network, row_blocks
 from .objective import NetworkObjective
 from .parameters import NetworkParameters
-from .presets import effective
+from .presets import effective, suit_rows
 from .training import State, Stopping, TableRows, Trainer, warn_of_failure
 
 Array = NDArray[Any]
@@ -123,6 +122,7 @@ class NetworkModel(NetworkParameters):
         return int(as_generator(self.random_state).integers(2**31))
 
     def _train(self, data: Data, settings: SimpleNamespace, previous: Any, run: Run) -> Certificate:
+        suit_rows(settings, data.X.shape[0])
         stochastic = settings.solver != "lbfgs"
         single = stochastic if settings.dtype == "auto" else settings.dtype == "float32"
         network = self._network(settings, data, np.float32 if single else np.float64)
@@ -358,8 +358,7 @@ class NetworkModel(NetworkParameters):
         part = train.part(slice(0, m))
         with one_thread_blas():
             f = self._objective(network, part, head, settings, state.buffers)
-            found = f.evaluate(state.theta)
-        return relative_gradient(state.theta.astype(float), found.value, found.gradient)
+            return float(f.evaluate(state.theta).measure)
 
     def _store(self, members: list[State], curves: list[Any], settings: SimpleNamespace) -> None:
         self.theta_ = np.stack([state.theta for state in members])
@@ -408,6 +407,12 @@ class NetworkModel(NetworkParameters):
 
     def _check_same_shape(self, previous: Any, data: Data, settings: SimpleNamespace) -> None:
         owner = type(self).__name__
+        classes = getattr(previous, "classes_", None)
+        if classes is not None and not np.array_equal(classes, self.classes_):
+            raise DataError(
+                f"{owner}: warm_start can only be used where `y` has the same classes as in the previous call to fit. "
+                f"Previously got {classes}, `y` has {self.classes_}."
+            )
         if previous.n_outputs_ != self.n_outputs_ or previous.n_features_in_ != data.X.shape[-1]:
             raise DataError(
                 f"{owner}: warm_start goes on from a network with {previous.n_features_in_} inputs and "
@@ -508,7 +513,7 @@ class NetworkModel(NetworkParameters):
 
 
 class _Counted(NetworkObjective):
-    """An objective that counts its evaluations and remembers the last value."""
+    """An objective that counts its evaluations and remembers the last value; its measure is max|∂f/∂θ|."""
 
     evaluations = 0
     last_value = math.nan
@@ -518,7 +523,9 @@ class _Counted(NetworkObjective):
         self.evaluations += 1
         found = super().evaluate(theta)
         self.last_value = found.value
-        return found
+        finite = math.isfinite(found.value) and bool(np.isfinite(found.gradient).all())
+        steepest = float(np.abs(found.gradient).max(initial=0.0)) if finite else math.inf
+        return found._replace(measure=steepest)
 
 
 _NOT_FINITE = (

@@ -85,7 +85,7 @@ class NetworkParameters(Estimator):
     tol: float = param(
         TOLERANCE,
         "An epoch that lowers the loss (or raises the validation score) by less is no progress; for `lbfgs` and "
-        "`polish` the relative gradient to reach.",
+        "`polish` the largest entry of the gradient to reach (scikit-learn's too).",
         default=1e-4,
     )
     verbose: Any = param(Boolean() | Number(low=0, integer=True), "Whether losses are printed.", default=False)

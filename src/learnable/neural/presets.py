@@ -26,14 +26,18 @@ TABLE: dict[str, Any] = {
     "learning_rate": "one_cycle",
     "learning_rate_init": 0.002,
     "batch_size": 256,
-    "max_iter": 60,
+    "max_iter": 30,
     "n_iter_no_change": float("inf"),
     "weight_decay": 0.05,
     "alpha": 0.0,
     "dropout": 0.1,
-    "ensemble_size": 4,
+    "ensemble_size": 2,
     "init": "he",
 }
+#: Steps that a small table gets at least, if they do not take more than so many epochs: thirty epochs of four batches
+#: would end before the network has learned anything.
+_LEAST_STEPS = 1500
+_MOST_EPOCHS = 200
 PRESETS: dict[str, dict[str, Any]] = {"table": TABLE}
 
 
@@ -48,6 +52,17 @@ def effective(model: Any) -> SimpleNamespace:
             if name in given and _same(given[name], signature.parameters[name].default):
                 given[name] = value
     return SimpleNamespace(**given)
+
+
+def suit_rows(settings: SimpleNamespace, n: int) -> None:
+    """Give a small table smaller batches and more epochs, where the preset decides them. OUT settings."""
+    if settings.preset is None:
+        return
+    if settings.batch_size == TABLE["batch_size"]:
+        settings.batch_size = int(np.clip(n // 32, 32, TABLE["batch_size"]))
+    if settings.max_iter == TABLE["max_iter"]:
+        batches = -(-n // settings.batch_size)
+        settings.max_iter = int(np.clip(-(-_LEAST_STEPS // batches), TABLE["max_iter"], _MOST_EPOCHS))
 
 
 def _same(a: Any, b: Any) -> bool:

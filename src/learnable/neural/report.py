@@ -161,8 +161,6 @@ def gradient_report(
 def rows_of(model: NetworkModel, X: Any, y: Any, sample_weight: Any) -> tuple[Network, Array, Array, Data]:
     """Return a model's network in float64, its first parameters and moments, and its data as the network sees them."""
     twin = model._draft()
-    kept = {name: value for name, value in vars(model).items() if name in ("seed_",)}
-    vars(twin).update(kept)
     table = type(model)._door(twin, X, y, sample_weight)
     settings = effective(twin)
     if hasattr(model, "classes_") and not isinstance(table.classes, list):

@@ -62,10 +62,9 @@ def network(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         value, gradient = _objective(
             model, theta.astype(np.float64), buffers.astype(np.float64), inputs[train], targets[train], weight[train]
         )
-        size = np.maximum(np.abs(theta), 1.0) / max(abs(value), 1.0)
         if not np.allclose(gradient, recorded, rtol=1e-6, atol=_ROUNDING * max(abs(value), 1.0)):
             return bad
-        worst = max(worst, float(np.max(np.abs(gradient) * size, initial=0.0)))
+        worst = max(worst, float(np.max(np.abs(gradient), initial=0.0)))
         scores.append(_forward(model, theta.astype(np.float64), buffers.astype(np.float64), inputs))
     if not _residuals_agree(model, table, scores, weight, train):
         return bad
@@ -84,7 +83,8 @@ def _scaled_rows(model: Any, rows: Array) -> Array | None:
     z = (rows - centre) * scale
     z = np.asarray(z / np.sqrt(1.0 + z**2 / 9.0))
     shares = np.linspace(0.0, 1.0, model.edges_.shape[1])
-    return z if np.allclose(np.quantile(z, shares, axis=0).T, model.edges_, rtol=1e-9, atol=1e-12) else None
+    same = np.allclose(np.quantile(z, shares, axis=0).T, model.edges_, rtol=1e-9, atol=1e-12)
+    return z if same else None
 
 
 def _targets(model: Any, table: Table) -> Array | None:
@@ -105,12 +105,13 @@ def _targets(model: Any, table: Table) -> Array | None:
     if isinstance(table.classes, list):
         columns = [np.asarray(labels)[table.y[:, k]] for k, labels in enumerate(table.classes)]
         whole = np.array_equal(model.classes_, np.arange(len(columns)))
-        return np.column_stack(columns).astype(np.float64) if model.multilabel_ and whole else None
+        found = np.column_stack(columns).astype(np.float64)
+        return found if model.multilabel_ and whole else None
     if model.multilabel_ or not np.array_equal(model.classes_, table.classes):
         return None
     K = len(table.classes)
     indicator = (np.asarray(table.y)[:, None] == np.arange(K)).astype(np.float64)
-    return indicator[:, 1:] if K == 2 else indicator
+    return np.asarray(indicator[:, 1:] if K == 2 else indicator)
 
 
 def _weights(model: Any, table: Table) -> Array:
