@@ -26,17 +26,33 @@ def build(name):
 
 def is_sequence_model(model):
     """Tell whether the rows of X are steps of sequences."""
-    return "lengths" in inspect.signature(model.fit).parameters
+    lengths = inspect.signature(model.fit).parameters.get("lengths")
+    return lengths is not None and lengths.kind is not inspect.Parameter.KEYWORD_ONLY
 
 
 def brief(model):
     """Return the model with a seed and few members, rounds and penalties, but at least two of each."""
     known = model.get_params(deep=False)
     few = {"n_iter": 1000} if is_sequence_model(model) else {}
-    few |= {"n_estimators": 5, "alphas": 5, "n_components": 2, "n_mix": 2, "n_clusters": 3, "n_bins": 5}
+    few |= {
+        "units": 3,
+        "n_blocks": 1,
+        "n_estimators": 5,
+        "alphas": 5,
+        "n_components": 2,
+        "n_mix": 2,
+        "n_clusters": 3,
+        "n_bins": 5,
+    }
     if "max_leaf_nodes" in known:
         few["max_iter"] = 5
     model.set_params(**{name: n for name, n in few.items() if type(known.get(name)) is int})
+    if "polish" in known:  # a full-batch fit of a network proves something; a penalty makes its minimum unique enough
+        model.set_params(polish=True, alpha=0.1, activation="tanh", max_iter=300, tol=1e-2)
+    if "hidden_layer_sizes" in known:
+        model.set_params(hidden_layer_sizes=(3,))
+    if "n_recurrent_layers" in known:
+        model.set_params(max_iter=3)
     return model.set_params(random_state=0) if "random_state" in known else model
 
 

@@ -24,6 +24,13 @@ EXPECTED = {
     ],
     "plot_margins.py": ["boosting  60 trees: training error 0.000", "largest margin of any vote of stumps: 0.3333"],
     "plot_forest_intervals.py": ["forest greedy: ", "90% intervals hold", "shuffling x0 adds", "figure: "],
+    "plot_networks.py": [
+        "start zeros: 1 different units of 8",
+        "start glorot: 8 different units of 8",
+        "double descent: test error peaks at 60 units for 60 rows",
+        "free gradients: its loss became infinite",
+        "rescaled gradients: it arrived",
+    ],
     "plot_shap.py": ["boosting greedy: ", "base 152.13", "strongest interaction: ", "most important by gain: "],
     "plot_boosting.py": ["boosting greedy: ", "kept the best ", "training loss rises: False", "crossings: 0"],
     "plot_paths.py": ["LassoCV gap: ", "largest duality gap along the path", "ridge path: "],
@@ -97,6 +104,7 @@ FIGURES = {
         "central_limit",
     },
     "plot_bounds.py": {"bounds", "pac_conjunctions"},
+    "plot_networks.py": {"symmetry", "gradient_flow", "double_descent", "clipping", "first_layer", "landscape"},
 }
 
 

@@ -8,6 +8,7 @@ from . import linear as linear
 from . import meta as meta
 from . import mixtures as mixtures
 from . import neighbors as neighbors
+from . import neural as neural
 from . import plots as plots
 from . import probability as probability
 from . import report as report
@@ -102,6 +103,14 @@ from .mixtures import select_components as select_components
 from .neighbors import KNeighborsClassifier as KNeighborsClassifier
 from .neighbors import KNeighborsRegressor as KNeighborsRegressor
 from .neighbors import NearestNeighbors as NearestNeighbors
+from .neural import LSTMClassifier as LSTMClassifier
+from .neural import LSTMRegressor as LSTMRegressor
+from .neural import MLPClassifier as MLPClassifier
+from .neural import MLPRegressor as MLPRegressor
+from .neural import ResNetClassifier as ResNetClassifier
+from .neural import ResNetRegressor as ResNetRegressor
+from .neural import RNNClassifier as RNNClassifier
+from .neural import RNNRegressor as RNNRegressor
 from .sequences import GMMHMM as GMMHMM
 from .sequences import CategoricalHMM as CategoricalHMM
 from .sequences import GaussianHMM as GaussianHMM

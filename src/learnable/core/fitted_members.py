@@ -184,6 +184,46 @@ FITTED: Final[dict[str, str]] = {
         "baseline_, certificate_, init_, is_categorical_, levels_, n_features_in_, n_held_out_, "
         "n_trees_per_iteration_, seed_, steps_, training_loss_, trees_"
     ),
+    "MLPClassifier": (
+        "buffers_, center_, certificate_, classes_, edges_, gradient_, loss_curve_, multilabel_, n_epochs_, "
+        "n_features_in_, n_iter_, n_layers_, n_outputs_, n_updates_, optimiser_r_, optimiser_v_, out_activation_, "
+        "scale_, seed_, t_, theta_"
+    ),
+    "MLPRegressor": (
+        "buffers_, calibration_rows_, calibration_scores_, center_, certificate_, edges_, gradient_, loss_curve_, "
+        "n_epochs_, n_features_in_, n_iter_, n_layers_, n_outputs_, n_updates_, noise_, optimiser_r_, "
+        "optimiser_v_, out_activation_, scale_, seed_, single_, t_, theta_, y_mean_, y_scale_"
+    ),
+    "ResNetClassifier": (
+        "buffers_, center_, certificate_, classes_, edges_, gradient_, loss_curve_, multilabel_, n_epochs_, "
+        "n_features_in_, n_iter_, n_layers_, n_outputs_, n_updates_, optimiser_r_, optimiser_v_, out_activation_, "
+        "scale_, seed_, t_, theta_"
+    ),
+    "ResNetRegressor": (
+        "buffers_, calibration_rows_, calibration_scores_, center_, certificate_, edges_, gradient_, loss_curve_, "
+        "n_epochs_, n_features_in_, n_iter_, n_layers_, n_outputs_, n_updates_, noise_, optimiser_r_, "
+        "optimiser_v_, out_activation_, scale_, seed_, single_, t_, theta_, y_mean_, y_scale_"
+    ),
+    "LSTMClassifier": (
+        "buffers_, center_, certificate_, classes_, edges_, gradient_, loss_curve_, multilabel_, n_epochs_, "
+        "n_features_in_, n_inputs_, n_iter_, n_layers_, n_outputs_, n_updates_, optimiser_r_, optimiser_v_, "
+        "out_activation_, scale_, seed_, t_, theta_"
+    ),
+    "LSTMRegressor": (
+        "buffers_, calibration_rows_, calibration_scores_, center_, certificate_, edges_, gradient_, loss_curve_, "
+        "n_epochs_, n_features_in_, n_inputs_, n_iter_, n_layers_, n_outputs_, n_updates_, optimiser_r_, "
+        "optimiser_v_, out_activation_, scale_, seed_, single_, t_, theta_, y_mean_, y_scale_"
+    ),
+    "RNNClassifier": (
+        "buffers_, center_, certificate_, classes_, edges_, gradient_, loss_curve_, multilabel_, n_epochs_, "
+        "n_features_in_, n_inputs_, n_iter_, n_layers_, n_outputs_, n_updates_, optimiser_r_, optimiser_v_, "
+        "out_activation_, scale_, seed_, t_, theta_"
+    ),
+    "RNNRegressor": (
+        "buffers_, calibration_rows_, calibration_scores_, center_, certificate_, edges_, gradient_, loss_curve_, "
+        "n_epochs_, n_features_in_, n_inputs_, n_iter_, n_layers_, n_outputs_, n_updates_, optimiser_r_, "
+        "optimiser_v_, out_activation_, scale_, seed_, single_, t_, theta_, y_mean_, y_scale_"
+    ),
     "BlendRegressor": "certificate_, members_, weights_",
     "BlendClassifier": "certificate_, members_, weights_",
     "ScaledTargetRegressor": "center_, model_, scale_",

@@ -53,13 +53,13 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Verd
         return _verify_workflow(foreign, model, X, y, sample_weight)
     name = registered_name(type(model))
     checker = REGISTRY[name].checker if name else None
+    recorded = getattr(model, "certificate_", None)
+    if name is not None and isinstance(recorded, Certificate) and recorded.kind == "none":
+        raise VerificationError(f"verify: this {name} proves nothing, so there is nothing to check.")
     if checker is None:
         raise VerificationError(f"verify: {type(model).__name__} is not a model of this library.")
-    recorded = getattr(model, "certificate_", None)
     if not isinstance(recorded, Certificate):
         raise VerificationError(f"verify: this {name} has no certificate; call fit first.")
-    if recorded.kind == "none":
-        raise VerificationError(f"verify: this {name} proves nothing, so there is nothing to check.")
     found = _recheck(checker, model, X, y, sample_weight)
     if isinstance(found, str):
         return Verdict(False, float("nan"), recorded, (found,))

@@ -9,6 +9,7 @@ from .curves import roc_curves as roc_curves
 from .distributions import bars as bars
 from .distributions import histogram as histogram
 from .distributions import sparkline as sparkline
+from .images import image_grid as image_grid
 from .intervals import dot_intervals as dot_intervals
 from .intervals import scale_axis as scale_axis
 from .intervals import whisker as whisker

@@ -32,10 +32,12 @@ from .lab.objective import ConditioningReport as ConditioningReport
 from .lab.objective import conditioning_report as conditioning_report
 from .lab.steps import Backtracking as Backtracking
 from .lab.steps import Constant as Constant
+from .lab.steps import CosineDecay as CosineDecay
 from .lab.steps import ExponentialDecay as ExponentialDecay
 from .lab.steps import InverseDecay as InverseDecay
 from .lab.steps import InverseRoot as InverseRoot
 from .lab.steps import NormalisedGradient as NormalisedGradient
+from .lab.steps import OneCycle as OneCycle
 from .lab.steps import Plateau as Plateau
 from .lab.steps import rates as rates
 from .problem import Evaluation as Evaluation

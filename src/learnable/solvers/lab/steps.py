@@ -9,6 +9,8 @@ r"""Step rules: how far a first-order method goes, as small immutable objects.
 | `NormalisedGradient` | η/(ε + ‖g‖)                                                            |
 | `Plateau`            | η, times a factor whenever the function has not fallen for some time   |
 | `Backtracking`       | the first of η, ηβ, ηβ² … that lowers the function enough (Armijo)     |
+| `CosineDecay`        | half a cosine from η to a floor, within a given number of steps        |
+| `OneCycle`           | half a cosine up to η, then another one down to almost nothing         |
 
 t counts updates: with mini-batches, batches. `Plateau` counts what the trace records: iterations, or epochs.
 
@@ -296,6 +298,79 @@ class Backtracking(Checked):
             return 0.0
 
         return step
+
+
+@dataclass(frozen=True)
+class CosineDecay(Checked):
+    """ηₜ = f + ½(η − f)(1 + cos(πt/T)) for t < T, then f: steps that end when the run does.
+
+    Parameters
+    ----------
+    rate : float
+        η > 0, the first step.
+    length : int
+        T >= 1, updates until the floor.
+    floor : float, default=0.0
+        f >= 0, as a share of η.
+
+    Examples
+    --------
+    >>> from learnable.solvers import CosineDecay, rates
+    >>> rates(CosineDecay(rate=1.0, length=4, floor=0.1), 6).round(3)
+    array([1.   , 0.868, 0.55 , 0.232, 0.1  , 0.1  ])
+    """
+
+    rate: float = field(metadata=POSITIVE)
+    length: int = field(metadata=_COUNT)
+    floor: float = field(default=0.0, metadata=_NOT_NEGATIVE)
+
+    def begin(self) -> Stepper:
+        """Return the steps of one run."""
+        return lambda now: self.rate * _half_cosine(1.0, self.floor, now.t / self.length)
+
+
+@dataclass(frozen=True)
+class OneCycle(Checked):
+    """Half a cosine from η/25 up to η, then one down to η/10⁴: warm up, then cool down.
+
+    Reference: L. Smith and N. Topin, Super-convergence, 2018.
+
+    Parameters
+    ----------
+    rate : float
+        η > 0, the largest step.
+    length : int
+        Updates of the whole cycle; afterwards the step stays at its end.
+    warm : float, default=0.3
+        Share of the cycle that goes up, in (0, 1).
+
+    Examples
+    --------
+    >>> from learnable.solvers import OneCycle, rates
+    >>> rates(OneCycle(rate=1.0, length=10), 11).round(4)
+    array([0.04  , 0.28  , 0.76  , 1.    , 0.9505, 0.8117, 0.6113, 0.3888,
+           0.1884, 0.0496, 0.0001])
+    """
+
+    rate: float = field(metadata=POSITIVE)
+    length: int = field(metadata=_COUNT)
+    warm: float = field(default=0.3, metadata=FRACTION)
+
+    def begin(self) -> Stepper:
+        """Return the steps of one run."""
+        top = self.warm * self.length
+
+        def step(now: Now) -> float:
+            if now.t < top:
+                return self.rate * _half_cosine(1.0 / 25.0, 1.0, now.t / top)
+            return self.rate * _half_cosine(1.0, 1e-4, (now.t - top) / (self.length - top))
+
+        return step
+
+
+def _half_cosine(start: float, end: float, share: float) -> float:
+    """Return the value after a share of the way from start to end along half a cosine."""
+    return end + 0.5 * (start - end) * (1.0 + math.cos(math.pi * min(share, 1.0)))
 
 
 def as_rule(owner: str, step: StepRule | float) -> StepRule:
