@@ -83,6 +83,9 @@ _ONLY: Final = "only numbers, strings, arrays and registered models can be saved
 def encode(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the JSON document of a registered estimator and the arrays it names."""
     encoder = _Encoder()
+    name = registered_name(type(model))
+    if name is not None and REGISTRY[name].stands_alone:
+        return {"$part": encoder._part(model, name)}, encoder.arrays
     return encoder.model(model), encoder.arrays
 
 
@@ -92,7 +95,10 @@ def decode(document: Any, arrays: dict[str, NDArray[Any]], sklearn_version: str 
     `sklearn_version` is the version of scikit-learn that wrote the file.
     """
     decoder = _Decoder(arrays, sklearn_version)
-    model = decoder.model(document)
+    if isinstance(document, dict) and "$part" in document:
+        model = decoder.lone_part(document)
+    else:
+        model = decoder.model(document)
     if decoder.has_foreign:
         warn_of_version(sklearn_version)
     if decoder.arrays:
@@ -369,6 +375,14 @@ class _Decoder:
         matrix = sp.csr_array((data, indices, indptr), shape=tuple(shape))
         matrix.indices, matrix.indptr = indices, indptr  # SciPy may have narrowed their dtype
         return matrix
+
+    def lone_part(self, document: dict[str, Any]) -> Any:
+        """Build a file's only object where that is no estimator; the registry says which may be."""
+        (content,) = _members(document, "the file", "$part")
+        name = content.get("class") if isinstance(content, dict) else None
+        if not isinstance(name, str) or name not in REGISTRY or not REGISTRY[name].stands_alone:
+            raise ModelFileError(f"the file holds {name!r}, which is only ever a part of a model")
+        return self._part(content, name)
 
     def _part(self, document: Any, path: str) -> Any:
         if isinstance(document, dict) and "packed" in document:

@@ -26,6 +26,8 @@ class Entry:
         A comparison leaves the class out of longer tables, unless it is named; None if it never does.
     scales_target : bool
         Whether its parameters are in the units of the target, so that a comparison standardises the targets for it.
+    stands_alone : bool
+        Whether a file may hold it by itself although it is no estimator, as it may hold the draws of a sampler.
     only_scores : bool
         Whether a classifier has scores and no probabilities by default; a comparison calibrates it.
     """
@@ -38,6 +40,7 @@ class Entry:
     most_rows: int | None = None
     scales_target: bool = False
     only_scores: bool = False
+    stands_alone: bool = False
 
 
 @dataclass(frozen=True)

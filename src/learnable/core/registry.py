@@ -347,6 +347,9 @@ REGISTRY: Final[dict[str, Entry]] = {
     "Isotonic": Entry("learnable.evaluation.calibrators:Isotonic", estimator=False),
     "Temperature": Entry("learnable.evaluation.calibrators:Temperature", estimator=False),
     **KERNELS,
+    "Chains": Entry(
+        "learnable.sampling.chains:Chains", "learnable.sampling.verify:chains", estimator=False, stands_alone=True
+    ),
     "Certificate": Entry("learnable.core.certificate:Certificate", estimator=False),
 }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ContextDecorator, contextmanager
 from functools import cache
 from typing import Any, TypeVar
@@ -165,6 +165,75 @@ def interruptible_pass(function: Callable[..., R], *args: Any, **kwargs: Any) ->
     """Run work of our own threads likewise, with one thread of BLAS for each: it may hold passes over rows."""
     with one_thread_blas():
         return _on_helper_thread(function, *args, **kwargs)
+
+
+def on_threads(
+    function: Callable[[Any], R],
+    items: Iterable[Any],
+    n_threads: int,
+    stop: Callable[[], None] | None = None,
+    tick: Callable[[], None] | None = None,
+) -> list[R]:
+    """Return [function(item) for item in items], worked off by threads with one thread of BLAS each.
+
+    The caller only waits, so that Ctrl-C reaches it. On an error or Ctrl-C no further item is begun, `stop` is called
+    for those that are under way, and the first error, in the order of the items, is raised when they have ended. The
+    caller calls `tick` twenty times a second while it waits: to look at the clock, for example.
+    """
+    todo = list(items)
+    with one_thread_blas():
+        if min(n_threads, len(todo)) <= 1 and stop is None:
+            return [function(item) for item in todo]
+        return _worked_off(function, todo, n_threads, stop, tick)
+
+
+def _worked_off(
+    function: Callable[[Any], R],
+    todo: list[Any],
+    n_threads: int,
+    stop: Callable[[], None] | None,
+    tick: Callable[[], None] | None,
+) -> list[R]:
+    results: list[Any] = [None] * len(todo)
+    errors: dict[int, BaseException] = {}
+    places = iter(range(len(todo)))
+    taking = threading.Lock()
+
+    def work() -> None:
+        while True:
+            with taking:
+                place = None if errors else next(places, None)
+            if place is None:
+                return
+            try:
+                results[place] = function(todo[place])
+            except BaseException as error:  # handed to the caller below
+                with taking:
+                    errors[place] = error
+
+    workers = [threading.Thread(target=work) for _ in range(min(n_threads, len(todo)))]
+    for worker in workers:
+        worker.start()
+    interruption: BaseException | None = None
+    while any(worker.is_alive() for worker in workers):
+        try:
+            for worker in workers:
+                worker.join(0.05 / len(workers))
+            if tick is not None:
+                tick()
+            if errors and stop is not None:
+                stop()
+        except KeyboardInterrupt as error:
+            interruption = interruption or error
+            with taking:
+                places = iter(())
+            if stop is not None:
+                stop()
+    if interruption is not None:
+        raise interruption
+    if errors:
+        raise errors[min(errors)]
+    return results
 
 
 def _on_helper_thread(function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
