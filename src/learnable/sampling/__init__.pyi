@@ -18,6 +18,9 @@ from .driver import sample as sample
 from .gibbs import Gibbs as Gibbs
 from .gibbs import gibbs as gibbs
 from .gibbs import metropolis_block as metropolis_block
+from .hamiltonian import Hamiltonian as Hamiltonian
+from .hamiltonian import hmc as hmc
+from .hamiltonian import nuts as nuts
 from .metropolis import MetropolisHastings as MetropolisHastings
 from .metropolis import metropolis_hastings as metropolis_hastings
 from .proposals import Conditional as Conditional

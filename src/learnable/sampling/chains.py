@@ -405,10 +405,9 @@ def describe_faults(chains: Chains) -> list[str]:
     if bridged is not None and (bridged < LEAST_EBFMI).any():
         which = ", ".join(str(i) for i in np.flatnonzero(bridged < LEAST_EBFMI))
         found.append(f"E-BFMI is {bridged.min():.2f} in chains {which}, below 0.3: the tails are heavy; reparametrise.")
-    if "depth" in chains.stats and "max_depth" in chains.stats:
-        capped = float((chains.stats["depth"] >= chains.stats["max_depth"]).mean())
-        if capped > 0.01:
-            found.append(f"{capped:.1%} of the trees reached the greatest depth: raise max_depth, or rescale.")
+    capped = float(chains.stats["capped"].mean()) if "capped" in chains.stats else 0.0
+    if capped > 0.01:
+        found.append(f"{capped:.1%} of the paths were cut at max_depth: raise it, rescale, or use metric='low-rank'.")
     return found
 
 

@@ -224,7 +224,7 @@ class Target:
         return self.parameters.free_labels() if self.parameters else [f"x[{i}]" for i in range(self.dimension)]
 
     def problem(self) -> Problem:
-        """Return what kernels need, with scratch arrays of its own."""
+        """Return what kernels need, with scratch arrays of its own; the target must outlive it."""
         n = self.parameters.n_natural if self.parameters else 0
         blocks, bounds = (self.parameters.blocks, self.parameters.bounds) if self.parameters else no_blocks()
         return Problem(self.address, self.table, blocks, bounds, np.zeros(n), np.zeros(n), self.failed)
