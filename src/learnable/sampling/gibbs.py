@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -22,10 +23,11 @@ from ..core.run import StopFlag
 from ._metropolis_kernels import sweep
 from .chains import Chains
 from .driver import ESS, sample
+from .hamiltonian import Hamiltonian
 from .metropolis import step_words
 from .proposals import Proposal, RandomWalk, as_proposal
 from .states import Rng, Sampler, Variable
-from .targets import Compiled
+from .targets import Compiled, Target
 
 Array = NDArray[np.float64]
 Values = dict[str, Any]
@@ -114,7 +116,7 @@ def gibbs(
 class Block:
     """A step for one block that keeps adaptation of its own; made by `metropolis_block` and `nuts_block`."""
 
-    def start(self, owner: str, value: Array, values: Values) -> Any:
+    def start(self, value: Array, values: Values, n_warmup: int) -> Any:
         """Return the block's first state of adaptation."""
         raise TypeError(f"{type(self).__name__} does not define start")
 
@@ -133,7 +135,7 @@ class _MetropolisBlock(Block):
         self.log_conditional = log_conditional
         self.proposal = proposal
 
-    def start(self, owner: str, value: Array, values: Values) -> _WalkState:
+    def start(self, value: Array, values: Values, n_warmup: int) -> _WalkState:
         d = max(1, int(np.size(value)))
         walks = isinstance(self.proposal, RandomWalk)
         return _WalkState(self.proposal.factor(d) if walks else np.zeros((0, 0)), 0)  # type: ignore[attr-defined]
@@ -176,6 +178,57 @@ def metropolis_block(log_conditional: Callable[[Array, Values], float], proposal
         As in `metropolis_hastings`; a random walk adapts during warm-up.
     """
     return _MetropolisBlock(log_conditional, as_proposal(proposal))
+
+
+class _NutsBlock(Block):
+    """The density changes with the other blocks, and each chain's thread has its own: a thread-local holds them."""
+
+    def __init__(self, log_conditional: Callable[[Array, Values], Any], target_accept: float) -> None:
+        self.log_conditional = log_conditional
+        self.target_accept = target_accept
+        self._others = threading.local()
+        self._samplers: dict[Any, Hamiltonian] = {}
+
+    def _sampler(self, shape: tuple[int, ...], n_warmup: int) -> Hamiltonian:
+        if (shape, n_warmup) not in self._samplers:
+
+            def log_density(x: Array) -> Any:
+                value, gradient = self.log_conditional(x.reshape(shape), self._others.values)
+                return value, np.ravel(gradient)
+
+            d = int(np.prod(shape, dtype=np.int64))
+            target = Target("gibbs", log_density, None, d, needs_gradient=True)
+            step = None if n_warmup else 0.1
+            accept = self.target_accept
+            self._samplers[shape, n_warmup] = Hamiltonian(
+                target, n_warmup=n_warmup, target_accept=accept, step_size=step
+            )
+        return self._samplers[shape, n_warmup]
+
+    def start(self, value: Array, values: Values, n_warmup: int) -> Any:
+        self._others.values = values
+        return self._sampler(np.shape(value), n_warmup).init(np.ravel(value), np.random.default_rng(0))
+
+    def move(self, state: Any, value: Array, values: Values, adapts: bool, rng: Rng) -> tuple[Array, Any]:
+        self._others.values = values
+        sampler = self._sampler(np.shape(value), int(state.clock[1]))
+        log_density, gradient = sampler.target.evaluate(np.ravel(value))
+        state = state._replace(u=np.ravel(value).copy(), value=log_density, gradient=gradient)
+        state, _ = sampler.step(state, rng)
+        return state.u.reshape(np.shape(value)), state
+
+
+def nuts_block(log_conditional: Callable[[Array, Values], Any], target_accept: float = 0.8) -> Block:
+    """Return a NUTS step for one block of a Gibbs sampler.
+
+    Parameters
+    ----------
+    log_conditional : callable
+        (value of the block, values by name) ↦ (log p(block | others) + constant, its gradient by the block).
+    target_accept : float
+        Acceptance that the step size adapts to during warm-up.
+    """
+    return _NutsBlock(log_conditional, target_accept)
 
 
 class GibbsState(NamedTuple):
@@ -225,7 +278,7 @@ class Gibbs(Sampler):
         """Return the state at values by name."""
         values = _as_values(x)
         states = tuple(
-            update.start("gibbs", values[names[0]], values) if isinstance(update, Block) else ()
+            update.start(values[names[0]], values, self.n_warmup) if isinstance(update, Block) else ()
             for names, update in self.blocks
         )
         return GibbsState(values, states, 0)
