@@ -75,7 +75,10 @@ def test_a_dirichlet_has_its_moments():
 def test_order_statistics_of_three_normals():
     """E x₍₃₎ = 3/(2√π); the density of ordered draws is that of three normals, six times."""
     chains = nuts(
-        lambda p: (-0.5 * float(p["x"] @ p["x"]), {"x": -p["x"]}), {"x": Ordered(3)}, n_draws=1500, random_state=1
+        lambda p: (-0.5 * float(p["x"] @ p["x"]), {"x": -p["x"]}),
+        {"x": Ordered(3)},
+        n_draws=1500,
+        random_state=1,
     )
     x = chains["x"]
     assert (np.diff(x, axis=2) > 0).all()

@@ -82,7 +82,8 @@ def posterior(
         The rows, as `fit` takes them (in memory).
     prior : mapping, optional
         Distributions of `probability` (Normal, StudentT, Laplace; Gamma, Exponential for the dispersion) for "coef"
-        (one, or one per column), "intercept", and "sigma" or "shape". None is what the penalty says.
+        (one, or one per column), "intercept", and "sigma" or "shape"; None for a flat density. By default what the penalty
+        says.
     likelihood : {"normal", "student_t"}, optional
         For models of the squared loss: errors with heavy tails instead of normal ones.
     df : float
@@ -216,7 +217,7 @@ class _Regression:
             if name not in known:
                 raise ParameterError(f"posterior: prior is for {sorted(known)}; got {name!r}.")
             place = {"coef": slice(0, self.d), "intercept": self.d}.get(name, self.d + 1)
-            rows[place] = prior_rows(distribution, self.d if name == "coef" else 1, name)
+            rows[place] = prior_rows(distribution, self.d if name == "coef" else 1, name) if distribution else 0.0
         return rows
 
     def target(self) -> Target:
