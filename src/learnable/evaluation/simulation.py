@@ -2,8 +2,8 @@ r"""Simulation-based calibration: whether a posterior is the posterior.
 
 Draw θ from the prior, data from the model given θ, and L draws from what claims to be the posterior of the data. If the
 claim is true, the rank of θ among the draws is uniform on 0 … L, for every number θ holds (Talts et al., arXiv
-1804.06788; Cook, Gelman and Rubin 2006). A posterior that is too narrow gives ranks at both ends, one that is too wide ranks in the
-middle, one that is shifted a slope.
+1804.06788; Cook, Gelman and Rubin 2006). A posterior that is too narrow gives ranks at both ends, one that is too wide
+ranks in the middle, one that is shifted a slope.
 """
 
 from __future__ import annotations

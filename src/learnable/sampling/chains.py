@@ -364,10 +364,10 @@ def agreeing_groups(draws: Array) -> list[list[int]]:
         return [list(range(m))]
     group = list(range(m))
     with np.errstate(invalid="ignore", divide="ignore"):
-        scores = diagnostics._normal_scores(draws)
+        scores = diagnostics._normal_scores(np.moveaxis(draws, 2, 0))
         for i in range(m):
             for j in range(i):
-                pair = diagnostics._plain_rhat(scores[[i, j]])
+                pair = diagnostics._plain_rhat(scores[:, [i, j]])
                 if not (pair > APART).any():
                     old, new = max(group[i], group[j]), min(group[i], group[j])
                     group = [new if g == old else g for g in group]

@@ -16,6 +16,7 @@ autocorrelations, cut at the first K that is not positive and made monotone. τ 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ def rhat(draws: ArrayLike, *, n_jobs: int | None = None) -> Any:
 
     def measure(x: Array) -> Array:
         halves = _split(x)
-        folded = np.abs(halves - np.median(halves, axis=(0, 1)))
+        folded = np.abs(halves - np.median(halves, axis=(1, 2), keepdims=True))
         return np.fmax(_plain_rhat(_normal_scores(halves)), _plain_rhat(_normal_scores(folded)))
 
     return _per_parameter("rhat", draws, measure, n_jobs)
@@ -103,7 +104,7 @@ def mcse_mean(draws: ArrayLike, *, n_jobs: int | None = None) -> Any:
     0.01
     """
     return _per_parameter(
-        "mcse_mean", draws, lambda x: x.std(axis=(0, 1), ddof=1) / np.sqrt(_plain_ess(_split(x))), n_jobs
+        "mcse_mean", draws, lambda x: x.std(axis=(1, 2), ddof=1) / np.sqrt(_plain_ess(_split(x))), n_jobs
     )
 
 
@@ -112,8 +113,8 @@ def mcse_sd(draws: ArrayLike, *, n_jobs: int | None = None) -> Any:
 
     def measure(x: Array) -> Array:
         squares = _squares(x)
-        variance = squares.mean(axis=(0, 1))
-        spread = (squares**2).mean(axis=(0, 1)) - variance**2
+        variance = squares.mean(axis=(1, 2))
+        spread = (squares**2).mean(axis=(1, 2)) - variance**2
         return np.asarray(np.sqrt(spread / _plain_ess(_split(squares)) / variance / 4))
 
     return _per_parameter("mcse_sd", draws, measure, n_jobs)
@@ -129,14 +130,14 @@ def mcse_quantile(draws: ArrayLike, probability: float, *, n_jobs: int | None = 
 
     def measure(x: Array) -> Array:
         effective = _ess_of_quantile(x, p)
-        ordered = np.sort(x.reshape(-1, x.shape[2]), axis=0)
-        S = len(ordered)
+        ordered = np.sort(x.reshape(len(x), -1), axis=1)
+        S = ordered.shape[1]
         ends = [betaincinv(effective * p + 1, effective * (1 - p) + 1, q) * S for q in _ONE_SD]
         defined = np.isfinite(effective)
         low = np.where(defined, np.maximum(np.floor(ends[0]), 1), 1).astype(np.int64) - 1
         high = np.where(defined, np.minimum(np.ceil(ends[1]), S), 1).astype(np.int64) - 1
-        columns = np.arange(x.shape[2])
-        return np.where(defined, (ordered[high, columns] - ordered[low, columns]) / 2, np.nan)
+        rows = np.arange(len(x))
+        return np.where(defined, (ordered[rows, high] - ordered[rows, low]) / 2, np.nan)
 
     return _per_parameter("mcse_quantile", draws, measure, n_jobs)
 
@@ -160,10 +161,11 @@ def autocorrelation(draws: ArrayLike, max_lag: int = 100) -> Array:
     if x.ndim not in (2, 3) or x.shape[1] < 2:
         raise DataError(f"autocorrelation: draws must be (n_chains, n_draws[, n_parameters]); got shape {x.shape}.")
     lags = min(int(max_lag), x.shape[1] - 1)
-    spectrum = _spectrum(x - x.mean(axis=1, keepdims=True))
-    covariance = scipy.fft.irfft(spectrum, axis=1)[:, : lags + 1]
+    moved = np.moveaxis(x, 1, -1)
+    spectrum = _spectrum(moved - moved.mean(axis=-1, keepdims=True))
+    covariance = scipy.fft.irfft(spectrum, axis=-1)[..., : lags + 1]
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(covariance / covariance[:, :1])
+        return np.ascontiguousarray(np.moveaxis(covariance / covariance[..., :1], -1, 1))
 
 
 def ebfmi(energy: ArrayLike) -> Array:
@@ -179,22 +181,40 @@ def ebfmi(energy: ArrayLike) -> Array:
 
 
 def convergence(draws: Array, *, n_jobs: int | None = None) -> tuple[Array, Array, Array]:
-    """Return R-hat, bulk and tail ESS of each parameter of (n_chains, n_draws, n_parameters); shares the ranks."""
+    """Return R-hat, bulk and tail ESS of each parameter of (n_chains, n_draws, n_parameters).
+
+    One sort of each parameter serves all: its quantiles, its ranks, and those of the distances to the median, which
+    fall and then rise along it.
+    """
 
     def measure(x: Array) -> Array:
         halves = _split(x)
-        scores = _normal_scores(halves)
-        folded = np.abs(halves - np.median(halves, axis=(0, 1)))
-        worst = np.fmax(_plain_rhat(scores), _plain_rhat(_normal_scores(folded)))
-        tail = np.fmin(*(_ess_of_quantile(x, p) for p in (0.05, 0.95)))
-        return np.stack([worst, _plain_ess(scores), tail])
+        scores, folded = np.empty_like(halves), np.empty_like(halves)
+        lows = np.empty((3, *halves.shape))
+        for j in range(len(x)):
+            flat = halves[j].ravel()
+            order = np.argsort(flat)
+            ordered = flat[order]
+            scores[j] = _scores_by_order(ordered, order).reshape(scores.shape[1:])
+            distance = np.abs(ordered - np.median(ordered))
+            # Two runs, one falling and one rising: a merge sort finds them in one pass.
+            again = np.argsort(distance, kind="stable")
+            folded[j] = _scores_by_order(distance[again], order[again]).reshape(scores.shape[1:])
+        lows[0] = scores
+        for k, p in ((1, 0.05), (2, 0.95)):
+            lows[k] = _split(_indicator(x, p))
+        worst = np.fmax(_plain_rhat(scores), _plain_rhat(folded))
+        finite = np.isfinite(x).all(axis=(1, 2))
+        sizes = _plain_ess(lows.reshape(-1, *halves.shape[1:])).reshape(3, len(x))
+        found = np.stack([worst, sizes[0], np.fmin(sizes[1], sizes[2])])
+        return np.where(finite, found, np.nan)
 
     found = _per_parameter("convergence", draws, measure, n_jobs)
     return found[0], found[1], found[2]
 
 
 def _per_parameter(owner: str, draws: ArrayLike, measure: Callable[[Array], Array], n_jobs: int | None) -> Any:
-    """Apply a measure of (n_chains, n_draws, k) to a few parameters at a time, on threads."""
+    """Apply a measure of (k, n_chains, n_draws) to a few parameters at a time, on threads."""
     x = np.asarray(draws, dtype=np.float64)
     if x.ndim not in (2, 3) or x.shape[0] < 1 or x.shape[1] < 4:
         raise DataError(
@@ -206,8 +226,9 @@ def _per_parameter(owner: str, draws: ArrayLike, measure: Callable[[Array], Arra
     cuts = range(0, wide.shape[2], _AT_A_TIME)
 
     def work(start: int) -> Array:
+        piece = np.ascontiguousarray(np.moveaxis(wide[:, :, start : start + _AT_A_TIME], 2, 0))
         with np.errstate(invalid="ignore", divide="ignore"):
-            return measure(np.ascontiguousarray(wide[:, :, start : start + _AT_A_TIME]))
+            return measure(piece)
 
     if not cuts:
         return np.zeros(0)
@@ -217,55 +238,70 @@ def _per_parameter(owner: str, draws: ArrayLike, measure: Callable[[Array], Arra
 
 def _split(x: Array) -> Array:
     """Return each chain as two halves; of an odd number of draws the middle one is left out."""
-    half = x.shape[1] // 2
-    return np.concatenate([x[:, :half], x[:, -half:]])
+    half = x.shape[2] // 2
+    return np.concatenate([x[:, :, :half], x[:, :, -half:]], axis=1)
 
 
 def _normal_scores(x: Array) -> Array:
     """Return Φ⁻¹((rank − 3/8)/(S + 1/4)) of each number among all of its parameter."""
-    flat = x.reshape(-1, x.shape[2])
-    S = len(flat)
-    scores = np.empty_like(flat)
-    distinct = ndtri((np.arange(1, S + 1) - 0.375) / (S + 0.25))
-    for j in range(flat.shape[1]):
-        column = np.ascontiguousarray(flat[:, j])
-        order = np.argsort(column)
-        ordered = column[order]
-        starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-        if len(starts) == S:
-            scores[order, j] = distinct
-            continue
-        ends = np.r_[starts[1:], S]
-        mean_rank = (starts + 1 + ends) / 2
-        scores[order, j] = np.repeat(ndtri((mean_rank - 0.375) / (S + 0.25)), ends - starts)
-    scores[:, ~np.isfinite(flat).all(axis=0)] = np.nan
-    return scores.reshape(x.shape)
+    scores = np.empty_like(x)
+    for j in range(len(x)):
+        flat = x[j].ravel()
+        order = np.argsort(flat)
+        scores[j] = _scores_by_order(flat[order], order).reshape(x.shape[1:])
+    return np.where(np.isfinite(x).all(axis=(1, 2), keepdims=True), scores, np.nan)
+
+
+def _scores_by_order(ordered: Array, order: NDArray[np.intp]) -> Array:
+    """Return the normal scores in the order of the draws; ties share their mean rank."""
+    S = len(ordered)
+    scores = np.empty(S)
+    if (ordered[1:] != ordered[:-1]).all():
+        scores[order] = _distinct_scores(S)
+        return scores
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    ends = np.r_[starts[1:], S]
+    mean_rank = (starts + 1 + ends) / 2
+    scores[order] = np.repeat(ndtri((mean_rank - 0.375) / (S + 0.25)), ends - starts)
+    return scores
+
+
+@lru_cache(maxsize=4)
+def _distinct_scores(S: int) -> Array:
+    """Return the scores of S numbers that are all different, smallest first."""
+    scores = np.asarray(ndtri((np.arange(1, S + 1) - 0.375) / (S + 0.25)))
+    scores.flags.writeable = False
+    return scores
 
 
 def _plain_rhat(halves: Array) -> Array:
-    n = halves.shape[1]
-    between = n * halves.mean(axis=1).var(axis=0, ddof=1)
-    within = halves.var(axis=1, ddof=1).mean(axis=0)
+    n = halves.shape[2]
+    means = halves.mean(axis=2)
+    between = n * means.var(axis=1, ddof=1) if halves.shape[1] > 1 else np.zeros(len(halves))
+    centred = halves - means[:, :, None]
+    within = np.einsum("kmn,kmn->k", centred, centred) / (halves.shape[1] * (n - 1))
+    still = (halves == halves[:, :, :1]).all(axis=(1, 2))  # rounding of the mean must not count as movement
     found = np.sqrt((between / within + n - 1) / n)
     # Chains that stand still at different places have W = 0: infinitely far apart. At one place nothing is known.
-    return np.where(within > 0, found, np.where(between > 0, np.inf, np.nan))
+    apart = (halves[:, :, 0] != halves[:, :1, 0]).any(axis=1)
+    return np.where(still, np.where(apart, np.inf, np.nan), found)
 
 
 def _plain_ess(halves: Array) -> Array:
     """Return S/τ of each parameter of split chains."""
-    m, n, d = halves.shape
+    k, m, n = halves.shape
     if n < 3:
-        return np.full(d, np.nan)
-    mean = halves.mean(axis=1)
-    spectrum = _spectrum(halves - mean[:, None]).mean(axis=0)
-    covariance = scipy.fft.irfft(spectrum, axis=0)[:n] / n
-    within = covariance[0] * n / (n - 1)
-    total = covariance[0] + (mean.var(axis=0, ddof=1) if m > 1 else 0.0)
+        return np.full(k, np.nan)
+    mean = halves.mean(axis=2)
+    spectrum = _spectrum(halves - mean[:, :, None]).mean(axis=1)
+    covariance = scipy.fft.irfft(spectrum, axis=1)[:, :n] / n
+    within = covariance[:, :1] * n / (n - 1)
+    total = covariance[:, :1] + (mean.var(axis=1, ddof=1)[:, None] if m > 1 else 0.0)
     rho = 1 - (within - covariance) / total
-    rho[0] = 1.0
-    tau = np.array([_autocorrelation_time(rho[:, j]) for j in range(d)])
+    rho[:, 0] = 1.0
+    tau = np.array([_autocorrelation_time(row) for row in rho])
     S = m * n
-    undefined = (halves == halves[:1, :1]).all(axis=(0, 1)) | ~np.isfinite(halves).all(axis=(0, 1))
+    undefined = (halves == halves[:, :1, :1]).all(axis=(1, 2)) | ~np.isfinite(halves).all(axis=(1, 2))
     return np.where(undefined, np.nan, S / np.maximum(tau, 1 / np.log10(S)))
 
 
@@ -283,22 +319,25 @@ def _autocorrelation_time(rho: Array) -> float:
 
 
 def _spectrum(centred: Array) -> Array:
-    """Return |FFT|² along the draws, padded so that lags do not wrap around."""
-    length = scipy.fft.next_fast_len(2 * centred.shape[1], real=True)
+    """Return |FFT|² along the last axis, padded so that lags do not wrap around."""
+    length = scipy.fft.next_fast_len(2 * centred.shape[-1], real=True)
     length += length % 2  # irfft returns an even number by default
-    transformed = scipy.fft.rfft(centred, n=length, axis=1)
+    transformed = scipy.fft.rfft(centred, n=length, axis=-1)
     return np.asarray(transformed.real**2 + transformed.imag**2)
 
 
+def _indicator(x: Array, probability: float) -> Array:
+    quantile = np.quantile(x.reshape(len(x), -1), probability, axis=1)
+    return (x <= quantile[:, None, None]).astype(np.float64)
+
+
 def _ess_of_quantile(x: Array, probability: float) -> Array:
-    quantile = np.quantile(x, probability, axis=(0, 1))
-    below = (x <= quantile).astype(np.float64)
-    found = _plain_ess(_split(below))
-    return np.where(np.isfinite(x).all(axis=(0, 1)), found, np.nan)
+    found = _plain_ess(_split(_indicator(x, probability)))
+    return np.where(np.isfinite(x).all(axis=(1, 2)), found, np.nan)
 
 
 def _squares(x: Array) -> Array:
-    return np.asarray((x - x.mean(axis=(0, 1))) ** 2)
+    return np.asarray((x - x.mean(axis=(1, 2), keepdims=True)) ** 2)
 
 
 def _checked_probability(owner: str, probability: float) -> float:

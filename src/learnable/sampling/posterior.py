@@ -82,8 +82,8 @@ def posterior(
         The rows, as `fit` takes them (in memory).
     prior : mapping, optional
         Distributions of `probability` (Normal, StudentT, Laplace; Gamma, Exponential for the dispersion) for "coef"
-        (one, or one per column), "intercept", and "sigma" or "shape"; None for a flat density. By default what the penalty
-        says.
+        (one, or one per column), "intercept", and "sigma" or "shape"; None for a flat density. By default what the
+        penalty says.
     likelihood : {"normal", "student_t"}, optional
         For models of the squared loss: errors with heavy tails instead of normal ones.
     df : float
