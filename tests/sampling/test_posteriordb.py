@@ -9,7 +9,7 @@ import pytest
 import learnable as ln
 from learnable.core.jit import kernel
 from learnable.probability import Normal, StudentT
-from learnable.sampling import Interval, Ordered, Positive, Real, Simplex, mcse_mean, nuts, posterior
+from learnable.sampling import Interval, Ordered, Positive, Real, Simplex, compiled, mcse_mean, nuts, posterior
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +39,24 @@ def check_points(folder, name, log_density):
         assert log_density(case["point"]) == pytest.approx(case["log_density"], rel=1e-5)
 
 
+def with_differences(value):
+    """Return a density for `compiled` that takes its gradient from differences, inside the compiled code."""
+    inner = kernel(value)
+
+    def density(x, gradient, y):
+        for i in range(x.size):
+            h = 6e-6 * max(1.0, abs(x[i]))
+            old = x[i]
+            x[i] = old + h
+            above = inner(x, y)
+            x[i] = old - h
+            gradient[i] = (above - inner(x, y)) / (2.0 * h)
+            x[i] = old
+        return inner(x, y)
+
+    return density, lambda x, y: inner(np.array(x, dtype=float), y)
+
+
 def test_kidscore_momiq(folder):
     data = read(folder, "kidiq")
     X, y = data["mom_iq"][:, None], data["kid_score"]
@@ -65,14 +83,16 @@ def test_autoregression_of_order_five(folder):
     agree(folder, "arK", names | {f"beta[{k + 1}]": found["coef"][:, :, k] for k in range(K)})
 
 
-@kernel
-def mixture_value(y, mu, sigma, theta):
-    total = 0.0
+def mixture_value(x, y):
+    """x = (μ₁, μ₂, σ₁, σ₂, θ)."""
+    theta = x[4]
+    total = -0.125 * (x[0] ** 2 + x[1] ** 2 + x[2] ** 2 + x[3] ** 2) - 4.0 * (np.log(2.0) + 0.9189385332046727)
+    total += 4.0 * np.log(theta) + 4.0 * np.log1p(-theta) + np.log(630.0)
     for i in range(y.size):
-        a = (y[i] - mu[0]) / sigma[0]
-        b = (y[i] - mu[1]) / sigma[1]
-        first = np.log(theta) - np.log(sigma[0]) - 0.5 * a * a
-        second = np.log1p(-theta) - np.log(sigma[1]) - 0.5 * b * b
+        a = (y[i] - x[0]) / x[2]
+        b = (y[i] - x[1]) / x[3]
+        first = np.log(theta) - np.log(x[2]) - 0.5 * a * a
+        second = np.log1p(-theta) - np.log(x[3]) - 0.5 * b * b
         top = max(first, second)
         total += top + np.log(np.exp(first - top) + np.exp(second - top)) - 0.9189385332046727
     return total
@@ -80,92 +100,65 @@ def mixture_value(y, mu, sigma, theta):
 
 def test_a_mixture_of_two_normals(folder):
     y = read(folder, "low_dim_gauss_mix")["y"]
-    half_log = 0.9189385332046727
-
-    def log_density(p):
-        mu, sigma, theta = np.asarray(p["mu"]), np.asarray(p["sigma"]), float(p["theta"])
-        prior = -0.125 * float(mu @ mu + sigma @ sigma) - 4 * (np.log(2) + half_log)
-        prior += 4 * np.log(theta) + 4 * np.log1p(-theta) + np.log(630.0)
-        return mixture_value(y, mu, sigma, theta) + prior
-
-    def at(point):
-        return log_density(
-            {
-                "mu": np.array([point["mu[1]"], point["mu[2]"]]),
-                "sigma": np.array([point["sigma[1]"], point["sigma[2]"]]),
-                "theta": point["theta"],
-            }
-        )
-
-    check_points(folder, "low_dim_gauss_mix-low_dim_gauss_mix", at)
+    density, value = with_differences(mixture_value)
+    order = ["mu[1]", "mu[2]", "sigma[1]", "sigma[2]", "theta"]
+    check_points(folder, "low_dim_gauss_mix-low_dim_gauss_mix", lambda p: value([p[name] for name in order], y))
     parameters = {"mu": Ordered(2), "sigma": Positive(2), "theta": Interval(0, 1)}
-    chains = nuts(log_density, parameters, n_draws=700, random_state=0)
-    names = {f"mu[{k + 1}]": chains["mu"][:, :, k] for k in range(2)}
-    names |= {f"sigma[{k + 1}]": chains["sigma"][:, :, k] for k in range(2)}
-    agree(folder, "low_dim_gauss_mix", names | {"theta": chains["theta"]})
+    chains = nuts(compiled(density, y), parameters, n_draws=400, n_warmup=300, random_state=0)
+    agree(folder, "low_dim_gauss_mix", {name: chains.draws[:, :, k] for k, name in enumerate(order)})
 
 
-@kernel
-def garch_value(y, first, mu, a0, a1, b1):
-    total = 0.0
-    variance = first * first
+def garch_value(x, y):
+    """x = (μ, α₀, α₁, s) with β₁ = s(1 − α₁): the constant density on the triangle becomes 1 − α₁."""
+    total = np.log1p(-x[2])
+    variance = 0.25  # σ₁ = 0.5 is given
+    beta = x[3] * (1.0 - x[2])
     for t in range(y.size):
         if t > 0:
-            variance = a0 + a1 * (y[t - 1] - mu) ** 2 + b1 * variance
-        total -= 0.5 * np.log(variance) + 0.5 * (y[t] - mu) ** 2 / variance + 0.9189385332046727
+            variance = x[1] + x[2] * (y[t - 1] - x[0]) ** 2 + beta * variance
+        total -= 0.5 * np.log(variance) + 0.5 * (y[t] - x[0]) ** 2 / variance + 0.9189385332046727
     return total
 
 
 def test_garch(folder):
     data = read(folder, "garch")
-    y, first = data["y"], float(data["sigma1"])
-    check_points(
-        folder, "garch-garch11", lambda p: garch_value(y, first, p["mu"], p["alpha0"], p["alpha1"], p["beta1"])
-    )
+    assert data["sigma1"] == 0.5
+    density, value = with_differences(garch_value)
 
-    def log_density(p):
-        """β₁ = s(1 − α₁) with s in (0, 1): the constant density on the triangle becomes 1 − α₁."""
-        a1 = float(p["alpha1"])
-        beta = float(p["s"]) * (1 - a1)
-        return garch_value(y, first, float(p["mu"]), float(p["alpha0"]), a1, beta) + np.log1p(-a1)
+    def at(p):
+        a1 = p["alpha1"]
+        return value([p["mu"], p["alpha0"], a1, p["beta1"] / (1 - a1)], data["y"]) - np.log1p(-a1)
 
+    check_points(folder, "garch-garch11", at)
     parameters = {"mu": Real(), "alpha0": Positive(), "alpha1": Interval(0, 1), "s": Interval(0, 1)}
-    chains = nuts(log_density, parameters, n_draws=1000, random_state=0, target_accept=0.9)
+    chains = nuts(compiled(density, data["y"]), parameters, n_draws=1000, random_state=0, target_accept=0.9)
     names = {name: chains[name] for name in ("mu", "alpha0", "alpha1")}
     agree(folder, "garch", names | {"beta1": chains["s"] * (1 - chains["alpha1"])})
 
 
-@kernel
-def hmm_value(y, rows, mu):
-    """The likelihood summed over all paths, each starting with weight 1 in each state."""
-    a = -0.5 * (y[0] - mu[0]) ** 2 - 0.9189385332046727
-    b = -0.5 * (y[0] - mu[1]) ** 2 - 0.9189385332046727
+def hmm_value(x, y):
+    """x = (row of state 1, row of state 2, μ₁, μ₂); a sum over all paths, each with weight 1 in its first state."""
+    if x[4] <= 0.0:
+        return -np.inf
+    c = 0.9189385332046727
+    a = -0.5 * (y[0] - x[4]) ** 2 - c
+    b = -0.5 * (y[0] - x[5]) ** 2 - c
     for t in range(1, y.size):
         top = max(a, b)
         p, q = np.exp(a - top), np.exp(b - top)
-        a = top + np.log(p * rows[0, 0] + q * rows[1, 0]) - 0.5 * (y[t] - mu[0]) ** 2 - 0.9189385332046727
-        b = top + np.log(p * rows[0, 1] + q * rows[1, 1]) - 0.5 * (y[t] - mu[1]) ** 2 - 0.9189385332046727
+        a = top + np.log(p * x[0] + q * x[2]) - 0.5 * (y[t] - x[4]) ** 2 - c
+        b = top + np.log(p * x[1] + q * x[3]) - 0.5 * (y[t] - x[5]) ** 2 - c
     top = max(a, b)
-    return top + np.log(np.exp(a - top) + np.exp(b - top))
+    prior = -0.5 * (x[4] - 3.0) ** 2 - 0.5 * (x[5] - 10.0) ** 2 - 2.0 * c
+    return prior + top + np.log(np.exp(a - top) + np.exp(b - top))
 
 
 def test_a_hidden_markov_model(folder):
     y = read(folder, "hmm_example")["y"]
-
-    def log_density(p):
-        mu = np.asarray(p["mu"], dtype=float)
-        if mu[0] <= 0:
-            return -np.inf
-        prior = -0.5 * (mu[0] - 3) ** 2 - 0.5 * (mu[1] - 10) ** 2 - 2 * 0.9189385332046727
-        return hmm_value(y, np.array([p["theta1"], p["theta2"]]), mu) + prior
-
-    def at(point):
-        rows = {k: np.array([point[f"{k}[1]"], point[f"{k}[2]"]]) for k in ("theta1", "theta2", "mu")}
-        return log_density(rows)
-
-    check_points(folder, "hmm_example-hmm_example", at)
+    density, value = with_differences(hmm_value)
+    order = [f"{name}[{k}]" for name in ("theta1", "theta2", "mu") for k in (1, 2)]
+    check_points(folder, "hmm_example-hmm_example", lambda p: value([p[name] for name in order], y))
     parameters = {"theta1": Simplex(2), "theta2": Simplex(2), "mu": Ordered(2)}
     start = {"theta1": [0.5, 0.5], "theta2": [0.5, 0.5], "mu": [2.0, 8.0]}
-    chains = nuts(log_density, parameters, x0=start, n_draws=1000, random_state=0)
-    names = {f"{n}[{k + 1}]": chains[n][:, :, k] for n in ("theta1", "theta2", "mu") for k in range(2)}
-    agree(folder, "hmm_example", names)
+    chains = nuts(compiled(density, y), parameters, x0=start, n_draws=1000, random_state=0)
+    agree(folder, "hmm_example", {name: chains.draws[:, :, k] for k, name in enumerate(order)})
