@@ -121,9 +121,10 @@ class Chains:
         seconds: float = 0.0,
     ) -> Chains:
         """Return chains of flat draws, having certified them."""
-        value = chain_value(draws, stats.get("diverging"))
+        found = _convergence_of(draws)
+        value = chain_value(draws, stats.get("diverging"), found)
         n_steps = draws.shape[1] * thin + n_warmup
-        return cls(
+        chains = cls(
             draws,
             tuple(v.name for v in variables),
             tuple(tuple(v.shape) for v in variables),
@@ -136,6 +137,8 @@ class Chains:
             np.zeros((0, 6), dtype=np.uint64) if streams is None else streams,
             Certificate("chain", value, 1.0, n_iter=n_steps, seconds=seconds),
         )
+        vars(chains)["_convergence"] = found
+        return chains
 
     # ---- looking ----
 
@@ -225,7 +228,7 @@ class Chains:
 
     @cached_property
     def _convergence(self) -> tuple[Array, Array, Array]:
-        return diagnostics.convergence(self.draws)
+        return _convergence_of(self.draws)
 
     @property
     def rhat(self) -> dict[str, float]:
@@ -250,7 +253,10 @@ class Chains:
     @cached_property
     def groups(self) -> list[list[int]]:
         """Chains that agree, together: one group where all do, several where the draws have modes apart."""
-        return agreeing_groups(self.draws)
+        worst = self._convergence[0]
+        if not (worst > 1 + RHAT_EXCESS).any():  # chains apart would show in all of them together
+            return [list(range(self.n_chains))]
+        return agreeing_groups(self.draws[:, :, worst > 1 + RHAT_EXCESS])
 
     def warnings(self) -> list[str]:
         """Return what is wrong with the chains, each in one sentence with a remedy; empty if nothing is."""
@@ -337,15 +343,21 @@ class Chains:
         return self
 
 
-def chain_value(draws: Array, diverging: Array | None) -> float:
+def _convergence_of(draws: Array) -> tuple[Array, Array, Array]:
+    """Return R-hat, bulk and tail ESS; NaN where there are too few draws to tell."""
+    if draws.shape[1] < 4 or draws.shape[0] < 1 or draws.shape[2] < 1:
+        unknown = np.full(draws.shape[2], np.nan)
+        return unknown, unknown, unknown
+    return diagnostics.convergence(draws)
+
+
+def chain_value(draws: Array, diverging: Array | None, found: tuple[Array, Array, Array] | None = None) -> float:
     """Return the certificate's value: the worst of (R̂ − 1)/0.01 and 400/ESS, and more than 1 if a draw diverged.
 
     Numbers that are the same in every draw of every chain, such as the zeros of a triangular matrix, are left out,
     unless nothing moves at all.
     """
-    if draws.shape[1] < 4 or draws.shape[0] < 1 or draws.shape[2] < 1:
-        return math.inf
-    worst_rhat, bulk, tail = diagnostics.convergence(draws)
+    worst_rhat, bulk, tail = _convergence_of(draws) if found is None else found
     moving = (draws != draws[:1, :1]).any(axis=(0, 1))
     if not moving.any():
         return math.inf
@@ -415,8 +427,8 @@ def warn_of_faults(chains: Chains, stacklevel: int = 3) -> None:
     """Warn, once, with all that is wrong."""
     from sklearn.exceptions import ConvergenceWarning
 
-    faults = chains.warnings()
-    if faults and not chains.certificate_.holds:
+    faults = [] if chains.certificate_.holds else chains.warnings()
+    if faults:
         warnings.warn(f"{chains.sampler}: " + " ".join(faults), ConvergenceWarning, stacklevel=stacklevel)
 
 

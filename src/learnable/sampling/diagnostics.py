@@ -191,18 +191,23 @@ def convergence(draws: Array, *, n_jobs: int | None = None) -> tuple[Array, Arra
         halves = _split(x)
         scores, folded = np.empty_like(halves), np.empty_like(halves)
         lows = np.empty((3, *halves.shape))
+        whole = x.shape[2] % 2 == 0
         for j in range(len(x)):
             flat = halves[j].ravel()
             order = np.argsort(flat)
             ordered = flat[order]
             scores[j] = _scores_by_order(ordered, order).reshape(scores.shape[1:])
-            distance = np.abs(ordered - np.median(ordered))
+            middle = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+            distance = np.abs(ordered - middle)
             # Two runs, one falling and one rising: a merge sort finds them in one pass.
             again = np.argsort(distance, kind="stable")
             folded[j] = _scores_by_order(distance[again], order[again]).reshape(scores.shape[1:])
+            for k, p in ((1, 0.05), (2, 0.95)):
+                lows[k, j] = halves[j] <= _quantile(ordered, p) if whole else 0.0
         lows[0] = scores
-        for k, p in ((1, 0.05), (2, 0.95)):
-            lows[k] = _split(_indicator(x, p))
+        if not whole:  # the middle draw of each chain counts for the quantiles, too
+            for k, p in ((1, 0.05), (2, 0.95)):
+                lows[k] = _split(_indicator(x, p))
         worst = np.fmax(_plain_rhat(scores), _plain_rhat(folded))
         finite = np.isfinite(x).all(axis=(1, 2))
         sizes = _plain_ess(lows.reshape(-1, *halves.shape[1:])).reshape(3, len(x))
@@ -256,13 +261,18 @@ def _scores_by_order(ordered: Array, order: NDArray[np.intp]) -> Array:
     """Return the normal scores in the order of the draws; ties share their mean rank."""
     S = len(ordered)
     scores = np.empty(S)
-    if (ordered[1:] != ordered[:-1]).all():
+    ties = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if not len(ties):
         scores[order] = _distinct_scores(S)
-        return scores
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-    ends = np.r_[starts[1:], S]
-    mean_rank = (starts + 1 + ends) / 2
-    scores[order] = np.repeat(ndtri((mean_rank - 0.375) / (S + 0.25)), ends - starts)
+    elif len(ties) == 1:  # the two middle ones of an even number lie equally far from the median
+        sorted_scores = _distinct_scores(S).copy()
+        sorted_scores[ties[0] : ties[0] + 2] = ndtri((ties[0] + 1.5 - 0.375) / (S + 0.25))
+        scores[order] = sorted_scores
+    else:
+        starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+        ends = np.r_[starts[1:], S]
+        mean_rank = (starts + 1 + ends) / 2
+        scores[order] = np.repeat(ndtri((mean_rank - 0.375) / (S + 0.25)), ends - starts)
     return scores
 
 
@@ -324,6 +334,14 @@ def _spectrum(centred: Array) -> Array:
     length += length % 2  # irfft returns an even number by default
     transformed = scipy.fft.rfft(centred, n=length, axis=-1)
     return np.asarray(transformed.real**2 + transformed.imag**2)
+
+
+def _quantile(ordered: Array, probability: float) -> float:
+    """Return the quantile of sorted numbers, interpolated as NumPy does by default."""
+    place = probability * (len(ordered) - 1)
+    below = int(place)
+    gap = ordered[min(below + 1, len(ordered) - 1)] - ordered[below]
+    return float(ordered[below] + gap * (place - below))
 
 
 def _indicator(x: Array, probability: float) -> Array:
