@@ -1,11 +1,14 @@
+import _thread
 import os
 import signal
 import threading
+import time
 
 import pytest
 from threadpoolctl import threadpool_info
 
 from learnable.core import ParameterError, threads
+from learnable.core.threads import on_threads
 
 
 def blas_threads() -> set[int]:
@@ -113,3 +116,35 @@ def test_a_pass_may_run_inside_an_interruptible_pass():
             return [library["num_threads"] for library in threads._controller().info()]
 
     assert set(threads.interruptible_pass(passes)) == {1}
+
+
+def test_tasks_on_threads_come_back_in_order():
+    assert on_threads(lambda k: k * k, range(7), 3) == [k * k for k in range(7)]
+    assert on_threads(lambda k: k, [], 2) == []
+    ticks = []
+    found = on_threads(lambda k: time.sleep(0.1) or k, range(3), 2, lambda: None, lambda: ticks.append(1))
+    assert found == [0, 1, 2] and ticks
+
+
+def test_the_first_error_stops_tasks_on_threads_and_is_raised():
+    begun, stopped = [], []
+
+    def work(k):
+        begun.append(k)
+        if k == 1:
+            raise ZeroDivisionError(k)
+        time.sleep(0.05)
+        return k
+
+    with pytest.raises(ZeroDivisionError, match="1"):
+        on_threads(work, range(50), 2, lambda: stopped.append(1))
+    assert len(begun) < 50
+
+
+def test_ctrl_c_ends_tasks_on_threads():
+    stop = threading.Event()
+    timer = threading.Timer(0.3, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        on_threads(lambda k: stop.wait(20), range(4), 2, stop.set)
+    assert stop.is_set()

@@ -7,6 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import learnable as ln
+from learnable.core._encoding import decode
 from learnable.core.certificate import Certificate
 from learnable.core.errors import DataError, ModelFileError, VerificationError
 from learnable.sampling import Chains, metropolis_hastings
@@ -166,3 +167,10 @@ def test_arviz_and_back():
     chains = good()
     back = Chains.from_arviz(chains.to_arviz())
     np.testing.assert_array_equal(back["w"], chains["w"])
+
+
+@pytest.mark.parametrize("name", ["Certificate", "Nobody", 3, None])
+def test_a_file_may_not_hold_any_part_by_itself(name):
+    document = {"$part": {"class": name, "fields": {}}}
+    with pytest.raises(ModelFileError, match="only ever a part of a model"):
+        decode(document, {})

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+from tests.oracles import metropolis as oracle
 from tests.sampling import densities
 
 from learnable.core.errors import DataError, ParameterError
@@ -26,6 +27,7 @@ from learnable.sampling import (
     resume,
     tempered,
 )
+from learnable.sampling._metropolis_kernels import walk
 from learnable.sampling.gibbs import Gibbs
 from learnable.sampling.proposals import as_proposal
 from learnable.sampling.random import beta, gamma, normal, uniform
@@ -168,6 +170,21 @@ def test_the_walk_adapts_to_scales_and_acceptance_and_is_frozen(d):
     factors = chains.states["state.factor"]
     later = metropolis_hastings(densities.normal(1 / sd**2), parameters=d, n_draws=50, n_warmup=4000, random_state=2)
     np.testing.assert_array_equal(later.states["state.factor"], factors)  # nothing changes after warm-up
+
+
+def test_the_compiled_walk_is_that_of_the_paper():
+    rng = np.random.default_rng(11)
+    precision = np.array([1.0, 4.0, 0.25])
+    words = rng.integers(0, 2**64, size=(200, 4), dtype=np.uint64)
+    target = Target("test", densities.normal(precision), None, 3, needs_gradient=False)
+    u = np.array([0.5, -1.0, 2.0])
+    expected, S = oracle.walk(lambda x: -0.5 * float(precision @ x**2), u, np.eye(3), words, 120, 0.234)
+    value = np.array([-0.5 * float(precision @ u**2)])
+    factor, draws, infos = np.eye(3), np.empty((200, 3)), np.empty((200, 3))
+    clock, stop = np.array([0, 120], dtype=np.int64), np.zeros(1, dtype=np.int64)
+    walk(target.problem(), words, u.copy(), value, factor, clock, 0.234, draws, infos, stop)
+    np.testing.assert_allclose(draws, expected, atol=1e-8)
+    np.testing.assert_allclose(np.tril(factor), S, atol=1e-8)
 
 
 def test_independence_proposals_have_the_right_moments():
