@@ -13,6 +13,7 @@ from . import plots as plots
 from . import probability as probability
 from . import report as report
 from . import risk as risk
+from . import sampling as sampling
 from . import sequences as sequences
 from . import solvers as solvers
 from . import theory as theory

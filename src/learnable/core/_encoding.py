@@ -378,11 +378,12 @@ class _Decoder:
         return matrix
 
     def part(self, document: Any) -> Any:
-        """Return a part that was saved by itself."""
-        part = self._part(document, "the model")
-        if not getattr(type(part), "_saves_alone", False):
-            raise ModelFileError(f"a {type(part).__name__} is part of models and never saved by itself")
-        return part
+        """Return a file's only object where that is no estimator; its class says whether it may be one."""
+        name = document.get("class") if isinstance(document, dict) else None
+        known = isinstance(name, str) and name in REGISTRY
+        if not known or not getattr(registered_class(name), "_saves_alone", False):
+            raise ModelFileError(f"the file holds {name!r}, which is only ever a part of a model")
+        return self._part(document, name)
 
     def _part(self, document: Any, path: str) -> Any:
         if isinstance(document, dict) and "packed" in document:

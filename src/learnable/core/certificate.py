@@ -10,7 +10,7 @@ A certificate is a claim that a stranger can re-check from the model and the dat
 | `stationarity` | relative norm of the gradient, or of the KKT residual                   |
 | `ascent`       | relative rise of one more EM step                                       |
 | `greedy`       | by how much a split falls short of the best of its candidates           |
-| `chain`        | R-hat − 1                                                               |
+| `chain`        | the worst of (R-hat − 1)/0.01 and 400/ESS; above 1 if a draw diverged   |
 | `bellman`      | what the policy loses at most in any state; without a bound, the residual of one backup |
 | `none`         | nothing is proven                                                       |
 """
@@ -32,7 +32,7 @@ _SENTENCES: Final[dict[str, str]] = {
     "stationarity": "the optimality conditions hold up to {value:.2g}",
     "ascent": "one more step would raise the objective by {value:.2g} (relative); a local optimum",
     "greedy": "no split falls short of the best of its candidates by more than {value:.2g}",
-    "chain": "R-hat exceeds 1 by {value:.2g}",
+    "chain": "the worst of (R-hat − 1)/0.01 and 400/ESS over all parameters is {value:.2g}",
     "bellman": "one more backup changes values by {value:.2g}",
     "none": "nothing is proven",
 }

@@ -299,6 +299,42 @@ def _numbers_at(_: Any, address: Any) -> Any:
     return types.CPointer(types.float64)(types.uint64), build  # type: ignore[no-untyped-call]
 
 
+def _integers_at(_: Any, address: Any) -> Any:
+    """Return a pointer to the int64 at an address."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+    return types.CPointer(types.int64)(types.uint64), build  # type: ignore[no-untyped-call]
+
+
+def _words_at(_: Any, address: Any) -> Any:
+    """Return a pointer to the uint64 at an address."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+    return types.CPointer(types.uint64)(types.uint64), build  # type: ignore[no-untyped-call]
+
+
+def _call_at(_: Any, address: Any, x: Any, out: Any, data: Any) -> Any:
+    """Call the C function `double f(double *x, void *out, int64_t *data)` at an address with three arrays."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte = ir.IntType(8).as_pointer()
+        pointers = []
+        for kind, argument in zip(signature.args[1:], arguments[1:], strict=True):
+            array = context.make_array(kind)(context, builder, argument)
+            pointers.append(builder.bitcast(array.data, byte))
+        function = ir.FunctionType(_REAL, [byte, byte, byte]).as_pointer()
+        return builder.call(builder.inttoptr(arguments[0], function), pointers)
+
+    return types.float64(types.int64, x, out, data), build
+
+
+integers_at: Any = intrinsic(_integers_at)
+words_at: Any = intrinsic(_words_at)
+call_at: Any = intrinsic(_call_at)
 atomic_add: Any = intrinsic(_atomic_add)
 atomic_load: Any = intrinsic(_atomic_load)
 prefetch: Any = intrinsic(_prefetch)

@@ -400,6 +400,7 @@ REGISTRY: Final[dict[str, Entry]] = {
     "Isotonic": Entry("learnable.evaluation.calibrators:Isotonic", estimator=False),
     "Temperature": Entry("learnable.evaluation.calibrators:Temperature", estimator=False),
     **KERNELS,
+    "Chains": Entry("learnable.sampling.chains:Chains", "learnable.sampling.verify:chains", estimator=False),
     "Certificate": Entry("learnable.core.certificate:Certificate", estimator=False),
 }
 

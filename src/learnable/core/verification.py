@@ -17,7 +17,7 @@ from .errors import LearnableError, ModelFileError, VerificationError
 from .registry import REGISTRY, registered_name, resolve
 
 
-def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Verdict:
+def verify(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None) -> Verdict:
     """Re-derive a fitted model's certificate from scratch.
 
     Parameters
@@ -28,7 +28,8 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Verd
         transform them; of a search the `best_estimator_`; of the others every model. `Verdict.unchecked` says what
         was not re-derived.
     X, y, sample_weight
-        The training data, in any form that `fit` takes. The weights are those of the last model of a pipeline
+        The training data, in any form that `fit` takes; none for `Chains`, which hold their draws. The weights are
+        those of the last model of a pipeline
         (`model__sample_weight` of its fit), and of every model of a voting or stacking workflow.
 
     Returns

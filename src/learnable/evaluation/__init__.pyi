@@ -19,6 +19,8 @@ from .curves import learning_curve as learning_curve
 from .curves import validation_curve as validation_curve
 from .decomposition import BiasVariance as BiasVariance
 from .decomposition import bias_variance as bias_variance
+from .diagnosis import Diagnosis as Diagnosis
+from .diagnosis import diagnose as diagnose
 from .estimates import evaluate as evaluate
 from .guarantees import Bound as Bound
 from .guarantees import Explanation as Explanation
@@ -44,6 +46,8 @@ from .likelihood_ratio import likelihood_ratio_test as likelihood_ratio_test
 from .reliability import CalibrationTable as CalibrationTable
 from .reliability import calibration_table as calibration_table
 from .risk_estimate import RiskEstimate as RiskEstimate
+from .simulation import CalibrationCheck as CalibrationCheck
+from .simulation import calibrate as calibrate
 from .splits import hold_out as hold_out
 from .splits import make_splits as make_splits
 from .ties import corrected_t_test as corrected_t_test

@@ -30,6 +30,7 @@ from ..core.run import Run
 from ..data.blocks import Blocks, Part
 from ..data.door import Table, read_features
 from ..data.sources import NamedScore, rowwise
+from ..risk.likelihoods import LinearLikelihood
 from ..solvers.systems.normal_equations import iterative_fit
 from ..solvers.systems.orthogonal import LinearFit
 from . import descent
@@ -198,6 +199,10 @@ class LeastSquaresModel(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegr
     batch_size: int = param(
         MAX_ITER, 'Rows of a mini-batch of "sgd"; an epoch has exactly ⌊n/batch_size⌋.', default=descent.BATCH_SIZE
     )
+
+    def _likelihood(self, sum_of_weights: float) -> LinearLikelihood:
+        """Return the normal likelihood; α‖w‖² beside the squares is a prior of variance σ²/α."""
+        return LinearLikelihood("normal", float(np.ravel(getattr(self, "alpha", 0.0))[0]), in_units_of_noise=True)
 
     def _iterate(self, blocks: Blocks, alpha: float, run: Run) -> LinearFit:
         """Solve by conjugate gradients, or by (stochastic) gradient descent, with this model's limits."""

@@ -305,11 +305,8 @@ class Trainer:
             cuts = [b * k // self._shards for k in range(self._shards + 1)]
             parts = [source.slice(batch, cuts[k], cuts[k + 1]) for k in range(self._shards)]
             tasks = [partial(self._differentiate, source, part, k, share) for k, part in enumerate(parts)]
-            values = (
-                self._team.run(lambda number: tasks[number](), len(tasks))
-                if self._team is not None
-                else [task() for task in tasks]
-            )
+            team = self._team or TaskTeam(1)
+            values = team.run(lambda number: tasks[number](), len(tasks))
             value = sum(values)
             for more in self._shard_gradients[1:]:
                 add(self.gradient, more, self.gradient)

@@ -32,6 +32,7 @@ from ...core.run import Run
 from ...data.blocks import Blocks
 from ...data.door import Table, door
 from ...data.sources import named_columns, rowwise
+from ...risk.likelihoods import LinearLikelihood
 from ...solvers.problem import Solution
 from ...solvers.smooth.newton import newton
 from ..base import IterativeModel
@@ -319,6 +320,10 @@ class PoissonRegressor(DevianceRegressor):
     def _family(self) -> tuple[float, bool]:
         return 1.0, True
 
+    def _likelihood(self, sum_of_weights: float) -> LinearLikelihood:
+        """Return the Poisson likelihood; S times the objective is the negative log posterior."""
+        return LinearLikelihood("poisson", self.alpha * sum_of_weights)
+
 
 class GammaRegressor(DevianceRegressor):
     r"""Gamma regression of targets y > 0: minimise S⁻¹ Σᵢ sᵢ (log(μᵢ/yᵢ) + yᵢ/μᵢ − 1) + ½α‖w‖², μᵢ = exp(b + xᵢᵀw).
@@ -339,6 +344,10 @@ class GammaRegressor(DevianceRegressor):
 
     def _family(self) -> tuple[float, bool]:
         return 2.0, True
+
+    def _likelihood(self, sum_of_weights: float) -> LinearLikelihood:
+        """Return the Gamma likelihood with dispersion φ; S/φ times the objective is the negative log posterior."""
+        return LinearLikelihood("gamma", self.alpha * sum_of_weights, in_units_of_noise=True)
 
 
 class TweedieRegressor(DevianceRegressor):

@@ -36,6 +36,7 @@ from ...core.run import Run, unobserved
 from ...data.blocks import Blocks, Part
 from ...data.door import Table, door
 from ...data.sources import rowwise
+from ...risk.likelihoods import LinearLikelihood
 from ...solvers.problem import Solution
 from ..base import (
     LARGEST_ENTRY,
@@ -126,6 +127,12 @@ class LogisticRegression(LinearClassifierModel):
         """What to do when the certificate does not hold, after the words that scikit-learn has for it."""
         words = FAILED_TO_CONVERGE.get(self.solver, "").format(n_iter=int(np.max(getattr(self, "n_iter_", 0))))
         return f"{words}{words and ': '}raise max_iter or max_seconds, or standardise the columns of X"
+
+    def _likelihood(self, sum_of_weights: float) -> LinearLikelihood:
+        """Return the (softmax) likelihood; ½‖W‖²/C is a normal prior of variance C."""
+        if self.l1_ratio:
+            raise ParameterError("posterior: the L1 penalty is no normal prior; pass prior={'coef': Laplace(…)}.")
+        return LinearLikelihood("categorical", 0.0 if np.isinf(self.C) else 1.0 / self.C)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         self.classes_ = np.asarray(table.classes)

@@ -1,0 +1,127 @@
+"""R-hat, effective sample sizes and Monte Carlo errors: reference numbers, laws, damaged input."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+from learnable.core.errors import DataError
+from learnable.sampling import (
+    autocorrelation,
+    ebfmi,
+    ess_bulk,
+    ess_mean,
+    ess_quantile,
+    ess_sd,
+    ess_tail,
+    mcse_mean,
+    mcse_quantile,
+    mcse_sd,
+    rhat,
+)
+from learnable.sampling import diagnostics as dg
+
+
+@pytest.fixture(scope="module")
+def blocker(reference_data):
+    """Chains of Stan's blocker example and their diagnostics by the R package posterior."""
+    with gzip.open(reference_data / "mcmc" / "blocker_draws.csv.gz", "rt") as file:
+        names = file.readline().strip().split(",")
+        rows = np.loadtxt(file, delimiter=",")
+    columns = {name: rows[:, j] for j, name in enumerate(names)}
+    chains = {}
+    for name, values in columns.items():
+        chains[name] = np.stack([values[columns["chain"] == c] for c in np.unique(columns["chain"])])
+    with open(reference_data / "mcmc" / "blocker_reference_diagnostics.csv") as file:
+        header = [word.strip('"') for word in file.readline().strip().split(",")]
+        table = {}
+        for line in file:
+            name, *numbers = line.strip().split(",")
+            table[name.strip('"')] = dict(zip(header[1:], map(float, numbers), strict=True))
+    return chains, table
+
+
+MEASURES = {
+    "rhat_rank": rhat,
+    "ess_bulk": ess_bulk,
+    "ess_tail": ess_tail,
+    "ess_mean": ess_mean,
+    "ess_sd": ess_sd,
+    "ess_median": lambda x: ess_quantile(x, 0.5),
+    "ess_quantile01": lambda x: ess_quantile(x, 0.01),
+    "ess_quantile10": lambda x: ess_quantile(x, 0.1),
+    "ess_quantile30": lambda x: ess_quantile(x, 0.3),
+    "mcse_mean": mcse_mean,
+    "mcse_sd": mcse_sd,
+    "mcse_median": lambda x: mcse_quantile(x, 0.5),
+    "mcse_quantile01": lambda x: mcse_quantile(x, 0.01),
+    "mcse_quantile10": lambda x: mcse_quantile(x, 0.1),
+    "mcse_quantile30": lambda x: mcse_quantile(x, 0.3),
+}
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_blocker_chains_have_the_numbers_of_posterior(blocker, measure):
+    chains, table = blocker
+    names = list(table)
+    draws = np.stack([chains[name] for name in names], axis=2)
+    found = MEASURES[measure](draws)
+    np.testing.assert_allclose(found, [table[name][measure] for name in names], rtol=1e-8, atol=1e-10)
+
+
+def test_together_and_one_by_one_are_the_same_bits_for_any_number_of_jobs():
+    x = np.random.default_rng(0).normal(size=(4, 101, 19)).cumsum(axis=1)
+    together = dg.convergence(x, n_jobs=2)
+    for found, measure in zip(together, (rhat, ess_bulk, ess_tail), strict=True):
+        np.testing.assert_array_equal(found, measure(x, n_jobs=1))
+        np.testing.assert_allclose(found, [measure(x[:, :, j]) for j in range(19)], rtol=1e-12)
+
+
+@pytest.mark.parametrize("phi", [-0.5, 0.0, 0.6, 0.9])
+def test_effective_size_of_an_autoregression(phi):
+    rng = np.random.default_rng(1)
+    n = 20_000
+    noise = rng.normal(size=(4, n))
+    x = np.empty_like(noise)
+    x[:, 0] = noise[:, 0] / np.sqrt(1 - phi**2)
+    for t in range(1, n):
+        x[:, t] = phi * x[:, t - 1] + noise[:, t]
+    expected = 4 * n * (1 - phi) / (1 + phi)
+    assert abs(ess_mean(x) / expected - 1) < 0.08
+    np.testing.assert_allclose(autocorrelation(x, 3).mean(axis=0), phi ** np.arange(4), atol=0.03)
+
+
+def test_ranks_make_it_blind_to_monotone_maps_and_see_chains_apart():
+    x = np.random.default_rng(2).normal(size=(4, 500))
+    assert ess_bulk(np.exp(5 * x)) == ess_bulk(x)
+    assert ess_tail(np.exp(5 * x)) == ess_tail(x)
+    assert rhat(x) < 1.01
+    assert rhat(x + np.arange(4)[:, None]) > 1.3
+    assert rhat(x * np.array([1, 1, 1, 4])[:, None]) > 1.05  # the same mean, another spread: found by folding
+
+
+def test_what_never_moves_or_is_not_finite_has_no_diagnostics():
+    x = np.random.default_rng(3).normal(size=(3, 50, 3))
+    x[:, :, 0] = 2.0
+    x[1, 7, 1] = np.nan
+    for measure in (rhat, ess_bulk, ess_tail):
+        found = measure(x)
+        assert np.isnan(found[:2]).all() and np.isfinite(found[2])
+    stuck = np.repeat(np.arange(4.0)[:, None], 50, axis=1)
+    assert rhat(stuck) == np.inf
+
+
+def test_energy_that_a_momentum_draw_bridges():
+    rng = np.random.default_rng(4)
+    independent = rng.normal(size=(2, 4000))
+    np.testing.assert_allclose(ebfmi(independent), 2.0, rtol=0.1)
+    assert (ebfmi(independent.cumsum(axis=1)) < 0.1).all()
+
+
+def test_damaged_input_is_refused():
+    with pytest.raises(DataError, match=r"rhat: draws must be .* got shape \(5,\)"):
+        rhat(np.zeros(5))
+    with pytest.raises(DataError, match="probability must lie between 0 and 1; got 1"):
+        ess_quantile(np.zeros((2, 9)), 1)
+    with pytest.raises(DataError, match="ebfmi"):
+        ebfmi(np.zeros(4))
