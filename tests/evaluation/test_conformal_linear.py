@@ -7,7 +7,7 @@ from sklearn import linear_model as peer
 
 from learnable import LinearRegression, Ridge, RidgeCV
 from learnable.data.rows import sample_door
-from learnable.evaluation.conformal_linear import leave_one_out_fits, numbers_of, penalty_of
+from learnable.evaluation.conformal import leave_one_out_fits, numbers_of, penalty_of
 
 read = sample_door("numeric")
 

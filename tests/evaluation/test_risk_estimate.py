@@ -9,8 +9,7 @@ from sklearn.metrics import get_scorer
 from learnable import LogisticRegression, Ridge
 from learnable.core import DataError
 from learnable.evaluation import binomial_interval, corrected_t_interval
-from learnable.evaluation.responses import Remembered
-from learnable.evaluation.risk_estimate import fold_estimate, pooled_score, row_interval
+from learnable.evaluation.risk_estimate import Remembered, fold_estimate, pooled_score, row_interval
 from learnable.meta.folds import FoldScore
 from learnable.meta.splits import make_splits
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, Final
 
+from .entries import KERNEL_MACHINES, KERNELS
 from .entries import Entry as Entry
 from .entries import Traits as Traits
-from .entries_kernel import KERNEL_MACHINES, KERNELS
 from .errors import ModelFileError, ParameterError
 
 _REGRESSION, _CLASSES = ("regression",), ("binary", "multiclass")
@@ -228,17 +228,13 @@ REGISTRY: Final[dict[str, Entry]] = {
     **KERNEL_MACHINES,
     "TableEncoder": Entry("learnable.data.encoder:TableEncoder"),
     "TableModel": Entry("learnable.meta.table_model:TableModel", "learnable.meta.verify:table_model"),
-    "BlendRegressor": Entry("learnable.meta.blend:BlendRegressor", "learnable.meta.verify_scaled:blend"),
-    "BlendClassifier": Entry("learnable.meta.blend:BlendClassifier", "learnable.meta.verify_scaled:blend"),
+    "BlendRegressor": Entry("learnable.meta.blend:BlendRegressor", "learnable.meta.verify:blend"),
+    "BlendClassifier": Entry("learnable.meta.blend:BlendClassifier", "learnable.meta.verify:blend"),
     "ScaledTargetRegressor": Entry(
-        "learnable.meta.scaled_target:ScaledTargetRegressor", "learnable.meta.verify_scaled:scaled_target"
+        "learnable.meta.scaled_target:ScaledTargetRegressor", "learnable.meta.verify:scaled_target"
     ),
-    "OneVsRestClassifier": Entry(
-        "learnable.meta.one_vs_rest:OneVsRestClassifier", "learnable.meta.verify_multiclass:one_vs_rest"
-    ),
-    "OneVsOneClassifier": Entry(
-        "learnable.meta.one_vs_one:OneVsOneClassifier", "learnable.meta.verify_multiclass:one_vs_one"
-    ),
+    "OneVsRestClassifier": Entry("learnable.meta.one_vs_rest:OneVsRestClassifier", "learnable.meta.verify:one_vs_rest"),
+    "OneVsOneClassifier": Entry("learnable.meta.one_vs_one:OneVsOneClassifier", "learnable.meta.verify:one_vs_one"),
     "BaggingClassifier": Entry("learnable.ensembles.bagging:BaggingClassifier", "learnable.ensembles.verify:bagging"),
     "BaggingRegressor": Entry("learnable.ensembles.bagging:BaggingRegressor", "learnable.ensembles.verify:bagging"),
     "AdaBoostClassifier": Entry(
@@ -343,9 +339,9 @@ REGISTRY: Final[dict[str, Entry]] = {
     "AlphaChoice": Entry("learnable.trees.ccp:AlphaChoice", estimator=False),
     "Trees": Entry("learnable.trees.layout:Trees", estimator=False),
     "BSplines": Entry("learnable.linear.basis:BSplines", estimator=False),
-    "Sigmoid": Entry("learnable.evaluation.calibrators:Sigmoid", estimator=False),
-    "Isotonic": Entry("learnable.evaluation.calibrators:Isotonic", estimator=False),
-    "Temperature": Entry("learnable.evaluation.calibrators:Temperature", estimator=False),
+    "Sigmoid": Entry("learnable.evaluation.calibration:Sigmoid", estimator=False),
+    "Isotonic": Entry("learnable.evaluation.calibration:Isotonic", estimator=False),
+    "Temperature": Entry("learnable.evaluation.calibration:Temperature", estimator=False),
     **KERNELS,
     "Certificate": Entry("learnable.core.certificate:Certificate", estimator=False),
 }

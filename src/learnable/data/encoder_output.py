@@ -14,10 +14,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core.errors import DataError
-from .encoder_categories import FOLDS
+from .encoder_categories import FOLDS, component_names, prefix_labels
 from .encoder_input import Columns
 from .encoder_read import Labels
-from .encoder_text import component_names, prefix_labels
 
 Array = NDArray[np.float64]
 Record = dict[str, Any]

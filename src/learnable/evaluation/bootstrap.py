@@ -28,8 +28,7 @@ from ..data.rows import RowTable, read_rows
 from ..meta.folds import Scorer, fit_folds, fit_whole, naming_fold, score_rows, scorer_of
 from ..meta.splits import Split, as_generator
 from .intervals import LEVEL, Interval, corrected_t_interval
-from .responses import Remembered, responses_of, score_of
-from .row_losses import RowLoss, no_information_score, row_loss
+from .risk_estimate import Remembered, RowLoss, no_information_score, responses_of, row_loss, score_of
 
 Array = NDArray[np.float64]
 

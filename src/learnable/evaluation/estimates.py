@@ -38,8 +38,7 @@ from ..meta.splits import hold_out
 from .bootstrap import bootstrap_table
 from .intervals import LEVEL, Interval
 from .leave_one_out import leave_one_out
-from .responses import Remembered, remember_model
-from .risk_estimate import RiskEstimate, fold_estimate, pooled_score, row_interval
+from .risk_estimate import Remembered, RiskEstimate, fold_estimate, pooled_score, remember_model, row_interval
 
 Array = NDArray[np.float64]
 

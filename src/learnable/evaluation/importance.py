@@ -27,9 +27,7 @@ from ..data.rows import RowTable, read_rows
 from ..meta.folds import scorer_of
 from ..meta.splits import as_generator
 from .intervals import LEVEL, Interval, t_interval
-from .responses import Remembered, responses_of
-from .risk_estimate import pooled_score
-from .row_losses import RowLoss, row_loss
+from .risk_estimate import Remembered, RowLoss, pooled_score, responses_of, row_loss
 
 Array = NDArray[np.float64]
 

@@ -39,7 +39,7 @@ from ..linear.spectrum import ridge_spectrum
 from ..meta.folds import fit_folds, fit_whole
 from ..solvers.least_squares import dense_rows
 from ..solvers.orthogonal import weighted_mean
-from .responses import OutOfFold
+from .risk_estimate import OutOfFold
 
 Array = NDArray[np.float64]
 

@@ -22,8 +22,7 @@ from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.parameters import ArrayLike, Boolean, Number, optional
 from ..data.blocks import Block, Blocks, map_reduce, unsigned
 from ..data.door import door
-from ..probability.conjugate.beta_binomial import BetaBinomial
-from ..probability.conjugate.dirichlet_multinomial import DirichletMultinomial
+from ..probability.conjugate.dirichlet_multinomial import BetaBinomial, DirichletMultinomial
 from ..solvers.moments import add_in_place
 from ._kernels import add_exceeding, add_rows, add_sparse_rows, sparse_scores
 from .base import EPS, PRIORS, SummedModel, codes_of, log_or_minus_inf, score_rows, weights_of

@@ -24,8 +24,8 @@ from ..core.parameters import Matches, Number, check_parameters, optional
 from ..data.dask_blocks import is_dask, is_dask_frame
 from ..data.encoded import encode_external
 from ..data.encoder import TableEncoder
+from ..data.encoder_categories import COMPONENTS
 from ..data.encoder_input import read_whole
-from ..data.encoder_text import COMPONENTS
 from ..data.frames import take_named_columns
 from ..data.sources import NamedScore, is_external, open_files, rowwise
 

@@ -3,7 +3,7 @@ r"""Mixtures of any exponential family.
     p(x) = Σₖ πₖ pₖ(x),    pₖ a member of one family: normal, Poisson, Gamma, Bernoulli, multinomial, Dirichlet, …
 
 The fit climbs Σᵢ wᵢ log p(xᵢ) + log prior to a local maximum: by EM (`families.py` has the two steps, `solvers/em.py`
-the driver), or, for comparison, by gradient ascent on the same function (`ascent.py`).
+the driver), or, for comparison, by gradient ascent on the same function (`NegativeLikelihood`).
 
 Reference: A. Dempster, N. Laird and D. Rubin, Maximum likelihood from incomplete data via the EM algorithm, JRSS B 39
 (1977), 1–38.

@@ -2,7 +2,7 @@ r"""Gaussian mixtures with distributions over their parameters, by variational E
 
     π ~ Dirichlet or Dirichlet process,   (μₖ, Λₖ) ~ Normal–Wishart,   xᵢ | zᵢ = k ~ N(μₖ, Λₖ⁻¹)
 
-The fit maximises the evidence bound F(q) ≤ log p(x) over factorised posteriors (`variational_steps.py` has the model
+The fit maximises the evidence bound F(q) ≤ log p(x) over factorised posteriors (`VariationalMixture` has the model
 and the two steps, `solvers/em.py` the driver). No component can collapse, components that the rows do not need lose
 their weight, and bounds of different K can be compared.
 
@@ -27,7 +27,7 @@ from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
 from ..meta.splits import as_generator
-from ..probability.beta import Beta
+from ..probability.dirichlet import Beta
 from ..probability.multivariate_t import MultivariateStudentT
 from ..probability.student_t import StudentT
 from ..solvers.em import em_in_time
@@ -55,7 +55,7 @@ class VariationalGaussianMixture(MixtureBase):
     scikit-learn's `BayesianGaussianMixture`, parameter for parameter. What differs: `lower_bound_` is the evidence
     bound with all its constants, and never falls; `score_samples` is the log of the predictive density, a mixture of
     Student t; for tied, diagonal and spherical covariances the posterior is exact for a stated model
-    (`variational_steps.py`), where scikit-learn takes the constants of the full one; `reg_covar` is added to the
+    (`Hyperparameters`), where scikit-learn takes the constants of the full one; `reg_covar` is added to the
     prior's covariance, once. Memory besides X: O(Kd²) and a few thousand rows.
 
     Attributes

@@ -364,7 +364,7 @@ class GraphSearch(Search):
         return queries, rows, D[queries, rows]
 
 
-# Where a tree wins: the k-d tree of `_tree_kernels.py`, and the decision between it and the screening.
+# Where a tree wins: the k-d tree of `_kernels.py`, and the decision between it and the screening.
 #
 # A tree looks at few rows in few dimensions and at all of them in many; which it is depends on the data (rows on a
 # curve

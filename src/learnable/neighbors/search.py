@@ -12,7 +12,7 @@ coordinates in float64 and compared with the k best. So neighbours and distances
 with ties decided by the row number, whatever BLAS is there and however many threads. Rows are visited in a fixed
 shuffled order, so that about k·log(n/k) of them are measured, however the table is sorted.
 
-Other Minkowski distances, and few columns, are served by a k-d tree (`tree.py`) or by a plain scan.
+Other Minkowski distances, and few columns, are served by a k-d tree (`metrics.py`) or by a plain scan.
 """
 
 from __future__ import annotations

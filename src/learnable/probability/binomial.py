@@ -28,8 +28,7 @@ from .base import (
     require_support,
     weighted_mean,
 )
-from .counting import expectation, is_count, least_count, log_factorial_part, require_count
-from .saddle import deviance, inside_or
+from .saddle import deviance, expectation, inside_or, is_count, least_count, log_factorial_part, require_count
 
 
 class _Trials(Univariate, Discrete, LinearFamily):

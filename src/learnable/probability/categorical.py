@@ -32,8 +32,7 @@ from .base import (
     weighted_mean,
 )
 from .binomial import Binomial
-from .counting import log_factorial_part, require_count
-from .saddle import deviance, inside_or
+from .saddle import deviance, inside_or, log_factorial_part, require_count
 
 _SUM_TOLERANCE = 1e-9
 

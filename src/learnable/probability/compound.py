@@ -20,12 +20,10 @@ from numpy.typing import ArrayLike
 
 from ..core.errors import ParameterError
 from .base import Array, Discrete, Multivariate, RandomState, Size, Univariate, require_positive
-from .beta import Beta
 from .binomial import Binomial
 from .categorical import Multinomial
-from .counting import is_count, least_count, require_count
-from .dirichlet import Dirichlet
-from .saddle import inside_or
+from .dirichlet import Beta, Dirichlet
+from .saddle import inside_or, is_count, least_count, require_count
 
 _MOST = 1e7  # probabilities that are summed, at most
 

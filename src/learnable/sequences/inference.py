@@ -333,7 +333,7 @@ class OnlineFilter:
         row = np.asarray(x, dtype=np.float64).reshape(1, -1)
         self.model._check_rows(row)
         lines, codes = self.model._encode(row)
-        frame = self.model._log_frames(lines, self._parameters.emission)[codes[0] if codes.size else 0]
+        frame = self.model._emission().log_frames(lines, self._parameters.emission)[codes[0] if codes.size else 0]
         ahead = self._start if self._log_proba is None else logsumexp(self._log_proba[:, None] + self._moves, axis=0)
         joint = ahead + frame
         total = logsumexp(joint)

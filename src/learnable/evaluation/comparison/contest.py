@@ -29,20 +29,17 @@ from .cut import cut_notes
 from .decision import Cost, lopsided_note, read_cost
 from .finish import Finish
 from .folder import temporary_folder
-from .leaderboard import fill_row, rank_rows
+from .leaderboard import fill_row, rank_rows, short_names, shown
 from .measures import Measure, measures_for, ranking_measure
 from .problem import Problem, read_problem
-from .race import Outcome, Server
+from .race import Outcome, Server, free_memory
 from .record import FORMAT, VERSION, ComparisonRecord, ProtocolRecord, Row, TimingRecord, new_row, timestamp, versions
 from .repeats import settle
 from .screening import Screening
 from .series import about_past, past_rows
-from .shown import shown
 from .splitting import WORDS, cut, cut_as_given
 from .times import show_time
-from .titles import short_names
 from .tuning import Tuning
-from .worker import free_memory
 from .workspace import FINAL, GIVEN, write_problem
 
 Event = dict[str, Any]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Sequence
-from typing import Any
+from html import escape
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -14,7 +16,7 @@ from ..ties import verdict_on
 from .cut import cut_sentence, earliest
 from .measures import Measure
 from .race import Outcome
-from .record import Row, plain
+from .record import ComparisonRecord, Row, plain
 from .scoring import weakest
 
 #: What a measure can be, for the ends of its interval.
@@ -27,6 +29,7 @@ _BOUNDS = {
     "mae": (0.0, math.inf),
     "log_loss": (0.0, math.inf),
 }
+
 _ORDER = ("ok", "timeout", "interrupted", "failed", "skipped")
 
 
@@ -128,3 +131,178 @@ def _mean(values: list[Any]) -> float | None:
 
 def _number(value: float | None) -> float:
     return -math.inf if value is None else value
+
+
+# Short names of models for narrow tables; the record keeps the full ones beside them.
+
+#: Endings of classes that the task tells already; what is left must say something.
+_ENDINGS: Final = ("Regressor", "Classifier")
+
+_FAMILIES: Final = {
+    "KNeighbors": "KNN",
+    "GaussianProcess": "GP",
+    "LinearDiscriminantAnalysis": "LDA",
+    "QuadraticDiscriminantAnalysis": "QDA",
+    "BayesianLinearRegression": "BayesianLinear",
+}
+
+_SETTINGS: Final = {
+    "n_neighbors": "k",
+    "min_samples_leaf": "leaf",
+    "max_depth": "depth",
+    "max_leaf_nodes": "leaves",
+    "n_estimators": "trees",
+    "max_features": "features",
+    "learning_rate": "rate",
+    "ccp_alpha": "pruning",
+    "l1_ratio": "l1",
+    "reg_lambda": "lambda",
+}
+
+_PARTS: Final = re.compile(r"^(?P<name>[^()]+?)(?: \((?P<inside>.*)\))?(?P<number> #\d+)?$", re.DOTALL)
+
+
+def short_name(name: str, model: str) -> str:
+    """Return a model's name in fewer letters; one that the caller chose stays as it is.
+
+    Parameters
+    ----------
+    name : str
+        The name of its line, such as "RandomForestRegressor (min_samples_leaf=5, max_features=third)".
+    model : str
+        Its class.
+
+    Examples
+    --------
+    >>> from learnable.evaluation.comparison.leaderboard import short_name
+    >>> short_name("RandomForestRegressor (min_samples_leaf=5, max_features=third)", "RandomForestRegressor")
+    'RandomForest leaf=5 features=third'
+    >>> short_name("KNeighborsClassifier (n_neighbors=5)", "KNeighborsClassifier")
+    'KNN k=5'
+    >>> short_name("my model (v2)", "Ridge")
+    'my model (v2)'
+    """
+    found = _PARTS.match(name)
+    if found is None or found["name"] != model:
+        return name
+    family = model
+    for ending in _ENDINGS:
+        family = family.removesuffix(ending) or family
+    pieces = [_FAMILIES.get(family, family)]
+    for setting in (found["inside"] or "").split(", "):
+        key, equals, value = setting.partition("=")
+        pieces.append(f"{_SETTINGS.get(key, key)}={value}" if equals else setting)
+    return " ".join(piece for piece in pieces if piece) + (found["number"] or "")
+
+
+def short_names(rows: Sequence[Any]) -> list[str]:
+    """Return the short names of some lines; where two would be the same, both keep their full names.
+
+    Examples
+    --------
+    >>> from learnable.evaluation.comparison.leaderboard import short_names
+    >>> short_names([{"name": "Ridge (alpha=1)", "model": "Ridge"}, {"name": "Ridge", "model": "Ridge"}])
+    ['Ridge alpha=1', 'Ridge']
+    """
+    found = [short_name(str(row["name"]), str(row["model"])) for row in rows]
+    return [short if found.count(short) == 1 else str(row["name"]) for short, row in zip(found, rows, strict=True)]
+
+
+# The record of a comparison as people see it: a plain table in a terminal, an HTML table in a notebook.
+#
+# It is the dict that it was, so that JSON, the report and every reader take it as before.
+
+_STYLE = "text-align:left;padding:2px 10px 2px 0"
+
+
+class ShownRecord(dict[str, Any]):
+    """A comparison record that shows its leaderboard.
+
+    Examples
+    --------
+    >>> from learnable.evaluation.comparison.leaderboard import ShownRecord
+    >>> row = {"rank": 1, "name": "Ridge", "status": "ok", "mean": 0.5, "low": 0.4, "high": 0.6, "verdict": None}
+    >>> ShownRecord(leaderboard=[row], data={"target": "y", "rows": 60}, protocol={"metric": {"label": "R²"}})
+    Comparison: 1 model for 'y', 60 rows
+       model  R² (CV)  interval          to the first  note
+    1  Ridge  0.5000   [0.4000, 0.6000]  –
+    """
+
+    def __repr__(self) -> str:
+        heads, rows = self._table()
+        widths = [max(len(line[i]) for line in [heads, *rows]) for i in range(len(heads))]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+            for line in [heads, *rows]
+        ]
+        return "\n".join([self._title(), *lines, *self._closing()])
+
+    def _repr_html_(self) -> str:
+        heads, rows = self._table()
+        head = "".join(f'<th style="{_STYLE}">{escape(cell)}</th>' for cell in heads)
+        body = "".join(
+            "<tr>" + "".join(f'<td style="{_STYLE}">{escape(cell)}</td>' for cell in row) + "</tr>" for row in rows
+        )
+        below = "".join(f"<p>{escape(line)}</p>" for line in self._closing())
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"<div><p><b>{escape(self._title())}</b></p>{table}{below}</div>"
+
+    def _title(self) -> str:
+        data, board = self.get("data") or {}, self.get("leaderboard") or []
+        models = sum(not row.get("baseline") for row in board)
+        counted = "1 model" if models == 1 else f"{models} models"
+        return f"Comparison: {counted} for {data.get('target')!r}, {data.get('rows')} rows"
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        """Return the heads and the rows of the leaderboard, as text."""
+        metric = ((self.get("protocol") or {}).get("metric") or {}).get("label", "score")
+        heads = ["", "model", f"{metric} (CV)", "interval", "to the first", "note"]
+        return heads, [_cells(row) for row in self.get("leaderboard") or []]
+
+    def _closing(self) -> list[str]:
+        """Return what follows the table: the score of the winner on rows set aside, and where it is saved."""
+        lines = []
+        if self.get("status") == "interrupted":
+            lines.append("Interrupted: only what was finished is here.")
+        winner = self.get("winner") or {}
+        holdout = winner.get("holdout") or {}
+        if _is_number(holdout.get("score")):
+            lines.append(f"Hold-out: {winner.get('name')} {_shown_number(holdout['score'])}{_interval(holdout)}")
+        if winner.get("model_file"):
+            lines.append(f"Saved: {winner['model_file']}")
+        return lines
+
+
+def shown(record: ComparisonRecord) -> ComparisonRecord:
+    """Return the record as a dict that shows its leaderboard."""
+    return cast(ComparisonRecord, ShownRecord(record))
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    ranked = row.get("rank") is not None
+    notes = [] if row.get("status") == "ok" else [f"{row.get('status')}: {row.get('reason') or 'not started'}"]
+    if row.get("cut"):
+        notes.append(f"cut: {row['cut']}")
+    return [
+        str(row["rank"]) if ranked else "",
+        str(row.get("name")),
+        _shown_number(row.get("mean")),
+        _interval(row).strip(),
+        (row.get("verdict") or "–") if ranked else "",
+        " ".join("; ".join(notes).split())[:100],
+    ]
+
+
+def _interval(record: dict[str, Any]) -> str:
+    low, high = record.get("low"), record.get("high")
+    return f" [{_shown_number(low)}, {_shown_number(high)}]" if _is_number(low) and _is_number(high) else ""
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _shown_number(value: Any) -> str:
+    if not _is_number(value):
+        return ""
+    return f"{value:.4f}" if abs(value) < 1000 else f"{value:.6g}"

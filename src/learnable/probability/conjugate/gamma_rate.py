@@ -16,12 +16,10 @@ from numpy.typing import ArrayLike
 
 from ...core.errors import DataError
 from ..base import Array, RandomState, Size, require_positive
-from ..counting import is_count
-from ..exponential import Exponential
+from ..exponential import Exponential, Lomax
 from ..gamma import Gamma
-from ..lomax import Lomax
-from ..negative_binomial import NegativeBinomial
-from ..poisson import Poisson
+from ..poisson import NegativeBinomial, Poisson
+from ..saddle import is_count
 from .base import Conjugate, no_mode, refuse
 
 

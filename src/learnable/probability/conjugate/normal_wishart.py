@@ -29,7 +29,7 @@ from ..multivariate_t import MultivariateStudentT
 from ..student_t import StudentT
 from ..wishart import InverseWishart, Wishart
 from .base import Conjugate, no_mode
-from .moments import vector_moments
+from .normal_inverse_gamma import vector_moments
 
 
 class NormalWishart(Conjugate):
