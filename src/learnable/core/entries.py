@@ -71,7 +71,8 @@ class Traits:
 
 # The registry's entries of kernel machines, and of the kernels that models may be saved with.
 
-_REGRESSION, _CLASSES = ("regression",), ("binary", "multiclass")
+_REGRESSION = ("regression",)
+_CLASSES = ("binary", "multiclass")
 
 _EQUATIONS = "relative residual of the equations of the coefficients"
 

@@ -17,7 +17,8 @@ from .entries import Entry as Entry
 from .entries import Traits as Traits
 from .errors import ModelFileError, ParameterError
 
-_REGRESSION, _CLASSES = ("regression",), ("binary", "multiclass")
+_REGRESSION = ("regression",)
+_CLASSES = ("binary", "multiclass")
 _RESIDUAL = "relative residual of the normal equations"
 _NEIGHBOURS = "that the neighbours found are the nearest rows"
 _ESTIMATES = "that the estimates follow from the sums over each class"
@@ -380,13 +381,13 @@ def check_model_name(owner: str, name: str) -> None:
 
 
 def check_one_target(owner: str, name: str) -> None:
-    """Raise ParameterError, in the name of `owner`, if a model is made for several targets a row."""
+    """Raise ParameterError, in the name of `owner`, if a model is made for several targets per row."""
     traits = REGISTRY[name].traits
     if traits is not None and traits.targets == "several":
         single = name.removeprefix("MultiTask")
         hint = f"use {single} for it, or " if single != name and single in REGISTRY else ""
         raise ParameterError(
-            f"{owner}: {name} predicts several targets a row, and here is one column; {hint}call {name} from Python."
+            f"{owner}: {name} predicts several targets per row, and here is one column; {hint}call {name} from Python."
         )
 
 

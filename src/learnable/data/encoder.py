@@ -215,7 +215,9 @@ class TableEncoder(TransformerMixin, Declared):
 
     def _fit_table(self, table: Columns, y: Any, sample_weight: Any) -> Self:
         """Fit on rows that are all there: one piece."""
-        schema, classes, n_targets = table.schema(), None, 0
+        schema = table.schema()
+        classes = None
+        n_targets = 0
         if y is not None:
             y = read_rows(table.owner, y, table.n_rows)
             if any(kind in ("text", "mixed") for _, kind in schema):
@@ -238,7 +240,8 @@ class TableEncoder(TransformerMixin, Declared):
         n_targets : int, default=0
             Columns of a regression target.
         """
-        owner, options = type(self).__name__, self.get_params(deep=False)
+        owner = type(self).__name__
+        options = self.get_params(deep=False)
         check_parameters(owner, options, self._parameters)
         schema = [(name, self._type_read(name, kind)) for name, kind in schema]
         self._work = EncoderFit(owner, schema, options, classes, n_targets)
@@ -246,7 +249,9 @@ class TableEncoder(TransformerMixin, Declared):
     def _type_read(self, name: Any, kind: Type) -> Type:
         """Return the type of a column once its text is read."""
         reading = (self.readings or {}).get(name)
-        return kind if reading is None or kind != "text" else "date" if reading in DATES else "number"
+        if reading is None or kind != "text":
+            return kind
+        return "date" if reading in DATES else "number"
 
     def _update(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
         """Take note of the next rows, if there are any."""
@@ -379,7 +384,8 @@ def _is_sound_category(record: Record) -> bool:
     if levels.dtype != object or levels.ndim != 1 or not all(type(level) is str for level in levels.tolist()):
         return False
     if record["encoding"] == "target":
-        values, k = record["values"], record["values"].shape[-1]
+        values = record["values"]
+        k = record["values"].shape[-1]
         shapes = values.shape == (FOLDS + 1, len(levels) + 2, k) and record["mean"].shape == record["scale"].shape == (
             k,
         )

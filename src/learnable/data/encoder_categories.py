@@ -57,7 +57,7 @@ class CategoryStatistics:
 
     def __init__(self, n_targets: int = 0, n_classes: int = 0) -> None:
         self.n_classes = n_classes
-        self.k = (1 if n_classes == 2 else n_classes) if n_classes else n_targets
+        self.k = 1 if n_classes == 2 else n_classes or n_targets
         self.position: dict[str, int] = {}
         self.n_rows = self.missing = self.words = self.letters = 0
         self.overflow = False
@@ -86,7 +86,9 @@ class CategoryStatistics:
         if len(self.position) > MOST_LEVELS:
             self.overflow = True
             self.position = {}
-            self.weight, self.sums, self.squares = self.weight[:0], self.sums[:0], self.squares[:0]
+            self.weight = self.weight[:0]
+            self.sums = self.sums[:0]
+            self.squares = self.squares[:0]
             return
         self._grow()
         folds = (first_row + np.arange(len(codes))) % FOLDS
@@ -114,7 +116,10 @@ class CategoryStatistics:
             return
         if self.n_classes:
             if self.n_classes == 2:
-                levels, folds, w, y = levels[y == 1], folds[y == 1], w[y == 1], y[y == 1] - 1
+                levels = levels[y == 1]
+                folds = folds[y == 1]
+                w = w[y == 1]
+                y = y[y == 1] - 1
             np.add.at(self.sums, (levels, folds, y), w)
             return
         for j in range(self.k):
@@ -126,7 +131,8 @@ class CategoryStatistics:
         """Return the totals, levels sorted."""
         names = sorted(self.position)
         order = np.array([1 + self.position[name] for name in names] + [0], dtype=np.int64)
-        weight, sums = self.weight[order], self.sums[order]
+        weight = self.weight[order]
+        sums = self.sums[order]
         squares = sums if self.n_classes else self.squares[order]
         return Level(names, weight, sums, squares, np.zeros(self.k) if self.shift is None else self.shift)
 
@@ -144,8 +150,10 @@ def target_means(level: Level) -> Array:
         if not level.weight[:, others].any():
             others = list(range(FOLDS))
         n = level.weight[:, others].sum(axis=1)[:, None]
-        sums, squares = level.sums[:, others].sum(axis=1), level.squares[:, others].sum(axis=1)
-        overall, total = sums.sum(axis=0) / n.sum(), n.sum()
+        sums = level.sums[:, others].sum(axis=1)
+        squares = level.squares[:, others].sum(axis=1)
+        overall = sums.sum(axis=0) / n.sum()
+        total = n.sum()
         variance = np.maximum(squares.sum(axis=0) / total - overall**2, 0.0)
         size = np.where(n > 0, n, 1.0)
         mean = sums / size
@@ -253,7 +261,7 @@ def read_rows(owner: str, y: Any, n_rows: int) -> Any:
     if values.ndim == 0 or len(values) != n_rows:
         raise DataError(
             f"{owner}: X and y have inconsistent numbers of samples: X has {n_rows} rows, "
-            f"y has {len(values) if values.ndim else 'no length'}. Pass one target a row."
+            f"y has {len(values) if values.ndim else 'no length'}. Pass one target per row."
         )
     return values
 
@@ -373,9 +381,11 @@ def reduction(hashed: Any, n_components: int, *, scale: bool) -> Array:
     gram = (hashed.T @ hashed).toarray()
     with one_thread_blas():  # the same bits, however many threads there are
         values, vectors = np.linalg.eigh(gram)
-    values, vectors = values[::-1][:n_components], vectors[:, ::-1][:, :n_components]
+    values = values[::-1][:n_components]
+    vectors = vectors[:, ::-1][:, :n_components]
     kept = values > _RANK * max(float(values[0]), 1e-300)
-    values, vectors = values[kept], vectors[:, kept]
+    values = values[kept]
+    vectors = vectors[:, kept]
     largest = np.abs(vectors).argmax(axis=0)
     vectors = vectors * np.sign(vectors[largest, np.arange(vectors.shape[1])])
     if scale:

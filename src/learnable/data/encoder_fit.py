@@ -60,7 +60,10 @@ class EncoderFit:
         classes: NDArray[Any] | None = None,
         n_targets: int = 0,
     ) -> None:
-        self.owner, self.schema, self.options, self.classes = owner, list(schema), options, classes
+        self.owner = owner
+        self.schema = list(schema)
+        self.options = options
+        self.classes = classes
         n_classes = 0 if classes is None else len(classes)
         self.has_target = bool(n_classes or n_targets)
         self.labels = {
@@ -114,7 +117,9 @@ class EncoderFit:
         return records, self._is_sparse(records)
 
     def _number_record(self, kind: Type, summary: NumberSummary, at: int) -> Record:
-        low, high, missing = float(summary.low[at]), float(summary.high[at]), int(summary.missing[at])
+        low = float(summary.low[at])
+        high = float(summary.high[at])
+        missing = int(summary.missing[at])
         if low > high:
             return {"kind": "empty", "missing": missing}
         if low == high and not missing:
@@ -139,14 +144,16 @@ class EncoderFit:
         )
 
     def _label_record(self, statistics: CategoryStatistics) -> Record:
-        missing, present = statistics.missing, statistics.n_rows - statistics.missing
+        missing = statistics.missing
+        present = statistics.n_rows - statistics.missing
         record: Record = {"missing": missing}
         if not present:
             return record | {"kind": "empty"}
         n_levels = len(statistics.position) + bool(missing)
         if n_levels == 1 and not statistics.overflow:
             return record | {"kind": "constant", "value": next(iter(statistics.position))}
-        words, letters = statistics.words / present, statistics.letters / present
+        words = statistics.words / present
+        letters = statistics.letters / present
         if self._is_text(statistics, present, words, letters):
             if self.options["text"] == "drop":
                 return record | {"kind": "text", "analyzer": "words", "n_features": 0, "flag": False, "words": words}
@@ -192,7 +199,8 @@ class EncoderFit:
         if not (np.isfinite(level.squares).all() and np.isfinite(values).all()):
             raise DataError(f"{self.owner}: y is so large that its squares overflow; rescale it.")
         k = values.shape[2]
-        mean, scale = np.zeros(k), np.ones(k)
+        mean = np.zeros(k)
+        scale = np.ones(k)
         if self.options["scale"]:
             share = level.weight.sum(axis=1)[:, None] / level.weight.sum()
             mean = values[-1, -1].copy()
@@ -208,7 +216,8 @@ class EncoderFit:
     def _is_sparse(self, records: Sequence[Record]) -> bool:
         if self.options["sparse"] != "auto":
             return bool(self.options["sparse"])
-        width, filled = 0, 0.0
+        width = 0
+        filled = 0.0
         for record in records:
             n_features = len(features(record))
             width += n_features
@@ -267,17 +276,23 @@ class NumberStatistics:
 
     def __init__(self, owner: str, names: Sequence[Any]) -> None:
         p = len(names)
-        self.owner, self.names = owner, list(names)
-        self.weight, self.mean, self.squares = np.zeros(p), np.zeros(p), np.zeros(p)
-        self.low, self.high = np.full(p, np.inf), np.full(p, -np.inf)
-        self.missing, self.fractional = np.zeros(p, dtype=np.int64), np.zeros(p, dtype=bool)
+        self.owner = owner
+        self.names = list(names)
+        self.weight = np.zeros(p)
+        self.mean = np.zeros(p)
+        self.squares = np.zeros(p)
+        self.low = np.full(p, np.inf)
+        self.high = np.full(p, -np.inf)
+        self.missing = np.zeros(p, dtype=np.int64)
+        self.fractional = np.zeros(p, dtype=bool)
         rows = 2 ** max(8, (_BLOCK_ELEMENTS // max(1, p)).bit_length() - 1)
         self._block = np.empty((p, rows))
         self._weights = np.empty(rows)
         self._held = 0
         self._n_rows = 0
         self._weighted = False
-        self._sample, self._sample_weight = RowSample(most_rows(p)), RowSample(most_rows(p))
+        self._sample = RowSample(most_rows(p))
+        self._sample_weight = RowSample(most_rows(p))
 
     def update(self, X: Array, weight: Array | None = None) -> None:
         """Take note of the next rows; a row of weight zero counts as none."""
@@ -286,8 +301,10 @@ class NumberStatistics:
         if weight is not None:
             self._weighted = True
             if not weight.all():
-                X, weight = X[weight > 0], weight[weight > 0]
-        start, height = 0, self._block.shape[1]
+                X = X[weight > 0]
+                weight = weight[weight > 0]
+        start = 0
+        height = self._block.shape[1]
         while start < len(X):
             taken = min(height - self._held, len(X) - start)
             to = slice(self._held, self._held + taken)
@@ -312,8 +329,10 @@ class NumberStatistics:
         """Merge the block into the sums."""
         if not self._held:
             return
-        B, w = self._block[:, : self._held], self._weights[: self._held]
-        low, high = B.min(axis=1), B.max(axis=1)
+        B = self._block[:, : self._held]
+        w = self._weights[: self._held]
+        low = B.min(axis=1)
+        high = B.max(axis=1)
         gappy = np.isnan(low)
         if np.isinf(low).any() or np.isinf(high).any() or (gappy.any() and np.isinf(B[gappy]).any()):
             self._refuse_infinity(B)
@@ -408,5 +427,6 @@ def _weighted_sums(B: Array, w: Array) -> tuple[Array, ...]:
     mean = np.divide((values * w).sum(axis=1), total, out=np.zeros(len(B)), where=total > 0)
     deviations = np.where(gaps, 0.0, B - mean[:, None])
     squares = (w * deviations * deviations).sum(axis=1)
-    low, high = np.where(gaps, np.inf, B).min(axis=1), np.where(gaps, -np.inf, B).max(axis=1)
+    low = np.where(gaps, np.inf, B).min(axis=1)
+    high = np.where(gaps, -np.inf, B).max(axis=1)
     return total, mean, squares, low, high, gaps.sum(axis=1), (values != np.floor(values)).any(axis=1)

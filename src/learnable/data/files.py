@@ -126,7 +126,10 @@ class Files:
     def encoded(self, encode: Encode, columns: Sequence[str], width: int) -> Files:
         """Return the same files whose features are `encode(table, number of the first row)` of some columns."""
         other = copy(self)
-        other.encode, other.width, other.features, other.in_memory_bytes = encode, width, list(columns), 0
+        other.encode = encode
+        other.width = width
+        other.features = list(columns)
+        other.in_memory_bytes = 0
         return other
 
     def read(self, columns: Sequence[str] | None = None) -> Any:
@@ -335,9 +338,11 @@ def _known(path: Path) -> bool:
 
 def _kind(path: Path) -> tuple[str, bool]:
     """Return "parquet", "arrow", "csv", "json" or "excel", and whether the file is compressed."""
-    suffix, compressed = path.suffix.lower(), False
+    suffix = path.suffix.lower()
+    compressed = False
     if suffix in _COMPRESSED:
-        suffix, compressed = Path(path.stem).suffix.lower(), True
+        suffix = Path(path.stem).suffix.lower()
+        compressed = True
     if suffix in _PARQUET and not compressed:
         return "parquet", False
     if suffix in _ARROW and not compressed:
@@ -362,13 +367,15 @@ def _parquet(path: Path, whole: bool = False) -> Any:
 
 def _runs(metadata: Any) -> Iterator[list[int]]:
     """Yield the row groups of a Parquet file in runs that are large enough to be read on their own."""
-    run, n_rows = [], 0
+    run = []
+    n_rows = 0
     for number in range(metadata.num_row_groups):
         run.append(number)
         n_rows += metadata.row_group(number).num_rows
         if n_rows >= _RUN_ROWS:
             yield run
-            run, n_rows = [], 0
+            run = []
+            n_rows = 0
     if run:
         yield run
 
@@ -503,7 +510,8 @@ def read_excel(path: Path) -> Any:
 
 def _rows(path: Path, sheet: Any) -> list[tuple[Any, ...]]:
     """Return the rows of a sheet that are not empty."""
-    rows, n_cells = [], 0
+    rows = []
+    n_cells = 0
     for row in sheet.iter_rows(values_only=True):
         n_cells += len(row)
         if n_cells > _MOST_CELLS:

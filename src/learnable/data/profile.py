@@ -112,7 +112,8 @@ def profile(
         raise DataError(f"profile: two columns are called {twins[0]!r}. Rename the columns.")
     roles = _roles(names, target, groups, time)
     stride = stride_for(table.n_rows, SAMPLE_ROWS)
-    columns, values = [], {}
+    columns = []
+    values = {}
     for j, name in enumerate(names):
         column, values[name] = describe(table, j, roles.get(name, "feature"), stride)
         columns.append(column)
@@ -157,17 +158,21 @@ def _describe_target(values: Values, task: str | None) -> _Answer:
     if isinstance(values, Labels):
         counts = np.bincount(values.codes[values.codes >= 0], minlength=len(values.values))
         order = [code for code in np.argsort(np.array(values.values, dtype=object)).tolist() if counts[code]]
-        labels, of = [values.values[code] for code in order], [int(counts[code]) for code in order]
+        labels = [values.values[code] for code in order]
+        of = [int(counts[code]) for code in order]
         found, reason = guess_task(np.array(labels, dtype=object)) if labels else (None, "every target is missing")
     else:
         present = values[~np.isnan(values)]
         found, reason = guess_task(present) if len(present) else (None, "every target is missing")
-        labels, of = [], []
+        labels = []
+        of = []
         if (task or found) in ("binary", "multiclass"):
             distinct, numbers = np.unique(present, return_counts=True)
-            labels, of = [f"{label:g}" for label in distinct.tolist()], numbers.tolist()
+            labels = [f"{label:g}" for label in distinct.tolist()]
+            of = numbers.tolist()
     if task is not None:
-        found, reason = task, "as asked"  # type: ignore[assignment]
+        found = task  # type: ignore[assignment]
+        reason = "as asked"  # type: ignore[assignment]
     if found in (None, "regression"):
         return _Answer(found, reason, None, None)
     return _Answer(found, reason, tuple(labels), tuple(of))
@@ -190,7 +195,8 @@ def _count_duplicates(columns: Sequence[Values]) -> int:
 
 
 def _column_warnings(column: ColumnProfile, n_rows: int) -> list[dict[str, Any]]:
-    name, texts = column.name, []
+    name = column.name
+    texts = []
     if column.kind == "identifier" and column.role == "dropped":
         texts.append(("identifier", f"{name!r} looks like an identifier ({column.notes[-1]}); it is left out."))
     if column.missing and column.role == "target":
@@ -278,7 +284,8 @@ def find_leaks(
     rows = np.flatnonzero(known)[::stride]
     rows = rows[:: stride_for(len(rows), max(_ENOUGH_ROWS, _MOST_ELEMENTS // max(1, len(features))))]
     y = y[rows]
-    found, scores = {}, {}
+    found = {}
+    scores = {}
     for name, values in features.items():
         x = _numbers_of(values)[rows]
         if _spelled(name) == _spelled(target_name):
@@ -301,7 +308,10 @@ def _score_alone(x: Array, is_label: bool, y: Array, task: str) -> float:
     """Return how much of the error of a constant the best one-column rule avoids on the rows it has not seen."""
     train = _every_other(len(y))
     test = ~train
-    x_train, y_train, x_test, y_test = x[train], y[train], x[test], y[test]
+    x_train = x[train]
+    y_train = y[train]
+    x_test = x[test]
+    y_test = y[test]
     if is_label:
         rules = [_by_level(x_train, y_train, x_test, task)]
     else:
@@ -338,7 +348,8 @@ def _by_level(x: Array, y: Array, x_new: Array, task: str) -> Array:
 def _by_neighbour(x: Array, y: Array, x_new: Array, task: str) -> Array:
     present = ~np.isnan(x)
     order = np.argsort(x[present], kind="stable")
-    xs, ys = x[present][order], y[present][order]
+    xs = x[present][order]
+    ys = y[present][order]
     constant = _constant(y, task)
     known = ~np.isnan(x_new)
     guess = np.full(len(x_new), constant)
@@ -441,7 +452,8 @@ class ColumnProfile:
 
 def describe(table: Columns, position: int, role: str, stride: int) -> tuple[ColumnProfile, Values]:
     """Return the profile of a column, and its values."""
-    name, kind = str(table.names[position]), table.type_of(position)
+    name = str(table.names[position])
+    kind = table.type_of(position)
     if kind in ("text", "mixed"):
         labels = table.labels(position, kind)
         return _describe_labels(name, labels, role), labels
@@ -464,7 +476,8 @@ def _describe_numbers(name: str, numbers: Array, kind: str, role: str, stride: i
         value = _as_date(present[0]) if kind == "date" else f"{present[0]:g}"
         found = "constant" if not missing else {"date": "date", "boolean": "boolean"}.get(kind, "number")
         return ColumnProfile(name, found, _kept(role, found), missing, distinct, (*notes, _always(value, missing)))
-    low, high = float(finite.min()), float(finite.max())
+    low = float(finite.min())
+    high = float(finite.max())
     if kind == "boolean":
         truths = (("True", int((finite == 1).sum())), ("False", int((finite == 0).sum())))
         return ColumnProfile(name, "boolean", role, missing, 2, tuple(notes), top=tuple(sorted(truths, key=_by_count)))
@@ -477,13 +490,15 @@ def _describe_numbers(name: str, numbers: Array, kind: str, role: str, stride: i
         return ColumnProfile(name, "date", role, missing, distinct, tuple(notes), None, histogram)
     quartiles = np.quantile(sample, [0.25, 0.5, 0.75]).tolist()
     size = max(abs(low), abs(high))
-    mean, std = float((finite / size).mean()) * size, float((finite / size).std()) * size
+    mean = float((finite / size).mean()) * size
+    std = float((finite / size).std()) * size
     summary = dict(
         zip(("mean", "std", "min", "q25", "median", "q75", "max"), (mean, std, low, *quartiles, high), strict=True)
     )
     found = "number"
     if role != "target" and _numbers_rows(name, finite, sample, distinct, missing):
-        found, notes = "identifier", [*notes, "a different whole number in every row"]
+        found = "identifier"
+        notes = [*notes, "a different whole number in every row"]
     return ColumnProfile(name, found, _kept(role, found), missing, distinct, tuple(notes), summary, histogram)
 
 
@@ -497,7 +512,8 @@ def _numbers_rows(name: str, finite: Array, sample: Array, distinct: int, missin
 
 def _describe_labels(name: str, labels: Labels, role: str) -> ColumnProfile:
     counts = np.bincount(labels.codes[labels.codes >= 0], minlength=len(labels.values))
-    present, distinct = int(counts.sum()), int((counts > 0).sum())
+    present = int(counts.sum())
+    distinct = int((counts > 0).sum())
     missing = len(labels.codes) - present
     if not present:
         return ColumnProfile(name, "empty", _kept(role, "empty"), missing, 0)
@@ -513,7 +529,8 @@ def _describe_labels(name: str, labels: Labels, role: str) -> ColumnProfile:
     kind: str = "category"
     notes: tuple[str, ...] = ()
     if _names_rows(name, labels.values, present, distinct, words, letters):
-        kind, notes = "identifier", ("a different name in (almost) every row",)
+        kind = "identifier"
+        notes = ("a different name in (almost) every row",)
     elif is_free_text(distinct, present, words, letters):
         kind = "text"
     return ColumnProfile(name, kind, _kept(role, kind), missing, distinct, notes, top=top)

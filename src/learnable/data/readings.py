@@ -325,7 +325,9 @@ def _moment(year: int, month: int, day: int, rest: str) -> float | None:
         return None
     if clock["hour"] is None:
         return float(days)
-    hour, minute, second = int(clock["hour"]), int(clock["minute"]), int(clock["second"] or 0)
+    hour = int(clock["hour"])
+    minute = int(clock["minute"])
+    second = int(clock["second"] or 0)
     if clock["half"]:
         if not 1 <= hour <= 12:
             return None

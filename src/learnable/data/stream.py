@@ -57,7 +57,10 @@ class FileBlocks(ExternalBlocks):
         labels: str | None = None,
     ) -> None:
         super().__init__(owner, names, files.width if names is None else len(names), 1)
-        self.files, self.columns, self.convert, self.labels = files, columns, convert, labels
+        self.files = files
+        self.columns = columns
+        self.convert = convert
+        self.labels = labels
         self._places: dict[int, Batch] = {}  # first row of each batch of the last sweep → where it came from
         self._starts: dict[int, int] = {}  # first row of each block, among all rows → among those of positive weight
 
@@ -67,11 +70,13 @@ class FileBlocks(ExternalBlocks):
         other = FileBlocks(
             self.owner, self.files, self.columns, _Reweighted(self.convert, of_class), self.names, self.labels
         )
-        other.sums, other._starts = sums, self._starts
+        other.sums = sums
+        other._starts = self._starts
         return other
 
     def _run(self, statistic: Any, merge: Any, n_jobs: int | None, flag: StopFlag | None) -> Any:
-        work, join = partial(_sum_block, statistic, self._starts), partial(_merge_found, merge)
+        work = partial(_sum_block, statistic, self._starts)
+        join = partial(_merge_found, merge)
         threads = resolve_n_jobs(n_jobs)
         lanes = self._lanes(threads)
         try:
@@ -192,7 +197,11 @@ class ArrowRows:
         self.encode = encode
         self.missing = False  # whether NaN is let pass
         self.infinite = False  # whether infinity is let pass
-        self.owner, self.names, self.target, self.weight, self.classes = owner, names, target, weight, classes
+        self.owner = owner
+        self.names = names
+        self.target = target
+        self.weight = weight
+        self.classes = classes
         self._code_of = None if classes is None else {label: code for code, label in enumerate(classes.tolist())}
 
     def __call__(self, pieces: list[Any], start: int) -> Block:
@@ -211,7 +220,9 @@ class ArrowRows:
             if has_bad_cells(X, self.missing, self.infinite):
                 raise bad_cell(X, start, self.missing, self.infinite)  # while rows still have their numbers
             kept = weight > 0  # a row without weight is no row
-            X, y, weight = X[kept], None if y is None else y[kept], weight[kept]
+            X = X[kept]
+            y = None if y is None else y[kept]
+            weight = weight[kept]
         if self.classes is not None and y is not None and y.min(initial=0) < 0:
             raise DataError(f"{self.owner}: labels in {self.target!r} changed between two sweeps. Fit again.")
         return Block(X, y, weight, start)
@@ -249,7 +260,8 @@ class _Reweighted:
     """Makes the blocks of another maker with weights multiplied by those of the classes."""
 
     def __init__(self, convert: Convert, of_class: NDArray[np.float64]) -> None:
-        self.convert, self.of_class = convert, of_class
+        self.convert = convert
+        self.of_class = of_class
 
     def __call__(self, pieces: list[Any], start: int) -> Block:
         return reweighted_block(self.convert(pieces, start), self.of_class)
@@ -277,7 +289,8 @@ def numbers_of(owner: str, piece: Any, name: str) -> NDArray[Any]:
     import pyarrow as pa
 
     column = piece.column(name)
-    kind, types = column.type, pa.types
+    kind = column.type
+    types = pa.types
     if column.null_count == 0 and (types.is_floating(kind) or types.is_integer(kind)):
         return column.to_numpy(zero_copy_only=True)  # type: ignore[no-any-return]
     import pyarrow.compute as pc
@@ -407,10 +420,12 @@ def cut(batches: Iterator[Batch], rows: int, places: dict[int, Batch]) -> Genera
         while offset < batch.rows.num_rows:
             take = min(rows - held, batch.rows.num_rows - offset)
             pieces.append(batch.rows.slice(offset, take))
-            held, offset = held + take, offset + take
+            held = held + take
+            offset = offset + take
             if held == rows:
                 yield pieces
-                pieces, held = [], 0
+                pieces = []
+                held = 0
     if held:
         yield pieces
 

@@ -175,7 +175,8 @@ def _planar(rule: BayesClassifier) -> tuple[list[Any], Callable[[float], tuple[A
     )
     if not products:
         return None
-    first, second = [p[0] for p in rule.densities], [p[1] for p in rule.densities]
+    first = [p[0] for p in rule.densities]
+    second = [p[1] for p in rule.densities]
     return first, lambda u: (rule.priors * np.array([float(p.pdf(u)) for p in first]), second)
 
 
@@ -190,13 +191,16 @@ def _in_the_plane(
         return 0.0 if total <= 0 else total * risk_on_the_line(line, weights / total, rule.costs).value
 
     tail = 1e-13
-    low, high = min(float(p.quantile(tail)) for p in first), max(float(p.quantile(1 - tail)) for p in first)
+    low = min(float(p.quantile(tail)) for p in first)
+    high = max(float(p.quantile(1 - tail)) for p in first)
     levels = [1e-6, 1e-2, 0.5, 1 - 1e-2, 1 - 1e-6]
     breaks = np.unique([low, high, *(float(p.quantile(level)) for p in first for level in levels)])
-    value, error = 0.0, tail
+    value = 0.0
+    error = tail
     for a, b in pairwise(breaks):
         piece, off = quad(inner, a, b, epsabs=1e-10, epsrel=1e-9, limit=100)[:2]
-        value, error = value + piece, error + off
+        value = value + piece
+        error = error + off
     return BayesRisk(float(value), float(error), "quadrature")
 
 
@@ -267,7 +271,8 @@ def _expectation(rule: BayesClassifier, of_points: Callable[[Array], Array], n_s
         )
     if all(isinstance(p, Univariate) and np.size(p.mean) == 1 for p in rule.densities):
         line = [on_line(p) for p in rule.densities]
-        low, high = min(float(p.quantile(1e-14)) for p in line), max(float(p.quantile(1 - 1e-14)) for p in line)
+        low = min(float(p.quantile(1e-14)) for p in line)
+        high = max(float(p.quantile(1 - 1e-14)) for p in line)
         levels = [1e-6, 1e-2, 0.5, 1 - 1e-2, 1 - 1e-6]
         breaks = np.unique([low, high, *(float(p.quantile(level)) for p in line for level in levels)])
 
@@ -394,7 +399,8 @@ def likelihood_ratio_test(
 
 def log_ratio(null: Any, alternative: Any, X: Array) -> Array:
     """Return log p₁(x) − log p₀(x); where both are impossible, −inf."""
-    under, over = log_density(null, X), log_density(alternative, X)
+    under = log_density(null, X)
+    over = log_density(alternative, X)
     both = np.isneginf(under) & np.isneginf(over)
     return np.where(both, -np.inf, over - np.where(both, 0.0, under))
 
@@ -432,16 +438,20 @@ def _on_the_line(line: list[Any], level: float) -> tuple[float, float, float]:
     def probabilities(t: float) -> Array:
         inside = ratio > t
         at = np.flatnonzero(inside[1:] != inside[:-1])
-        a, b, left = grid[at], grid[at + 1], inside[at]
+        a = grid[at]
+        b = grid[at + 1]
+        left = inside[at]
         for _ in range(_BISECTIONS if len(at) else 0):
             m = 0.5 * (a + b)
             same = (log_ratio(line[0], line[1], m[:, None]) > t) == left
-            a, b = np.where(same, m, a), np.where(same, b, m)
+            a = np.where(same, m, a)
+            b = np.where(same, b, m)
         signs = np.where(left, 1.0, -1.0)  # leaving the region adds, entering it takes away
         ends = np.stack([np.asarray(p.cdf(b)) for p in line]) if len(b) else np.zeros((2, 0))
         return ends @ signs + (1.0 if inside[-1] else 0.0)
 
     finite = ratio[np.isfinite(ratio)]
-    t_low, t_high = float(finite.min()) - 1.0, float(finite.max()) + 1.0
+    t_low = float(finite.min()) - 1.0
+    t_high = float(finite.max()) + 1.0
     threshold = float(brentq(lambda t: probabilities(t)[0] - level, t_low, t_high, xtol=1e-13, rtol=1e-14))
     return threshold, 0.0, float(probabilities(threshold)[1])

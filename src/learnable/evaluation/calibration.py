@@ -55,7 +55,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
     classes_ : array of shape (n_classes,)
         The labels.
     estimators_ : list
-        The fitted classifiers: one a fold, or one.
+        The fitted classifiers: one per fold, or one.
     calibrators_ : list of lists of Sigmoid, Isotonic or Temperature
         For each classifier one map a class (one in all for two classes, and for the temperature).
     calibration_rows_ : list of arrays
@@ -95,7 +95,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
     )
     method: str = param(
         Options("sigmoid", "isotonic", "temperature"),
-        '"sigmoid" has two numbers a class and suits few rows; "isotonic" follows any increasing curve '
+        '"sigmoid" has two numbers per class and suits few rows; "isotonic" follows any increasing curve '
         'and needs about a thousand rows; "temperature" has one number for all classes and never changes '
         "which class is first.",
         default="sigmoid",
@@ -119,7 +119,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
     _remedy = "look at the scores for outliers"
 
     classes_: NDArray[Any] = fitted("(n_classes,)", "The labels.", kind="biufOUST")
-    estimators_: list[Any] = fitted("list", "The fitted classifiers: one a fold, or one.")
+    estimators_: list[Any] = fitted("list", "The fitted classifiers: one per fold, or one.")
     calibrators_: list[list[Any]] = fitted("list of lists of Sigmoid, Isotonic or Temperature", "Their maps.")
     calibration_rows_: list[Rows] = fitted("list of arrays", "The rows that each calibrator was fitted to.")
 
@@ -129,7 +129,8 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
         everything = np.arange(table.n_rows)
         prefit = is_prefit(estimator, self.cv)
         if prefit:
-            self.estimators_, self.calibration_rows_ = [estimator], [everything]
+            self.estimators_ = [estimator]
+            self.calibration_rows_ = [everything]
             scores = [self._scores(estimator, table.X)]
         else:
             self._require_rows(table)
@@ -139,7 +140,8 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
             scores = [self._scores(model, take_rows(table.X, test)) for model, test in zip(models, tests, strict=True)]
             if self.ensemble is False:
                 models, tests, scores = self._join(table, models, tests, scores)
-            self.estimators_, self.calibration_rows_ = models, tests
+            self.estimators_ = models
+            self.calibration_rows_ = tests
         pairs = [
             self._fit_calibrators(model, s, table.y[rows], table.weights(rows))
             for model, s, rows in zip(self.estimators_, scores, self.calibration_rows_, strict=True)
@@ -193,7 +195,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
         return [made for made, _ in fits], max(measure for _, measure in fits)
 
     def _scores(self, model: Any, X: Any) -> Array:
-        """Return what the calibrators of one classifier see: one column a class it knows, or one for two classes."""
+        """Return what the calibrators of one classifier see: one column per class it knows, or one for two classes."""
         method = "decision_function" if hasattr(model, "decision_function") else "predict_proba"
         scores = np.asarray(getattr(model, method)(X), dtype=np.float64)
         if not np.isfinite(scores).all():
@@ -204,7 +206,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
             scores = np.column_stack([-scores, scores])
         if scores.ndim != 2 or scores.shape[1] != n_known:
             raise DataError(
-                f"CalibratedClassifier: {type(model).__name__}.{method} must give one column a class; got shape "
+                f"CalibratedClassifier: {type(model).__name__}.{method} must give one column per class; got shape "
                 f"{scores.shape} for {n_known} classes."
             )
         if self.method != "temperature":
@@ -245,7 +247,8 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
         return np.asarray(self.classes_[best])
 
     def _calibrated(self, model: Any, maps: list[Any], X: Any) -> Array:
-        scores, known = self._scores(model, X), self._positions(model)
+        scores = self._scores(model, X)
+        known = self._positions(model)
         n_classes = len(self.classes_)
         if self.method == "temperature":
             columns = maps[0](scores)
@@ -264,12 +267,15 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(self._inner()).input_tags
-        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
+        tags.input_tags.sparse = inner.sparse
+        tags.input_tags.allow_nan = inner.allow_nan
         return tags
 
     def _check_loaded(self) -> None:
-        models, maps = getattr(self, "estimators_", None), getattr(self, "calibrators_", None)
-        classes, rows = getattr(self, "classes_", None), getattr(self, "calibration_rows_", None)
+        models = getattr(self, "estimators_", None)
+        maps = getattr(self, "calibrators_", None)
+        classes = getattr(self, "classes_", None)
+        rows = getattr(self, "calibration_rows_", None)
         if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
             raise ModelFileError("load: classes_ must hold at least two labels.")
         if not (isinstance(models, list) and isinstance(maps, list) and isinstance(rows, list)):
@@ -357,7 +363,8 @@ class Isotonic:
         return np.asarray(np.interp(scores, self.scores, self.values))
 
     def _check_loaded(self) -> None:
-        x, f = self.scores, self.values
+        x = self.scores
+        f = self.values
         if x.dtype != np.float64 or f.dtype != np.float64 or x.ndim != 1 or x.shape != f.shape or not len(x):
             raise ModelFileError("load: an isotonic map must be two arrays of numbers of the same length.")
         rises = (x[1:] > x[:-1]).all() and (f[1:] >= f[:-1]).all()
@@ -411,7 +418,8 @@ def fit_sigmoid(scores: Array, positive: NDArray[np.bool_], weight: Array | None
 
 def platt_targets(positive: NDArray[np.bool_], w: Array) -> Array:
     """Return t₊ and t₋: the posterior means of the two labels under a uniform prior."""
-    n_positive, n_negative = float(w[positive].sum()), float(w[~positive].sum())
+    n_positive = float(w[positive].sum())
+    n_negative = float(w[~positive].sum())
     return np.where(positive, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_negative + 2.0))
 
 

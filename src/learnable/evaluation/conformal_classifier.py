@@ -196,7 +196,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, ConformalModel):
         known = np.asarray(model.classes_).tolist()
         if p.ndim != 2 or p.shape[1] != len(known) or not np.isfinite(p).all():
             raise DataError(
-                f"ConformalClassifier: {type(model).__name__}.predict_proba must give one finite number a class; got "
+                f"ConformalClassifier: {type(model).__name__}.predict_proba must give one finite number per class; got "
                 f"shape {p.shape} for {len(known)} classes."
             )
         if known == self.classes_.tolist():
@@ -217,7 +217,8 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, ConformalModel):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        classes, u = getattr(self, "classes_", None), getattr(self, "uniform_", None)
+        classes = getattr(self, "classes_", None)
+        u = getattr(self, "uniform_", None)
         if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
             raise ModelFileError("load: classes_ must hold at least two labels.")
         if not isinstance(u, np.ndarray) or u.dtype != np.float64 or u.shape != self.scores_.shape:

@@ -141,7 +141,7 @@ def bias_variance(
     draw : callable
         The law of the inputs: (m, generator) to X of shape (m, d).
     noise : float or callable
-        Standard deviation of normal noise; or (X, generator) to noise of mean zero, one number a row.
+        Standard deviation of normal noise; or (X, generator) to noise of mean zero, one number per row.
     n : int
         Rows of a training set.
     name, values : str and sequence, optional
@@ -229,7 +229,7 @@ class _Truth(NamedTuple):
         values = np.asarray(self.f(X), dtype=np.float64)
         if values.shape != (len(X),) or not np.isfinite(values).all():
             raise DataError(
-                f"{self.owner}: f must give one finite number a row; got shape {values.shape} for {len(X)} rows."
+                f"{self.owner}: f must give one finite number per row; got shape {values.shape} for {len(X)} rows."
             )
         return values
 
@@ -240,7 +240,7 @@ class _Truth(NamedTuple):
         values = np.asarray(self.noise(X, rng), dtype=np.float64)
         if values.shape != (len(X),) or not np.isfinite(values).all():
             raise DataError(
-                f"{self.owner}: noise must give one finite number a row; got shape {values.shape} for {len(X)} rows."
+                f"{self.owner}: noise must give one finite number per row; got shape {values.shape} for {len(X)} rows."
             )
         return values
 
@@ -290,7 +290,9 @@ def _simulate(
     with naming_place(owner, star, "the fit without noise"):
         f_star = np.asarray(clone(star).fit(X_best, truth.mean(X_best)).predict(X_test), dtype=np.float64)
     n_repeats = len(seeds) - 1
-    predictions, risks, train_risks = np.empty((n_repeats, n_test)), np.empty(n_repeats), np.empty(n_repeats)
+    predictions = np.empty((n_repeats, n_test))
+    risks = np.empty(n_repeats)
+    train_risks = np.empty(n_repeats)
     for repeat, seed in enumerate(seeds[:-1]):
         # Separate streams, so that training sets of different sizes do not shift the test rows.
         training, testing = np.random.default_rng(seed).spawn(2)

@@ -167,21 +167,26 @@ def calibration_verdict(y: NDArray[Any], probabilities: Array, level: float = 0.
     given = p[np.arange(len(p)), np.asarray(y, dtype=np.intp)]
     squares = (p**2).sum(axis=1)
     variance = float(((p**3).sum(axis=1) - squares**2).sum())
-    promised, kept = float(squares.mean()), float(given.mean())
+    promised = float(squares.mean())
+    kept = float(given.mean())
     found = {"promised": promised, "kept": kept, "level": level}
     if variance <= 1e-12 * len(p):
         word = "unknown" if kept >= promised - 1e-9 else "overconfident"
         return found | {"z": None, "p_value": None, "word": word}
     z = float((squares - given).sum() / variance**0.5)
     p_value = float(2.0 * ndtr(-abs(z)))
-    word = "calibrated" if p_value >= 1.0 - level else "overconfident" if z > 0 else "underconfident"
+    word = "overconfident" if z > 0 else "underconfident"
+    if p_value >= 1.0 - level:
+        word = "calibrated"
     return found | {"z": z, "p_value": p_value, "word": word}
 
 
 def _read_probabilities(owner: str, p: Any) -> Array:
     values = as_numbers(owner, as_array(owner, read_values(owner, p), "p"), "p").astype(np.float64, copy=False)
     if values.ndim not in (1, 2) or not len(values):
-        raise DataError(f"{owner}: p must have one probability a row, or one column a class; got shape {values.shape}.")
+        raise DataError(
+            f"{owner}: p must have one probability per row, or one column per class; got shape {values.shape}."
+        )
     if not ((values >= 0) & (values <= 1)).all():  # NaN fails too
         row = int(np.argmax(~((values >= 0) & (values <= 1)).reshape(len(values), -1).all(axis=1)))
         raise DataError(f"{owner}: p must lie between 0 and 1; row {row} has {values[row]}. Pass probabilities.")

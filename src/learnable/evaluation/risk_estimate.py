@@ -1,4 +1,4 @@
-"""The record of an estimated score, and how its interval is found: from folds, or from one prediction a row."""
+"""The record of an estimated score, and how its interval is found: from folds, or from one prediction per row."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def row_interval(
     level: float,
     bounds: tuple[float, float] | None,
 ) -> Interval:
-    """Return the interval from one prediction a row: by its losses if the metric is their mean, else by jackknife."""
+    """Return the interval from one prediction per row: by its losses if the metric is their mean, else by jackknife."""
     loss = row_loss(metric, y)
     if loss is not None and loss.response in stand_in.responses:
         losses = loss.loss(y, stand_in.responses[loss.response], getattr(stand_in, "classes_", None))
@@ -187,7 +187,8 @@ class Remembered:
     """
 
     def __init__(self, model: Any, responses: dict[str, NDArray[Any]], classes: Any = None) -> None:
-        self.model, self.responses = model, responses
+        self.model = model
+        self.responses = responses
         if classes is not None:
             self.classes_ = classes
 
@@ -231,7 +232,8 @@ class OutOfFold:
     """
 
     def __init__(self, model: Any, table: RowTable) -> None:
-        self.model, self.table = model, table
+        self.model = model
+        self.table = table
         self.classes = np.unique(table.y) if is_classifier(model) and table.y is not None else None  # type: ignore[arg-type]
         self.responses: dict[str, NDArray[Any]] = {}
         self.dropped: set[str] = set()
@@ -280,7 +282,8 @@ def jackknife_interval(
     """
     n = len(y)
     n_groups = min(_GROUPS, n)
-    everything, group = np.arange(n), rng.permutation(n) % n_groups
+    everything = np.arange(n)
+    group = rng.permutation(n) % n_groups
     whole = score_of(scorer, stand_in, y, weight, everything)
     if n_groups < 2:
         return Interval(-np.inf, np.inf, level, "jackknife over rows")
@@ -311,7 +314,7 @@ class RowLoss:
     response : str
         The method that gives what is judged: "predict" or "predict_proba".
     loss : callable
-        (y, response, classes) to one loss a row.
+        (y, response, classes) to one loss per row.
     independent : callable
         (y, response, classes, share of each row) to γ.
     score : callable
@@ -344,7 +347,8 @@ class RowLoss:
         bounds: tuple[float, float] | None = None,
     ) -> Interval:
         """Return the interval of the score: exact binomial, empirical Bernstein (with `bounds`), or t over rows."""
-        n, mean = len(losses), self.mean(losses, weight)
+        n = len(losses)
+        mean = self.mean(losses, weight)
         equal = weight is None or bool((weight == weight[0]).all())
         if equal and not self.relative and bool(np.isin(losses, (0.0, 1.0)).all()):
             found = binomial_interval(int(losses.sum()), n, level)
@@ -400,7 +404,8 @@ def _squares(y: NDArray[Any], predicted: NDArray[Any], classes: Any) -> Array:
 
 
 def _squares_by_chance(y: NDArray[Any], predicted: NDArray[Any], classes: Any, share: Array) -> float:
-    y_mean, f_mean = share @ y, share @ predicted
+    y_mean = share @ y
+    f_mean = share @ predicted
     return float(share @ (y - y_mean) ** 2 + share @ (predicted - f_mean) ** 2 + (y_mean - f_mean) ** 2)
 
 

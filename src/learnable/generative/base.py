@@ -28,7 +28,7 @@ from ..data.blocks import Block, Blocks, Part, map_reduce
 from ..data.door import Table, read_features, take_named_columns
 from ..data.fingerprint import Scan, scan, whole_checksum
 from ..data.sources import NamedScore, rowwise
-from ..data.targets import encode_classes, read_target, read_weight
+from ..data.targets import check_count, encode_classes, read_target, read_weight
 
 Array = NDArray[np.float64]
 
@@ -108,7 +108,8 @@ class GenerativeModel(NamedScore, ClassifierMixin, Estimator):
     def _check_loaded(self) -> None:
         if not hasattr(self, "classes_"):
             return
-        classes, columns = self.classes_, getattr(self, "n_features_in_", None)
+        classes = self.classes_
+        columns = getattr(self, "n_features_in_", None)
         if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 1:
             raise ModelFileError("load: classes_ must be an array of labels.")
         if not isinstance(columns, int) or columns < 1:
@@ -229,10 +230,7 @@ def _read_chunk(draft: SummedModel, X: Any, y: Any, sample_weight: Any) -> _Chun
     first = not hasattr(draft, "n_features_in_")
     X = read_features(draft, X, sparse=draft._sparse, missing=draft._missing, reset=first)
     codes, labels = read_target(owner, y, "classes", multi_output=False)
-    if len(codes) != X.shape[0]:
-        raise DataError(
-            f"{owner}: X and y have inconsistent numbers of samples: X has {X.shape[0]} rows, y has {len(codes)}."
-        )
+    check_count(owner, X.shape[0], len(codes))
     place = {label: code for code, label in enumerate(draft.classes_.tolist())}
     unknown = [label for label in labels.tolist() if label not in place]
     if unknown:
@@ -244,7 +242,9 @@ def _read_chunk(draft: SummedModel, X: Any, y: Any, sample_weight: Any) -> _Chun
     weight = read_weight(owner, sample_weight, X.shape[0], whole=False)
     if weight is not None and not weight.all():
         kept = weight > 0
-        X, codes, weight = X[kept], codes[kept], weight[kept]
+        X = X[kept]
+        codes = codes[kept]
+        weight = weight[kept]
     blocks = Blocks([Part(X, codes, weight)])
     found = scan(blocks, draft.n_jobs).checksum - whole_checksum(Scan(0, 0), (blocks.n_rows, X.shape[1], 1), None)
     return _Chunk(blocks, found)

@@ -95,7 +95,8 @@ class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, Declared):
             for rows, labels in problems
         )
         models = list(Parallel(n_jobs=self.n_jobs)(jobs))
-        self.classes_, self.estimators_ = table.classes, models
+        self.classes_ = table.classes
+        self.estimators_ = models
         self._keep_shape(table, problems)
         return self
 
@@ -137,7 +138,8 @@ class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, Declared):
                 part, weight = self._rows_of(table, rows)
                 weights = {} if keyword is None else {keyword: weight}
                 model.partial_fit(part, labels, classes=np.array([0, 1]), **weights)
-        self.classes_, self.estimators_ = known, models
+        self.classes_ = known
+        self.estimators_ = models
         self._keep_shape(table, problems)
         return self
 
@@ -193,14 +195,16 @@ class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, Declared):
         return hasattr(self, "estimators_")
 
     def __sklearn_tags__(self) -> Any:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
         tags.input_tags = inner.input_tags
         tags.non_deterministic = inner.non_deterministic
         return tags
 
     def _check_models(self, count: int, same_width: bool = True) -> None:
         """Raise ModelFileError unless a loaded model has `count` fitted copies of its estimator, for one table."""
-        owner, classes = type(self).__name__, getattr(self, "classes_", None)
+        owner = type(self).__name__
+        classes = getattr(self, "classes_", None)
         if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
             raise ModelFileError(f"load: {owner}: classes_ must hold at least two labels.")
         models = getattr(self, "estimators_", None)

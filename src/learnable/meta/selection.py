@@ -150,7 +150,9 @@ def select(
     table = read_rows(owner, X, y, sample_weight, groups=groups, time=time)
     if rule in ("aic", "bic"):
         criterion = _criteria(owner, candidates, table, rule, degrees_of_freedom)
-        errors, scores, metric = np.full(len(candidates), np.nan), np.empty((len(candidates), 0)), rule.upper()
+        errors = np.full(len(candidates), np.nan)
+        scores = np.empty((len(candidates), 0))
+        metric = rule.upper()
         good = criterion == criterion.min()
     else:
         scorer, metric = scorer_of(owner, model, scoring)
@@ -161,7 +163,8 @@ def select(
                 for label, candidate in candidates
             ]
         )
-        criterion, errors = scores.mean(axis=1), standard_errors(scores)
+        criterion = scores.mean(axis=1)
+        errors = standard_errors(scores)
         good = within_one_error(criterion, errors) if rule == "1se" else criterion == criterion.max()
     index = int(np.flatnonzero(good)[0 if simplest == "first" else -1])
     chosen = fit_whole(owner, candidates[index][1], table) if refit else None
@@ -267,7 +270,8 @@ def log_likelihood(owner: str, model: Any, table: RowTable) -> float:
     """Return ℓ; for a regressor with the noise variance that maximises it."""
     if hasattr(model, "log_likelihood"):
         return float(model.log_likelihood(table.X, table.y, table.weight))
-    y, w = np.asarray(table.y), np.ones(table.n_rows) if table.weight is None else table.weight
+    y = np.asarray(table.y)
+    w = np.ones(table.n_rows) if table.weight is None else table.weight
     kept = w > 0
     if is_classifier(model) and hasattr(model, "predict_proba"):
         proba = np.asarray(model.predict_proba(table.X))
@@ -327,7 +331,8 @@ def _logistic_freedom(model: Any, X: Array, proba: Array, weight: Array | None) 
     w = np.ones(len(X)) if weight is None else weight
     features = np.column_stack([np.ones(len(X)), X]) if model.fit_intercept else X
     proba = proba[:, 1:] if proba.shape[1] == 2 else proba  # two classes have one score
-    n_scores, width = proba.shape[1], features.shape[1]
+    n_scores = proba.shape[1]
+    width = features.shape[1]
     F = np.empty((n_scores, width, n_scores, width))
     for a in range(n_scores):
         for b in range(n_scores):

@@ -66,7 +66,8 @@ def table_model(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 def _encode_table(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, ...]:
     """Return an encoder fitted again, the features of the stored one and of it, y and the weights."""
     X, y, sample_weight = take_named_columns("verify", *read_whole("verify", X, y, sample_weight))
-    table, fresh = model.encoder_._open(X), clone(model.encoder_)
+    table = model.encoder_._open(X)
+    fresh = clone(model.encoder_)
     stored = model.encoder_._encode(table, first_row=0)
     again = fresh._fit_table(table, y, sample_weight)._encode(table, first_row=0)
     return fresh, stored, again, y, sample_weight
@@ -121,7 +122,8 @@ def _agree(one: Any, other: Any) -> bool:
             and len(one) == len(other)
             and all(_agree(a, b) for a, b in zip(one, other, strict=True))
         )
-    left, right = np.asarray(one), np.asarray(other)
+    left = np.asarray(one)
+    right = np.asarray(other)
     if left.shape != right.shape:
         return False
     if left.dtype.kind == right.dtype.kind == "f":
@@ -131,7 +133,8 @@ def _agree(one: Any, other: Any) -> bool:
 
 def _agree_as_vectors(one: Any, other: Any) -> bool:
     """Tell whether columns are the same vectors, up to what rounding does to eigenvectors of close eigenvalues."""
-    left, right = np.asarray(one), np.asarray(other)
+    left = np.asarray(one)
+    right = np.asarray(other)
     if left.shape != right.shape or left.dtype != right.dtype:
         return False
     return bool((np.abs(left - right) <= _ROUNDING_OF_VECTORS * _largest(right)).all())
@@ -141,7 +144,8 @@ def _differing_numbers(names: NDArray[Any], stored: Iterable[Any], again: Iterab
     """Say where two encodings of the same rows, given in pieces, differ; None if nowhere."""
     size = gap = np.zeros(len(names))
     for one, other in zip(stored, again, strict=True):
-        size, gap = np.maximum(size, _largest(one)), np.maximum(gap, _largest(one - other))
+        size = np.maximum(size, _largest(one))
+        gap = np.maximum(gap, _largest(one - other))
     wrong = ~(gap <= _ROUNDING * size)
     return f"the feature {names[int(np.argmax(wrong))]!r} differs by {gap[wrong][0]:.2g}" if wrong.any() else None
 
@@ -225,7 +229,8 @@ def one_vs_rest(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 def one_vs_one(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a OneVsOneClassifier."""
     table = _read(X, y, sample_weight)
-    labels, problems = table.classes[table.codes], []
+    labels = table.classes[table.codes]
+    problems = []
     for first, second in combinations(model.classes_, 2):
         rows = (labels == first) | (labels == second)
         problems.append((f"of {first!r} and {second!r}", rows, labels[rows] == second))
@@ -245,10 +250,12 @@ def _check_all(
     problems: list[tuple[str, NDArray[np.bool_], NDArray[np.bool_]]],
     indices: Any = None,
 ) -> Recheck:
-    X, weight = table.rows.X, table.rows.weight
+    X = table.rows.X
+    weight = table.rows.weight
     if len(problems) != len(model.estimators_):
         raise VerificationError(f"verify: {len(problems)} models are needed; this one has {len(model.estimators_)}.")
-    members, wrong = [], []
+    members = []
+    wrong = []
     for number, (inner, (which, rows, positive)) in enumerate(zip(model.estimators_, problems, strict=True)):
         if not (positive.any() and not positive.all()):
             raise VerificationError(f"verify: the data lack a class of the model {which}.")
@@ -272,7 +279,8 @@ def check_members(
 ) -> Recheck:
     """Have each member (its name, model, X, y and weights) checked, and compare with the certificate of them all."""
     verdicts: list[Verdict] = []
-    fingerprints, wrong = [], list(wrong)
+    fingerprints = []
+    wrong = list(wrong)
     for which, inner, X, y, weight in members:
         try:
             verdict = verify(inner, X, y, weight)

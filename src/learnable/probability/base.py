@@ -45,7 +45,9 @@ class Frozen(ABC):
 
     def _store(self, **parameters: ArrayLike) -> None:
         """Keep read-only copies of the parameters, broadcast to one batch; the one place that writes to the object."""
-        owner, arrays, batches = type(self).__name__, {}, []
+        owner = type(self).__name__
+        arrays = {}
+        batches = []
         for name, values in parameters.items():
             rank = self._event_ranks.get(name, 0)
             try:
@@ -364,7 +366,8 @@ def check_sample(owner: Any, x: ArrayLike, weights: ArrayLike | None, rank: int 
     if not np.all((w >= 0.0) & np.isfinite(w)) or not np.any(w > 0.0):
         raise DataError(f"{name}: weights must be finite, >= 0 and not all zero, got {w!r}.")
     if not np.all(w > 0.0):
-        x, w = x[w > 0.0], w[w > 0.0]
+        x = x[w > 0.0]
+        w = w[w > 0.0]
     if not np.all(np.isfinite(x)):
         raise DataError(f"{name}: samples must be finite, got NaN or infinity; leave them out or give them weight 0.")
     return x, w

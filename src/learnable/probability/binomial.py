@@ -61,7 +61,8 @@ class _Trials(Univariate, Discrete, LinearFamily):
 
     def _log_mass(self, x: Array) -> Array:
         """Return the logarithm of the probability, also between the whole numbers."""
-        n, p = self.n, self.p
+        n = self.n
+        p = self.p
         rest = n - x
         coefficient = log_factorial_part(n) - log_factorial_part(x) - log_factorial_part(rest)
         return coefficient - deviance(x, n * p) - deviance(rest, n * (1.0 - p))
@@ -81,7 +82,8 @@ class _Trials(Univariate, Discrete, LinearFamily):
     def cdf(self, x: ArrayLike) -> Array:
         """Return the probability of at most x successes."""
         x = np.floor(np.asarray(x, dtype=np.float64))
-        n, p = self.n, self.p
+        n = self.n
+        p = self.p
         k = np.clip(x, 0.0, np.maximum(n - 1.0, 0.0))
         value = betainc(np.maximum(n - k, 1.0), k + 1.0, 1.0 - p)  # I_{1-p}(n - x, x + 1)
         value = np.where(x < 0.0, 0.0, np.where(x >= n, 1.0, value))

@@ -84,7 +84,8 @@ class BetaBinomialCount(Univariate, Discrete):
         x = np.asarray(x, dtype=np.float64)
         inside = is_count(x) & (x <= self.n)
         k = np.where(inside, x, 0.0)
-        a, b = self.a + k, self.b + (self.n - k)
+        a = self.a + k
+        b = self.b + (self.n - k)
         p = np.clip(a / (a + b), 2.0**-53, 1.0 - 2.0**-53)
         value = Binomial(self.n, p).logpmf(k) + Beta(self.a, self.b).logpdf(p) - Beta(a, b).logpdf(p)
         return inside_or(inside, value, x)
@@ -244,7 +245,8 @@ def _broadcast(d: Any, shape: tuple[int, ...]) -> Any:
 
 def _compositions(d: DirichletMultinomialCounts) -> Array:
     """Return all vectors of K counts with the sum n."""
-    n, K = int(d.n), d.alpha.shape[-1]
+    n = int(d.n)
+    K = d.alpha.shape[-1]
     if comb(n + K - 1, K - 1) > _MOST / K:
         raise ParameterError(
             f"{type(d).__name__}: the expectation would sum {comb(n + K - 1, K - 1):.2g} probabilities; use samples."

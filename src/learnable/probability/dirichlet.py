@@ -109,7 +109,8 @@ class Dirichlet(Multivariate, ExponentialFamily):
         return np.where(inside, excess / np.where(inside, excess.sum(axis=-1, keepdims=True), 1.0), np.nan)
 
     def _entropy_in_nats(self) -> Array:
-        a, total = self.alpha, self.total
+        a = self.alpha
+        total = self.total
         return (
             self.log_partition
             + (total - a.shape[-1]) * digamma(total)
@@ -252,7 +253,8 @@ class Beta(Univariate, ExponentialFamily):
         return np.where(inside, (self.a - 1.0) / np.where(inside, self.a + self.b - 2.0, 1.0), np.nan)[()]
 
     def _entropy_in_nats(self) -> Array:
-        a, b = self.a, self.b
+        a = self.a
+        b = self.b
         return betaln(a, b) - (a - 1.0) * digamma(a) - (b - 1.0) * digamma(b) + (a + b - 2.0) * digamma(a + b)
 
     def logpdf(self, x: ArrayLike) -> Array:

@@ -97,7 +97,9 @@ class _GammaLike(Univariate, ExponentialFamily):
 
     def _kl(self, other: _GammaLike) -> Array:
         # Of Gamma distributions; a divergence does not change under x -> 1/x.
-        a, b, ratio = self.shape, other.shape, other.rate / self.rate
+        a = self.shape
+        b = other.shape
+        ratio = other.rate / self.rate
         gap = (a - b) * digamma(a) - gammaln(a) + gammaln(b)
         change = (self.rate - other.rate) / other.rate  # b log(β/β') + a(β'/β - 1)
         return np.maximum(gap + b * np.log1p(change) + a * (ratio - 1.0), 0.0)

@@ -164,7 +164,9 @@ class MotifModel:
         return np.stack(codes) if codes else np.zeros((0, length), dtype=np.intp)
 
     def _learn(self, symbols: Array, length: int | None, n: int) -> Self:
-        self._symbol_counts, self.length_, self.n_sequences_ = symbols, length, n
+        self._symbol_counts = symbols
+        self.length_ = length
+        self.n_sequences_ = n
         self.counts_ = _share_out(symbols, self.alphabet.members, self.prior)
         alpha = self.prior + self.counts_
         self.posterior_ = DirichletCategorical(alpha[0] if self.shared else alpha)
@@ -231,7 +233,8 @@ class MotifModel:
 
     def _score_shared(self, row: NDArray[np.intp]) -> float:
         """Return log P(x₁)P(x₂ | x₁)…, each from the counts before it."""
-        alpha, total = (self.prior + self.counts_)[0], 0.0
+        alpha = (self.prior + self.counts_)[0]
+        total = 0.0
         members = self.alphabet.members
         if len(row) and row.max(initial=0) < len(self.alphabet):
             after = alpha + np.bincount(row, minlength=len(alpha))
@@ -271,7 +274,8 @@ class MotifModel:
 
     def _odds_reversed(self) -> Array:
         """Return the log-odds of every symbol of the given strand at every position of the window."""
-        pairs, members = self.alphabet.complement(), self.alphabet.members
+        pairs = self.alphabet.complement()
+        members = self.alphabet.members
         # A letter of the given strand is its complement on the other one, where the motif runs backwards.
         inside = self.probabilities_[::-1][:, pairs] @ members.T
         return np.log2(inside) - np.log2(members @ self.background[pairs])
@@ -301,7 +305,9 @@ class MotifModel:
         return sorted(hits, key=lambda hit: (-hit.score, hit.start, hit.strand))
 
     def _complemented(self, site: str) -> str:
-        pairs, members, symbols = self.alphabet.complement(), self.alphabet.members, self.alphabet.symbols
+        pairs = self.alphabet.complement()
+        members = self.alphabet.members
+        symbols = self.alphabet.symbols
         other = {}
         for number, symbol in enumerate(symbols):  # the code whose letters are the complements
             match = np.flatnonzero((members == members[number][pairs]).all(axis=1))
@@ -348,7 +354,8 @@ def _share_out(symbols: Array, members: Array, prior: Array) -> Array:
     unclear = symbols[:, some]
     if not unclear.any():
         return counts
-    M, found = members[some], counts
+    M = members[some]
+    found = counts
     for _ in range(_MAX_STEPS):
         alpha = prior + found
         share = unclear / (alpha @ M.T)  # each code's count over the mass of its letters

@@ -216,7 +216,8 @@ class MultivariateNormal(Multivariate, ExponentialFamily):
         d = self.event_shape[0]
         if other.event_shape != (d,):
             raise ParameterError(f"{type(self).__name__}: other must have {d} entries, got {other.event_shape[0]}.")
-        mine, theirs = self.factor, other.factor
+        mine = self.factor
+        theirs = other.factor
         batch = np.broadcast_shapes(mine.shape[:-2], theirs.shape[:-2])
         mine, theirs = (np.broadcast_to(m, (*batch, *m.shape[-2:])) for m in (mine, theirs))
         joint = np.concatenate(
@@ -355,7 +356,8 @@ def factorise(owner: str, cov: Array) -> Factor:
         lower = np.linalg.cholesky(correlation)
         sound = np.min(np.square(np.diagonal(lower, axis1=-2, axis2=-1)), axis=-1) > threshold
     except np.linalg.LinAlgError:
-        lower, sound = np.zeros_like(correlation), np.zeros(cov.shape[:-2], dtype=bool)
+        lower = np.zeros_like(correlation)
+        sound = np.zeros(cov.shape[:-2], dtype=bool)
     rank = np.full(cov.shape[:-2], cov.shape[-1], dtype=np.intp)
     pivots = np.where(sound[..., None], np.diagonal(lower, axis1=-2, axis2=-1), 1.0)
     log_det = 2.0 * np.sum(np.log(pivots) + np.log(std), axis=-1)
@@ -390,7 +392,8 @@ def log_densities(x: Array, mean: Array, factor: Factor, batch: tuple[int, ...])
     d = x.shape[-1]
     shape = np.broadcast_shapes(x.shape[:-1], batch)
     squares = np.empty(shape)
-    n_factors, n_rows = factor.rank.size, squares.size
+    n_factors = factor.rank.size
+    n_rows = squares.size
     full = bool(np.all(factor.rank == d))
     if full and n_rows < _MANY_ROWS * n_factors:
         away = (x - mean)[..., None]
@@ -410,7 +413,8 @@ def log_densities(x: Array, mean: Array, factor: Factor, batch: tuple[int, ...])
 
 def _squares(x: Array, mean: Array, factor: Factor) -> Array:
     """Return ‖F⁻¹(x - μ)‖² for one factor, inf off the support of a singular one."""
-    d, shape = x.shape[-1], x.shape[:-1]
+    d = x.shape[-1]
+    shape = x.shape[:-1]
     single = all(stride == 0 for stride in mean.strides[:-1])
     rows = (x if single else x - mean).reshape(-1, d)
     centre = mean.reshape(-1, d)[0] if single and mean.size else np.zeros(d)
@@ -420,7 +424,8 @@ def _squares(x: Array, mean: Array, factor: Factor) -> Array:
     from ._kernels import squared_lengths
 
     out = np.empty(rows.shape[0])
-    matrix, centre = np.ascontiguousarray(factor.matrix), np.ascontiguousarray(centre)
+    matrix = np.ascontiguousarray(factor.matrix)
+    centre = np.ascontiguousarray(centre)
 
     def work(part: slice) -> int:
         squared_lengths(np.ascontiguousarray(rows[part]), centre, matrix, out[part])
@@ -456,7 +461,8 @@ def condition(owner: str, factor: Array, n_given: int, away: Array) -> tuple[Arr
     size = np.max(np.abs(factor), axis=-1, keepdims=True)
     size = np.where(size > 0.0, size, 1.0)
     lower = np.swapaxes(np.linalg.qr(np.swapaxes(factor / size, -1, -2), mode="r"), -1, -2)
-    first, mixed = lower[..., :n_given, :n_given], lower[..., n_given:, :n_given]
+    first = lower[..., :n_given, :n_given]
+    mixed = lower[..., n_given:, :n_given]
     rest = lower[..., n_given:, n_given:]
     away = away / size[..., :n_given, 0]
     pivots = np.abs(np.diagonal(first, axis1=-2, axis2=-1))

@@ -113,7 +113,8 @@ class MultivariateStudentT(Multivariate):
         return (constant - half * np.log1p(square / self.df))[()]  # type: ignore[no-any-return]
 
     def _entropy_in_nats(self) -> Array:
-        d, half = self.loc.shape[-1], 0.5 * self.df
+        d = self.loc.shape[-1]
+        half = 0.5 * self.df
         rest = half + 0.5 * d
         norm = gammaln(half) - gammaln(rest) + 0.5 * d * np.log(self.df * math.pi) + 0.5 * self._log_det()
         return (norm + rest * (digamma(rest) - digamma(half)))[()]  # type: ignore[no-any-return]

@@ -131,9 +131,11 @@ def expectation(mean: Array, std: Array, log_mass: Callable[[Array], Array], f: 
 def least_count(cdf: Callable[[Array], Array], p: Array, high: ArrayLike) -> Array:
     """Return the least whole number >= 0 at which the cdf is at least p; `high`, if there is none below it."""
     shape = np.broadcast_shapes(p.shape, np.shape(high), np.shape(cdf(np.zeros(()))))
-    low, top = np.full(shape, -1.0), np.broadcast_to(np.asarray(high, dtype=np.float64), shape).copy()
+    low = np.full(shape, -1.0)
+    top = np.broadcast_to(np.asarray(high, dtype=np.float64), shape).copy()
     while np.any(top - low > 1.0):
         middle = np.floor(0.5 * (low + top))
         reached = cdf(middle) >= p
-        top, low = np.where(reached, middle, top), np.where(reached, low, middle)
+        top = np.where(reached, middle, top)
+        low = np.where(reached, low, middle)
     return top[()]

@@ -154,7 +154,8 @@ def _fit_column(x: Array, w: Array, df: float | None) -> tuple[float, float, flo
             "StudentT: fit_mle needs two distinct values of positive weight, got a constant: "
             "its likelihood grows without bound as scale falls to 0."
         )
-    z, point = (x - centre) / unit, (0.0, 1.0)
+    z = (x - centre) / unit
+    point = (0.0, 1.0)
 
     def profile(log_nu: float) -> float:
         nonlocal point
@@ -184,7 +185,8 @@ def _em(z: Array, w: Array, df: Array, start: tuple[float, float], tolerance: fl
                 "as scale falls to 0; give a larger df."
             )
         done = abs(new_m - m) <= tolerance * s and abs(new_s - s) <= tolerance * s
-        m, s = new_m, new_s
+        m = new_m
+        s = new_s
         if done:
             break
     return m, s

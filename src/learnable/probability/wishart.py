@@ -127,7 +127,8 @@ class _WishartLike(ExponentialFamily):
 
     def _standard_factors(self, size: Size, random_state: RandomState) -> Array:
         """Draw Bartlett's T: χ on the diagonal, standard normal below it; TTᵀ is Wishart with the scale one."""
-        rng, d = np.random.default_rng(random_state), self._size
+        rng = np.random.default_rng(random_state)
+        d = self._size
         shape = self._sample_shape(size)
         T = np.tril(rng.standard_normal((*shape, d, d)), -1)
         halves = 0.5 * (np.asarray(self.df)[..., None] - np.arange(d))
@@ -236,7 +237,8 @@ class InverseWishart(_WishartLike):
     @property
     def variance(self) -> Array:
         """The variance of each entry; NaN unless ν > d + 3."""
-        nu, d = np.asarray(self.df)[..., None, None], self._size
+        nu = np.asarray(self.df)[..., None, None]
+        d = self._size
         e = np.where(nu > d + 3.0, nu - d - 1.0, 3.0)
         squares = (e + 2.0) * np.square(self.scale) + e * _products_of_diagonal(self.scale)
         value = squares / ((e + 1.0) * np.square(e) * (e - 2.0))

@@ -216,10 +216,12 @@ def read_offsets(owner: str, lengths: Any, n: int) -> Array:
 
 def cut_sequences(lines: Array, codes: Array, offsets: Array) -> list[Block]:
     """Return blocks of whole sequences, on a grid that depends on the lengths alone."""
-    blocks, first = [], 0
+    blocks = []
+    first = 0
     for s in range(1, len(offsets)):
         if offsets[s] - offsets[first] >= _BLOCK_ROWS or s == len(offsets) - 1:
-            lo, hi = offsets[first], offsets[s]
+            lo = offsets[first]
+            hi = offsets[s]
             part = (lines, codes[lo:hi]) if codes.size else (lines[lo:hi], codes)
             blocks.append(Block(*part, offsets[first : s + 1] - lo))
             first = s

@@ -234,7 +234,8 @@ def gaussian_frames(X: Array, means: Array, covars: Array, kind: str) -> Array:
         out = np.empty((len(X), padded_size(K)))
         log_normal_rows(X, _lanes(means), _lanes(0.5 / variance), _lanes(share), out.reshape(-1))
         return out[:, :K]
-    full, out = expand(covars, kind, K, d), np.zeros((len(X), K))
+    full = expand(covars, kind, K, d)
+    out = np.zeros((len(X), K))
     for rows, there in _patterns(X):
         if not there.any():
             continue
@@ -260,12 +261,16 @@ def gaussian_statistics(X: Array, weight: Array, means: Array, covars: Array, ki
         scatter_rows(X, weight.ravel(), _lanes(means), *sums)
         count, first, second = sums.reshape(3, d, M)[:, :, :K]
         return count.T, first.T, second.T
-    full, weight = expand(covars, kind, K, d), weight[:, :K]
-    count, first, second = np.zeros(K), np.zeros((K, d)), np.zeros((K, d, d))
+    full = expand(covars, kind, K, d)
+    weight = weight[:, :K]
+    count = np.zeros(K)
+    first = np.zeros((K, d))
+    second = np.zeros((K, d, d))
     for rows, there in _patterns(X):
         if not there.any():
             continue  # a row without entries says nothing about the emissions
-        gone, gamma = ~there, weight[rows]
+        gone = ~there
+        gamma = weight[rows]
         count += gamma.sum(axis=0)
         for k in range(K):
             z = np.zeros((len(gamma), d))
@@ -297,7 +302,8 @@ class Covariances:
         cls, kind: str, K: int, d: int, mean: Any, weight: Any, scale: Any, excess: Any, owner: str = "GaussianHMM"
     ) -> Self:
         """Return the rule with everything broadcast to K states of d columns."""
-        mean0, weight0 = np.asarray(mean, dtype=float), np.asarray(weight, dtype=float)
+        mean0 = np.asarray(mean, dtype=float)
+        weight0 = np.asarray(weight, dtype=float)
         mean0 = mean0[:, None] if mean0.shape == (K,) and mean0.shape != (d,) else mean0
         weight0 = weight0[:, None] if weight0.ndim == 1 else weight0
         scale0 = np.asarray(scale, dtype=float)
@@ -333,7 +339,8 @@ class Covariances:
     def _covariances(self, n: Array, first: Array, second: Array, shift: Array, away: Array, covars: Array) -> Array:
         if self.kind in ("diag", "spherical"):
             spread = np.maximum(second - 2 * shift * first + n * shift**2, 0.0)
-            top, bottom = self.scale + self.mean_weight * away**2 + spread, self.excess + n
+            top = self.scale + self.mean_weight * away**2 + spread
+            bottom = self.excess + n
             if self.kind == "spherical":
                 top, bottom = top.sum(axis=1), np.broadcast_to(bottom, top.shape).sum(axis=1)
             found = np.where(bottom > 0, top / np.where(bottom > 0, bottom, 1.0), covars)
@@ -441,6 +448,7 @@ def draw_means(X: Array, K: int, rng: Any) -> Array:
 
 def first_covariance(X: Array, least: float) -> Array:
     """Return the covariance of the rows, with `least` added to its diagonal."""
-    whole, d = whole_rows(X), X.shape[1]
+    whole = whole_rows(X)
+    d = X.shape[1]
     cov = np.cov(whole.T, bias=True).reshape(d, d) if len(whole) > d else np.diag(centre_and_spread(X)[1])
     return np.asarray(cov + least * np.eye(d))

@@ -137,7 +137,8 @@ class GMMHMM(GaussianRows):
         return MixtureEmission(self.covariance_type, priors, self.weights_prior, self.params)
 
     def _draw_start(self, X: Array, rng: Any) -> dict[str, Array]:
-        K, G = self.n_components, self.n_mix
+        K = self.n_components
+        G = self.n_mix
         rows = whole_rows(X)
         states = cluster_rows(rows, K, rng)
         if states is None or rng.random_sample() < 0.5:  # a state's components need not lie close together

@@ -196,7 +196,8 @@ class HiddenMarkovModel(Estimator, ABC):
         self.startprob_, self.transmat_, theta = result.parameters
         for name, values in zip(self._letters.values(), theta, strict=True):
             setattr(self, name, values)
-        self.n_iter_, self.converged_ = result.n_iter, bool(result.converged)
+        self.n_iter_ = result.n_iter
+        self.converged_ = bool(result.converged)
         self.bound_history_ = result.history
         self._steps = [*result.history.tolist(), *([result.bound + result.rise] if np.isfinite(result.rise) else [])]
         monitor = getattr(self, "_monitor", None)
@@ -220,7 +221,8 @@ class HiddenMarkovModel(Estimator, ABC):
 
     def _start(self, X: Array, previous: Any, rng: Any) -> Parameters:
         """Return where a climb begins: what `init_params` names is drawn, the rest is what the model has."""
-        K, owner = self.n_components, type(self).__name__
+        K = self.n_components
+        owner = type(self).__name__
         allowed = allowed_moves(owner, self.structure, K)
         first = (
             np.full(K, 1.0 / K) if not isinstance(self.structure, str) or self.structure == "banded" else np.eye(K)[0]
@@ -368,7 +370,8 @@ class HiddenMarkovModel(Estimator, ABC):
         return frames_of(self._emission(), lines, codes, table.offsets, parameters), parameters
 
     def _fitted(self) -> Parameters:
-        K, owner = self.n_components, type(self).__name__
+        K = self.n_components
+        owner = type(self).__name__
         missing = [name for name in self._letters.values() if not hasattr(self, name)]
         if missing:
             raise ParameterError(f"{owner}: {missing[0]} is not set; call fit, or set it.")

@@ -164,9 +164,11 @@ def compare(
     given = {"seconds": seconds, "folds": folds, "seed": seed, "memory": memory}
     check_parameters("compare", given, _RULES)
     clock = clock or Clock(seconds)
-    models = None if models is None else [models] if isinstance(models, str) else list(models)
+    if models is not None:
+        models = [models] if isinstance(models, str) else list(models)
     server = server or Server(models)
-    given_tune, given_metric = tune, metric
+    given_tune = tune
+    given_metric = metric
     tune = models is None and clock.seconds is not None if tune is None else bool(tune)
     problem = read_problem(
         "compare", data, target, groups=groups, time=time, task=task, drop=drop, keep=keep, source=source,
@@ -232,12 +234,19 @@ class _Comparison:
         lopsided: str | None,
     ) -> None:
         self.ahead = ahead
-        self.folder, self.server, self.problem, self.candidates = folder, server, problem, candidates
-        self.measure, self.seed, self.clock, self.emit = measure, seed, clock, emit
+        self.folder = folder
+        self.server = server
+        self.problem = problem
+        self.candidates = candidates
+        self.measure = measure
+        self.seed = seed
+        self.clock = clock
+        self.emit = emit
         room = free_memory()
         self.memory = int(memory) if memory is not None else room and int(_SHARE_OF_MEMORY * room)
         self.rows: list[Row] = [new_row(c.name, c.model, c.parameters, baseline=c.baseline) for c in candidates]
-        self.folds, self.repeats = folds, 1
+        self.folds = folds
+        self.repeats = 1
         self.scheme, self.final, self.splits = cut(problem, folds, seed)
         self.messages: dict[str, list[Any]] = {}
         self.past: list[Row] = []
@@ -347,7 +356,8 @@ class _Comparison:
         """Cross-validate one candidate and fill its line."""
         event = {"name": candidate.name, "position": position, "of": len(self.candidates), "seconds": limit}
         if limit is not None and limit < 0.02:
-            row["status"], row["reason"] = "timeout", "no time was left to start it"
+            row["status"] = "timeout"
+            row["reason"] = "no time was left to start it"
             self.emit({"kind": "finish", "row": row})
             return
         self.emit({"kind": "start"} | event)
@@ -571,7 +581,9 @@ def _part_missing(row: Row, n_folds: int) -> float:
     """Return how many times as long as it had a model would have taken."""
     folds = n_folds / max(1, len(row["scores"]))
     cut = row["cut"]
-    rounds = 1.0 if cut is None else (cut["of"] / max(1, cut["done"]) if cut["of"] else 3.0)
+    rounds = 1.0
+    if cut is not None:
+        rounds = cut["of"] / max(1, cut["done"]) if cut["of"] else 3.0
     return float(max(folds, rounds))
 
 

@@ -71,7 +71,8 @@ def explain_candidate(
     warnings.simplefilter("ignore")
     where = Path(folder)
     dense = wants_dense(candidate)
-    data, measure = read_split(where, FINAL, dense=dense), ranking_measure(task, metric)
+    data = read_split(where, FINAL, dense=dense)
+    measure = ranking_measure(task, metric)
     rng = np.random.default_rng(seed)
     model = take_fitted(where, candidate.name)
     if model is None:
@@ -95,7 +96,9 @@ def explain_candidate(
     report({"effects": effects_of(model, data.X_test, sources, table, top[:_DRAWN], classes, rare, seed)})
     rows = _some(len(data.y_train), _MOST_TRAINING_ROWS, rng)
     numbers = read_rows(where, FINAL)[0][rows]
-    scheme = "grouped" if groups is not None else "time" if times is not None else "auto"
+    scheme = "auto" if times is None else "time"
+    if groups is not None:
+        scheme = "grouped"
     curve, failure = curve_where_possible(
         candidate.build(seed),
         data.X_train[rows],
@@ -144,7 +147,8 @@ def trend(curve: Curve, measure: Measure, n_splits: int) -> dict[str, Any] | Non
     the corrected interval. "rising" is a slope above zero, "falling" one below, "flat" one within the measure's margin,
     and "unknown" what the folds cannot tell. Greater is better here, whatever the measure.
     """
-    sizes, scores = np.array(curve.values[-_LAST_SIZES:], dtype=float), curve.test_scores[-_LAST_SIZES:]
+    sizes = np.array(curve.values[-_LAST_SIZES:], dtype=float)
+    scores = curve.test_scores[-_LAST_SIZES:]
     if len(sizes) < _LAST_SIZES or not np.isfinite(scores).all():
         return None
     steps = np.log2(sizes) - np.log2(sizes).mean()
@@ -310,11 +314,9 @@ def grid(column: Any) -> tuple[str, list[Any], list[int]]:
     numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
     if not numeric and not pa.types.is_temporal(kind):
         return ("level", *_frequent(column))
-    numbers = (
-        column if numeric else pc.cast(pc.cast(column, pa.timestamp("us")), pa.int64()) if _is_date(kind) else None
-    )
-    if numbers is None:
+    if not numeric and not _is_date(kind):
         return ("level", *_frequent(column))
+    numbers = column if numeric else pc.cast(pc.cast(column, pa.timestamp("us")), pa.int64())
     values = np.asarray(pc.cast(numbers, pa.float64(), safe=False).to_numpy(), dtype=np.float64)
     known = np.flatnonzero(np.isfinite(values))
     if not known.size:
@@ -339,7 +341,8 @@ def direction(values: Array, spread: float) -> str:
     if np.ptp(values) <= _FLAT * spread:
         return "hardly changes"
     steps = np.diff(values)
-    up, down = float(steps[steps > 0].sum()), float(-steps[steps < 0].sum())
+    up = float(steps[steps > 0].sum())
+    down = float(-steps[steps < 0].sum())
     if min(up, down) <= _ONE_WAY * max(up, down):
         return "rises" if up > down else "falls"
     return "rises and falls"
@@ -458,7 +461,8 @@ def slices_of(table: Any, columns: Sequence[str], what: str, losses: Array) -> d
     shares = bool(np.isin(losses, (0.0, 1.0)).all())
     found = []
     for name, label, mask in parts:
-        inside, outside = losses[mask], losses[~mask]
+        inside = losses[mask]
+        outside = losses[~mask]
         interval = score_interval(inside, level=_LEVEL) if shares else t_interval(inside, _LEVEL)
         p = _p_value(inside, outside, shares)
         word = "like the rest"
@@ -488,7 +492,8 @@ def cuts(column: Any) -> Iterator[tuple[str, NDArray[np.bool_]]]:
     missing = np.asarray(pc.is_null(column, nan_is_null=True).to_numpy(), dtype=bool)
     kind = column.type
     if pa.types.is_dictionary(kind):
-        column, kind = pc.cast(column, kind.value_type), kind.value_type
+        column = pc.cast(column, kind.value_type)
+        kind = kind.value_type
     few = pc.count_distinct(column).as_py() <= _MOST_LEVELS
     if pa.types.is_floating(kind) or (pa.types.is_integer(kind) and not few):
         values = np.asarray(pc.cast(column, pa.float64(), safe=False).to_numpy(), dtype=np.float64)
@@ -517,7 +522,8 @@ def _p_value(inside: Array, outside: Array, shares: bool) -> float:
     from scipy import stats
 
     if shares:
-        a, b = int(inside.sum()), int(outside.sum())
+        a = int(inside.sum())
+        b = int(outside.sum())
         return float(stats.fisher_exact([[a, len(inside) - a], [b, len(outside) - b]])[1])
     if np.ptp(inside) == 0 and np.ptp(outside) == 0:
         return 1.0

@@ -319,7 +319,8 @@ def optimism_note(best: Row, holdout: dict[str, Any] | None, comparison: _Compar
     The best of several cross-validated scores tends to be too good. Whether this one is, only the hold-out tells: it is
     called optimistic where the hold-out is worse by more than the noise of both.
     """
-    label, mean = comparison.measure.label, best["mean"]
+    label = comparison.measure.label
+    mean = best["mean"]
     n_models = sum(row["rank"] is not None and not row["baseline"] for row in ranked)
     chosen = "" if n_models < 2 else f", by which it was chosen among {n_models}"
     if mean is None:

@@ -112,7 +112,9 @@ def compare_with(
     """
     name, other = baseline
     difference, interval = paired_interval(measure, y, prediction, other, level, seed, groups)
-    word = "better" if interval.low > 0 else "worse" if interval.high < 0 else "undecided"
+    word = "better" if interval.low > 0 else "undecided"
+    if interval.high < 0:
+        word = "worse"
     return {
         "name": name,
         "score": measure.function(y, other),
@@ -141,7 +143,8 @@ def holdout_interval(measure: Measure, y: NDArray[Any], prediction: Prediction, 
     if measure.name == "accuracy":
         return score_interval((y == prediction.values).astype(float), level=level)
     if measure.name == "r2":
-        deviation, error = (y - y.mean()) ** 2, (y - prediction.values) ** 2
+        deviation = (y - y.mean()) ** 2
+        error = (y - prediction.values) ** 2
         spread = float(deviation.mean())
         if spread == 0.0:
             return Interval(-math.inf, math.inf, level, "constant target")
@@ -204,7 +207,8 @@ def confusion(y: NDArray[Any], prediction: Prediction, classes: list[str]) -> di
     if n <= _MOST_LABELS:
         return {"labels": classes, "counts": counts}
     order = np.argsort(-counts.sum(axis=1), kind="stable")
-    kept, rest = np.sort(order[: _MOST_LABELS - 1]), order[_MOST_LABELS - 1 :]
+    kept = np.sort(order[: _MOST_LABELS - 1])
+    rest = order[_MOST_LABELS - 1 :]
     merge = np.zeros((n, _MOST_LABELS), dtype=np.int64)
     merge[kept, np.arange(_MOST_LABELS - 1)] = 1
     merge[rest, -1] = 1
@@ -325,10 +329,12 @@ def _influence(measure: Measure, y: NDArray[Any], better: Prediction, worse: Pre
 def _student(parts: Array, mean: float, level: float, groups: NDArray[np.int64] | None) -> Interval:
     centred = parts - parts.mean()
     if groups is None:
-        n, total = len(parts), float(centred @ centred)
+        n = len(parts)
+        total = float(centred @ centred)
     else:
         sums = np.bincount(np.unique(groups, return_inverse=True)[1], weights=centred)
-        n, total = len(sums), float(sums @ sums)
+        n = len(sums)
+        total = float(sums @ sums)
     if n < 2:
         return Interval(-math.inf, math.inf, level, "one group")
     half = float(stdtrit(n - 1, (1 + level) / 2)) * math.sqrt(n / (n - 1) * total) / len(parts)

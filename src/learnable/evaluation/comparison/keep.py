@@ -121,7 +121,8 @@ def cover_holdout(
     """Fit prediction intervals to the training rows and count the rows of the hold-out in them; a job."""
     warnings.simplefilter("ignore")
     where = Path(folder)
-    features, y = read_features(where), np.load(where / "y.npy")
+    features = read_features(where)
+    y = np.load(where / "y.npy")
     train, test = read_rows(where, FINAL)
     method = interval_method(candidate)
     model = table_model(

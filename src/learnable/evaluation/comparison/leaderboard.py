@@ -86,7 +86,8 @@ def rank_rows(rows: Sequence[Row], measure: Measure, n_train: float, n_test: flo
     complete.sort(key=lambda row: -sign * (_number(row["mean"]) + shift.get(len(row["scores"]), 0.0)))
     for position, row in enumerate(complete, start=1):
         row["rank"], row["tied"], row["p_value"] = position, position == 1, None
-        row["verdict"], row["difference"] = ("best" if position == 1 else None), None
+        row["verdict"] = "best" if position == 1 else None
+        row["difference"] = None
     for row in complete[1:]:
         _judge(row, complete[0], measure, sign, n_train, n_test)
     rest = [row for row in rows if row["status"] != "ok"]
@@ -248,7 +249,8 @@ class ShownRecord(dict[str, Any]):
         return f"<div><p><b>{escape(self._title())}</b></p>{table}{below}</div>"
 
     def _title(self) -> str:
-        data, board = self.get("data") or {}, self.get("leaderboard") or []
+        data = self.get("data") or {}
+        board = self.get("leaderboard") or []
         models = sum(not row.get("baseline") for row in board)
         counted = "1 model" if models == 1 else f"{models} models"
         return f"Comparison: {counted} for {data.get('target')!r}, {data.get('rows')} rows"
@@ -294,7 +296,8 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 
 def _interval(record: dict[str, Any]) -> str:
-    low, high = record.get("low"), record.get("high")
+    low = record.get("low")
+    high = record.get("high")
     return f" [{_shown_number(low)}, {_shown_number(high)}]" if _is_number(low) and _is_number(high) else ""
 
 

@@ -111,8 +111,10 @@ def weakest(certificates: list[dict[str, Any] | None]) -> dict[str, Any] | None:
         return None
 
     def weakness(certificate: dict[str, Any]) -> tuple[bool, float]:
-        value, tolerance = certificate["value"], certificate["tolerance"]
-        ratio = float("inf") if value is None else value / tolerance if tolerance else value
-        return not certificate["holds"], ratio
+        value = certificate["value"]
+        tolerance = certificate["tolerance"]
+        if value is None:
+            return not certificate["holds"], float("inf")
+        return not certificate["holds"], value / tolerance if tolerance else value
 
     return max(found, key=weakness)

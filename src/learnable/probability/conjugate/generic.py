@@ -115,7 +115,9 @@ class ExponentialFamilyPrior(Conjugate):
 
     def pair(self) -> Conjugate | None:
         """Return the same distribution as a pair with closed forms, in its own parameters; None if there is none."""
-        like, tau, n = self._like, self.tau, self.strength  # type: ignore[attr-defined]
+        like = self._like  # type: ignore[attr-defined]
+        tau = self.tau  # type: ignore[attr-defined]
+        n = self.strength  # type: ignore[attr-defined]
         match type(like).__name__:
             case "Bernoulli":
                 return BetaBinomial(tau[0], n - tau[0])
@@ -133,7 +135,8 @@ class ExponentialFamilyPrior(Conjugate):
                 return NormalGamma(tau[0] / n, n, 0.5 * (n + 3.0), 0.5 * (tau[1] - tau[0] ** 2 / n))
             case "MultivariateNormal":  # dη is proportional to |Λ| dμ dΛ
                 d = like.event_shape[0]
-                mean, second = tau[:d] / n, tau[d:].reshape(d, d)
+                mean = tau[:d] / n
+                second = tau[d:].reshape(d, d)
                 return NormalWishart(mean, n, n + d + 2.0, second - n * np.outer(mean, mean))
         return None
 
@@ -263,7 +266,8 @@ def posterior_nodes(family: type[Any], mode: Any, tau: Array, strength: Array) -
     if not np.all(values > 0.0):
         raise DataError(f"{family.__name__}: the prior is too weak to be integrated; raise its strength.")
     axes = vectors / np.sqrt(values)  # columns: one standard deviation along each axis
-    top, k = float(log_density(z0[None])[0]), len(z0)
+    top = float(log_density(z0[None])[0])
+    k = len(z0)
     if k in _POINTS:
         steps, cell = _grid(log_density, z0, axes, top, _POINTS[k])
         log_f = log_density(z0 + steps @ axes.T)
@@ -284,7 +288,8 @@ def posterior_nodes(family: type[Any], mode: Any, tau: Array, strength: Array) -
 def _grid(log_density: Any, z0: Array, axes: Array, top: float, n: int) -> tuple[Array, float]:
     """Return grid points in standard deviations, out to where nothing is left, and the volume of a cell."""
     k = len(z0)
-    low, high = np.full(k, -6.0), np.full(k, 6.0)
+    low = np.full(k, -6.0)
+    high = np.full(k, 6.0)
     while True:
         lines = [np.linspace(*ends, 25) for ends in zip(low, high, strict=True)]
         points = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1)
@@ -294,7 +299,8 @@ def _grid(log_density: Any, z0: Array, axes: Array, top: float, n: int) -> tuple
         matters = np.array(sides) & (np.abs([low, high]) < _FURTHEST)
         if not matters.any():
             break
-        low, high = np.where(matters[0], 1.4 * low, low), np.where(matters[1], 1.4 * high, high)
+        low = np.where(matters[0], 1.4 * low, low)
+        high = np.where(matters[1], 1.4 * high, high)
     lines = [np.linspace(*ends, n) for ends in zip(low, high, strict=True)]
     points = np.stack([part.ravel() for part in np.meshgrid(*lines, indexing="ij")], axis=-1)
     return points, float(np.prod([line[1] - line[0] for line in lines]))
@@ -302,7 +308,8 @@ def _grid(log_density: Any, z0: Array, axes: Array, top: float, n: int) -> tuple
 
 def _hessian(f: Any, z: Array) -> Array:
     """Return second derivatives by central differences."""
-    k, h = len(z), 1e-4
+    k = len(z)
+    h = 1e-4
     steps = h * np.eye(k)
     H = np.empty((k, k))
     for i in range(k):
@@ -398,7 +405,8 @@ class FamilyMixture(Distribution):
 
     def logpdf(self, x: ArrayLike) -> Array:
         """Return the logarithm of Σ w_j p(x | θ_j)."""
-        members, log_w = self._members, np.log(np.maximum(self._weights, 1e-320))  # type: ignore[attr-defined]
+        members = self._members  # type: ignore[attr-defined]
+        log_w = np.log(np.maximum(self._weights, 1e-320))  # type: ignore[attr-defined]
         x = np.asarray(x, dtype=np.float64)
         rank = members._event_rank
         rows = x.reshape(-1, *x.shape[x.ndim - rank :])

@@ -125,7 +125,8 @@ class NormalWishart(Conjugate):
         d = self._size
         if total.shape[-1] != d + d * d:
             raise DataError(f"{type(self).__name__}: statistics must have {d + d * d} entries, got {total.shape[-1]}.")
-        first, second = total[..., :d], total[..., d:].reshape(*total.shape[:-1], d, d)
+        first = total[..., :d]
+        second = total[..., d:].reshape(*total.shape[:-1], d, d)
         mean = first / np.where(weight > 0.0, weight, 1.0)[..., None]
         return self.update_moments(weight, mean, second - first[..., :, None] * mean[..., None, :])
 
