@@ -119,7 +119,7 @@ class Reader:
         """Return the labels of a partition and the total weight of each, without those of no weight."""
         labels = self.target_of(raw, number)
         weight = self._weights(raw, number)
-        require_target(self.owner, labels)
+        labels = require_target(self.owner, labels)
         if weight is not None:
             labels = labels[weight > 0]
             weight = weight[weight > 0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,16 +14,19 @@ from ..core.errors import DataError
 from .arrays import as_array, as_numbers, require_finite
 from .frames import listed, read_values
 
+T = TypeVar("T")
+
 Target = Literal["numeric", "classes", "none"]
 
 _EXACT = 2**53  # every integer below it is a float64
 _COUNTABLE = 2**16  # integers that spread no further than this are counted rather than sorted
 
 
-def require_target(owner: str, y: Any) -> None:
-    """Raise DataError if there is no target."""
+def require_target(owner: str, y: T | None) -> T:
+    """Return the target; raise DataError if there is none."""
     if y is None:
         raise DataError(f"{owner}: requires y to be passed, but the target y is None. Pass one target per row.")
+    return y
 
 
 def check_count(owner: str, n_rows: int, n_targets: int) -> None:

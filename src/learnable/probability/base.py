@@ -21,7 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import FrozenInstanceError
 from types import MappingProxyType
-from typing import Any, ClassVar, NoReturn, Self, TypeAlias
+from typing import Any, ClassVar, NoReturn, Self, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -104,6 +104,23 @@ class Frozen(ABC):
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={_abbreviate(values)}" for name, values in self._parameters.items())
         return f"{type(self).__name__}({inside})"
+
+
+class Parameter:
+    """A parameter of a distribution, read as an attribute."""
+
+    def __init__(self, meaning: str) -> None:
+        self.__doc__ = meaning
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, distribution: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, distribution: Frozen, owner: type) -> Array: ...
+    def __get__(self, distribution: Frozen | None, owner: type) -> Self | Array:
+        return self if distribution is None else distribution._parameters[self._name]
 
 
 class Distribution(Frozen):

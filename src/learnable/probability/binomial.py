@@ -20,6 +20,7 @@ from .base import (
     Array,
     Discrete,
     LinearFamily,
+    Parameter,
     RandomState,
     Size,
     Univariate,
@@ -39,10 +40,7 @@ class _Trials(Univariate, Discrete, LinearFamily):
         """The number of trials."""
         raise NotImplementedError
 
-    @property
-    def p(self) -> Array:
-        """The probability of success."""
-        return self._parameters["p"]
+    p = Parameter("The probability of success.")
 
     @property
     def mean(self) -> Array:
@@ -216,10 +214,7 @@ class Binomial(_Trials):
         require_support(cls, x, is_count(x) & (x <= np.asarray(n)))
         return cls.from_mean_statistic(weighted_mean(x, w)[..., None], n=n)
 
-    @property
-    def n(self) -> Array:
-        """The number of trials."""
-        return self._parameters["n"]
+    n = Parameter("The number of trials.")
 
     @classmethod
     def from_natural_parameter(cls, natural_parameter: ArrayLike, *, n: ArrayLike) -> Self:

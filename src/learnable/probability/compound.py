@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.errors import ParameterError
-from .base import Array, Discrete, Multivariate, RandomState, Size, Univariate, require_positive
+from .base import Array, Discrete, Multivariate, Parameter, RandomState, Size, Univariate, require_positive
 from .binomial import Binomial
 from .categorical import Multinomial
 from .dirichlet import Beta, Dirichlet
@@ -53,20 +53,11 @@ class BetaBinomialCount(Univariate, Discrete):
         require_count(self, "n", self.n)
         require_positive(self, a=self.a, b=self.b)
 
-    @property
-    def n(self) -> Array:
-        """The number of trials."""
-        return self._parameters["n"]
+    n = Parameter("The number of trials.")
 
-    @property
-    def a(self) -> Array:
-        """The concentration a at success."""
-        return self._parameters["a"]
+    a = Parameter("The concentration a at success.")
 
-    @property
-    def b(self) -> Array:
-        """The concentration b at failure."""
-        return self._parameters["b"]
+    b = Parameter("The concentration b at failure.")
 
     @property
     def mean(self) -> Array:
@@ -170,15 +161,9 @@ class DirichletMultinomialCounts(Multivariate, Discrete):
         require_count(self, "n", self.n)
         require_positive(self, alpha=self.alpha)
 
-    @property
-    def n(self) -> Array:
-        """The number of draws."""
-        return self._parameters["n"]
+    n = Parameter("The number of draws.")
 
-    @property
-    def alpha(self) -> Array:
-        """The concentrations α."""
-        return self._parameters["alpha"]
+    alpha = Parameter("The concentrations α.")
 
     @property
     def mean(self) -> Array:

@@ -21,6 +21,7 @@ from .base import (
     Array,
     ExponentialFamily,
     Multivariate,
+    Parameter,
     RandomState,
     Size,
     Univariate,
@@ -73,10 +74,7 @@ class Dirichlet(Multivariate, ExponentialFamily):
         require_support(cls, x, np.all(x > 0.0, axis=-1) & _sums_to_one(x))
         return cls.from_mean_statistic(weighted_mean(np.log(x), w))
 
-    @property
-    def alpha(self) -> Array:
-        """The concentrations α."""
-        return self._parameters["alpha"]
+    alpha = Parameter("The concentrations α.")
 
     @property
     def total(self) -> Array:
@@ -225,15 +223,9 @@ class Beta(Univariate, ExponentialFamily):
         require_support(cls, x, (x > 0.0) & (x < 1.0))
         return cls.from_mean_statistic(np.stack([weighted_mean(np.log(x), w), weighted_mean(np.log1p(-x), w)], axis=-1))
 
-    @property
-    def a(self) -> Array:
-        """The concentration a at 1."""
-        return self._parameters["a"]
+    a = Parameter("The concentration a at 1.")
 
-    @property
-    def b(self) -> Array:
-        """The concentration b at 0."""
-        return self._parameters["b"]
+    b = Parameter("The concentration b at 0.")
 
     @property
     def mean(self) -> Array:

@@ -16,6 +16,7 @@ from ..core.errors import DataError
 from .base import (
     Array,
     LinearFamily,
+    Parameter,
     RandomState,
     Size,
     Univariate,
@@ -65,10 +66,7 @@ class Exponential(Univariate, LinearFamily):
         require_support(cls, x, x >= 0.0)
         return cls.from_mean_statistic(weighted_mean(x, w)[..., None])
 
-    @property
-    def rate(self) -> Array:
-        """The rate λ."""
-        return self._parameters["rate"]
+    rate = Parameter("The rate λ.")
 
     @property
     def mean(self) -> Array:
@@ -173,15 +171,9 @@ class Lomax(Univariate):
         self._store(shape=shape, scale=scale)
         require_positive(self, shape=self.shape, scale=self.scale)
 
-    @property
-    def shape(self) -> Array:
-        """The shape α."""
-        return self._parameters["shape"]
+    shape = Parameter("The shape α.")
 
-    @property
-    def scale(self) -> Array:
-        """The scale β."""
-        return self._parameters["scale"]
+    scale = Parameter("The scale β.")
 
     @property
     def mean(self) -> Array:

@@ -23,7 +23,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import DataError, ParameterError
-from .base import Array, ExponentialFamily, Multivariate, RandomState, Size, check_sample, require, weighted_mean
+from .base import (
+    Array,
+    ExponentialFamily,
+    Multivariate,
+    Parameter,
+    RandomState,
+    Size,
+    check_sample,
+    require,
+    weighted_mean,
+)
 from .saddle import HALF_LOG_2PI
 
 
@@ -90,15 +100,9 @@ class MultivariateNormal(Multivariate, ExponentialFamily):
             _refuse_flat(cls, x)
         return fitted
 
-    @property
-    def mean(self) -> Array:
-        """The mean μ."""
-        return self._parameters["mean"]
+    mean = Parameter("The mean μ.")
 
-    @property
-    def cov(self) -> Array:
-        """The covariance matrix Σ."""
-        return self._parameters["cov"]
+    cov = Parameter("The covariance matrix Σ.")
 
     @property
     def covariance(self) -> Array:

@@ -19,6 +19,7 @@ from .base import (
     Array,
     Discrete,
     LinearFamily,
+    Parameter,
     RandomState,
     Size,
     Univariate,
@@ -68,10 +69,7 @@ class Poisson(Univariate, Discrete, LinearFamily):
         require_support(cls, x, is_count(x))
         return cls(weighted_mean(x, w))
 
-    @property
-    def rate(self) -> Array:
-        """The mean λ."""
-        return self._parameters["rate"]
+    rate = Parameter("The mean λ.")
 
     @property
     def mean(self) -> Array:
@@ -175,15 +173,9 @@ class NegativeBinomial(Univariate, Discrete):
         require_positive(self, r=self.r)
         require(self, "p", self.p, (self.p > 0.0) & (self.p < 1.0), "between 0 and 1, without the ends")
 
-    @property
-    def r(self) -> Array:
-        """The number r of successes."""
-        return self._parameters["r"]
+    r = Parameter("The number r of successes.")
 
-    @property
-    def p(self) -> Array:
-        """The probability of success."""
-        return self._parameters["p"]
+    p = Parameter("The probability of success.")
 
     @property
     def mean(self) -> Array:

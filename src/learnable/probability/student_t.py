@@ -22,7 +22,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import betaln, digamma, gammaln, stdtr, stdtrit
 
 from ..core.errors import DataError
-from .base import Array, RandomState, Size, Univariate, check_sample, require, weighted_mean
+from .base import Array, Parameter, RandomState, Size, Univariate, check_sample, require, weighted_mean
 from .inversion import kl_by_quadrature
 from .laplace import weighted_median
 
@@ -78,20 +78,11 @@ class StudentT(Univariate):
         nu, loc, scale = (np.reshape(part, x.shape[1:])[()] for part in zip(*fits, strict=True))
         return cls(nu, loc, scale)
 
-    @property
-    def df(self) -> Array:
-        """The degrees of freedom ν."""
-        return self._parameters["df"]
+    df = Parameter("The degrees of freedom ν.")
 
-    @property
-    def loc(self) -> Array:
-        """The location m."""
-        return self._parameters["loc"]
+    loc = Parameter("The location m.")
 
-    @property
-    def scale(self) -> Array:
-        """The scale s."""
-        return self._parameters["scale"]
+    scale = Parameter("The scale s.")
 
     @property
     def mean(self) -> Array:

@@ -26,6 +26,7 @@ from ..core.errors import DataError, ParameterError
 from .base import (
     Array,
     ExponentialFamily,
+    Parameter,
     RandomState,
     Size,
     check_sample,
@@ -88,15 +89,9 @@ class _WishartLike(ExponentialFamily):
         log_det = np.linalg.slogdet(x)[1]
         return np.concatenate([log_det[..., None], cls._linear_part(x).reshape(*x.shape[:-2], -1)], axis=-1)
 
-    @property
-    def df(self) -> Array:
-        """The degrees of freedom ν."""
-        return self._parameters["df"]
+    df = Parameter("The degrees of freedom ν.")
 
-    @property
-    def scale(self) -> Array:
-        """The scale matrix: V of a Wishart, Ψ of an inverse Wishart distribution."""
-        return self._parameters["scale"]
+    scale = Parameter("The scale matrix: V of a Wishart, Ψ of an inverse Wishart distribution.")
 
     @property
     def _size(self) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core.errors import DataError
-from ..base import Array, RandomState, Size, require_positive
+from ..base import Array, Parameter, RandomState, Size, require_positive
 from ..binomial import Bernoulli, Binomial
 from ..categorical import Categorical, Multinomial
 from ..compound import BetaBinomialCount, DirichletMultinomialCounts
@@ -37,10 +37,7 @@ class _DirichletPair(Conjugate):
         self._store(alpha=alpha)
         require_positive(self, alpha=self.alpha)
 
-    @property
-    def alpha(self) -> Array:
-        """The concentrations α."""
-        return self._parameters["alpha"]
+    alpha = Parameter("The concentrations α.")
 
     @property
     def n_categories(self) -> int:
@@ -217,20 +214,11 @@ class BetaBinomial(Conjugate):
         require_positive(self, a=self.a, b=self.b)
         require_count(self, "n", self.n)
 
-    @property
-    def a(self) -> Array:
-        """The concentration a at success."""
-        return self._parameters["a"]
+    a = Parameter("The concentration a at success.")
 
-    @property
-    def b(self) -> Array:
-        """The concentration b at failure."""
-        return self._parameters["b"]
+    b = Parameter("The concentration b at failure.")
 
-    @property
-    def n(self) -> Array:
-        """The number of trials behind an observation."""
-        return self._parameters["n"]
+    n = Parameter("The number of trials behind an observation.")
 
     def _absorb(self, weight: Array, total: Array) -> Self:
         successes = total[..., 0]

@@ -24,7 +24,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from ...core.errors import DataError, NotExponentialFamilyError, ParameterError
-from ..base import Array, Distribution, ExponentialFamily, RandomState, Size, require_positive
+from ..base import Array, Distribution, ExponentialFamily, Parameter, RandomState, Size, require_positive
 from ..multivariate_t import MultivariateStudentT
 from .base import Conjugate
 from .dirichlet_multinomial import BetaBinomial, DirichletCategorical, DirichletMultinomial
@@ -81,10 +81,7 @@ class ExponentialFamilyPrior(Conjugate):
         family = type(self._like).__name__  # type: ignore[attr-defined]
         return f"{type(self).__name__}({family}, strength={float(self.strength)!r})"
 
-    @property
-    def strength(self) -> Array:
-        """The number τ₀ of observations that the prior is worth."""
-        return self._parameters["strength"]
+    strength = Parameter("The number τ₀ of observations that the prior is worth.")
 
     @property
     def tau(self) -> Array:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core.errors import DataError
-from ..base import Array, RandomState, Size, require, require_positive
+from ..base import Array, Parameter, RandomState, Size, require, require_positive
 from ..gamma import Gamma, InverseGamma
 from ..normal import Normal
 from ..student_t import StudentT
@@ -39,25 +39,13 @@ class NormalScale(Conjugate):
         require(self, "mean", self.mean, np.isfinite(self.mean), "finite")
         require_positive(self, kappa=self.kappa, shape=self.shape, rate=self.rate)
 
-    @property
-    def mean(self) -> Array:
-        """The prior's mean μ₀."""
-        return self._parameters["mean"]
+    mean = Parameter("The prior's mean μ₀.")
 
-    @property
-    def kappa(self) -> Array:
-        """The number κ of observations that the mean is worth."""
-        return self._parameters["kappa"]
+    kappa = Parameter("The number κ of observations that the mean is worth.")
 
-    @property
-    def shape(self) -> Array:
-        """The shape α: half the number of observations that the variance is worth."""
-        return self._parameters["shape"]
+    shape = Parameter("The shape α: half the number of observations that the variance is worth.")
 
-    @property
-    def rate(self) -> Array:
-        """The rate β: half the sum of squares that the variance is worth."""
-        return self._parameters["rate"]
+    rate = Parameter("The rate β: half the sum of squares that the variance is worth.")
 
     def update_moments(self, weight: ArrayLike, mean: ArrayLike, scatter: ArrayLike) -> Self:
         """Return the posterior after observations of a total weight, a mean, and Σ w (x - x̄)².
@@ -272,20 +260,11 @@ class NormalNormal(Conjugate):
         require(self, "mean", self.mean, np.isfinite(self.mean), "finite")
         require_positive(self, std=self.std, noise_std=self.noise_std)
 
-    @property
-    def mean(self) -> Array:
-        """The mean μ₀ of the unknown mean."""
-        return self._parameters["mean"]
+    mean = Parameter("The mean μ₀ of the unknown mean.")
 
-    @property
-    def std(self) -> Array:
-        """The standard deviation σ₀ of the unknown mean."""
-        return self._parameters["std"]
+    std = Parameter("The standard deviation σ₀ of the unknown mean.")
 
-    @property
-    def noise_std(self) -> Array:
-        """The known standard deviation σ of an observation."""
-        return self._parameters["noise_std"]
+    noise_std = Parameter("The known standard deviation σ of an observation.")
 
     def _learn(self, x: Array, w: Array) -> Self:
         weight, mean, _ = moments(x, w)

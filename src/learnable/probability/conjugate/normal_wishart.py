@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core.errors import DataError, ParameterError
-from ..base import Array, RandomState, Size, require, require_positive
+from ..base import Array, Parameter, RandomState, Size, require, require_positive
 from ..gamma import InverseGamma
 from ..multivariate_normal import MultivariateNormal
 from ..multivariate_t import MultivariateStudentT
@@ -79,25 +79,13 @@ class NormalWishart(Conjugate):
             raise ParameterError(f"{type(self).__name__}: scatter must be {d} by {d}, got shape {self.scatter.shape}.")
         InverseWishart(self.df, self.scatter)  # refuses what is not positive definite
 
-    @property
-    def mean(self) -> Array:
-        """The prior's mean μ."""
-        return self._parameters["mean"]
+    mean = Parameter("The prior's mean μ.")
 
-    @property
-    def kappa(self) -> Array:
-        """The number κ of observations that the mean is worth."""
-        return self._parameters["kappa"]
+    kappa = Parameter("The number κ of observations that the mean is worth.")
 
-    @property
-    def df(self) -> Array:
-        """The degrees of freedom ν."""
-        return self._parameters["df"]
+    df = Parameter("The degrees of freedom ν.")
 
-    @property
-    def scatter(self) -> Array:
-        """The scatter matrix Ψ, the inverse of the Wishart distribution's scale."""
-        return self._parameters["scatter"]
+    scatter = Parameter("The scatter matrix Ψ, the inverse of the Wishart distribution's scale.")
 
     @property
     def _size(self) -> int:
