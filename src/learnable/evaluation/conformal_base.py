@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -46,7 +47,7 @@ SHARE = Number(low=0.0, high=1.0, low_open=True, high_open=True)
 TOLERANCE = 1e-8
 
 
-class ConformalModel(Estimator):
+class ConformalModel(Estimator, ABC):
     """Base class; not to be used directly."""
 
     estimator: Any  # these two are the subclass's
@@ -119,9 +120,9 @@ class ConformalModel(Estimator):
             scores[rows] = self._score_rows(model, take_rows(table.X, rows), table.y[rows], rows)
         return scores[self.folds_ >= 0]
 
+    @abstractmethod
     def _score_rows(self, model: Any, X: Any, y: NDArray[Any], rows: Rows) -> Array:
         """Return how badly `model` fits each target."""
-        raise TypeError(f"{type(self).__name__} does not define _score_rows")
 
     def _leave_one_out(self, table: Sample) -> float | None:
         """Set the scores without refitting and return their relative error; None where there is no formula."""
@@ -202,8 +203,8 @@ class ConformalModel(Estimator):
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict(X))
 
-    def _inner(self) -> Any:
-        raise TypeError(f"{type(self).__name__} does not define _inner")
+    @abstractmethod
+    def _inner(self) -> Any: ...
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

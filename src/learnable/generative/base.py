@@ -8,6 +8,7 @@ merge and what follows from them: then `fit` takes them from memory, files and D
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Self
@@ -47,7 +48,7 @@ TOLERANCE = 1e-9
 EPS = float(np.finfo(np.float64).eps)
 
 
-class GenerativeModel(NamedScore, ClassifierMixin, Estimator):
+class GenerativeModel(NamedScore, ClassifierMixin, Estimator, ABC):
     """A classifier by the largest π_k p_k(x)."""
 
     #: Whether NaN in X is left out of the densities.
@@ -62,9 +63,9 @@ class GenerativeModel(NamedScore, ClassifierMixin, Estimator):
         tags.input_tags.allow_nan = self._missing
         return tags
 
+    @abstractmethod
     def _joint(self, X: Any) -> Array:
         """Return log π_k p_k(x) of checked rows, up to a constant that is the same for all k."""
-        raise TypeError(f"{type(self).__name__} does not define _joint")
 
     def _read_rows(self, X: Any) -> Any:
         return read_features(self, X, sparse=self._sparse, missing=self._missing)
@@ -134,24 +135,24 @@ class DensityModel(GenerativeModel):
         return self._joint(self._read_rows(X))
 
 
-class SummedModel(DensityModel):
+class SummedModel(DensityModel, ABC):
     """A generative classifier that is a function of sums over the rows."""
 
+    @abstractmethod
     def _sums(self, blocks: Any, n_classes: int) -> Any:
         """Return the sums over all rows."""
-        raise TypeError(f"{type(self).__name__} does not define _sums")
 
+    @abstractmethod
     def _merge(self, a: Any, b: Any) -> Any:
         """Return the sums over the rows of both."""
-        raise TypeError(f"{type(self).__name__} does not define _merge")
 
+    @abstractmethod
     def _stored(self) -> Any:
         """Return the sums that the fitted attributes hold."""
-        raise TypeError(f"{type(self).__name__} does not define _stored")
 
+    @abstractmethod
     def _learn(self, sums: Any) -> float:
         """Set the fitted attributes that follow from the sums; return the certificate's value."""
-        raise TypeError(f"{type(self).__name__} does not define _learn")
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         self.classes_ = np.asarray(table.classes)

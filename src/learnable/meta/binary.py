@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self, TypeVar, cast
 
@@ -49,7 +50,7 @@ def models_have(*names: str) -> Callable[[Method], Method]:
     return cast(Callable[[Method], Method], available_if(check))
 
 
-class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, Declared):
+class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, Declared, ABC):
     """Base of `OneVsRestClassifier` and `OneVsOneClassifier`; not to be used directly."""
 
     _parameters: ClassVar[dict[str, Rule]]
@@ -162,9 +163,9 @@ class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, Declared):
         X, _, weight = table.rows.take(np.flatnonzero(rows))
         return X, weight
 
+    @abstractmethod
     def _problems(self, codes: Codes, n_classes: int) -> list[Problem]:
         """Return the rows (None: all) of each binary problem, and 0 or 1 for each of them."""
-        raise TypeError(f"{type(self).__name__} does not define _problems")
 
     @property
     def n_classes_(self) -> int:

@@ -17,6 +17,7 @@ Other Minkowski distances, and few columns, are served by a k-d tree (`metrics.p
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -69,7 +70,7 @@ class Ball(NamedTuple):
     distances: Array  #: and the distances there
 
 
-class Search:
+class Search(ABC):
     """A search over fixed rows; what the subclasses share.
 
     `units` keeps powers in the range of float64: a query's key is that of q·unit and x·unit, unit a power of two. It
@@ -164,17 +165,17 @@ class Search:
             return np.empty(0)
         return pair_distances(Q, self.X, queries, rows, self.power)
 
+    @abstractmethod
     def units(self, Q: Any) -> Array:
         """Return the unit of each query's key."""
-        raise TypeError(f"{type(self).__name__} does not define units")
 
+    @abstractmethod
     def _scan(self, Q: Any, own: Array, keys: Array, rows: Array) -> None:
         """Fill the heaps of a block of queries."""
-        raise TypeError(f"{type(self).__name__} does not define _scan")
 
+    @abstractmethod
     def _pairs(self, Q: Any, limit: Array) -> tuple[Array, Array, Array]:
         """Return (query, row, key) of at least all pairs within the limits."""
-        raise TypeError(f"{type(self).__name__} does not define _pairs")
 
 
 class ScreenedSearch(Search):
