@@ -20,4 +20,4 @@ def test_models_of_several_targets_say_so_and_fit_refuses_them(learnable):
     assert several == {"MultiTaskLasso", "MultiTaskElasticNet"}
     assert "several" in learnable("models")[1]
     code, _, err = learnable("fit", "numbers.csv", "-t", "y", "-m", "MultiTaskElasticNet")
-    assert code == 1 and "predicts several targets a row" in err and "use ElasticNet" in err
+    assert code == 1 and "predicts several targets per row" in err and "use ElasticNet" in err

@@ -19,7 +19,8 @@ from tests.data.messy import messy_columns, messy_frame
 
 from learnable import load, save
 from learnable.core import DataError, DataTypeError, ParameterError
-from learnable.data import TableEncoder, encoder_numbers
+from learnable.data import TableEncoder
+from learnable.data import encoder_fit as encoder_numbers
 from learnable.data.encoder_input import read_schema
 
 FRAME, TARGET = messy_frame()

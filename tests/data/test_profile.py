@@ -12,7 +12,7 @@ from tests.data.messy import messy_columns, messy_frame
 from learnable.core import DataError
 from learnable.data import profile
 from learnable.data import profile as profile_function
-from learnable.data.profile_columns import is_id_name
+from learnable.data.profile import is_id_name
 
 FRAME, TARGET = messy_frame()
 

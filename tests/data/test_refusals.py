@@ -255,7 +255,7 @@ BAD_WEIGHT = {
     "all zero": (np.zeros(5), "sample_weight is zero for every row"),
     "NaN": ([1, 1, np.nan, 1, 1], "Input sample_weight contains NaN, first in row 2"),
     "inf": ([1, 1, np.inf, 1, 1], "Input sample_weight contains infinity, first in row 2"),
-    "too long": (np.ones(6), r"sample_weight must have shape \(5,\), one weight a row; got \(6,\)"),
+    "too long": (np.ones(6), r"sample_weight must have shape \(5,\), one weight per row; got \(6,\)"),
     "too short": (np.ones(4), r"got \(4,\)"),
     "a column": (np.ones((5, 1)), r"got \(5, 1\)"),
     "text": (["1"] * 5, "sample_weight is not numeric: row 0 holds '1', a str"),

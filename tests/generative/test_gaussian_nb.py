@@ -204,7 +204,7 @@ def test_bad_parameters_are_named():
         ({"priors": [0.5, 0.5]}, "Number of priors must match"),
         ({"priors": [0.5, 0.4, 0.4]}, "sum of the priors should be 1"),
         ({"prior": {"mean": 0}}, "prior must have the keys"),
-        ({"prior": PRIOR | {"mean": [1.0, 2.0]}}, "one a column"),
+        ({"prior": PRIOR | {"mean": [1.0, 2.0]}}, "one per column"),
         ({"var_smoothing": -1.0}, "var_smoothing must be"),
     ):
         with pytest.raises(ParameterError, match=words):

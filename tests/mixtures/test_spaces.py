@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from learnable.core.errors import DataError
 from learnable.data import Blocks, Part
-from learnable.mixtures.lloyd import directions_of_rows, space_of, whitening_of
+from learnable.mixtures.spaces import directions_of_rows, space_of, whitening_of
 
 RNG = np.random.default_rng(0)
 X, W = RNG.normal(size=(200, 3)) @ RNG.normal(size=(3, 3)) + 5.0, RNG.uniform(0.5, 2.0, 200)

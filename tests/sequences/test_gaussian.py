@@ -38,7 +38,7 @@ def test_the_maximum_is_stationary(shape):
     model = clone(given(shape, K=2)).set_params(n_iter=3000, tol=1e-10, random_state=0, means_weight=0.5).fit(X)
 
     def objective():
-        return model.score(X) + model._log_prior(model._fitted().emission)
+        return model.score(X) + model._emission().log_prior(model._fitted().emission)
 
     means = model.means_
     for place in np.ndindex(means.shape):

@@ -9,6 +9,7 @@ from tests.sequences.models import given, holes
 
 from learnable import GMMHMM, GaussianHMM
 from learnable.core.errors import DataError, ParameterError
+from learnable.sequences.gaussian_mixture import _full
 
 SHAPES = ("diag", "spherical", "full", "tied")
 pytestmark = pytest.mark.filterwarnings("ignore:.*stopped after")
@@ -33,8 +34,8 @@ def drawn(shape, K=2, G=3, d=2, seed=0):
 def test_frames_are_sums_over_components(shape):
     model = drawn(shape)
     X = holes(model.sample(20, random_state=0)[0])
-    found = model._log_frames(X, model._fitted().emission)
-    full = model._full(model.covars_, 2).reshape(2, 3, 2, 2)
+    found = model._emission().log_frames(X, model._fitted().emission)
+    full = _full(model.covars_, shape, (2, 3, 2)).reshape(2, 3, 2, 2)
     for x, row in zip(X, found, strict=True):
         there = ~np.isnan(x)
         for k in range(2):

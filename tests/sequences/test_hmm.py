@@ -19,7 +19,7 @@ ALL = pytest.mark.parametrize("kind", KINDS)
 
 def frames_of(model, X):
     lines, codes = model._encode(X)
-    log = model._log_frames(lines, model._fitted().emission)
+    log = model._emission().log_frames(lines, model._fitted().emission)
     return log[codes] if codes.size else log
 
 
@@ -33,7 +33,7 @@ def test_the_bound_never_falls_and_is_the_log_likelihood(kind, seed, missing):
     rises = np.diff(model.bound_history_)
     assert (rises >= -1e-9 * abs(model.bound_history_[1:])).all()
     flat = not isinstance(model, (GaussianHMM, GMMHMM))  # there the default prior of the covariances is not flat
-    prior = 0.0 if flat else model._log_prior(model._fitted().emission)
+    prior = 0.0 if flat else model._emission().log_prior(model._fitted().emission)
     assert model.score(X, [30, 1, 49]) + prior == pytest.approx(model.bound_history_[-1], rel=1e-10)
 
 

@@ -46,7 +46,7 @@ def parse_kernel(text: str) -> Any:
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
         if isinstance(error, ParameterError):
             raise
-        from ..core.entries_kernel import KERNELS
+        from ..core.entries import KERNELS
 
         raise ParameterError(
             f"fit: kernel must be a sum or product of {', '.join(KERNELS)} with numbers, for example "
@@ -56,7 +56,7 @@ def parse_kernel(text: str) -> Any:
 
 def _kernel(node: ast.expr) -> Any:
     """Return what a node stands for; ValueError if it is neither a kernel nor a literal."""
-    from ..core.entries_kernel import KERNELS
+    from ..core.entries import KERNELS
     from ..core.registry import resolve
 
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult)):

@@ -347,11 +347,13 @@ class _Decoder:
 
     def _text(self, document: Any, path: str) -> NDArray[Any]:
         utf8, offsets, shape, width = _members(document, path, "utf8", "offsets", "shape", "width")
-        utf8, offsets = self._take(utf8, path), self._take(offsets, path)
+        utf8 = self._take(utf8, path)
+        offsets = self._take(offsets, path)
         count = count_of(shape, path)
         if utf8.dtype != np.uint8 or utf8.ndim != 1 or not are_offsets(offsets, count, len(utf8)):
             raise ModelFileError(f"{path}: the offsets of its strings do not fit their bytes")
-        raw, ends = utf8.tobytes(), offsets.tolist()
+        raw = utf8.tobytes()
+        ends = offsets.tolist()
         strings = [raw[ends[i] : ends[i + 1]].decode("utf-8", "surrogatepass") for i in range(count)]
         if width is None:
             return _object_array(strings, shape)
@@ -374,7 +376,9 @@ class _Decoder:
         if not is_sound_csr(data, indices, indptr, shape):
             raise ModelFileError(f"{path} is not a sound CSR array: its indices or row ends are out of range")
         matrix = sp.csr_array((data, indices, indptr), shape=tuple(shape))
-        matrix.indices, matrix.indptr = indices, indptr  # SciPy may have narrowed their dtype
+        # SciPy may have narrowed their dtype
+        matrix.indices = indices
+        matrix.indptr = indptr
         return matrix
 
     def part(self, document: Any) -> Any:

@@ -64,7 +64,8 @@ def set_output_of(model: Any, container: Any, path: str) -> None:
 
 def encode_foreign(name: str, model: Any, path: str, inner: Inner) -> dict[str, Any]:
     """Return the document of a scikit-learn model of the list."""
-    params, members = model.get_params(deep=False), members_of(name)
+    params = model.get_params(deep=False)
+    members = members_of(name)
     for key in vars(model):
         if key not in params and key not in members and key not in (*SKLEARN[name].left_out, *_INTERNAL):
             raise ModelFileError(
@@ -94,7 +95,8 @@ def decode_foreign(full_name: str, params: Any, fitted: Any, path: str, inner: I
     if name not in SKLEARN:
         raise ModelFileError(f"the file names the class {full_name[:80]!r}, {_UNKNOWN}")
     cls = resolve(f"{SKLEARN[name].module}:{name}")
-    members, allowed = members_of(name), cls._get_param_names()
+    members = members_of(name)
+    allowed = cls._get_param_names()
     for key in params:
         if key not in allowed:
             raise ModelFileError(f"{path}: {name} has no parameter {key[:80]!r}{_other_version(version)}")
@@ -225,7 +227,8 @@ def decoders(inner: Inner, members: Callable[..., list[Any]]) -> dict[str, Inner
 
     def distribution(document: Any, path: str) -> Any:
         name, args, kwds = members(document, path, "name", "args", "kwds")
-        values, named = inner(args, path), inner(kwds, path)
+        values = inner(args, path)
+        named = inner(kwds, path)
         if not isinstance(values, list) or not isinstance(named, dict):
             raise ModelFileError(f"{path} must have a list and a dict of numbers")
         if not all(isinstance(value, (int, float, np.number)) for value in (*values, *named.values())):

@@ -88,7 +88,8 @@ def has_shapes(model: Any, **shapes: tuple[int, ...]) -> bool:
 
 def relative(found: Any, expected: Any, size: Any = None) -> float:
     """Return the largest |found − expected| / size; by default relative to what is expected. NaN stays NaN."""
-    found, expected = np.asarray(found, dtype=np.longdouble), np.asarray(expected, dtype=np.longdouble)
+    found = np.asarray(found, dtype=np.longdouble)
+    expected = np.asarray(expected, dtype=np.longdouble)
     if found.shape != expected.shape:
         return np.inf
     size = np.broadcast_to(abs(expected) if size is None else size, expected.shape)

@@ -25,7 +25,9 @@ from numba.extending import intrinsic, models, register_model
 
 WIDTH: Final = 4
 
-_REAL, _LONG, _WORD = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
+_REAL = ir.DoubleType()
+_LONG = ir.IntType(64)
+_WORD = ir.IntType(32)
 _VECTOR = ir.VectorType(_REAL, WIDTH)
 
 
@@ -180,7 +182,8 @@ def _exp(builder: Any, x: Any) -> Any:
     x = n log 2 + r with |r| ≤ ½ log 2, e^x = 2ⁿ e^r: the series of e^r to the thirteenth power is exact to rounding,
     and 2ⁿ is a number whose exponent bits are n.
     """
-    real, name = x.type, "v4f64" if x.type == _VECTOR else "f64"
+    real = x.type
+    name = "v4f64" if x.type == _VECTOR else "f64"
     word, long = (ir.VectorType(kind, WIDTH) if real == _VECTOR else kind for kind in (_WORD, _LONG))
 
     def fused(x: Any, y: Any, z: Any) -> Any:

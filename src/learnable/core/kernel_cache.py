@@ -109,7 +109,8 @@ _loads_only = False
 def loading_only() -> Iterator[None]:
     """Let no kernel be compiled in this process: what is in no cache raises MissingKernelError at once."""
     global _loads_only
-    before, _loads_only = _loads_only, True
+    before = _loads_only
+    _loads_only = True
     try:
         yield
     finally:

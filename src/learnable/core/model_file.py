@@ -146,7 +146,8 @@ def _pack(document: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> tuple[by
     The same model gives the same bytes, which safetensors' own writer does not promise.
     """
     order = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))  # so that every array is aligned
-    table, begin = {}, 0
+    table = {}
+    begin = 0
     for name in order:
         end = begin + arrays[name].nbytes
         shape = list(arrays[name].shape)
@@ -233,7 +234,8 @@ def _check_table(table: dict[str, Any], n_bytes: int) -> None:
             raise ModelFileError(f"the array {name!r} must have dtype, shape and data_offsets")
         if not isinstance(entry["dtype"], str) or entry["dtype"] not in DTYPES:
             raise ModelFileError(f"the array {name!r} has the unknown dtype {entry['dtype']!r}")
-        shape, offsets = entry["shape"], entry["data_offsets"]
+        shape = entry["shape"]
+        offsets = entry["data_offsets"]
         if not are_sizes(shape) or not are_sizes(offsets) or len(offsets) != 2:
             raise ModelFileError(f"the array {name!r} has a shape or offsets that no array can have")
         if offsets[1] - offsets[0] != math.prod(shape) * DTYPES[entry["dtype"]].itemsize:

@@ -12,12 +12,13 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, Final
 
+from .entries import KERNEL_MACHINES, KERNELS
 from .entries import Entry as Entry
 from .entries import Traits as Traits
-from .entries_kernel import KERNEL_MACHINES, KERNELS
 from .errors import ModelFileError, ParameterError
 
-_REGRESSION, _CLASSES = ("regression",), ("binary", "multiclass")
+_REGRESSION = ("regression",)
+_CLASSES = ("binary", "multiclass")
 _RESIDUAL = "relative residual of the normal equations"
 _NEIGHBOURS = "that the neighbours found are the nearest rows"
 _ESTIMATES = "that the estimates follow from the sums over each class"
@@ -230,17 +231,13 @@ REGISTRY: Final[dict[str, Entry]] = {
     **KERNEL_MACHINES,
     "TableEncoder": Entry("learnable.data.encoder:TableEncoder"),
     "TableModel": Entry("learnable.meta.table_model:TableModel", "learnable.meta.verify:table_model"),
-    "BlendRegressor": Entry("learnable.meta.blend:BlendRegressor", "learnable.meta.verify_scaled:blend"),
-    "BlendClassifier": Entry("learnable.meta.blend:BlendClassifier", "learnable.meta.verify_scaled:blend"),
+    "BlendRegressor": Entry("learnable.meta.blend:BlendRegressor", "learnable.meta.verify:blend"),
+    "BlendClassifier": Entry("learnable.meta.blend:BlendClassifier", "learnable.meta.verify:blend"),
     "ScaledTargetRegressor": Entry(
-        "learnable.meta.scaled_target:ScaledTargetRegressor", "learnable.meta.verify_scaled:scaled_target"
+        "learnable.meta.scaled_target:ScaledTargetRegressor", "learnable.meta.verify:scaled_target"
     ),
-    "OneVsRestClassifier": Entry(
-        "learnable.meta.one_vs_rest:OneVsRestClassifier", "learnable.meta.verify_multiclass:one_vs_rest"
-    ),
-    "OneVsOneClassifier": Entry(
-        "learnable.meta.one_vs_one:OneVsOneClassifier", "learnable.meta.verify_multiclass:one_vs_one"
-    ),
+    "OneVsRestClassifier": Entry("learnable.meta.one_vs_rest:OneVsRestClassifier", "learnable.meta.verify:one_vs_rest"),
+    "OneVsOneClassifier": Entry("learnable.meta.one_vs_one:OneVsOneClassifier", "learnable.meta.verify:one_vs_one"),
     "BaggingClassifier": Entry(
         "learnable.ensembles.bagging.models:BaggingClassifier", "learnable.ensembles.verify:bagging"
     ),
@@ -438,13 +435,13 @@ def check_model_name(owner: str, name: str) -> None:
 
 
 def check_one_target(owner: str, name: str) -> None:
-    """Raise ParameterError, in the name of `owner`, if a model is made for several targets a row."""
+    """Raise ParameterError, in the name of `owner`, if a model is made for several targets per row."""
     traits = REGISTRY[name].traits
     if traits is not None and traits.targets == "several":
         single = name.removeprefix("MultiTask")
         hint = f"use {single} for it, or " if single != name and single in REGISTRY else ""
         raise ParameterError(
-            f"{owner}: {name} predicts several targets a row, and here is one column; {hint}call {name} from Python."
+            f"{owner}: {name} predicts several targets per row, and here is one column; {hint}call {name} from Python."
         )
 
 

@@ -123,9 +123,11 @@ class Run:
         stop = self.should_stop()
         if self.is_watched:
             task = self._context.subcontext(task_name=f"iteration {iteration}")
-            begin, end = {}, {"metadata": {"value": value}}
+            begin = {}
+            end = {"metadata": {"value": value}}
             if state is not None and self.shows_models:
-                begin, end = self._scorable(self._state), self._scorable(state)
+                begin = self._scorable(self._state)
+                end = self._scorable(state)
             task.call_on_fit_task_begin(estimator=self._estimator, **begin)
             stop |= task.call_on_fit_task_end(estimator=self._estimator, **end)
             self._state = state

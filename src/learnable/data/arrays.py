@@ -102,7 +102,8 @@ def take_sparse_rows(X: Any, rows: Any) -> Any:
     chosen = np.arange(X.shape[0])[rows]  # numbers, whether rows are numbers, truth values or a slice
     sound = len(X.indptr) == X.shape[0] + 1
     if sound:
-        first, last = X.indptr[chosen], X.indptr[chosen + 1]
+        first = X.indptr[chosen]
+        last = X.indptr[chosen + 1]
         stored = min(len(X.indices), len(X.data))
         sound = bool(((first >= 0) & (first <= last) & (last <= stored)).all())
     if not sound:
@@ -115,7 +116,9 @@ def _with_short_indices(csr: Any) -> Any:
     if csr.indices.dtype == np.int32 or max(csr.nnz, csr.shape[1]) >= 2**31:
         return csr
     short = sp.csr_array(csr.shape, dtype=csr.dtype)
-    short.data, short.indices, short.indptr = csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int32)
+    short.data = csr.data
+    short.indices = csr.indices.astype(np.int32)
+    short.indptr = csr.indptr.astype(np.int32)
     return short
 
 

@@ -91,7 +91,8 @@ class Blocks:
         if self.sparse:
             self.parts = [part._replace(X=sp.csr_array(part.X)) for part in self.parts]
         self.starts = np.array([0, *accumulate(part.X.shape[0] for part in self.parts)])
-        self.n_rows, self.n_columns = int(self.starts[-1]), int(parts[0].X.shape[1])
+        self.n_rows = int(self.starts[-1])
+        self.n_columns = int(parts[0].X.shape[1])
         self.rows = rows or (_SPARSE_BLOCK_ROWS if self.sparse else grid_rows(self.n_columns))
 
     def __len__(self) -> int:
@@ -109,7 +110,8 @@ class Blocks:
     def _cut(self, number: int) -> Block:
         start = number * self.rows
         stop = min(start + self.rows, self.n_rows)
-        first, last = 0, 1
+        first = 0
+        last = 1
         if len(self.parts) > 1:
             first = max(0, int(np.searchsorted(self.starts[:-1], start, side="right")) - 1)
             last = max(first + 1, int(np.searchsorted(self.starts[:-1], stop, side="left")))
@@ -246,9 +248,11 @@ def _view_rows(column: Any, start: int, stop: int) -> Any:
 
 def _view_csr_rows(X: Any, start: int, stop: int) -> Any:
     """Return some rows of a CSR array without copying them, as SciPy's own slicing would."""
-    first, last = X.indptr[start], X.indptr[stop]
+    first = X.indptr[start]
+    last = X.indptr[stop]
     view = sp.csr_array((stop - start, X.shape[1]), dtype=X.dtype)
-    view.data, view.indices = X.data[first:last], X.indices[first:last]
+    view.data = X.data[first:last]
+    view.indices = X.indices[first:last]
     view.indptr = X.indptr[start : stop + 1] - first
     return view
 

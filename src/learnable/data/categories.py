@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.errors import ModelFileError, ParameterError
 from ..core.parameters import ArrayLike, Number
 from .arrays import refuse_sparse
 from .blocks import Blocks, Part
@@ -18,7 +18,7 @@ from .door import match_columns
 from .encoder_input import Columns, open_table, read_whole
 from .fingerprint import scan
 from .frames import is_frame, take_named_columns
-from .targets import drop_absent_classes, read_target, read_weight
+from .targets import check_count, drop_absent_classes, read_target, read_weight
 
 Array = NDArray[np.float64]
 
@@ -51,11 +51,7 @@ def read_categories(estimator: Any, X: Any, y: Any, sample_weight: Any, owner: s
     match_columns(estimator, _names_and_shape(X, table), reset=True)
     y, classes = read_target(owner, y, "classes", multi_output=False)
     weight = read_weight(owner, sample_weight, table.n_rows)
-    if len(y) != table.n_rows:
-        raise DataError(
-            f"{owner}: X and y have inconsistent numbers of samples: X has {table.n_rows} rows, y has {len(y)}. "
-            "Pass one target a row."
-        )
+    check_count(owner, table.n_rows, len(y))
     types: list[str] = list(table.types())
     everything = [_levels_of(table, j, kind) for j, kind in enumerate(types)]
     codes = codes_of(table, everything, types)
@@ -63,7 +59,9 @@ def read_categories(estimator: Any, X: Any, y: Any, sample_weight: Any, owner: s
         weight = np.ones(table.n_rows)
     if not weight.all():
         kept = weight > 0
-        codes, weight, y = codes[:, kept], weight[kept], y[kept]
+        codes = codes[:, kept]
+        weight = weight[kept]
+        y = y[kept]
         y, classes = drop_absent_classes(y, classes)
         for j, levels in enumerate(everything):
             present, codes[j] = np.unique(codes[j], return_inverse=True)

@@ -136,7 +136,8 @@ def plain_rows(model: Any, X: Any, y: Array, sample_weight: Any) -> Rows:
 
     pieces = every
     shapes = [piece.shape for piece in pieces()] or [(0, 0)]
-    n, d = sum(shape[0] for shape in shapes), shapes[0][1]
+    n = sum(shape[0] for shape in shapes)
+    d = shapes[0][1]
     if d != model.n_features_in_ or n != len(y):
         raise VerificationError(
             f"verify: the model has {model.n_features_in_} features; the data have shape ({n}, {d}) "
@@ -178,9 +179,11 @@ def _plain(X: Any) -> Any:
 
 def fingerprint_of(rows: Rows, classes: Array | None = None) -> str:
     """Compute Σ_rows mix(Σ_j fold(bits xⱼ)·mⱼ) + shape + labels mod 2⁶⁴ again, as `data.fingerprint` defines it."""
-    n, d = len(rows.y), rows.n_columns
+    n = len(rows.y)
+    d = rows.n_columns
     k = rows.y.size // max(1, n)
-    columns, others = _odd_numbers(range(d)), _odd_numbers([*range(2**33, 2**33 + k), 2**32])
+    columns = _odd_numbers(range(d))
+    others = _odd_numbers([*range(2**33, 2**33 + k), 2**32])
     checksum = 0
     for Z, t, s in rows.chunks():
         rest = np.concatenate([t.reshape(len(s), k), s[:, None]], axis=1)

@@ -139,7 +139,8 @@ def _is_cp1252(sample: bytes) -> bool:
 def _delimiter(lines: list[str]) -> str:
     """Return the separator that cuts the lines into the same number (> 1) of fields most often."""
     lines = [line for line in lines[:200] if line.strip()]
-    best, best_score = ",", 0.0
+    best = ","
+    best_score = 0.0
     for candidate in _SEPARATORS:
         widths = [len(row) for row in _split(lines, candidate)]
         if not widths or widths[0] < 2:
@@ -147,7 +148,8 @@ def _delimiter(lines: list[str]) -> str:
         agreement = sum(width == widths[0] for width in widths) / len(widths)
         score = agreement + 1e-3 * min(widths[0], 100)
         if score > best_score:
-            best, best_score = candidate, score
+            best = candidate
+            best_score = score
     return best
 
 

@@ -24,7 +24,7 @@ from .blocks import Block, Blocks, Part
 from .external import BadCellError, ExternalBlocks, bad_cell, has_bad_cells
 from .frames import listed, open_frame, read_frame, read_series
 from .stream import check_targets, check_weights, codes_of, reweighted_block
-from .targets import encode_classes
+from .targets import encode_classes, require_target
 
 _PATIENCE = 60.0  # seconds without any worker after which a cluster counts as gone
 _POLL = 0.5
@@ -64,13 +64,19 @@ class Reader:
         weight: str | None,
         classes: NDArray[Any] | None = None,
     ) -> None:
-        self.owner, self.names, self.target, self.weight, self.classes = owner, names, target, weight, classes
+        self.owner = owner
+        self.names = names
+        self.target = target
+        self.weight = weight
+        self.classes = classes
         self.missing = False  # whether NaN is let pass
         self.infinite = False  # whether infinity is let pass
 
     def __call__(self, raw: tuple[Any, Any, Any], number: int) -> Part:
         """Return the numbers of partition `number`, without rows of no weight."""
-        X, y, weight = self.features(raw[0], number), self.target_of(raw, number), self._weights(raw, number)
+        X = self.features(raw[0], number)
+        y = self.target_of(raw, number)
+        weight = self._weights(raw, number)
         if y is not None and self.classes is not None:
             y = codes_of(y, {label: code for code, label in enumerate(self.classes.tolist())})
         elif y is not None:
@@ -85,7 +91,9 @@ class Reader:
             if has_bad_cells(X, self.missing, self.infinite):
                 raise bad_cell(X, (number, 0), self.missing, self.infinite)  # while rows still have their numbers
             kept = weight > 0
-            X, weight, y = X[kept], weight[kept], None if y is None else y[kept]
+            X = X[kept]
+            weight = weight[kept]
+            y = None if y is None else y[kept]
         if y is not None and self.classes is not None and y.min(initial=0) < 0:
             raise DataError(f"{self.owner}: the labels of partition {number} changed between two sweeps. Fit again.")
         return Part(X, y, weight)
@@ -109,11 +117,12 @@ class Reader:
 
     def labels(self, raw: tuple[Any, Any, Any], number: int) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """Return the labels of a partition and the total weight of each, without those of no weight."""
-        labels, weight = self.target_of(raw, number), self._weights(raw, number)
-        if labels is None:
-            raise DataError(f"{self.owner}: requires y to be passed, but the target y is None. Pass one target a row.")
+        labels = self.target_of(raw, number)
+        weight = self._weights(raw, number)
+        labels = require_target(self.owner, labels)
         if weight is not None:
-            labels, weight = labels[weight > 0], weight[weight > 0]
+            labels = labels[weight > 0]
+            weight = weight[weight > 0]
         codes, classes = encode_classes(self.owner, labels)
         return classes, np.asarray(np.bincount(codes, weight, len(classes)), dtype=np.float64)
 
@@ -156,14 +165,17 @@ class DaskBlocks(ExternalBlocks):
         self, parts: list[Any], read: Reader, n_columns: int, of_class: NDArray[np.float64] | None = None
     ) -> None:
         super().__init__(read.owner, read.names, n_columns, 1)
-        self.parts, self.read, self.of_class = parts, read, of_class
+        self.parts = parts
+        self.read = read
+        self.of_class = of_class
         self._starts = [0] * len(parts)  # first row of each partition, among those of positive weight; 0 until known
         self._head_partition = 0
 
     def reweighted(self, of_class: NDArray[np.float64]) -> DaskBlocks:
         """Return the same rows, with their weights times the weight of their class."""
         other = DaskBlocks(self.parts, self.read, self.n_columns, of_class)
-        other.sums, other._starts = self.scanned(), self._starts
+        other.sums = self.scanned()
+        other._starts = self._starts
         return other
 
     def _run(self, statistic: Any, merge: Any, n_jobs: int | None, flag: StopFlag | None) -> Any:

@@ -25,7 +25,7 @@ from .files import Files
 from .fingerprint import scan
 from .frames import is_frame, open_frame, read_frame, take_named_columns
 from .sources import is_external, open_files, open_source, read_files
-from .targets import Target, check_two_classes, drop_absent_labels, read_target, read_weight
+from .targets import Target, check_count, check_two_classes, drop_absent_labels, read_target, read_weight
 
 __all__ = ["Table", "door", "read_features", "take_named_columns"]
 
@@ -132,23 +132,23 @@ def door(
                 return _read_external(estimator, X, y, sample_weight, target, missing, infinite)
             X = read_files(owner, X)
         X, y, sample_weight = take_named_columns(owner, X, y, sample_weight)
-        given, X = X, read_features(estimator, X, sparse=sparse, reset=True, check_finite=False)
+        given = X
+        X = read_features(estimator, X, sparse=sparse, reset=True, check_finite=False)
         y, classes = read_target(owner, y, target, multi_output)
         weight = read_weight(owner, sample_weight, X.shape[0])
-        if y is not None and len(y) != X.shape[0]:
-            raise DataError(
-                f"{owner}: X and y have inconsistent numbers of samples: X has {X.shape[0]} rows, "
-                f"y has {len(y)}. Found input variables with inconsistent numbers of samples; pass one target a row."
-            )
+        if y is not None:
+            check_count(owner, X.shape[0], len(y))
         kept = None
         if weight is not None and not weight.all():
             _require_allowed(estimator, X, missing, infinite)  # the rows that are left out, too
             kept = weight > 0  # a row without weight is no row: ranks and degrees of freedom ignore it
-            X, weight, y = X[kept], weight[kept], None if y is None else y[kept]
+            X = X[kept]
+            weight = weight[kept]
+            y = None if y is None else y[kept]
             if classes is not None:
                 y, classes = drop_absent_labels(y, classes)
-        for labels in classes if isinstance(classes, list) else [classes] if classes is not None else []:
-            if not one_class:
+        if classes is not None and not one_class:
+            for labels in classes if isinstance(classes, list) else [classes]:
                 check_two_classes(owner, labels)
         blocks = Blocks([Part(X, y, weight)])
         if kept is None and getattr(given, "format", "") == "csc" and given.nnz == X.nnz:  # without duplicates

@@ -92,7 +92,8 @@ def _encode_dask(owner: str, encoder: TableEncoder, X: Any, y: Any, weight: Any,
     if not is_dask_frame(X):
         raise DataError(f"{owner}: a Dask table must be a dataframe; got {kind_of(X)}.")
     names = [name for name in X.columns if name not in (y, weight)]
-    fitted, parts = clone(encoder), X.to_delayed()
+    fitted = clone(encoder)
+    parts = X.to_delayed()
     heights: list[int] = []
     pack = dask.delayed(_with_nothing, pure=False)
     labels = labels_on_dask(Reader(owner, names, y, weight), [pack(part) for part in parts])[0] if classes else None

@@ -20,7 +20,7 @@ gives the same encoder as in one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,14 +28,14 @@ from sklearn.base import TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.declare import Declared, fitted, param
+from ..core.errors import ModelFileError
 from ..core.parameters import Boolean, Matches, Number, Options, check_parameters, optional
 from .door import match_columns
+from .encoder_categories import FOLDS, read_encoder_target, read_rows
 from .encoder_fit import EncoderFit
 from .encoder_input import Columns, input_names, open_table, read_whole
-from .encoder_output import encode, features
+from .encoder_output import Record, encode, features
 from .encoder_read import Type
-from .encoder_records import check_records
-from .encoder_target import read_encoder_target, read_rows
 from .frames import is_frame, take_named_columns
 from .readings import DATES, READINGS
 from .targets import read_weight
@@ -217,7 +217,9 @@ class TableEncoder(TransformerMixin, Declared):
 
     def _fit_table(self, table: Columns, y: Any, sample_weight: Any) -> Self:
         """Fit on rows that are all there: one piece."""
-        schema, classes, n_targets = table.schema(), None, 0
+        schema = table.schema()
+        classes = None
+        n_targets = 0
         if y is not None:
             y = read_rows(table.owner, y, table.n_rows)
             if any(kind in ("text", "mixed") for _, kind in schema):
@@ -240,7 +242,8 @@ class TableEncoder(TransformerMixin, Declared):
         n_targets : int, default=0
             Columns of a regression target.
         """
-        owner, options = type(self).__name__, self.get_params(deep=False)
+        owner = type(self).__name__
+        options = self.get_params(deep=False)
         check_parameters(owner, options, self._parameters)
         schema = [(name, self._type_read(name, kind)) for name, kind in schema]
         self._work = EncoderFit(owner, schema, options, classes, n_targets)
@@ -248,7 +251,9 @@ class TableEncoder(TransformerMixin, Declared):
     def _type_read(self, name: Any, kind: Type) -> Type:
         """Return the type of a column once its text is read."""
         reading = (self.readings or {}).get(name)
-        return kind if reading is None or kind != "text" else "date" if reading in DATES else "number"
+        if reading is None or kind != "text":
+            return kind
+        return "date" if reading in DATES else "number"
 
     def _update(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
         """Take note of the next rows, if there are any."""
@@ -305,3 +310,100 @@ class TableEncoder(TransformerMixin, Declared):
 
     def _check_loaded(self) -> None:
         check_records(self)
+
+
+# What must hold of the records of a loaded `TableEncoder`.
+
+_INPUT_OF: Final[dict[str, set[str]]] = {
+    "number": {"number", "duration"},
+    "boolean": {"boolean"},
+    "date": {"date"},
+    "category": {"text", "mixed"},
+    "text": {"text", "mixed"},
+    "constant": {"number", "boolean", "date", "duration", "text", "mixed"},
+    "empty": {"number", "boolean", "date", "duration", "text", "mixed", "empty"},
+}
+
+
+def check_records(encoder: Any) -> None:
+    """Raise ModelFileError unless the fitted attributes are ones that a fit could have left."""
+    try:
+        sound = _are_sound(encoder)
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
+        raise ModelFileError(f"load: TableEncoder: columns_ is not what a fit leaves: {error!r}") from error
+    if not sound:
+        raise ModelFileError("load: TableEncoder: sources_ or sparse_ does not fit columns_.")
+
+
+def _are_sound(encoder: Any) -> bool:
+    records = encoder.columns_
+    if type(records) is not list or len(records) != encoder.n_features_in_:
+        return False
+    for record in records:
+        if not _is_sound(record):
+            name = record.get("name") if isinstance(record, dict) else None
+            raise ModelFileError(f"load: TableEncoder: the record of column {name!r} is not what a fit leaves.")
+    widths = [len(features(record)) for record in records]
+    sources = np.repeat(np.arange(len(records)), widths)
+    return type(encoder.sparse_) is bool and np.array_equal(encoder.sources_, sources)
+
+
+def _is_sound(record: Record) -> bool:
+    kind = record["kind"]
+    if type(record["name"]) is not str or type(record["missing"]) is not int or record["input"] not in _INPUT_OF[kind]:
+        return False
+    if kind in ("number", "boolean", "date"):
+        numbers = [record[key] for key in ("fill", "mean", "scale")]
+        truths = [record["varies"], record["flag"], *([record["clock"]] if kind == "date" else [])]
+        if not isinstance(record.get("zone"), str | None):
+            return False
+        return _are_finite(numbers) and record["scale"] > 0 and all(type(truth) is bool for truth in truths)
+    if kind == "text":
+        known = record["analyzer"] in ("words", "characters") and type(record["flag"]) is bool
+        sized = type(record["n_features"]) is int and 0 <= record["n_features"] <= 2**20
+        return known and sized and _is_sound_reduction(record)
+    return _is_sound_category(record) if kind == "category" else True
+
+
+def _is_sound_reduction(record: Record) -> bool:
+    if "reduction" not in record:
+        return True
+    vectors = record["reduction"]
+    if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float64 or vectors.ndim != 2:
+        return False
+    fits = vectors.shape[0] == record["n_features"] and 0 < vectors.shape[1] <= vectors.shape[0]
+    return bool(fits and np.isfinite(vectors).all())
+
+
+def _is_sound_category(record: Record) -> bool:
+    levels = record["levels"]
+    if "prefix" in record:
+        inside = record["prefix"]
+        if record["encoding"] != "target" or "prefix" in inside or inside["kind"] != "category":
+            return False
+        if not _is_sound_category(inside):
+            return False
+    if levels.dtype != object or levels.ndim != 1 or not all(type(level) is str for level in levels.tolist()):
+        return False
+    if record["encoding"] == "target":
+        values = record["values"]
+        k = record["values"].shape[-1]
+        shapes = values.shape == (FOLDS + 1, len(levels) + 2, k) and record["mean"].shape == record["scale"].shape == (
+            k,
+        )
+        labels = type(record["targets"]) is list and len(record["targets"]) == (k if k > 1 else 0)
+        return bool(
+            shapes
+            and labels
+            and np.isfinite(values).all()
+            and np.isfinite(record["mean"]).all()
+            and (record["scale"] > 0).all()
+        )
+    columns = record["columns"]
+    used = np.unique(columns[columns >= 0])
+    fits = columns.dtype == np.int64 and columns.shape == (len(levels) + 1,) and record["encoding"] == "onehot"
+    return bool(fits and columns.min() >= -1 and np.array_equal(used, np.arange(len(used))))
+
+
+def _are_finite(numbers: list[Any]) -> bool:
+    return all(type(number) is float and np.isfinite(number) for number in numbers)

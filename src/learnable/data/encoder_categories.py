@@ -14,16 +14,24 @@ prediction problems, SIGKDD Explorations 3 (2001), equations 5 and 6.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .encoder_read import Labels
+from ..core.errors import DataError
+from ..core.threads import one_thread_blas
+from .arrays import as_array
+from .encoder_read import Labels, is_missing
+from .frames import read_values
+from .sample import RowSample
+from .targets import read_target
 
 Array = NDArray[np.float64]
 
 FOLDS: Final = 5
+
 MOST_LEVELS: Final = 2**16  # a column with more is free text
 
 
@@ -49,7 +57,7 @@ class CategoryStatistics:
 
     def __init__(self, n_targets: int = 0, n_classes: int = 0) -> None:
         self.n_classes = n_classes
-        self.k = (1 if n_classes == 2 else n_classes) if n_classes else n_targets
+        self.k = 1 if n_classes == 2 else n_classes or n_targets
         self.position: dict[str, int] = {}
         self.n_rows = self.missing = self.words = self.letters = 0
         self.overflow = False
@@ -78,7 +86,9 @@ class CategoryStatistics:
         if len(self.position) > MOST_LEVELS:
             self.overflow = True
             self.position = {}
-            self.weight, self.sums, self.squares = self.weight[:0], self.sums[:0], self.squares[:0]
+            self.weight = self.weight[:0]
+            self.sums = self.sums[:0]
+            self.squares = self.squares[:0]
             return
         self._grow()
         folds = (first_row + np.arange(len(codes))) % FOLDS
@@ -106,7 +116,10 @@ class CategoryStatistics:
             return
         if self.n_classes:
             if self.n_classes == 2:
-                levels, folds, w, y = levels[y == 1], folds[y == 1], w[y == 1], y[y == 1] - 1
+                levels = levels[y == 1]
+                folds = folds[y == 1]
+                w = w[y == 1]
+                y = y[y == 1] - 1
             np.add.at(self.sums, (levels, folds, y), w)
             return
         for j in range(self.k):
@@ -118,7 +131,8 @@ class CategoryStatistics:
         """Return the totals, levels sorted."""
         names = sorted(self.position)
         order = np.array([1 + self.position[name] for name in names] + [0], dtype=np.int64)
-        weight, sums = self.weight[order], self.sums[order]
+        weight = self.weight[order]
+        sums = self.sums[order]
         squares = sums if self.n_classes else self.squares[order]
         return Level(names, weight, sums, squares, np.zeros(self.k) if self.shift is None else self.shift)
 
@@ -136,8 +150,10 @@ def target_means(level: Level) -> Array:
         if not level.weight[:, others].any():
             others = list(range(FOLDS))
         n = level.weight[:, others].sum(axis=1)[:, None]
-        sums, squares = level.sums[:, others].sum(axis=1), level.squares[:, others].sum(axis=1)
-        overall, total = sums.sum(axis=0) / n.sum(), n.sum()
+        sums = level.sums[:, others].sum(axis=1)
+        squares = level.squares[:, others].sum(axis=1)
+        overall = sums.sum(axis=0) / n.sum()
+        total = n.sum()
         variance = np.maximum(squares.sum(axis=0) / total - overall**2, 0.0)
         size = np.where(n > 0, n, 1.0)
         mean = sums / size
@@ -165,3 +181,218 @@ def choose_levels(level: Level, most: int) -> NDArray[np.int64]:
     columns[present] = most - 1
     columns[own] = np.arange(most - 1)
     return columns
+
+
+# The target as an encoder sees it: what task it makes, and its values.
+
+Task = Literal["regression", "binary", "multiclass"]
+
+_MOST_CLASSES = 20  # more distinct whole numbers are amounts, not names
+
+
+def guess_task(y: Any) -> tuple[Task, str]:
+    """Return what kind of target `y` is, and why.
+
+    Examples
+    --------
+    >>> guess_task(["yes", "no", "yes"])
+    ('binary', '2 distinct labels')
+    >>> guess_task([1.5, 2.0, 0.25])
+    ('regression', 'numbers with fractions')
+    """
+    values = as_array("guess_task", read_values("guess_task", y), "y")
+    if values.ndim == 2 and values.shape[1] > 1:
+        return "regression", f"{values.shape[1]} targets"
+    values = values.reshape(-1)
+    if values.dtype.kind == "O":
+        values = _without_gaps(values)
+    if values.dtype.kind not in "iuf":
+        count = len(set(values.tolist()))
+        what = "truth values" if values.dtype.kind == "b" else f"{count} distinct labels"
+        return "binary" if count <= 2 else "multiclass", what
+    numbers = values[~np.isnan(values)] if values.dtype.kind == "f" else values
+    if numbers.dtype.kind == "f" and (numbers != np.trunc(numbers)).any():
+        return "regression", "numbers with fractions"
+    count = len(np.unique(numbers))
+    if count <= 2:
+        return "binary", f"{count} distinct whole numbers"
+    if count <= min(_MOST_CLASSES, len(numbers) / 3):
+        return "multiclass", f"only {count} distinct whole numbers"
+    return "regression", f"{count} distinct whole numbers"
+
+
+def read_encoder_target(
+    owner: str, y: Any, task: str, classes: NDArray[Any] | None = None
+) -> tuple[EncoderTarget, Any]:
+    """Return the targets of the rows and the classes (None for regression).
+
+    Parameters
+    ----------
+    owner : str
+        Whose errors they are.
+    y : array of targets
+        One a row.
+    task : {"auto", "regression", "classification"}
+        What they are.
+    classes : array, optional
+        All labels, sorted, if these rows are only some of them.
+    """
+    if task == "auto" and classes is None:
+        task = "regression" if guess_task(y)[0] == "regression" else "classification"
+    if task == "regression":
+        values, _ = read_target(owner, y, "numeric", multi_output=True)
+        return EncoderTarget(values.reshape(len(values), -1), 0), None
+    codes, found = read_target(owner, y, "classes", multi_output=False)
+    assert found is not None
+    if classes is None:
+        return EncoderTarget(codes, len(found)), found
+    position = {label: code for code, label in enumerate(np.asarray(classes).tolist())}
+    unknown = [label for label in found.tolist() if label not in position]
+    if unknown:
+        raise DataError(f"{owner}: y holds the label {unknown[0]!r}, which is not one of the classes given.")
+    return EncoderTarget(
+        np.array([position[label] for label in found.tolist()], dtype=np.int64)[codes], len(classes)
+    ), classes
+
+
+def read_rows(owner: str, y: Any, n_rows: int) -> Any:
+    """Return targets as an array with one row for each of `n_rows`."""
+    values = as_array(owner, read_values(owner, y), "y")
+    if values.ndim == 0 or len(values) != n_rows:
+        raise DataError(
+            f"{owner}: X and y have inconsistent numbers of samples: X has {n_rows} rows, "
+            f"y has {len(values) if values.ndim else 'no length'}. Pass one target per row."
+        )
+    return values
+
+
+def _without_gaps(values: NDArray[Any]) -> NDArray[Any]:
+    return np.array([value for value in values.tolist() if not is_missing(value)])
+
+
+# Short codes and free text: what tells them apart, the prefix of a code, and the reduction of hashed text.
+#
+# A code such as "C85" or "PC 17599" is short, of one word or two, and often occurs once; what its values have in
+# common
+# is how they begin. Free text is hashed into many columns, which suits linear models; for models of dense columns the
+# hashed rows H are projected on the directions of their greatest variation, the first right singular vectors of H:
+#
+#     Z = H V,    V of the eigenvectors of HᵀH with the largest eigenvalues.
+#
+# The vectors come from every 2ᵏ-th row, so that a table in pieces gives the same ones.
+
+COMPONENTS: Final = 32  # of a free-text column, for models of dense columns
+
+_SAMPLE: Final = 2**13  # rows that the directions come from
+
+_CODE_LETTERS: Final = 12
+
+_CODE_WORDS: Final = 2.0
+
+_ROWS_PER_PREFIX: Final = 5
+
+_RANK: Final = 1e-10  # eigenvalues below this share of the largest are rounding
+
+
+def is_code(words: float, letters: float) -> bool:
+    """Tell whether the values of a column are short codes or names rather than text (means over the rows).
+
+    Examples
+    --------
+    >>> is_code(words=1.1, letters=3.6), is_code(words=6.0, letters=30.0), is_code(words=1.0, letters=24.0)
+    (True, False, False)
+    """
+    return words < _CODE_WORDS and letters <= _CODE_LETTERS
+
+
+def prefix_of(code: str) -> str:
+    """Return how a code begins: the letters before its first digit, or its first two characters.
+
+    Examples
+    --------
+    >>> prefix_of("C85"), prefix_of("PC 17599"), prefix_of("90210"), prefix_of("Smith")
+    ('C', 'PC', '90', 'Sm')
+    """
+    head = code.strip()
+    if head[:1].isalpha():
+        end = next((place for place, letter in enumerate(head) if letter.isdigit()), None)
+        if end is not None:
+            return head[:end].rstrip(" -_/.:#")
+    return head[:2]
+
+
+def merge_prefixes(level: Level) -> Level | None:
+    """Return the totals of the prefixes of some levels; None where they say nothing that the levels do not.
+
+    There must be at least two, at most a third as many as levels, and rows enough for each.
+    """
+    names = [prefix_of(name) for name in level.names]
+    prefixes = sorted(set(names))
+    weight = float(level.weight[:-1].sum())
+    if not 2 <= len(prefixes) <= len(names) / 3 or weight < _ROWS_PER_PREFIX * len(prefixes):
+        return None
+    place = {prefix: number for number, prefix in enumerate(prefixes)}
+    to = np.array([place[name] for name in names] + [len(prefixes)], dtype=np.int64)
+    totals = []
+    for values in (level.weight, level.sums, level.squares):
+        merged = np.zeros((len(prefixes) + 1, *values.shape[1:]))
+        np.add.at(merged, to, values)
+        totals.append(merged)
+    return Level(prefixes, totals[0], totals[1], totals[2], level.shift)
+
+
+def prefix_labels(labels: Labels) -> Labels:
+    """Return the prefixes of a column of codes."""
+    names = [prefix_of(value) for value in labels.values]
+    values = sorted(set(names))
+    place = {prefix: number for number, prefix in enumerate(values)}
+    lookup = np.array([place[name] for name in names] + [-1], dtype=np.int64)
+    return Labels(lookup[labels.codes], values)
+
+
+class TextSample:
+    """Every 2ᵏ-th value of a column of text that arrives in consecutive pieces."""
+
+    def __init__(self) -> None:
+        self._rows = RowSample(_SAMPLE)
+
+    def update(self, labels: Labels) -> None:
+        """Take note of the next rows."""
+        values = np.array([*labels.values, ""], dtype=object)
+        self._rows.update(values[labels.codes])
+
+    def texts(self) -> list[str]:
+        """Return the values that are not missing."""
+        return [text for text in self._rows.rows().tolist() if text] if self._rows.n_seen else []
+
+
+def reduction(hashed: Any, n_components: int, *, scale: bool) -> Array:
+    """Return V, (n_hashed, k): the first right singular vectors of hashed rows, k at most `n_components`.
+
+    Parameters
+    ----------
+    hashed : CSR matrix of shape (n_rows, n_hashed)
+        Hashed text.
+    n_components : int
+        Most vectors.
+    scale : bool
+        Whether to scale the vectors so that their features have mean square one.
+    """
+    gram = (hashed.T @ hashed).toarray()
+    with one_thread_blas():  # the same bits, however many threads there are
+        values, vectors = np.linalg.eigh(gram)
+    values = values[::-1][:n_components]
+    vectors = vectors[:, ::-1][:, :n_components]
+    kept = values > _RANK * max(float(values[0]), 1e-300)
+    values = values[kept]
+    vectors = vectors[:, kept]
+    largest = np.abs(vectors).argmax(axis=0)
+    vectors = vectors * np.sign(vectors[largest, np.arange(vectors.shape[1])])
+    if scale:
+        vectors = vectors / np.sqrt(values / hashed.shape[0])
+    return np.ascontiguousarray(vectors)
+
+
+def component_names(name: str, count: int) -> Sequence[str]:
+    """Return the names of the features of reduced text."""
+    return [f"{name}: text component {number}" for number in range(count)]

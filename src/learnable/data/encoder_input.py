@@ -130,7 +130,8 @@ class Columns:
         return numbers
 
     def _checked_type(self, position: int, wanted: Type) -> Type:
-        name, column = self.names[position], self.columns[position]
+        name = self.names[position]
+        column = self.columns[position]
         found = column_type(self.owner, name, column)
         if found in (wanted, "empty") or {found, wanted} in ({"number", "boolean"}, {"text", "mixed"}):
             return found

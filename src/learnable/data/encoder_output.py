@@ -14,16 +14,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core.errors import DataError
-from .encoder_categories import FOLDS
+from .encoder_categories import FOLDS, component_names, prefix_labels
 from .encoder_input import Columns
 from .encoder_read import Labels
-from .encoder_text import component_names, prefix_labels
 
 Array = NDArray[np.float64]
 Record = dict[str, Any]
 
 _CHUNK_ELEMENTS: Final = 2**17
-_YEAR, _WEEK = 365.2425, 7.0
+_YEAR = 365.2425
+_WEEK = 7.0
 MISSING: Final = "(missing)"
 OTHER: Final = "(other)"
 
@@ -38,7 +38,8 @@ class Triples(NamedTuple):
 
 def features(record: Record) -> list[str]:
     """Return the names of the output columns of one input column."""
-    name, kind = record["name"], record["kind"]
+    name = record["name"]
+    kind = record["kind"]
     if kind in ("constant", "empty"):
         names = []
     elif kind in ("number", "boolean"):
@@ -89,7 +90,8 @@ def encode(table: Columns, records: Sequence[Record], *, sparse: bool, first_row
     starts = np.cumsum([0] + [len(features(record)) for record in records])
     width = int(starts[-1])
     numeric = [j for j, record in enumerate(records) if record["kind"] in ("number", "boolean", "date")]
-    types, zones = [records[j]["input"] for j in numeric], [records[j].get("zone") for j in numeric]
+    types = [records[j]["input"] for j in numeric]
+    zones = [records[j].get("zone") for j in numeric]
     X = table.numbers(numeric, types, zones) if numeric else np.empty((table.n_rows, 0))
     _refuse_infinity(table, X, numeric)
     if sparse:
@@ -172,7 +174,8 @@ def _put_columns(out: Array, X: Array, fill: Array, mean: Array, scale: Array, t
 
 def _as_slice(columns: NDArray[np.int64]) -> Any:
     """Return column numbers as a slice where they can be one: assignments are then much faster."""
-    first, last = int(columns[0]), int(columns[-1])
+    first = int(columns[0])
+    last = int(columns[-1])
     return slice(first, last + 1) if last - first + 1 == len(columns) else columns
 
 

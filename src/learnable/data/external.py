@@ -31,7 +31,10 @@ class BadCellError(Exception):
 
     def __init__(self, place: Any, row: int, column: int | str, value: float) -> None:
         super().__init__(place, row, column, value)
-        self.place, self.row, self.column, self.value = place, row, column, value
+        self.place = place
+        self.row = row
+        self.column = column
+        self.value = value
 
 
 class Sums(NamedTuple):
@@ -61,8 +64,10 @@ class ExternalBlocks:
     infinite = False  #: whether infinity is let pass
 
     def __init__(self, owner: str, names: list[str] | None, n_columns: int, n_targets: int) -> None:
-        self.owner, self.names = owner, names
-        self.n_columns, self.n_targets = n_columns, n_targets
+        self.owner = owner
+        self.names = names
+        self.n_columns = n_columns
+        self.n_targets = n_targets
         self.rows = grid_rows(n_columns)
         self.sums: Sums | None = None
         self._head: Block | None = None
@@ -150,7 +155,8 @@ class ExternalBlocks:
         raise NotImplementedError
 
     def _say_where(self, error: BadCellError) -> str:
-        kind, where = "NaN" if np.isnan(error.value) else "infinity", self._where(error.place, error.row)
+        kind = "NaN" if np.isnan(error.value) else "infinity"
+        where = self._where(error.place, error.row)
         if isinstance(error.column, str):
             return f"{self.owner}: Input y contains {kind}: {where}, column {error.column!r}. Drop such rows."
         column = f"column {error.column}" if self.names is None else f"column {self.names[error.column]!r}"
@@ -192,7 +198,8 @@ def _bad_cells(X: NDArray[np.float64], missing: bool, infinite: bool) -> NDArray
 
 
 def _merge_scanned(merge: Callable[[S, S], S], a: tuple[S, Sums], b: tuple[S, Sums]) -> tuple[S, Sums]:
-    p, q = a[1], b[1]
+    p = a[1]
+    q = b[1]
     return merge(a[0], b[0]), Sums(merge_scans(p.scan, q.scan), p.n_rows + q.n_rows, p.weight + q.weight)
 
 

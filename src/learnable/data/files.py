@@ -9,37 +9,46 @@ from __future__ import annotations
 
 import ctypes
 import glob
+import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
+from datetime import date, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..core.errors import DataError, DataTypeError
-from .csv_dialect import Dialect, sniff
+from .csv_dialect import NULLS, Dialect, sniff
 from .frames import listed
-from .records import read_excel, read_json
 
 #: Makes features of the columns of a pyarrow.Table; the number of its first row tells folds apart.
 Encode = Callable[[Any, int], Any]
 
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # a column that pandas adds, and nobody asked for
+
 _PARQUET = (".parquet", ".pq")
+
 _ARROW = (".arrow", ".feather", ".ipc")
+
 _TEXT = (".csv", ".tsv", ".tab", ".txt", ".data")
+
 _JSON = (".jsonl", ".ndjson", ".json")
+
 _EXCEL = (".xlsx", ".xlsm")
+
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
+
 _BUFFER = 2**14  # bytes of a Parquet column that are read at a time; without it whole row groups are held
+
 _RUN_ROWS = 2**18  # of row groups after which all that Arrow has allocated for them is given back
+
 _CSV_BLOCK = 2**22  # bytes that are parsed at a time
+
 #: Tables whose numbers take less than this are read whole: every method then works on them.
 IN_MEMORY_BYTES = 2**27
-#: Kinds of files that can only be read whole, and their readers.
-_WHOLE = {"json": read_json, "excel": read_excel}
 
 
 class Batch(NamedTuple):
@@ -117,7 +126,10 @@ class Files:
     def encoded(self, encode: Encode, columns: Sequence[str], width: int) -> Files:
         """Return the same files whose features are `encode(table, number of the first row)` of some columns."""
         other = copy(self)
-        other.encode, other.width, other.features, other.in_memory_bytes = encode, width, list(columns), 0
+        other.encode = encode
+        other.width = width
+        other.features = list(columns)
+        other.in_memory_bytes = 0
         return other
 
     def read(self, columns: Sequence[str] | None = None) -> Any:
@@ -326,9 +338,11 @@ def _known(path: Path) -> bool:
 
 def _kind(path: Path) -> tuple[str, bool]:
     """Return "parquet", "arrow", "csv", "json" or "excel", and whether the file is compressed."""
-    suffix, compressed = path.suffix.lower(), False
+    suffix = path.suffix.lower()
+    compressed = False
     if suffix in _COMPRESSED:
-        suffix, compressed = Path(path.stem).suffix.lower(), True
+        suffix = Path(path.stem).suffix.lower()
+        compressed = True
     if suffix in _PARQUET and not compressed:
         return "parquet", False
     if suffix in _ARROW and not compressed:
@@ -353,13 +367,15 @@ def _parquet(path: Path, whole: bool = False) -> Any:
 
 def _runs(metadata: Any) -> Iterator[list[int]]:
     """Yield the row groups of a Parquet file in runs that are large enough to be read on their own."""
-    run, n_rows = [], 0
+    run = []
+    n_rows = 0
     for number in range(metadata.num_row_groups):
         run.append(number)
         n_rows += metadata.row_group(number).num_rows
         if n_rows >= _RUN_ROWS:
             yield run
-            run, n_rows = [], 0
+            run = []
+            n_rows = 0
     if run:
         yield run
 
@@ -422,3 +438,139 @@ def _need_pyarrow() -> None:
             "Reading files needs pyarrow, which is not installed: pip install 'learnable[cli]', or read the table "
             "yourself and pass a dataframe."
         ) from error
+
+
+# Tables in other files than CSV, Parquet and Arrow: JSON records, JSON lines and Excel sheets. They are read whole.
+#
+# A JSON file holds a list of objects, or one object per line; what an object lacks is missing. Of an Excel workbook
+# the
+# first sheet that is not empty is read: its first row holds the names of the columns.
+
+#: Memory that a workbook may unpack to: a small file can hold a very large sheet.
+_MOST_CELLS = 50_000_000
+
+
+def read_json(path: Path) -> Any:
+    """Return a file of JSON records or JSON lines, also compressed, as a pyarrow.Table."""
+    import pyarrow as pa
+
+    with pa.input_stream(str(path), compression="detect") as stream:
+        text = _decoded(path, stream.read())
+    if text.lstrip()[:1] == "[":
+        records = _loads(path, text, 1)
+    else:
+        records = []
+        for number, line in enumerate(text.splitlines(), 1):
+            if line.strip():
+                records.append(_loads(path, line, number))
+    if len(records) == 1 and isinstance(records[0], dict) and isinstance(records[0].get("data"), list):
+        records = records[0]["data"]  # {"data": [...]}, as some services answer
+    if not records:
+        raise DataError(f"{path.name}: the file holds no records. Pass a list of objects, or one object per line.")
+    for number, record in enumerate(records, 1):
+        if not isinstance(record, dict):
+            shown = json.dumps(record)[:40]
+            raise DataError(f"{path.name}: record {number} is {shown}, no object of names and values.")
+    names = list(dict.fromkeys(str(name) for record in records for name in record))
+    return _table(path, {name: [record.get(name) for record in records] for name in names})
+
+
+def read_excel(path: Path) -> Any:
+    """Return the first sheet of an Excel workbook that is not empty as a pyarrow.Table."""
+    try:
+        from openpyxl import load_workbook
+    except ImportError as error:
+        raise DataError(
+            f"{path.name}: reading Excel files needs openpyxl, which is not installed: pip install openpyxl, or save "
+            "the sheet as CSV."
+        ) from error
+    try:
+        book = load_workbook(path, read_only=True, data_only=True)
+        rows: list[tuple[Any, ...]] = []
+        for sheet in book.worksheets:
+            rows = _rows(path, sheet)
+            if rows:
+                break
+        book.close()
+    except DataError:
+        raise
+    except Exception as error:  # a damaged workbook fails in many ways: zip, XML, missing parts
+        raise DataError(f"{path.name} cannot be read: it is no sound Excel workbook ({error}).") from error
+    if len(rows) < 2:
+        raise DataError(f"{path.name}: no sheet has a row of names and rows of values.")
+    width = max(j + 1 for row in rows for j, cell in enumerate(row) if cell is not None)
+    header = [*rows[0], *[None] * width][:width]
+    names = [f"column {j + 1}" if name is None else str(name).strip() for j, name in enumerate(header)]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise DataError(f"{path.name}: the column name {twice[0]!r} occurs more than once. Rename the columns.")
+    cells = [[*row, *[None] * width][:width] for row in rows[1:]]
+    return _table(path, {name: [row[j] for row in cells] for j, name in enumerate(names)})
+
+
+def _rows(path: Path, sheet: Any) -> list[tuple[Any, ...]]:
+    """Return the rows of a sheet that are not empty."""
+    rows = []
+    n_cells = 0
+    for row in sheet.iter_rows(values_only=True):
+        n_cells += len(row)
+        if n_cells > _MOST_CELLS:
+            raise DataError(f"{path.name}: the sheet has more than {_MOST_CELLS:,} cells. Save it as Parquet or CSV.")
+        if any(cell is not None for cell in row):
+            rows.append(row)
+    return rows
+
+
+def _decoded(path: Path, data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise DataError(f"{path.name}, line {line}: JSON files must be encoded in UTF-8.") from error
+
+
+def _loads(path: Path, text: str, line: int) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path.name}, line {line + error.lineno - 1}: {error.msg} (column {error.colno}).") from error
+    except RecursionError as error:
+        raise DataError(f"{path.name}, line {line}: the values are nested too deeply to be a table.") from error
+
+
+def _table(path: Path, columns: dict[str, list[Any]]) -> Any:
+    """Return lists as a pyarrow.Table: numbers where all values are numbers, dates where all are dates, else text."""
+    import pyarrow as pa
+
+    return pa.table({name: _column(path, name, values) for name, values in columns.items()})
+
+
+def _column(path: Path, name: str, values: list[Any]) -> Any:
+    import pyarrow as pa
+
+    values = [None if isinstance(value, str) and value.strip() in NULLS else value for value in values]
+    for number, value in enumerate(values, 1):
+        if isinstance(value, (dict, list)):
+            what = "a list" if isinstance(value, list) else "an object"
+            raise DataError(f"{path.name}: the cell of {name!r} in record {number} is {what}; flatten the records.")
+    present = [value for value in values if value is not None]
+    if all(isinstance(value, bool) for value in present):
+        return pa.array(values, pa.bool_())
+    if all(type(value) is int and abs(value) < 2**63 for value in present):
+        return pa.array(values, pa.int64())
+    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in present):
+        return pa.array([None if value is None else float(value) for value in values], pa.float64())
+    if all(isinstance(value, (date, datetime)) for value in present):
+        return pa.array([_moment(value) for value in values], pa.timestamp("us"))
+    return pa.array([None if value is None else str(value) for value in values], pa.string())
+
+
+def _moment(value: date | None) -> datetime | None:
+    """Return a date as its first moment; a moment as it is."""
+    if value is None or isinstance(value, datetime):
+        return value
+    return datetime(value.year, value.month, value.day)
+
+
+#: Kinds of files that can only be read whole, and their readers.
+_WHOLE = {"json": read_json, "excel": read_excel}

@@ -21,7 +21,10 @@ from .blocks import Block, Blocks, Part, map_reduce, unsigned
 _COLUMN_ROWS = 4096  # rows of a table by columns whose sums stay in the cache
 _KEPT_COLUMNS = 1024  # of a table whose multipliers are worth keeping: computing them takes longer than a small scan
 _GOLDEN = 0x9E3779B97F4A7C15  # SplitMix64's increment
-_WEIGHT_COLUMN, _TARGET_COLUMN, _SHAPE_COLUMN = 2**32, 2**33, 2**34  # numbers that no feature has
+# numbers that no feature has
+_WEIGHT_COLUMN = 2**32
+_TARGET_COLUMN = 2**33
+_SHAPE_COLUMN = 2**34
 
 
 class Scan(NamedTuple):
@@ -59,13 +62,14 @@ def scan(blocks: Blocks, n_jobs: int | None = None, classes: Any = None) -> Scan
     else:
         rows = map_reduce(blocks, scan_block, merge_scans, n_jobs=n_jobs)
     y = blocks.parts[0].y
-    n_targets = 0 if y is None else 1 if y.ndim == 1 else y.shape[1]
+    n_targets = 0 if y is None else len(np.atleast_2d(y.T))
     return Scan(whole_checksum(rows, (blocks.n_rows, blocks.n_columns, n_targets), classes), rows.bad_rows)
 
 
 def scan_block(block: Block) -> Scan:
     """Return the checksum of some rows."""
-    multipliers, tail = _multipliers(0, block.X.shape[1]), _sum_targets_and_weight(block)
+    multipliers = _multipliers(0, block.X.shape[1])
+    tail = _sum_targets_and_weight(block)
     if hasattr(block.X, "indptr"):
         X = block.X
         checksum, bad = scan_sparse(_bits(X.data), unsigned(X.indices), unsigned(X.indptr), multipliers, tail)

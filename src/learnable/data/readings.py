@@ -103,7 +103,7 @@ def recognise(labels: Labels, *, dayfirst: bool | None = None) -> Found | None:
 
     Examples
     --------
-    >>> from learnable.data.encoder_read import Labels
+    >>> from learnable.data.encoder_input import Labels
     >>> import numpy as np
     >>> def column(*values): return Labels(np.arange(len(values)), list(values))
     >>> recognise(column("03/04/2024", "13/04/2024")).reading
@@ -132,7 +132,7 @@ def read_as(labels: Labels, reading: str) -> Array:
 
     Examples
     --------
-    >>> from learnable.data.encoder_read import Labels
+    >>> from learnable.data.encoder_input import Labels
     >>> import numpy as np
     >>> read_as(Labels(np.array([0, 1, -1]), ["1.234,5", "n/a"]), "decimal comma")
     array([1234.5,    nan,    nan])
@@ -325,7 +325,9 @@ def _moment(year: int, month: int, day: int, rest: str) -> float | None:
         return None
     if clock["hour"] is None:
         return float(days)
-    hour, minute, second = int(clock["hour"]), int(clock["minute"]), int(clock["second"] or 0)
+    hour = int(clock["hour"])
+    minute = int(clock["minute"])
+    second = int(clock["second"] or 0)
     if clock["half"]:
         if not 1 <= hour <= 12:
             return None

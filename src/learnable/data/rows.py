@@ -24,7 +24,7 @@ from .blocks import Blocks, Part
 from .encoder_input import read_whole
 from .fingerprint import scan
 from .frames import is_frame, listed, open_frame, read_series, read_values, take_named_columns
-from .targets import Target, check_two_classes, drop_absent_classes, read_target, read_weight
+from .targets import Target, check_count, check_two_classes, drop_absent_classes, read_target, read_weight
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -95,7 +95,7 @@ def read_rows(owner: str, X: Any, y: Any = None, sample_weight: Any = None, **co
             shape = np.shape(column)
             raise DataError(
                 f"{owner}: X and {name} have inconsistent numbers of samples: X has {n_rows} rows, {name} has shape "
-                f"{shape}. Pass one value a row."
+                f"{shape}. Pass one value per row."
             )
     return RowTable(X, y, read_weight(owner, sample_weight, n_rows), found)
 
@@ -126,7 +126,7 @@ def read_classes(
     owner : str
         Who asks, for error messages.
     X, y, sample_weight
-        The data; y may be an indicator of several labels a row if `several`.
+        The data; y may be an indicator of several labels per row if `several`.
     several, one : bool
         Whether rows may have several labels each; whether all may have the same one.
     """
@@ -138,18 +138,15 @@ def read_classes(
         codes, found = read_target(owner, y, "classes", False)
         classes = np.asarray(found)
     table = read_rows(owner, X, None, sample_weight)
-    if len(codes) != table.n_rows:
-        raise DataError(
-            f"{owner}: X and y have inconsistent numbers of samples: X has {table.n_rows} rows, y has {len(codes)}. "
-            "Pass one target a row."
-        )
+    check_count(owner, table.n_rows, len(codes))
     n_given = table.n_rows
     kept = np.arange(n_given)
     shape: tuple[int, ...] = getattr(table.X, "shape", ())
     if table.weight is not None and not table.weight.all():
         kept = np.flatnonzero(table.weight)
         rows, _, weight = table.take(kept)
-        table, codes = RowTable(rows, None, weight, {}), codes[kept]
+        table = RowTable(rows, None, weight, {})
+        codes = codes[kept]
         if codes.ndim == 1:
             codes, classes = drop_absent_classes(codes, classes)
     if not one:
@@ -158,7 +155,7 @@ def read_classes(
 
 
 def _is_indicator(owner: str, y: Any) -> bool:
-    """Tell whether y has a column of zeros and ones for each label; raise for several targets a row."""
+    """Tell whether y has a column of zeros and ones for each label; raise for several targets per row."""
     try:
         y = y if sp.issparse(y) else np.asarray(y)
     except ValueError:  # rows of different lengths: the reader of labels says what is wrong
@@ -229,16 +226,14 @@ def sample_door(target: Target) -> Callable[..., Sample]:
         X = _as_rows(owner, X)
         n = count_rows(X)
         codes, classes = read_target(owner, y, target, multi_output=False)
-        if len(codes) != n:
-            raise DataError(
-                f"{owner}: X and y have inconsistent numbers of samples: X has {n} rows, y has {len(codes)}. "
-                "Pass one target a row."
-            )
+        check_count(owner, n, len(codes))
         weight = read_weight(owner, sample_weight, n)
         kept = None
         if weight is not None and not weight.all():
             kept = weight > 0
-            X, codes, weight = take_rows(X, np.flatnonzero(kept)), codes[kept], weight[kept]
+            X = take_rows(X, np.flatnonzero(kept))
+            codes = codes[kept]
+            weight = weight[kept]
             if classes is not None:
                 codes, classes = drop_absent_classes(codes, classes)
         if classes is not None:

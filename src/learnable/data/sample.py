@@ -43,7 +43,8 @@ class RowSample:
 
     def update(self, piece: NDArray[Any]) -> None:
         """Take note of the next rows."""
-        first, self.n_seen = self.n_seen, self.n_seen + len(piece)
+        first = self.n_seen
+        self.n_seen = self.n_seen + len(piece)
         stride = stride_for(self.n_seen, self.most)
         if stride > self.stride:
             kept = self.rows()[:: stride // self.stride] if self._pieces else None

@@ -20,7 +20,7 @@ from .dask_blocks import DaskBlocks, Reader, is_dask, is_dask_frame, run_on_part
 from .files import Files
 from .frames import listed, read_series, take_named_columns
 from .stream import ArrowRows, FileBlocks, batches_for, weights_of
-from .targets import Target, encode_classes
+from .targets import Target, encode_classes, require_target
 
 
 class Opened(NamedTuple):
@@ -96,7 +96,8 @@ def labels_of_files(owner: str, files: Files, y: str, weight: str | None) -> tup
             )
         labels = column.to_numpy(zero_copy_only=False)
         w = np.ones(len(labels)) if weight is None else weights_of(owner, batch.rows, weight)
-        labels, w = labels[w > 0], w[w > 0]
+        labels = labels[w > 0]
+        w = w[w > 0]
         codes, found = encode_classes(owner, labels)
         kind = found.dtype if kind is None or found.dtype == kind else np.result_type(kind, found.dtype)
         for label, total in zip(found.tolist(), np.bincount(codes, w, len(found)).tolist(), strict=True):
@@ -123,11 +124,12 @@ def _open_dask(owner: str, X: Any, y: Any, sample_weight: Any, target: Target) -
         parts = X.to_delayed()
     else:
         X = _whole_rows(owner, X)
-        n_columns, parts = int(X.shape[1]), X.to_delayed().ravel().tolist()
+        n_columns = int(X.shape[1])
+        parts = X.to_delayed().ravel().tolist()
     if n_columns == 0:
         raise DataError(f"{owner}: X has no columns. Pass at least one feature.")
-    if y is None and target != "none":
-        raise DataError(f"{owner}: requires y to be passed, but the target y is None. Pass one target a row.")
+    if target != "none":
+        require_target(owner, y)
     extra = ((y, "y"), (sample_weight, "sample_weight"))
     columns = [_column_parts(owner, X, value, len(parts), label) for value, label in extra]
     pack = dask.delayed(_pack, pure=False)
@@ -234,11 +236,13 @@ def _lazily(function: Callable[[Any], Any], estimator: Any, X: Any) -> Any:
         names = list(getattr(estimator, "feature_names_in_", X.columns))
         _check_names(type(estimator).__name__, list(X.columns), *names)
         X = X[names]
-        parts, heights = X.to_delayed(), [np.nan] * X.npartitions
+        parts = X.to_delayed()
+        heights = [np.nan] * X.npartitions
         sample = X._meta_nonempty
     else:
         X = _whole_rows(type(estimator).__name__, X)
-        parts, heights = X.to_delayed().ravel().tolist(), list(X.chunks[0])
+        parts = X.to_delayed().ravel().tolist()
+        heights = list(X.chunks[0])
         sample = np.zeros((1, X.shape[1]), dtype=X.dtype)
     like = np.asarray(function(sample))  # shape and type of a result
     call = dask.delayed(_of_part, pure=False)
@@ -286,7 +290,8 @@ def named_columns(owner: str, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
     """
     if not is_external(X):
         return take_named_columns(owner, X, y, sample_weight)
-    columns = list(X.columns) if is_dask_frame(X) else [] if is_dask(X) else open_files(owner, X).columns
+    named = X if is_dask(X) else open_files(owner, X)
+    columns = list(getattr(named, "columns", [])) if not is_dask(X) or is_dask_frame(X) else []
     _check_names(owner, columns, y, sample_weight)
     return X, *(_values(owner, X, column) for column in (y, sample_weight))
 

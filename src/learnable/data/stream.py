@@ -5,10 +5,11 @@ The rows are cut on the same grid as in memory, so that a sum over a file is, to
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
-from itertools import count, repeat
+from itertools import accumulate, count, pairwise, repeat
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,11 @@ from numpy.typing import NDArray
 
 from ..core.errors import DataError, DataTypeError
 from ..core.run import StopFlag
-from ..core.threads import resolve_n_jobs
+from ..core.threads import Background, resolve_n_jobs
 from ._kernels import rows_of_columns
 from .blocks import Block, reduce_loads
 from .external import BadCellError, ExternalBlocks, bad_cell, has_bad_cells
 from .files import Batch, Encode, Files, release_unused
-from .lanes import Lane, LaneAhead, cut, side_by_side
 from .targets import LARGEST_TARGET, LARGEST_WEIGHT
 
 #: Turns consecutive record batches (and the number of their first row) into a block.
@@ -57,7 +57,10 @@ class FileBlocks(ExternalBlocks):
         labels: str | None = None,
     ) -> None:
         super().__init__(owner, names, files.width if names is None else len(names), 1)
-        self.files, self.columns, self.convert, self.labels = files, columns, convert, labels
+        self.files = files
+        self.columns = columns
+        self.convert = convert
+        self.labels = labels
         self._places: dict[int, Batch] = {}  # first row of each batch of the last sweep → where it came from
         self._starts: dict[int, int] = {}  # first row of each block, among all rows → among those of positive weight
 
@@ -67,11 +70,13 @@ class FileBlocks(ExternalBlocks):
         other = FileBlocks(
             self.owner, self.files, self.columns, _Reweighted(self.convert, of_class), self.names, self.labels
         )
-        other.sums, other._starts = sums, self._starts
+        other.sums = sums
+        other._starts = self._starts
         return other
 
     def _run(self, statistic: Any, merge: Any, n_jobs: int | None, flag: StopFlag | None) -> Any:
-        work, join = partial(_sum_block, statistic, self._starts), partial(_merge_found, merge)
+        work = partial(_sum_block, statistic, self._starts)
+        join = partial(_merge_found, merge)
         threads = resolve_n_jobs(n_jobs)
         lanes = self._lanes(threads)
         try:
@@ -192,7 +197,11 @@ class ArrowRows:
         self.encode = encode
         self.missing = False  # whether NaN is let pass
         self.infinite = False  # whether infinity is let pass
-        self.owner, self.names, self.target, self.weight, self.classes = owner, names, target, weight, classes
+        self.owner = owner
+        self.names = names
+        self.target = target
+        self.weight = weight
+        self.classes = classes
         self._code_of = None if classes is None else {label: code for code, label in enumerate(classes.tolist())}
 
     def __call__(self, pieces: list[Any], start: int) -> Block:
@@ -211,7 +220,9 @@ class ArrowRows:
             if has_bad_cells(X, self.missing, self.infinite):
                 raise bad_cell(X, start, self.missing, self.infinite)  # while rows still have their numbers
             kept = weight > 0  # a row without weight is no row
-            X, y, weight = X[kept], None if y is None else y[kept], weight[kept]
+            X = X[kept]
+            y = None if y is None else y[kept]
+            weight = weight[kept]
         if self.classes is not None and y is not None and y.min(initial=0) < 0:
             raise DataError(f"{self.owner}: labels in {self.target!r} changed between two sweeps. Fit again.")
         return Block(X, y, weight, start)
@@ -249,7 +260,8 @@ class _Reweighted:
     """Makes the blocks of another maker with weights multiplied by those of the classes."""
 
     def __init__(self, convert: Convert, of_class: NDArray[np.float64]) -> None:
-        self.convert, self.of_class = convert, of_class
+        self.convert = convert
+        self.of_class = of_class
 
     def __call__(self, pieces: list[Any], start: int) -> Block:
         return reweighted_block(self.convert(pieces, start), self.of_class)
@@ -277,7 +289,8 @@ def numbers_of(owner: str, piece: Any, name: str) -> NDArray[Any]:
     import pyarrow as pa
 
     column = piece.column(name)
-    kind, types = column.type, pa.types
+    kind = column.type
+    types = pa.types
     if column.null_count == 0 and (types.is_floating(kind) or types.is_integer(kind)):
         return column.to_numpy(zero_copy_only=True)  # type: ignore[no-any-return]
     import pyarrow.compute as pc
@@ -319,3 +332,131 @@ def check_weights(owner: str, values: NDArray[Any], name: str) -> NDArray[np.flo
             f"{weight[~sound][0]:g}."
         )
     return weight
+
+
+# Columns of files read side by side, a block ahead of those who sum: what decoding costs then runs beside the sums.
+#
+# A lane is some of the columns of all rows, cut on the grid of the blocks. Several lanes are read by several threads.
+
+
+class Lane:
+    """Some columns of all rows, in pieces on the grid, read when they are asked for."""
+
+    def __init__(self, cuts: Generator[list[Any]]) -> None:
+        self.cuts = cuts
+
+    def take(self, number: int) -> list[Any] | None:
+        """Return the record batches of a block; None after the last."""
+        return next(self.cuts, None)
+
+    def close(self) -> None:
+        """Close the files."""
+        self.cuts.close()
+
+
+class LaneAhead(Lane):
+    """A lane with a thread of its own, a block ahead; others take the blocks in whatever order.
+
+    All that Arrow needs to decode is allocated and freed by that one thread: between threads it would leave holes.
+    """
+
+    def __init__(self, cuts: Generator[list[Any]]) -> None:
+        super().__init__(cuts)
+        self.changed = threading.Condition()
+        self.ready: dict[int, list[Any] | None] = {}
+        self.closed = False
+        self.error: BaseException | None = None
+        self.reader = Background(self._read, name="learnable-reader")
+
+    def take(self, number: int) -> list[Any] | None:
+        """Return the record batches of a block, once; None for the one after the last."""
+        with self.changed:
+            while number not in self.ready and self.error is None:
+                self.changed.wait(0.1)
+            if number not in self.ready and self.error is not None:
+                raise self.error
+            self.changed.notify_all()
+            return self.ready.pop(number)
+
+    def close(self) -> None:
+        """End the thread; it closes the files."""
+        with self.changed:
+            self.closed = True
+            self.changed.notify_all()
+        self.reader.wait()
+
+    def _read(self) -> None:
+        try:
+            for number in count():
+                with self.changed:
+                    while self.ready and not self.closed:  # the next is not even begun: every block costs memory
+                        self.changed.wait(0.1)
+                if self.closed:
+                    break
+                pieces = next(self.cuts, None)
+                with self.changed:
+                    self.ready[number] = pieces
+                    self.changed.notify_all()
+                if pieces is None:
+                    break
+                del pieces
+        except BaseException as error:  # raised again where the block is asked for
+            with self.changed:
+                self.error = error
+                self.changed.notify_all()
+        finally:
+            self.cuts.close()
+            release_unused()
+
+
+def cut(batches: Iterator[Batch], rows: int, places: dict[int, Batch]) -> Generator[list[Any]]:
+    """Yield lists of record batches of `rows` rows together, the last of fewer; note where each batch came from."""
+    pieces: list[Any] = []
+    held = total = 0
+    for batch in batches:
+        places[total] = batch._replace(rows=None)
+        total += batch.rows.num_rows
+        offset = 0
+        while offset < batch.rows.num_rows:
+            take = min(rows - held, batch.rows.num_rows - offset)
+            pieces.append(batch.rows.slice(offset, take))
+            held = held + take
+            offset = offset + take
+            if held == rows:
+                yield pieces
+                pieces = []
+                held = 0
+    if held:
+        yield pieces
+
+
+class _Wide:
+    """Record batches of the same rows, as one of all their columns."""
+
+    def __init__(self, parts: list[Any]) -> None:
+        self.num_rows = parts[0].num_rows
+        self._columns = {
+            name: column for part in parts for name, column in zip(part.schema.names, part.columns, strict=True)
+        }
+
+    def column(self, name: str) -> Any:
+        """Return a column as a pyarrow.Array."""
+        return self._columns[name]
+
+
+def side_by_side(owner: str, lanes: list[list[Any] | None]) -> list[Any]:
+    """Return the record batches of several lanes as wider ones; empties the lists."""
+    if len({sum(piece.num_rows for piece in lane or ()) for lane in lanes}) > 1:
+        raise DataError(f"{owner}: the files changed while they were read. Fit again.")
+    ends = {end for lane in lanes for end in accumulate(piece.num_rows for piece in lane or ())}
+    cuts = pairwise([0, *sorted(ends)])  # where a file ends; the same in all lanes, unless Arrow cuts long texts
+    return [_Wide([_take(lane, stop - start) for lane in lanes]) for start, stop in cuts]
+
+
+def _take(pieces: Any, rows: int) -> Any:
+    """Remove the first rows from a list of record batches, the first of which has at least that many."""
+    first = pieces.pop(0)
+    if first.num_rows == rows:
+        return first
+    pieces.insert(0, first.slice(rows))
+    return first.slice(0, rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,28 @@ from ..core.errors import DataError
 from .arrays import as_array, as_numbers, require_finite
 from .frames import listed, read_values
 
+T = TypeVar("T")
+
 Target = Literal["numeric", "classes", "none"]
 
 _EXACT = 2**53  # every integer below it is a float64
 _COUNTABLE = 2**16  # integers that spread no further than this are counted rather than sorted
+
+
+def require_target(owner: str, y: T | None) -> T:
+    """Return the target; raise DataError if there is none."""
+    if y is None:
+        raise DataError(f"{owner}: requires y to be passed, but the target y is None. Pass one target per row.")
+    return y
+
+
+def check_count(owner: str, n_rows: int, n_targets: int) -> None:
+    """Raise DataError unless there is a target for each row."""
+    if n_targets != n_rows:
+        raise DataError(
+            f"{owner}: X and y have inconsistent numbers of samples: X has {n_rows} rows, y has {n_targets}. "
+            "Found input variables with inconsistent numbers of samples; pass one target per row."
+        )
 
 
 def read_target(owner: str, y: Any, target: Target, multi_output: bool) -> tuple[Any, Any]:
@@ -27,8 +45,7 @@ def read_target(owner: str, y: Any, target: Target, multi_output: bool) -> tuple
     """
     if target == "none":
         return None, None
-    if y is None:
-        raise DataError(f"{owner}: requires y to be passed, but the target y is None. Pass one target a row.")
+    require_target(owner, y)
     has_dtype = hasattr(y, "dtype")
     values = as_array(owner, read_values(owner, y), "y")
     if target == "classes" and not has_dtype:
@@ -63,7 +80,7 @@ def read_weight(owner: str, weight: Any, n_rows: int, *, whole: bool = True) -> 
     if values.ndim == 0:
         values = np.full(n_rows, float(values))
     if values.shape != (n_rows,):
-        raise DataError(f"{owner}: sample_weight must have shape ({n_rows},), one weight a row; got {values.shape}.")
+        raise DataError(f"{owner}: sample_weight must have shape ({n_rows},), one weight per row; got {values.shape}.")
     require_finite(owner, values, name)
     if (values < 0).any():
         row = int(np.argmax(values < 0))
@@ -131,7 +148,7 @@ def _as_one_column(owner: str, values: NDArray[Any]) -> NDArray[Any]:
         return values[:, 0]
     if values.ndim != 1:
         raise DataError(
-            f"{owner}: y should be a 1d array, got an array of shape {values.shape} instead. Pass one target a row."
+            f"{owner}: y should be a 1d array, got an array of shape {values.shape} instead. Pass one target per row."
         )
     return values
 

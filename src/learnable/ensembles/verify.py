@@ -15,7 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 from ..core.checking import Recheck, flaw_of
 from ..core.errors import DataError, VerificationError
 from ..data.rows import take_columns, take_rows
-from ..meta.verify_multiclass import check_members
+from ..meta.verify import check_members
 from .verify_forest import r_squared
 
 

@@ -8,6 +8,7 @@ merge and what follows from them: then `fit` takes them from memory, files and D
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Self
@@ -28,7 +29,7 @@ from ..data.blocks import Block, Blocks, Part, map_reduce
 from ..data.door import Table, read_features, take_named_columns
 from ..data.fingerprint import Scan, scan, whole_checksum
 from ..data.sources import NamedScore, rowwise
-from ..data.targets import encode_classes, read_target, read_weight
+from ..data.targets import check_count, encode_classes, read_target, read_weight
 
 Array = NDArray[np.float64]
 
@@ -47,7 +48,7 @@ TOLERANCE = 1e-9
 EPS = float(np.finfo(np.float64).eps)
 
 
-class GenerativeModel(NamedScore, ClassifierMixin, Estimator):
+class GenerativeModel(NamedScore, ClassifierMixin, Estimator, ABC):
     """A classifier by the largest π_k p_k(x)."""
 
     #: Whether NaN in X is left out of the densities.
@@ -62,9 +63,9 @@ class GenerativeModel(NamedScore, ClassifierMixin, Estimator):
         tags.input_tags.allow_nan = self._missing
         return tags
 
+    @abstractmethod
     def _joint(self, X: Any) -> Array:
         """Return log π_k p_k(x) of checked rows, up to a constant that is the same for all k."""
-        raise TypeError(f"{type(self).__name__} does not define _joint")
 
     def _read_rows(self, X: Any) -> Any:
         return read_features(self, X, sparse=self._sparse, missing=self._missing)
@@ -108,7 +109,8 @@ class GenerativeModel(NamedScore, ClassifierMixin, Estimator):
     def _check_loaded(self) -> None:
         if not hasattr(self, "classes_"):
             return
-        classes, columns = self.classes_, getattr(self, "n_features_in_", None)
+        classes = self.classes_
+        columns = getattr(self, "n_features_in_", None)
         if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 1:
             raise ModelFileError("load: classes_ must be an array of labels.")
         if not isinstance(columns, int) or columns < 1:
@@ -133,24 +135,24 @@ class DensityModel(GenerativeModel):
         return self._joint(self._read_rows(X))
 
 
-class SummedModel(DensityModel):
+class SummedModel(DensityModel, ABC):
     """A generative classifier that is a function of sums over the rows."""
 
+    @abstractmethod
     def _sums(self, blocks: Any, n_classes: int) -> Any:
         """Return the sums over all rows."""
-        raise TypeError(f"{type(self).__name__} does not define _sums")
 
+    @abstractmethod
     def _merge(self, a: Any, b: Any) -> Any:
         """Return the sums over the rows of both."""
-        raise TypeError(f"{type(self).__name__} does not define _merge")
 
+    @abstractmethod
     def _stored(self) -> Any:
         """Return the sums that the fitted attributes hold."""
-        raise TypeError(f"{type(self).__name__} does not define _stored")
 
+    @abstractmethod
     def _learn(self, sums: Any) -> float:
         """Set the fitted attributes that follow from the sums; return the certificate's value."""
-        raise TypeError(f"{type(self).__name__} does not define _learn")
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         self.classes_ = np.asarray(table.classes)
@@ -229,10 +231,7 @@ def _read_chunk(draft: SummedModel, X: Any, y: Any, sample_weight: Any) -> _Chun
     first = not hasattr(draft, "n_features_in_")
     X = read_features(draft, X, sparse=draft._sparse, missing=draft._missing, reset=first)
     codes, labels = read_target(owner, y, "classes", multi_output=False)
-    if len(codes) != X.shape[0]:
-        raise DataError(
-            f"{owner}: X and y have inconsistent numbers of samples: X has {X.shape[0]} rows, y has {len(codes)}."
-        )
+    check_count(owner, X.shape[0], len(codes))
     place = {label: code for code, label in enumerate(draft.classes_.tolist())}
     unknown = [label for label in labels.tolist() if label not in place]
     if unknown:
@@ -244,7 +243,9 @@ def _read_chunk(draft: SummedModel, X: Any, y: Any, sample_weight: Any) -> _Chun
     weight = read_weight(owner, sample_weight, X.shape[0], whole=False)
     if weight is not None and not weight.all():
         kept = weight > 0
-        X, codes, weight = X[kept], codes[kept], weight[kept]
+        X = X[kept]
+        codes = codes[kept]
+        weight = weight[kept]
     blocks = Blocks([Part(X, codes, weight)])
     found = scan(blocks, draft.n_jobs).checksum - whole_checksum(Scan(0, 0), (blocks.n_rows, X.shape[1], 1), None)
     return _Chunk(blocks, found)

@@ -4,8 +4,8 @@ r"""Naive Bayes with categories.
     p_kjc = (n_kjc + α_j) / (Σ_c n_kjc + C_j α_j)
 
 n_kjc counts the rows of class k with category c in column j, which has C_j categories. The estimate is the mean of the
-posterior Dir(n + α), and since a row shows one category a column, it is the posterior predictive too: to integrate over
-the parameters changes nothing.
+posterior Dir(n + α), and since a row shows one category per column, it is the posterior predictive too: to integrate
+over the parameters changes nothing.
 
 An entry that is NaN is integrated out, which under independence means that its factor is left out.
 
@@ -87,12 +87,14 @@ class CategoricalNB(CountsNB):
     def _learn(self, sums: tuple[Array, list[Array]]) -> float:
         self.class_count_, tables = sums
         least = self._least_categories()
-        K, alpha = len(self.classes_), self._alphas()
+        K = len(self.classes_)
+        alpha = self._alphas()
         if K * int(least.sum()) > _MOST_CELLS:
             raise ParameterError(f"{type(self).__name__}: min_categories asks for more than {_MOST_CELLS} counts.")
         self.category_count_ = [_widened(table, C) for table, C in zip(tables, least.tolist(), strict=True)]
         self.n_categories_ = np.array([table.shape[1] for table in self.category_count_], dtype=np.int64)
-        self.feature_log_prob_, worst = [], 0.0
+        self.feature_log_prob_ = []
+        worst = 0.0
         for table, a in zip(self.category_count_, alpha.tolist(), strict=True):
             smoothed = table + a
             total = smoothed.sum(axis=1, keepdims=True)
@@ -121,7 +123,8 @@ class CategoricalNB(CountsNB):
         return DirichletCategorical(self.category_count_[column] + self._alphas()[column])
 
     def _joint(self, X: Any) -> Array:
-        K, owner = len(self.classes_), type(self).__name__
+        K = len(self.classes_)
+        owner = type(self).__name__
         offset = np.r_[0, np.cumsum(self.n_categories_)[:-1]].astype(np.uint64)
         # A column of which a class shows nothing, without smoothing, says nothing about the class.
         tables = [np.where(np.isneginf(t).all(axis=1, keepdims=True), 0.0, t) for t in self.feature_log_prob_]
@@ -144,11 +147,12 @@ class CategoricalNB(CountsNB):
         super()._check_loaded()
         if not hasattr(self, "classes_"):
             return
-        K, d = len(self.classes_), self.n_features_in_
+        K = len(self.classes_)
+        d = self.n_features_in_
         for name in ("category_count_", "feature_log_prob_"):
             tables = getattr(self, name, None)
             if not isinstance(tables, list) or len(tables) != d:
-                raise ModelFileError(f"load: {name} must be a list of one array a column.")
+                raise ModelFileError(f"load: {name} must be a list of one array per column.")
             for table, C in zip(tables, self.n_categories_.tolist(), strict=True):
                 sound = isinstance(table, np.ndarray) and table.dtype == np.float64 and table.shape == (K, C)
                 if not sound or np.isnan(table).any() or (name == "category_count_" and (table < 0).any()):
@@ -185,7 +189,8 @@ def _block_counts(block: Block, n_classes: int, owner: str) -> tuple[Array, list
         )
     ends = np.cumsum(sizes * n_classes)
     counts = np.zeros(int(ends[-1]))
-    offset, w = (ends - sizes * n_classes).astype(np.uint64), weights_of(block)
+    offset = (ends - sizes * n_classes).astype(np.uint64)
+    w = weights_of(block)
     add_categories(block.X, codes_of(block), w, offset, n_classes, counts)
     tables = [part.reshape(-1, n_classes).T.copy() for part in np.split(counts, ends[:-1])]
     return np.bincount(block.y, w, n_classes).astype(np.float64), tables  # type: ignore[arg-type]

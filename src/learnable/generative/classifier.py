@@ -129,7 +129,8 @@ class GenerativeClassifier(DensityModel):
 
     def _fit_sums(self, table: Table, family: Any) -> list[Any]:
         """Return the densities of greatest likelihood, from sums over the rows of each class."""
-        owner, K = type(self).__name__, len(self.classes_)
+        owner = type(self).__name__
+        K = len(self.classes_)
         if issubclass(family, MultivariateNormal):
             found = class_scatter(owner, table.blocks, K, pooled=False, n_jobs=self.n_jobs)
             self.class_count_ = found.weight
@@ -154,7 +155,8 @@ class GenerativeClassifier(DensityModel):
         if isinstance(density, Distribution):
             return density
         mine = part.y == k
-        X, weight = np.asarray(part.X[mine], dtype=np.float64), None if part.weight is None else part.weight[mine]
+        X = np.asarray(part.X[mine], dtype=np.float64)
+        weight = None if part.weight is None else part.weight[mine]
         if isinstance(density, type):
             return self._call(k, density.fit_mle, X, weight)  # type: ignore[attr-defined]
         if isinstance(density, Conjugate):
@@ -202,7 +204,8 @@ class GenerativeClassifier(DensityModel):
         return [_from_record(record) for record in self.fitted_]
 
     def _joint(self, X: Any) -> Array:
-        log_prior, densities = log_or_minus_inf(self.class_prior_), self.densities()
+        log_prior = log_or_minus_inf(self.class_prior_)
+        densities = self.densities()
 
         def score(rows: Array, out: Array) -> None:
             for k, density in enumerate(densities):
@@ -217,7 +220,7 @@ class GenerativeClassifier(DensityModel):
             return
         K = len(self.classes_)
         if not isinstance(getattr(self, "fitted_", None), list) or len(self.fitted_) != K:
-            raise ModelFileError("load: fitted_ must be a list of one density a class.")
+            raise ModelFileError("load: fitted_ must be a list of one density per class.")
         for record in self.fitted_:
             try:
                 density = _from_record(record)

@@ -22,8 +22,7 @@ from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.parameters import ArrayLike, Boolean, Number, optional
 from ..data.blocks import Block, Blocks, map_reduce, unsigned
 from ..data.door import door
-from ..probability.conjugate.beta_binomial import BetaBinomial
-from ..probability.conjugate.dirichlet_multinomial import DirichletMultinomial
+from ..probability.conjugate.dirichlet_multinomial import BetaBinomial, DirichletMultinomial
 from ..solvers.systems.moments import add_in_place
 from ._kernels import add_exceeding, add_rows, add_sparse_rows, sparse_scores
 from .base import EPS, PRIORS, SummedModel, codes_of, log_or_minus_inf, score_rows, weights_of
@@ -60,7 +59,8 @@ class CountsNB(SummedModel):
 
     def _alphas(self) -> Array:
         """Return α for each column."""
-        owner, d = type(self).__name__, self.n_features_in_
+        owner = type(self).__name__
+        d = self.n_features_in_
         alpha = np.asarray(self.alpha, dtype=np.float64)
         if alpha.shape not in ((), (d,)):
             raise ParameterError(
@@ -189,7 +189,8 @@ class MultinomialNB(CountsNB):
     def _integrated(self, X: Any) -> Array:
         """Return log of the Dirichlet–multinomial probabilities, without the factor that all classes share."""
         alpha = self.posterior().alpha
-        at_zero, total = gammaln(alpha), alpha.sum(axis=1)
+        at_zero = gammaln(alpha)
+        total = alpha.sum(axis=1)
 
         def score(rows: Any, out: Array) -> None:
             rows = sp.csr_array(rows)
@@ -232,15 +233,19 @@ def refuse_negative(owner: str, least: float) -> None:
 def sparse_class_sums(owner: str, blocks: Any, n_classes: int, n_jobs: int | None) -> tuple[Array, Array]:
     """Return count and sums of CSR rows in memory."""
     part = blocks.joined()
-    X, y = part.X, np.ascontiguousarray(part.y, dtype=np.int64)
+    X = part.X
+    y = np.ascontiguousarray(part.y, dtype=np.int64)
     least = float(X.data.min(initial=0.0))
     refuse_negative(owner, least)
-    codes, w = y.view(np.uint64), np.ones(len(y)) if part.weight is None else part.weight
+    codes = y.view(np.uint64)
+    w = np.ones(len(y)) if part.weight is None else part.weight
     data = X.data.astype(np.float64, copy=False)
-    indices, indptr = unsigned(X.indices), unsigned(X.indptr)
+    indices = unsigned(X.indices)
+    indptr = unsigned(X.indptr)
 
     def work(rows: tuple[int, int]) -> Array:
-        sums, some = np.zeros((n_classes, X.shape[1])), slice(*rows)
+        sums = np.zeros((n_classes, X.shape[1]))
+        some = slice(*rows)
         add_sparse_rows(data, indices, indptr[rows[0] : rows[1] + 1], codes[some], w[some], sums)
         return sums
 
@@ -253,7 +258,8 @@ def sparse_class_sums(owner: str, blocks: Any, n_classes: int, n_jobs: int | Non
 
 
 def _block_sums(block: Block, n_classes: int) -> tuple[Array, Array, float]:
-    y, w = codes_of(block), weights_of(block)
+    y = codes_of(block)
+    w = weights_of(block)
     sums = np.zeros((n_classes, block.X.shape[1]))
     least = add_rows(block.X, y, w, sums)
     return np.bincount(block.y, w, n_classes).astype(np.float64), sums, float(least)  # type: ignore[arg-type]
@@ -339,7 +345,8 @@ class BernoulliNB(CountsNB):
     def _learn(self, sums: tuple[Array, Array, Array]) -> float:
         self.class_count_, self.feature_count_, self.observed_ = sums
         alpha = self._alphas()
-        smoothed, total = self.feature_count_ + alpha, self.observed_ + 2.0 * alpha
+        smoothed = self.feature_count_ + alpha
+        total = self.observed_ + 2.0 * alpha
         self.feature_log_prob_ = log_or_minus_inf(smoothed) - np.log(np.where(total > 0, total, 1.0))
         self._learn_class_prior()
         return rounding_of(self.feature_log_prob_)
@@ -371,11 +378,14 @@ class BernoulliNB(CountsNB):
         alpha = self._alphas()
         total = self.observed_ + 2.0 * alpha
         scale = np.log(np.where(total > 0, total, 1.0))
-        present, absent = self.feature_count_ + alpha, self.observed_ - self.feature_count_ + alpha
+        present = self.feature_count_ + alpha
+        absent = self.observed_ - self.feature_count_ + alpha
         known = total > 0  # a feature of which nothing is known, without smoothing: it says nothing
         log_p, log_q = (np.where(known, log_or_minus_inf(n) - scale, 0.0) for n in (present, absent))
-        never_p, never_q = np.isneginf(log_p).astype(np.float64), np.isneginf(log_q).astype(np.float64)
-        log_p, log_q = np.where(never_p, 0.0, log_p), np.where(never_q, 0.0, log_q)
+        never_p = np.isneginf(log_p).astype(np.float64)
+        never_q = np.isneginf(log_q).astype(np.float64)
+        log_p = np.where(never_p, 0.0, log_p)
+        log_q = np.where(never_q, 0.0, log_q)
         impossible = bool(never_p.any() or never_q.any())
 
         def score(rows: Any, out: Array) -> None:

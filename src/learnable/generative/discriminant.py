@@ -128,8 +128,10 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     _door = staticmethod(door(target="classes", sparse=False))
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        owner, self.classes_ = type(self).__name__, np.asarray(table.classes)
-        K, d = len(self.classes_), table.n_columns
+        owner = type(self).__name__
+        self.classes_ = np.asarray(table.classes)
+        K = len(self.classes_)
+        d = table.n_columns
         refuse_method(owner, self, "svd")
         most = min(K - 1, d)
         if self.n_components is not None and self.n_components > most:
@@ -143,7 +145,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         if sums.n_rows == K:
             raise DataError(f"{owner}: The number of samples must be more than the number of classes; both are {K}.")
         self.priors_ = read_priors(owner, self.priors, sums.weight)
-        self.means_, self.xbar_ = sums.mean, self.priors_ @ sums.mean
+        self.means_ = sums.mean
+        self.xbar_ = self.priors_ @ sums.mean
         self.n_components_ = self.n_components or most
         cov = self._within(table, sums, pooled)
         if self.solver != "svd" or self.store_covariance:
@@ -176,7 +179,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         if not kept.any():
             raise DataError(
                 f"{type(self).__name__}: no column varies within the classes, so that their covariance is zero; there "
-                "is nothing to discriminate by. Use more rows a class."
+                "is nothing to discriminate by. Use more rows per class."
             )
         whiten = axes[:, kept] / np.sqrt(values[kept])  # Wᵀ R W = I
         scores = away @ whiten
@@ -209,7 +212,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             coef = self.coef_.astype(np.float32)
         if not np.isfinite(coef).all():
             return value
-        beta, exact = coef * std, self.coef_ * std
+        beta = coef * std
+        exact = self.coef_ * std
         goal = goal[1:] - goal[:1] if len(self.classes_) == 2 else goal
         residual = _largest_share(beta @ R - goal, np.abs(beta) @ np.abs(R) + np.abs(goal))
         moved = _largest_share(beta - exact, np.full(beta.shape, np.abs(exact).max() * spread))
@@ -287,7 +291,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         first, second = (class_number(self, label) for label in (a, b))
         if len(self.classes_) == 2:
             sign = 1.0 if second > first else -1.0
-            vector, constant = sign * self.coef_[0], sign * self.intercept_[0]
+            vector = sign * self.coef_[0]
+            constant = sign * self.intercept_[0]
         else:
             vector = self.coef_[second] - self.coef_[first]
             constant = self.intercept_[second] - self.intercept_[first]
@@ -299,7 +304,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         super()._check_loaded()
         if not hasattr(self, "classes_"):
             return
-        K, d = len(self.classes_), self.n_features_in_
+        K = len(self.classes_)
+        d = self.n_features_in_
         rows = 1 if K == 2 else K
         if len(self.coef_) != rows or len(self.intercept_) != rows:
             raise ModelFileError(f"load: coef_ and intercept_ must have {rows} rows for {K} classes.")
@@ -333,7 +339,7 @@ def read_priors(owner: str, priors: Any, count: Array) -> Array:
         raise ParameterError(f"{owner}: priors must be non-negative; got {values.min():g}.")
     if values.shape != count.shape or not values.sum() > 0:
         raise ParameterError(
-            f"{owner}: priors must be {len(count)} probabilities, one a class; got an array of shape {values.shape} "
+            f"{owner}: priors must be {len(count)} probabilities, one per class; got an array of shape {values.shape} "
             f"with the sum {values.sum():g}."
         )
     if abs(values.sum() - 1.0) > 1e-5:
@@ -406,7 +412,9 @@ class Boundary:
         words = ""
         for value, name in terms:
             if value != 0.0:
-                sign = ("−" if value < 0 else "") if not words else (" − " if value < 0 else " + ")
+                sign = " − " if value < 0 else " + "
+                if not words:
+                    sign = sign.strip(" +")
                 words += f"{sign}{abs(value):.{digits}g}{' ' + name if name else ''}"
         return f"{words or '0'} = 0"
 
@@ -420,7 +428,8 @@ def boundary_between(
     """Return the boundary between two normal classes, from their precision matrices Σ⁻¹ and log|Σ|."""
     P, Q = precisions
     centre = 0.5 * (means[0] + means[1])  # about which nothing cancels
-    m, k = means[0] - centre, means[1] - centre
+    m = means[0] - centre
+    k = means[1] - centre
     A = 0.5 * (Q - P)
     b = P @ m - Q @ k
     c = 0.5 * (k @ Q @ k - m @ P @ m) + 0.5 * (log_dets[1] - log_dets[0]) + float(np.log(priors[0]) - np.log(priors[1]))
@@ -458,7 +467,8 @@ def kind_of(A: Array, b: Array, c: float, size: float = 0.0) -> str:
     >>> kind_of(np.diag([1.0, 2.0]), np.zeros(2), -1.0), kind_of(np.diag([1.0, -1.0]), np.zeros(2), 0.0)
     ('ellipse', 'two intersecting lines')
     """
-    A, b = np.asarray(A, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    A = np.asarray(A, dtype=np.float64)
+    b = np.asarray(b, dtype=np.float64)
     d = len(b)
     if A.shape != (d, d):
         raise ParameterError(f"kind_of: A must have shape ({d}, {d}), got {A.shape}.")
@@ -469,11 +479,13 @@ def kind_of(A: Array, b: Array, c: float, size: float = 0.0) -> str:
     squares = turned[curved] ** 2 / (4.0 * values[curved])
     rest = c - squares.sum()
     level = 0 if abs(rest) <= _ZERO * max(abs(c), float(np.abs(squares).sum())) else int(np.sign(rest))
-    up, down = int((values[curved] > 0).sum()), int((values[curved] < 0).sum())
+    up = int((values[curved] > 0).sum())
+    down = int((values[curved] < 0).sum())
     slanted = bool((linear & ~curved).any())
     if up + down == 0:
         flat = {1: "one point", 2: "line"}.get(d, "hyperplane")
-        return flat if slanted else ("none" if c != 0.0 else "everywhere")
+        constant = "none" if c != 0.0 else "everywhere"
+        return flat if slanted else constant
     if slanted:
         full = up + down == d - 1
         return {1: "none", 2: "parabola"}.get(d, "paraboloid" if full else "parabolic cylinder")
@@ -497,5 +509,6 @@ def _one_sided(d: int, rank: int, level: int, empty: bool) -> str:
         lines = {2: ("one line", "two parallel lines")}.get(d, ("one hyperplane", "two parallel hyperplanes"))
         return lines[0 if level == 0 else 1]
     if rank == d:
-        return "one point" if level == 0 else ("ellipse" if d == 2 else "ellipsoid")
+        closed = "ellipse" if d == 2 else "ellipsoid"
+        return "one point" if level == 0 else closed
     return "plane of fewer dimensions" if level == 0 else "cylinder"

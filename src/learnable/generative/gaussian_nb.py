@@ -102,20 +102,23 @@ class GaussianNB(SummedModel):
         self.epsilon_ = float(self.var_smoothing * sums.total_variance.max())
         if self.prior is None:
             n = np.where(self.observed_ > 0, self.observed_, 1.0)
-            self.theta_, self.var_ = self.mean_.copy(), self.square_ / n + self.epsilon_
+            self.theta_ = self.mean_.copy()
+            self.var_ = self.square_ / n + self.epsilon_
         else:
             best = self.posterior().map()
-            self.theta_, self.var_ = np.array(best.mean), np.array(best.variance)
+            self.theta_ = np.array(best.mean)
+            self.var_ = np.array(best.variance)
         self._require_spread()
         return sums.rounding
 
     def posterior(self) -> NormalInverseGamma:
         """Return the posterior of (θ, σ²), an array of shape (n_classes, n_features) of conjugate distributions.
 
-        Without a prior it is that of Jeffreys' prior 1/σ², which needs two rows a class. What smoothing adds to a
+        Without a prior it is that of Jeffreys' prior 1/σ², which needs two rows per class. What smoothing adds to a
         variance counts as spread that was seen.
         """
-        n, mean = self.observed_, self.mean_
+        n = self.observed_
+        mean = self.mean_
         square = self.square_ + n * self.epsilon_
         if self.prior is None:
             few = (n <= 1.0) & (self.class_count_ > 0)[:, None]
@@ -130,13 +133,14 @@ class GaussianNB(SummedModel):
         return self._read_prior().update_moments(n, mean, square)
 
     def _read_prior(self) -> NormalInverseGamma:
-        owner, names = type(self).__name__, ("mean", "kappa", "shape", "rate")
+        owner = type(self).__name__
+        names = ("mean", "kappa", "shape", "rate")
         if set(self.prior) != set(names):
             raise ParameterError(f"{owner}: prior must have the keys {', '.join(names)}; got {sorted(self.prior)}.")
         prior = NormalInverseGamma(**self.prior)
         if prior.batch_shape not in ((), (1,), (self.n_features_in_,)):
             raise ParameterError(
-                f"{owner}: prior must hold numbers, or {self.n_features_in_} of them, one a column; got shape "
+                f"{owner}: prior must hold numbers, or {self.n_features_in_} of them, one per column; got shape "
                 f"{prior.batch_shape}."
             )
         return prior
@@ -157,7 +161,8 @@ class GaussianNB(SummedModel):
             return self._integrated(X, log_prior)
         seen = self.observed_ > 0  # a column never seen in a class says nothing about it
         var = np.where(seen, self.var_, 1.0)
-        half_precision, half_log = np.where(seen, 0.5 / var, 0.0), np.where(seen, 0.5 * np.log(2 * np.pi * var), 0.0)
+        half_precision = np.where(seen, 0.5 / var, 0.0)
+        half_log = np.where(seen, 0.5 * np.log(2 * np.pi * var), 0.0)
         constant = log_prior - half_log.sum(axis=1)
 
         def score(rows: Array, out: Array) -> None:

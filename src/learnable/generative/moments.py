@@ -107,13 +107,18 @@ def _column_means(X: Array) -> Array:
 
 def _block_sums(block: Block, shift: Array) -> tuple[Array, Array, Array, Array]:
     """Return count, observed, Σ w(x − shift) and Σ w(x − shift)² of one block."""
-    y, w = codes_of(block), weights_of(block)
-    count, first, second = np.zeros(len(shift)), np.zeros_like(shift), np.zeros_like(shift)
+    y = codes_of(block)
+    w = weights_of(block)
+    count = np.zeros(len(shift))
+    first = np.zeros_like(shift)
+    second = np.zeros_like(shift)
     add_moments(block.X, y, w, shift, count, first, second)
     if not np.isnan(first).any():
         return count, np.repeat(count[:, None], shift.shape[1], axis=1), first, second
     observed = np.zeros_like(shift)
-    count[:], first[:], second[:] = 0.0, 0.0, 0.0
+    count[:] = 0.0
+    first[:] = 0.0
+    second[:] = 0.0
     add_observed_moments(block.X, y, w, shift, count, first, second, observed)
     return count, observed, first, second
 
@@ -164,7 +169,8 @@ def class_scatter(owner: str, blocks: Any, n_classes: int, *, pooled: bool, n_jo
         offset = first / n[:, None]
         moved = np.sqrt(n)[:, None] * offset  # S about the mean is S about the shift, less moved movedᵀ
         each = moved[:, :, None] * moved[:, None, :] if not pooled else (moved.T @ moved)[None]
-        scatter, mean = second - each, shift + offset
+        scatter = second - each
+        mean = shift + offset
         spread, lost = (np.einsum("kii->ki", table) for table in (scatter, each))
         if not (lost > MOST_CANCELLATION * np.maximum(spread, 0.0)).any():
             break
@@ -181,9 +187,11 @@ def class_scatter(owner: str, blocks: Any, n_classes: int, *, pooled: bool, n_jo
 
 def _block_scatter(block: Block, shift: Array, pooled: bool) -> tuple[Array, Array, Array]:
     """Return N, Σ w(x − shift) and Σ w(x − shift)(x − shift)ᵀ of one block, the last for each class or for all."""
-    X, y = block.X, np.asarray(block.y)
+    X = block.X
+    y = np.asarray(block.y)
     K, d = shift.shape
-    first, second = np.zeros((K, d)), np.zeros((1 if pooled else K, d, d))
+    first = np.zeros((K, d))
+    second = np.zeros((1 if pooled else K, d, d))
     order = np.argsort(y.astype(np.int16) if K < 2**15 else y, kind="stable")  # rows of one class side by side
     ends = np.cumsum(np.bincount(y, minlength=K))
     tile = np.empty((min(len(y), _TILE_ROWS), d))
@@ -296,7 +304,8 @@ def auto_shrunk(blocks: Any, count: Array, mean: Array, cov: Array, *, by_class:
     R = cov / (std[:, :, None] * std[:, None, :])
     sums = partial(add_fourth_powers, mean=mean, scale=std, by_class=by_class)
     fourth = map_reduce(blocks, sums, np.add, n_jobs=n_jobs)
-    square, level = (R**2).sum(axis=(1, 2)), np.trace(R, axis1=1, axis2=2) / d
+    square = (R**2).sum(axis=(1, 2))
+    level = np.trace(R, axis1=1, axis2=2) / d
     n = np.maximum(count, 1.0)
     beta = (fourth / n - square) / (n * d)
     delta = (square - d * level**2) / d

@@ -100,17 +100,21 @@ class QuadraticDiscriminantAnalysis(DensityModel):
     _door = staticmethod(door(target="classes", sparse=False))
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        owner, self.classes_ = type(self).__name__, np.asarray(table.classes)
+        owner = type(self).__name__
+        self.classes_ = np.asarray(table.classes)
         refuse_method(owner, self, "svd")
         sums = class_scatter(owner, table.blocks, len(self.classes_), pooled=False, n_jobs=self.n_jobs)
-        self.priors_, self.means_ = read_priors(owner, self.priors, sums.weight), sums.mean
+        self.priors_ = read_priors(owner, self.priors, sums.weight)
+        self.means_ = sums.mean
         cov = class_covariances(owner, table, sums, self.shrinkage, self.covariance_estimator, self.n_jobs)
         if self.solver == "svd":
             cov = (1.0 - self.reg_param) * cov + self.reg_param * np.eye(cov.shape[-1])
         # Classes are factorised side by side, each by one thread.
         found = map_reduce(range(len(cov)), lambda k: [self._factorise(k, cov[k])], list.__add__, n_jobs=self.n_jobs)
         whiten, rotations, scalings, residuals = zip(*found, strict=True)
-        self.whiten_, self.rotations_, self.scalings_ = np.stack(whiten), list(rotations), list(scalings)
+        self.whiten_ = np.stack(whiten)
+        self.rotations_ = list(rotations)
+        self.scalings_ = list(scalings)
         if self.store_covariance:
             self.covariance_ = list(cov)
         return Certificate("closed-form", max(residuals), TOLERANCE)
@@ -129,7 +133,8 @@ class QuadraticDiscriminantAnalysis(DensityModel):
         std: Array = np.sqrt(np.diag(cov))
         least = 0.0 if (std <= 0).any() else float(eigh(cov / np.outer(std, std), eigvals_only=True)[0])
         if not least > max(self.tol**2, 4 * len(cov) * np.finfo(float).eps):
-            label, remedy = self.classes_.tolist()[k], "shrinkage" if self.solver == "eigen" else "reg_param"
+            label = self.classes_.tolist()[k]
+            remedy = "shrinkage" if self.solver == "eigen" else "reg_param"
             if not std.any():
                 raise RankError(
                     f"{type(self).__name__}: y has only 1 sample in class {label!r}, or only equal ones. The "
@@ -184,20 +189,22 @@ class QuadraticDiscriminantAnalysis(DensityModel):
         pair = [class_number(self, label) for label in (b, a)]  # positive where the second is more probable
         precisions = [self.whiten_[k] @ self.whiten_[k].T for k in pair]
         log_dets = self._log_dets()[pair]
-        priors, means = self.priors_[pair].tolist(), self.means_[pair]
+        priors = self.priors_[pair].tolist()
+        means = self.means_[pair]
         return boundary_between((a, b), (priors[0], priors[1]), (means[0], means[1]), precisions, log_dets)
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
         if not hasattr(self, "classes_"):
             return
-        K, d = len(self.classes_), self.n_features_in_
+        K = len(self.classes_)
+        d = self.n_features_in_
         if (np.einsum("kii->ki", self.whiten_) <= 0).any():
             raise ModelFileError("load: whiten_ must have a positive diagonal.")
         for name, shape in (("rotations_", (d, d)), ("scalings_", (d,))):
             arrays = getattr(self, name, None)
             if not isinstance(arrays, list) or len(arrays) != K:
-                raise ModelFileError(f"load: {name} must be a list of one array a class.")
+                raise ModelFileError(f"load: {name} must be a list of one array per class.")
             for array in arrays:
                 sound = isinstance(array, np.ndarray) and array.dtype == np.float64 and array.shape == shape
                 if not sound or not np.isfinite(array).all() or (name == "scalings_" and (array < 0).any()):

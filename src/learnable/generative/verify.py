@@ -31,7 +31,8 @@ SHARE = 1e-5
 def gaussian_nb(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a GaussianNB."""
     rows, fingerprint = read_classes(model, X, y, sample_weight)
-    K, d = len(model.classes_), rows.n_columns
+    K = len(model.classes_)
+    d = rows.n_columns
     count, n, total, square = (np.zeros(shape, dtype=np.longdouble) for shape in (K, (K, d), (K, d), (K, d)))
     for Z, c, s in rows.chunks():
         there = ~np.isnan(Z)
@@ -49,7 +50,8 @@ def gaussian_nb(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         for k in range(K):
             square[k] += s[c == k] @ np.where(np.isnan(Z), 0, Z - mean[k])[c == k] ** 2
     epsilon = model.var_smoothing * (whole / np.maximum(n.sum(axis=0), np.finfo(float).tiny)).max()
-    theta, var = mean, square / some + epsilon
+    theta = mean
+    var = square / some + epsilon
     if model.prior is not None:
         m, kappa, shape, rate = (
             np.asarray(model.prior[name], dtype=float) for name in ("mean", "kappa", "shape", "rate")
@@ -117,7 +119,8 @@ def _bernoulli(model: Any, rows: Rows, count: Array) -> float:
 
 
 def _categorical(model: Any, rows: Rows, count: Array) -> float:
-    K, d = len(count), rows.n_columns
+    K = len(count)
+    d = rows.n_columns
     if (
         not has_shapes(model, n_categories_=(d,))
         or len(model.category_count_) != d
@@ -138,7 +141,8 @@ def _categorical(model: Any, rows: Rows, count: Array) -> float:
                 tables[j][k] += np.bincount(Z[mine, j].astype(int), s[mine].astype(float), sizes[j])
     if (sizes != np.maximum(most + 1, least)).any():
         return np.inf
-    worst, alpha = 0.0, np.broadcast_to(_alpha(model), (d,))
+    worst = 0.0
+    alpha = np.broadcast_to(_alpha(model), (d,))
     for j, table in enumerate(tables):
         smoothed = table + alpha[j]
         total = smoothed.sum(axis=1, keepdims=True)
@@ -253,7 +257,8 @@ _FAMILIES: dict[str, tuple[Any, Any]] = {
 def linear_discriminant(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a LinearDiscriminantAnalysis."""
     rows, fingerprint = read_classes(model, X, y, sample_weight)
-    K, d = len(model.classes_), rows.n_columns
+    K = len(model.classes_)
+    d = rows.n_columns
     count, mean = _means(rows, K)
     priors = _priors(model, count)
     if model.solver == "svd":
@@ -273,18 +278,21 @@ def linear_discriminant(model: Any, X: Any, y: Any, sample_weight: Any) -> Reche
     floor = max(model.tol if model.solver == "svd" else 0.0, np.sqrt(d * np.finfo(float).eps * values[-1]))
     V = axes[:, np.sqrt(np.maximum(values, 0)) > floor]
     away = (mean - centre) / std
-    coef, intercept = np.atleast_2d(model.coef_).astype(np.longdouble), np.asarray(model.intercept_, np.longdouble)
+    coef = np.atleast_2d(model.coef_).astype(np.longdouble)
+    intercept = np.asarray(model.intercept_, np.longdouble)
     n_rules = 1 if K == 2 else K
     sound = coef.shape == (n_rules, d) and has_shapes(model, intercept_=(n_rules,))
     if not sound or (model.solver != "lsqr" and not has_shapes(model, scalings_=(d, -1))):
         return Recheck(np.inf, 0.0, fingerprint)
-    goal, beta = away @ V @ V.T, coef * std
+    goal = away @ V @ V.T
+    beta = coef * std
     exact = np.linalg.lstsq((V.T @ R @ V).astype(float), (V.T @ away.T).astype(float))[0].T @ V.T
     constant = np.log(priors) - (exact * away).sum(axis=1) / 2
     # The constant of a rule about the origin: rounding blurs 1e-14 of the terms that make it.
     blur = SHARE * abs(coef) @ abs(centre)
     if K == 2:
-        goal, constant = goal[1:] - goal[:1], constant[1:] - constant[:1]
+        goal = goal[1:] - goal[:1]
+        constant = constant[1:] - constant[:1]
         exact = exact[1:] - exact[:1]
     digits = max(
         1.0, float(values[-1] / max(values[np.sqrt(np.maximum(values, 0)) > floor].min(initial=np.inf), 1e-300))
@@ -325,7 +333,8 @@ def linear_discriminant(model: Any, X: Any, y: Any, sample_weight: Any) -> Reche
 def quadratic_discriminant(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a QuadraticDiscriminantAnalysis."""
     rows, fingerprint = read_classes(model, X, y, sample_weight)
-    K, d = len(model.classes_), rows.n_columns
+    K = len(model.classes_)
+    d = rows.n_columns
     count, mean = _means(rows, K)
     worst = relative(model.priors_, _priors(model, count))
     axes = [np.shape(one) for one in (*model.rotations_, *model.scalings_)]
@@ -338,8 +347,10 @@ def quadratic_discriminant(model: Any, X: Any, y: Any, sample_weight: Any) -> Re
         if model.solver == "svd":
             cov = (1 - model.reg_param) * cov + model.reg_param * np.eye(d)
         std = np.sqrt(np.diag(cov))
-        R, W = cov / np.outer(std, std), model.whiten_[k].astype(np.longdouble) * std[:, None]
-        axes, spread = model.rotations_[k].astype(np.longdouble), model.scalings_[k].astype(np.longdouble)
+        R = cov / np.outer(std, std)
+        W = model.whiten_[k].astype(np.longdouble) * std[:, None]
+        axes = model.rotations_[k].astype(np.longdouble)
+        spread = model.scalings_[k].astype(np.longdouble)
         worst = max(
             worst,
             relative(model.means_[k], mean[k], std + SHARE * abs(mean[k])),
@@ -399,7 +410,8 @@ def _covariance(model: Any, rows: Rows, k: int | None, mean: Array, count: Any) 
     std = np.sqrt(np.diag(cov))
     std = np.where(std > 0, std, 1)
     R = cov / np.outer(std, std)
-    n, fourth = count, np.longdouble(0)
+    n = count
+    fourth = np.longdouble(0)
     for Z, c, s in rows.chunks():
         fourth += s[mine(c)] @ ((((Z[mine(c)] - mean) / std) ** 2).sum(axis=1) ** 2)
     level = np.trace(R) / d

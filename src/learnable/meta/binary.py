@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self, TypeVar, cast
 
@@ -51,7 +52,7 @@ def models_have(*names: str) -> Callable[[Method], Method]:
     return cast(Callable[[Method], Method], available_if(check))
 
 
-class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, Declared):
+class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, Declared, ABC):
     """Base of `OneVsRestClassifier` and `OneVsOneClassifier`; not to be used directly."""
 
     _parameters: ClassVar[dict[str, Rule]]
@@ -103,7 +104,8 @@ class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, Declared):
             for rows, labels in problems
         )
         models = list(Parallel(n_jobs=self.n_jobs)(jobs))
-        self.classes_, self.estimators_ = table.classes, models
+        self.classes_ = table.classes
+        self.estimators_ = models
         self._keep_shape(table, problems)
         return self
 
@@ -147,7 +149,8 @@ class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, Declared):
                 weights = {} if keyword is None else {keyword: weight}
                 more = _some(extra, table, rows)
                 model.partial_fit(part, labels, classes=np.array([0, 1]), **weights, **more)
-        self.classes_, self.estimators_ = known, models
+        self.classes_ = known
+        self.estimators_ = models
         self._keep_shape(table, problems)
         return self
 
@@ -184,9 +187,9 @@ class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, Declared):
         X, _, weight = table.rows.take(np.flatnonzero(rows))
         return X, weight
 
+    @abstractmethod
     def _problems(self, codes: Codes, n_classes: int) -> list[Problem]:
         """Return the rows (None: all) of each binary problem, and 0 or 1 for each of them."""
-        raise TypeError(f"{type(self).__name__} does not define _problems")
 
     @property
     def n_classes_(self) -> int:
@@ -217,14 +220,16 @@ class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, Declared):
         return hasattr(self, "estimators_")
 
     def __sklearn_tags__(self) -> Any:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
         tags.input_tags = inner.input_tags
         tags.non_deterministic = inner.non_deterministic
         return tags
 
     def _check_models(self, count: int, same_width: bool = True) -> None:
         """Raise ModelFileError unless a loaded model has `count` fitted copies of its estimator, for one table."""
-        owner, classes = type(self).__name__, getattr(self, "classes_", None)
+        owner = type(self).__name__
+        classes = getattr(self, "classes_", None)
         if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
             raise ModelFileError(f"load: {owner}: classes_ must hold at least two labels.")
         models = getattr(self, "estimators_", None)

@@ -25,6 +25,7 @@ from ..core.certificate import Certificate
 from ..core.declare import Declared, check_fitted, fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.parameters import Matches, check_parameters, optional
+from ..data.targets import require_target
 
 Array = NDArray[np.float64]
 
@@ -92,7 +93,8 @@ def greedy_weights(
         counts[first] += 1
         total = total + predictions[first]
         if losses[first] < best:
-            best, chosen = losses[first], counts
+            best = losses[first]
+            chosen = counts
         elif added > 2 * chosen.sum():
             break
     if not chosen.any():
@@ -132,8 +134,7 @@ class _Blend(MetaEstimatorMixin, Declared):
         """
         owner = type(self).__name__
         check_parameters(owner, self.get_params(deep=False), self._parameters)
-        if y is None:
-            raise DataError(f"{owner}: requires y to be passed, but the target y is None. Pass one target a row.")
+        require_target(owner, y)
         models = self._models()
         if self.weights is not None and len(self.weights) != len(models):
             raise ParameterError(f"{owner}: weights must be one number for each of {len(models)} estimators.")
@@ -148,7 +149,8 @@ class _Blend(MetaEstimatorMixin, Declared):
         self._check_members(members)
         shares = raw / raw.sum()
         fingerprint = getattr(getattr(members[0], "certificate_", None), "fingerprint", "")
-        self.members_, self.weights_ = members, shares
+        self.members_ = members
+        self.weights_ = shares
         self.certificate_ = Certificate(
             "closed-form", abs(float(shares.sum()) - 1.0), TOLERANCE, fingerprint=fingerprint
         )
@@ -182,7 +184,8 @@ class _Blend(MetaEstimatorMixin, Declared):
         tags.input_tags = inner[0].input_tags
         tags.input_tags.sparse = all(one.input_tags.sparse for one in inner)
         tags.input_tags.allow_nan = all(one.input_tags.allow_nan for one in inner)
-        tags.classifier_tags, tags.regressor_tags = inner[0].classifier_tags, inner[0].regressor_tags
+        tags.classifier_tags = inner[0].classifier_tags
+        tags.regressor_tags = inner[0].regressor_tags
         tags.target_tags = inner[0].target_tags
         tags.non_deterministic = any(one.non_deterministic for one in inner)
         return tags

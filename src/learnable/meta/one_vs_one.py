@@ -133,7 +133,8 @@ class OneVsOneClassifier(BinaryReduction):
 
     def _rounds_survived(self, X: Any) -> Array:
         """Let the classes meet in a tree, asking each model about the rows for which its two classes meet."""
-        n_rows, n_classes = X.shape[0] if hasattr(X, "shape") else len(X), len(self.classes_)
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        n_classes = len(self.classes_)
         number = {pair: k for k, pair in enumerate(combinations(range(n_classes), 2))}
         survived = np.zeros((n_rows, n_classes))
         left: list[Codes] = [np.full(n_rows, k, dtype=np.int64) for k in range(n_classes)]  # who stands in each place

@@ -61,7 +61,7 @@ class OneVsRestClassifier(BinaryReduction):
         X : array, sparse array, dataframe, list of rows or path, of shape (n_samples, n_features)
             Training data, in any form that the estimator takes; files are read into memory.
         y : array of shape (n_samples,), or str; or array or sparse array of shape (n_samples, n_classes)
-            Labels; with a dataframe or a path, the name of a column. With several labels a row, zeros and ones.
+            Labels; with a dataframe or a path, the name of a column. With several labels per row, zeros and ones.
         sample_weight : array of shape (n_samples,) or str, optional
             Non-negative weights of the rows; a row of weight zero is left out.
         **params : dict
@@ -124,7 +124,7 @@ class OneVsRestClassifier(BinaryReduction):
     def predict_proba(self, X: Any) -> Array:
         """Return each model's probability of its class, divided by their sum; all the same where that is zero.
 
-        With several labels a row they are not divided: each is the probability that the row has the label.
+        With several labels per row they are not divided: each is the probability that the row has the label.
         """
         check_is_fitted(self)
         columns = [np.asarray(model.predict_proba(X), dtype=np.float64)[:, 1] for model in self.estimators_]

@@ -20,7 +20,7 @@ from ..core.declare import Declared, fitted, param
 from ..core.errors import DataError, ModelFileError
 from ..core.parameters import Matches, check_parameters
 from ..data.frames import read_values, take_named_columns
-from ..data.targets import read_target
+from ..data.targets import read_target, require_target
 
 Array = NDArray[np.float64]
 
@@ -79,8 +79,7 @@ class ScaledTargetRegressor(MetaEstimatorMixin, RegressorMixin, Declared):
         """
         owner = type(self).__name__
         check_parameters(owner, self.get_params(deep=False), self._parameters)
-        if y is None:
-            raise DataError(f"{owner}: requires y to be passed, but the target y is None. Pass one target a row.")
+        require_target(owner, y)
         X, y, sample_weight = take_named_columns(owner, X, y, sample_weight)
         targets, _ = read_target(owner, read_values(owner, y), "numeric", multi_output=False)
         targets = np.asarray(targets, dtype=np.float64).reshape(-1)
@@ -92,7 +91,9 @@ class ScaledTargetRegressor(MetaEstimatorMixin, RegressorMixin, Declared):
                 f"{owner}: sample_weight was passed, but {type(self.model).__name__} has no weights. Leave it out."
             )
         model = clone(self.model).fit(X, (targets - center) / scale, **weights)
-        self.model_, self.center_, self.scale_ = model, center, scale
+        self.model_ = model
+        self.center_ = center
+        self.scale_ = scale
         return self
 
     def predict(self, X: Any) -> Array:
@@ -140,7 +141,8 @@ class ScaledTargetRegressor(MetaEstimatorMixin, RegressorMixin, Declared):
         return hasattr(self, "model_")
 
     def __sklearn_tags__(self) -> Any:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.model)
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.model)
         tags.input_tags = inner.input_tags
         tags.regressor_tags = inner.regressor_tags
         tags.non_deterministic = inner.non_deterministic

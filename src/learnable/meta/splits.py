@@ -179,7 +179,7 @@ def codes_of(owner: str, values: Any, n_rows: int, name: str) -> NDArray[np.int6
     if array.shape == (n_rows, 1):
         array = array[:, 0]
     if array.shape != (n_rows,):
-        raise DataError(f"{owner}: {name} must have shape ({n_rows},), one value a row; got {array.shape}.")
+        raise DataError(f"{owner}: {name} must have shape ({n_rows},), one value per row; got {array.shape}.")
     missing = array != array  # NaN and NaT differ from themselves
     if array.dtype == object:
         missing = missing | np.array([value is None for value in array])
@@ -232,7 +232,8 @@ def _grouped_folds(codes: Rows, n_splits: int, rng: np.random.Generator) -> Rows
         )
     order = rng.permutation(len(sizes))
     order = order[np.argsort(-sizes[order], kind="stable")]
-    fold_of_group, filled = np.empty(len(sizes), dtype=np.int64), np.zeros(n_splits, dtype=np.int64)
+    fold_of_group = np.empty(len(sizes), dtype=np.int64)
+    filled = np.zeros(n_splits, dtype=np.int64)
     for group in order:
         fold_of_group[group] = np.argmin(filled)
         filled[fold_of_group[group]] += sizes[group]
@@ -253,7 +254,8 @@ def _time_splits(codes: Rows, n_splits: int) -> list[Split]:
 def _cuts_in_time(owner: str, codes: Rows, wanted: list[int]) -> list[int]:
     """Return increasing times before which there are about `wanted` rows; rows of one time stay together."""
     before = np.concatenate([[0], np.cumsum(np.bincount(codes))[:-1]])  # rows before each time
-    n_times, n_cuts = len(before), len(wanted)
+    n_times = len(before)
+    n_cuts = len(wanted)
     if n_times <= n_cuts:
         raise DataError(
             f"{owner}: {n_times} distinct time(s) cannot be cut into {n_cuts + 1} blocks, each after the other; use "
@@ -272,7 +274,8 @@ def _whole_groups(codes: Rows, wanted: int, rng: np.random.Generator) -> NDArray
     sizes = np.bincount(codes)
     if len(sizes) < 2:
         raise DataError("hold_out: all rows are of one group, which cannot be both trained on and set aside.")
-    held, total = np.zeros(len(sizes), dtype=bool), 0
+    held = np.zeros(len(sizes), dtype=bool)
+    total = 0
     for group in rng.permutation(len(sizes)):
         better = abs(total + sizes[group] - wanted) < abs(total - wanted)
         if (better or total == 0) and held.sum() < len(sizes) - 1:

@@ -24,10 +24,11 @@ from ..core.parameters import Matches, Number, check_parameters, optional
 from ..data.dask_blocks import is_dask, is_dask_frame
 from ..data.encoded import encode_external
 from ..data.encoder import TableEncoder
+from ..data.encoder_categories import COMPONENTS
 from ..data.encoder_input import read_whole
-from ..data.encoder_text import COMPONENTS
 from ..data.frames import take_named_columns
 from ..data.sources import NamedScore, is_external, open_files, rowwise
+from ..data.targets import require_target
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -106,8 +107,8 @@ class TableModel(MetaEstimatorMixin, Declared):
         """
         owner = type(self).__name__
         check_parameters(owner, self.get_params(deep=False), self._parameters)
-        if y is None and get_tags(self).target_tags.required:
-            raise DataError(f"{owner}: requires y to be passed, but the target y is None. Pass one target a row.")
+        if get_tags(self).target_tags.required:
+            require_target(owner, y)
         encoder = self._new_encoder()
         if self._stays_outside(X):
             encoder, Z, y, sample_weight = encode_external(
@@ -124,7 +125,8 @@ class TableModel(MetaEstimatorMixin, Declared):
                 )
             weights["sample_weight"] = sample_weight
         model = clone(self.model).fit(Z, y, **weights)
-        self.encoder_, self.model_ = encoder, model
+        self.encoder_ = encoder
+        self.model_ = model
         return self
 
     def _stays_outside(self, X: Any) -> bool:
@@ -247,11 +249,12 @@ class TableModel(MetaEstimatorMixin, Declared):
         return hasattr(self, "model_")
 
     def __sklearn_tags__(self) -> Any:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.model)
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.model)
         tags.estimator_type = inner.estimator_type
-        tags.classifier_tags, tags.regressor_tags, tags.target_tags = (
-            inner.classifier_tags, inner.regressor_tags, inner.target_tags
-        )  # fmt: skip
+        tags.classifier_tags = inner.classifier_tags
+        tags.regressor_tags = inner.regressor_tags
+        tags.target_tags = inner.target_tags
         tags.non_deterministic = inner.non_deterministic
         tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
         return tags

@@ -159,7 +159,8 @@ def _transform(steps: list[tuple[str, Any]], X: Any) -> Any:
 
 def _fit_steps_again(steps: list[tuple[str, Any]], X: Any, y: Any) -> tuple[Any, bool]:
     """Return the rows that steps fitted afresh give to the model, and whether they agree with the stored steps."""
-    rows, plain = X, X
+    rows = X
+    plain = X
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # those of the first fit
@@ -168,7 +169,8 @@ def _fit_steps_again(steps: list[tuple[str, Any]], X: Any, y: Any) -> tuple[Any,
                 following = fresh.fit_transform(rows, y)
                 if not _agree(step.transform(plain), fresh.transform(plain)):
                     return None, False
-                rows, plain = following, step.transform(plain)
+                rows = following
+                plain = step.transform(plain)
     except _FAILURES:
         return None, False
     return rows, True
@@ -176,7 +178,8 @@ def _fit_steps_again(steps: list[tuple[str, Any]], X: Any, y: Any) -> tuple[Any,
 
 def _agree(one: Any, other: Any, rounding: float = _ROUNDING) -> bool:
     """Tell whether two transformations of the same rows are the same, up to rounding."""
-    left, right = _numbers(one), _numbers(other)
+    left = _numbers(one)
+    right = _numbers(other)
     if left is None or right is None or left.shape != right.shape:
         return False
     size = np.max(np.abs(right), axis=0, initial=0.0, where=np.isfinite(right))

@@ -39,7 +39,8 @@ def align_components(reference: Any, other: Any) -> NDArray[np.intp]:
     >>> align_components([[0.0, 0.0], [5.0, 5.0], [9.0, 0.0]], [[9.1, 0.0], [0.2, 0.0], [5.0, 4.9]])
     array([1, 2, 0])
     """
-    A, B = _centres_of(reference), _centres_of(other)
+    A = _centres_of(reference)
+    B = _centres_of(other)
     if A.shape != B.shape or A.ndim != 2:
         raise ParameterError(
             f"align_components: both runs must have one shape (K, d) or (n, K); got {A.shape}, {B.shape}."

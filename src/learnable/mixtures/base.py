@@ -126,14 +126,15 @@ class MixtureBase(DensityMixin, Estimator):
 
     def _blocks(self, table: Table) -> tuple[Any, Array | None]:
         """Return the rows, with their known components as targets if there are any, and these."""
-        labels, owner = self._labels, type(self).__name__
+        labels = self._labels
+        owner = type(self).__name__
         if labels is None:
             return table.blocks, None
         if table.X is None:
             raise DataError(f"{owner}: labels need the rows in memory. Read the table, and pass a dataframe.")
         n = len(table.kept) if table.kept is not None else table.n_rows
         if labels.shape != (n,) or labels.dtype.kind not in "iu":
-            raise DataError(f"{owner}: labels must be one integer a row, ({n},); got {labels.dtype} {labels.shape}.")
+            raise DataError(f"{owner}: labels must be one integer per row, ({n},); got {labels.dtype} {labels.shape}.")
         if labels.min() < -1 or labels.max() >= self.n_components:
             raise DataError(f"{owner}: labels must lie between -1 (unknown) and {self.n_components - 1}.")
         known = labels.astype(np.int64) if table.kept is None else labels[table.kept].astype(np.int64)

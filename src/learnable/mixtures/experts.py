@@ -41,7 +41,8 @@ from .starts import check_enough_rows, responsibilities, seconds_left, table_mom
 
 Array = NDArray[Any]
 
-_NUMBERS, _CLASSES = door(target="numeric", sparse=False), door(target="classes", sparse=False)
+_NUMBERS = door(target="numeric", sparse=False)
+_CLASSES = door(target="classes", sparse=False)
 
 
 def _read(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, run: Any = None) -> Table:
@@ -141,9 +142,11 @@ class MixtureOfExperts(Estimator):
     _remedy = "raise max_iter or tol"
 
     def _fit(self, table: Table, run: Any) -> Certificate:
-        owner, K = type(self).__name__, self.n_experts
+        owner = type(self).__name__
+        K = self.n_experts
         check_enough_rows(owner, table.n_rows, K, "n_experts")
-        blocks, weight = table.blocks, float(table.weight_sum)
+        blocks = table.blocks
+        weight = float(table.weight_sum)
         with np.errstate(over="ignore", invalid="ignore"):
             shift, cov = table_moments(blocks, self.n_jobs)
             moments = map_reduce(blocks, _Ranges(shift), _merge_ranges, n_jobs=self.n_jobs)
@@ -157,7 +160,9 @@ class MixtureOfExperts(Estimator):
         else:  # a constant y has no spread of its own
             spread_y = _variance_of_target(blocks, moments[1] / weight, weight, self.n_jobs)
             spread_y = spread_y if spread_y > 0 else max(1e-12, (moments[1] / weight) ** 2)
-        self.shift_, self.scale_, self.largest_ = shift, scale, np.r_[1.0, moments[0] / scale]
+        self.shift_ = shift
+        self.scale_ = scale
+        self.largest_ = np.r_[1.0, moments[0] / scale]
         self.y_variance_ = 0.0 if _classifies(self) else float(spread_y)
         problem = self._steps(weight)
         found = em_in_time(
@@ -173,7 +178,8 @@ class MixtureOfExperts(Estimator):
             progress=run.progress,
         )
         self._set_experts(found.parameters)
-        self.converged_, self.n_iter_ = bool(found.converged), max(1, found.n_iter)
+        self.converged_ = bool(found.converged)
+        self.n_iter_ = max(1, found.n_iter)
         self.lower_bound_ = found.bound / weight
         self.bound_history_ = found.history / weight
         rise = max(found.rise, 0.0) / weight
@@ -240,7 +246,8 @@ class MixtureOfExperts(Estimator):
         return self._n_parameters() * float(np.log(len(scores))) - 2 * float(np.sum(scores))
 
     def _n_parameters(self) -> int:
-        K, p = self.n_experts, self.n_features_in_ + 1
+        K = self.n_experts
+        p = self.n_features_in_ + 1
         of_experts = (len(self.classes_) - 1) * p if _classifies(self) else p + 1
         return (K - 1) * p + K * of_experts
 
@@ -264,7 +271,7 @@ class MixtureOfExperts(Estimator):
         else:
             y = np.asarray(read_target(owner, y, "numeric", False)[0])
         if y.shape != (len(X),):
-            raise DataError(f"{owner}: y must have one entry a row, {(len(X),)}; got {y.shape}.")
+            raise DataError(f"{owner}: y must have one entry per row, {(len(X),)}; got {y.shape}.")
         steps = self._steps(1.0)
         return steps.log_joint(steps.extend(X), y, self._experts(steps))
 
@@ -274,7 +281,9 @@ class MixtureOfExperts(Estimator):
         return ExpertSteps(self.n_experts, C, self.shift_, self.scale_, self.largest_, self.alpha, self.gate_alpha, rho)
 
     def _starts(self, problem: ExpertSteps, blocks: Any, run: Any) -> Iterator[Experts]:
-        rng, K, p = as_generator(self.random_state), self.n_experts, problem.p
+        rng = as_generator(self.random_state)
+        K = self.n_experts
+        p = problem.p
         X, y, weight = blocks.every(stride_for(int(blocks.n_rows), MOST_ROWS))
         weight = np.ones(len(y)) if weight is None else weight
         Z = problem.extend(X)
@@ -307,15 +316,18 @@ class MixtureOfExperts(Estimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         if _classifies(self):
-            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+            tags.estimator_type = "classifier"
+            tags.classifier_tags = ClassifierTags()
         else:
-            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+            tags.estimator_type = "regressor"
+            tags.regressor_tags = RegressorTags()
         return tags
 
     def _check_loaded(self) -> None:
         if not hasattr(self, "coef_"):
             return
-        K, d = self.n_experts, self.n_features_in_
+        K = self.n_experts
+        d = self.n_features_in_
         head = (K, len(self.classes_)) if _classifies(self) else (K,)
         shapes = {"coef_": (*head, d), "intercept_": head, "gate_coef_": (K, d), "gate_intercept_": (K,)}
         shapes |= {
@@ -426,8 +438,14 @@ class ExpertSteps:
     def __init__(
         self, K: int, n_classes: int, shift: Array, scale: Array, largest: Array, alpha: float, gamma: float, rho: float
     ) -> None:
-        self.K, self.C, self.shift, self.scale, self.largest = K, n_classes, shift, scale, largest
-        self.alpha, self.gamma, self.rho = alpha, gamma, rho
+        self.K = K
+        self.C = n_classes
+        self.shift = shift
+        self.scale = scale
+        self.largest = largest
+        self.alpha = alpha
+        self.gamma = gamma
+        self.rho = rho
         self.p = len(shift) + 1
         self.penalised = np.r_[0.0, np.ones(self.p - 1)]
 
@@ -438,7 +456,8 @@ class ExpertSteps:
         w = np.ones(len(block.X)) if block.weight is None else block.weight
         for start in range(0, len(block.X), _CHUNK_ROWS):
             part = slice(start, start + _CHUNK_ROWS)
-            Z, y = self.extend(block.X[part]), block.y[part]
+            Z = self.extend(block.X[part])
+            y = block.y[part]
             likelihood, r = normalise(self.log_joint(Z, y, experts))
             total += float(w[part] @ likelihood)
             found = self.sums(Z, y, w[part], r, experts)
@@ -454,7 +473,8 @@ class ExpertSteps:
             steps = [self._newton(gradient[k], hessian[k], experts.weights[k], self.alpha) for k in range(self.K)]
             return Experts(gate, experts.weights + np.stack(steps), experts.variances)
         products, residuals, squares = own
-        weights, variances = experts.weights.copy(), experts.variances.copy()
+        weights = experts.weights.copy()
+        variances = experts.variances.copy()
         penalty = self.alpha * np.diag(self.penalised)
         for k in range(self.K):
             if not counts[k] > 0:  # an expert without rows stays
@@ -495,12 +515,15 @@ class ExpertSteps:
 
     def sums(self, Z: Array, y: Array, w: Array, r: Array, experts: Experts) -> tuple[Any, ...]:
         """Return what the M-step needs of rows with responsibilities r (K, m)."""
-        rw, K, p = r * w, self.K, self.p
+        rw = r * w
+        K = self.K
+        p = self.p
         g = np.exp(log_softmax(experts.gate @ Z.T, axis=0))
         gate_gradient = (rw - g * w) @ Z
         gate_hessian = curvature(Z, g, w)
         if self.C:
-            gradient, hessian = np.empty((K, self.C, p)), np.empty((K, self.C, self.C, p, p))
+            gradient = np.empty((K, self.C, p))
+            hessian = np.empty((K, self.C, self.C, p, p))
             truth = y == np.arange(self.C)[:, None]
             for k in range(K):
                 P = np.exp(log_softmax(experts.weights[k] @ Z.T, axis=0))
@@ -522,7 +545,8 @@ class ExpertSteps:
 
 def curvature(Z: Array, P: Array, w: Array) -> Array:
     """Return Σᵢ wᵢ (diag(P) − PPᵀ)ᵢ ⊗ x̃x̃ᵀ as (C, C, p, p), of probabilities P (C, m)."""
-    C, p = len(P), Z.shape[1]
+    C = len(P)
+    p = Z.shape[1]
     out = np.empty((C, C, p, p))
     for a in range(C):
         for b in range(a + 1):

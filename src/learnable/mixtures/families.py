@@ -64,13 +64,21 @@ class FamilyMixture:
     """
 
     def __init__(self, example: Any, K: int, known: dict[str, Any], centre: Any, rows: float, alpha: float) -> None:
-        self.example, self.K, self.known, self.centre = example, K, known, centre
-        self.family, self.rows, self.alpha = type(example), rows, alpha
-        self.spread, self.reach = np.ones(1), np.full(1, np.inf)  # of t(x): its deviations, and the largest |t|
+        self.example = example
+        self.K = K
+        self.known = known
+        self.centre = centre
+        self.family = type(example)
+        self.rows = rows
+        self.alpha = alpha
+        # of t(x): its deviations, and the largest |t|
+        self.spread = np.ones(1)
+        self.reach = np.full(1, np.inf)
 
     def expectation(self, block: Any, mixture: Members) -> tuple[tuple[Any, ...], float]:
         """Return N and T of a block's rows, and their log-likelihood."""
-        counts, total = np.zeros(self.K), 0.0
+        counts = np.zeros(self.K)
+        total = 0.0
         sums: Any = 0.0
         linear = self._linear_form(mixture)
         for X, w, known in chunks(block):
@@ -115,7 +123,8 @@ class FamilyMixture:
 
         A tenth of each comes from the whole table, so that no row is impossible and no member degenerate.
         """
-        counts, tau = r.sum(axis=0), self._centre_statistic()
+        counts = r.sum(axis=0)
+        tau = self._centre_statistic()
         share = 0.9 if self.K > 1 else 0.0
         sums = np.tensordot(r.T, self.statistic(X), axes=1)
         shape = (-1,) + (1,) * (sums.ndim - 1)
@@ -197,10 +206,12 @@ class NormalFamily(FamilyMixture):
 
     def __init__(self, example: Any, K: int, mean: Array, cov: Array, rows: float, alpha: float) -> None:
         self.vector = isinstance(example, MultivariateNormal)
-        self.shift, self.scale = mean, np.sqrt(np.diag(cov))
+        self.shift = mean
+        self.scale = np.sqrt(np.diag(cov))
         centre = MultivariateNormal(mean, cov) if self.vector else Normal(mean, self.scale)
         super().__init__(example, K, {}, centre, rows, alpha)
-        d, kind = len(mean), "full" if self.vector else "diag"
+        d = len(mean)
+        kind = "full" if self.vector else "diag"
         prior = Prior(alpha)
         if rows:  # κ rows of mean m and covariance C, in the words of the normal–inverse-Wishart prior
             used = d + 2 if self.vector else 3
@@ -239,7 +250,8 @@ class NormalFamily(FamilyMixture):
     def _excess(self, statistics: tuple[Any, ...], mixture: Members) -> Array:
         counts, first, second = statistics
         standard = self._standard(mixture.densities)
-        first, mean = first / self.scale, np.asarray(standard.mean)
+        first = first / self.scale
+        mean = np.asarray(standard.mean)
         if self.vector:
             second = np.tril(second) + np.swapaxes(np.tril(second, -1), 1, 2)
             second = second / np.outer(self.scale, self.scale)
@@ -266,7 +278,8 @@ class NormalFamily(FamilyMixture):
 
 def log_joint(mixture: Members, X: Array) -> Array:
     """Return log πₖ + log pₖ(x) as (K, m)."""
-    density, K = mixture.densities, len(mixture.weights)
+    density = mixture.densities
+    K = len(mixture.weights)
     events = as_events(type(density), X)
     with np.errstate(divide="ignore"):
         out = np.repeat(np.log(mixture.weights)[:, None], len(X), axis=1)

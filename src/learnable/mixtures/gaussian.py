@@ -123,7 +123,8 @@ class GaussianMixture(InformationCriteria, MixtureBase):
     )
 
     def _fit(self, table: Table, run: Any) -> Certificate:
-        owner, K = type(self).__name__, self.n_components
+        owner = type(self).__name__
+        K = self.n_components
         check_enough_rows(owner, table.n_rows, max(2, K), "n_components" if K > 1 else "2 rows; n_components")
         if table.X is not None and not float(np.nanmax(np.abs(table.X), initial=0.0)) < 1e150:
             raise DataError(f"{owner}: X has numbers whose squares overflow. Divide the columns by their spread.")
@@ -158,7 +159,8 @@ class GaussianMixture(InformationCriteria, MixtureBase):
         self._set_mixture(found.parameters)
         if known is not None:
             self.known_labels_ = known
-        self.converged_, self.n_iter_ = bool(found.converged), max(1, found.n_iter)
+        self.converged_ = bool(found.converged)
+        self.n_iter_ = max(1, found.n_iter)
         self.lower_bound_ = found.bound / problem.weight
         self.bound_history_ = found.history / problem.weight
         rise = max(found.rise, 0.0) / problem.weight
@@ -194,7 +196,9 @@ class GaussianMixture(InformationCriteria, MixtureBase):
         return out
 
     def _problem(self, table: Table, blocks: Any) -> NormalMixture:
-        K, d, weight = self.n_components, table.n_columns, float(table.weight_sum)
+        K = self.n_components
+        d = table.n_columns
+        weight = float(table.weight_sum)
         if self.prior is None:
             prior = None
         elif isinstance(self.prior, str):
@@ -217,7 +221,8 @@ class GaussianMixture(InformationCriteria, MixtureBase):
         return tags
 
     def _check_loaded(self) -> None:
-        K, d = self.n_components, self.n_features_in_
+        K = self.n_components
+        d = self.n_features_in_
         shapes = {"weights_": (K,), "means_": (K, d), "covariances_": covariances_of(self.covariance_type, K, d)}
         for name, shape in shapes.items():
             array = getattr(self, name, None)

@@ -35,18 +35,9 @@ from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
 from ..meta.splits import as_generator
 from ..solvers.em import EMResult, em
-from .lloyd import (
-    BoundedLloyd,
-    Lloyd,
-    Space,
-    directions_of_rows,
-    distances_to,
-    nearest_centres,
-    rounding_of_inertia,
-    space_of,
-    whitening_of,
-)
+from .lloyd import BoundedLloyd, Lloyd, distances_to, nearest_centres
 from .narration import VERBOSE, LloydNarrator
+from .spaces import Space, directions_of_rows, rounding_of_inertia, space_of, whitening_of
 from .starts import check_enough_rows, plus_plus, random_rows, sample_rows
 
 Array = NDArray[Any]
@@ -121,7 +112,8 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
     def transform(self, X: Any) -> Array:
         """Return the distances to all centres, (n_samples, n_clusters); with "cosine" 1 − cos."""
         check_is_fitted(self)
-        Z, centres = self._to_space(read_features(self, X)), self._centres()
+        Z = self._to_space(read_features(self, X))
+        centres = self._centres()
         out = np.empty((Z.shape[0], len(centres)), dtype=Z.dtype)
 
         def measure(block: Any) -> None:
@@ -137,8 +129,10 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
 
     def _nearest(self, X: Any) -> tuple[Array, Array]:
         check_is_fitted(self)
-        Z, centres = self._to_space(read_features(self, X)), self._centres()
-        labels, squares = np.empty(Z.shape[0], np.int32), np.empty(Z.shape[0])
+        Z = self._to_space(read_features(self, X))
+        centres = self._centres()
+        labels = np.empty(Z.shape[0], np.int32)
+        squares = np.empty(Z.shape[0])
 
         def work(block: Any) -> None:
             part = slice(block.start, block.start + block.X.shape[0])
@@ -171,7 +165,8 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
 
     def _start(self, space: Space, rng: np.random.Generator, stop: Callable[[], bool], rows: Any = None) -> Array:
         """Return K centres to start from, in the coordinates of `space`; drawn from `rows` (X, weight) if given."""
-        owner, K = type(self).__name__, self.n_clusters
+        owner = type(self).__name__
+        K = self.n_clusters
         if isinstance(self.init, str):
             X, weight = sample_rows(space.blocks, int(space.blocks.n_rows)) if rows is None else rows
             if X.shape[0] < K:
@@ -310,7 +305,8 @@ class KMeans(CentreModel):
     _random_restarts = 10
 
     def _fit(self, table: Table, run: Any) -> Certificate:
-        owner, K = type(self).__name__, self.n_clusters
+        owner = type(self).__name__
+        K = self.n_clusters
         check_enough_rows(owner, table.n_rows, K)
         if self.algorithm == "elkan" and K == 1:
             warnings.warn(
@@ -389,7 +385,9 @@ class _Climber:
     """
 
     def __init__(self, space: Space, model: KMeans, run: Any) -> None:
-        self.space, self.model, self.run = space, model, run
+        self.space = space
+        self.model = model
+        self.run = run
         self.spherical = model.metric == "cosine"
         self.narrator = LloydNarrator(model.verbose, space.unit, model.tol * space.variance)
 
@@ -449,7 +447,8 @@ class _Climber:
 
     def _options(self, blur: float) -> dict[str, Any]:
         """Return what `em` is told; an inertia below `blur` is not known."""
-        tol, space = self.model.tol, self.space
+        tol = self.model.tol
+        space = self.space
 
         def settled(before: Array, after: Array, rise: float, objective: float) -> bool:
             shift = float(((after - before) ** 2).sum())

@@ -115,7 +115,8 @@ class KMedoids(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, 
     _remedy = "raise max_iter"
 
     def _fit(self, table: Table, run: Any) -> Certificate:
-        owner, K = type(self).__name__, self.n_clusters
+        owner = type(self).__name__
+        K = self.n_clusters
         if table.X is None:
             raise DataError(f"{owner}: needs the rows in memory. Read the table, or a sample of it.")
         check_enough_rows(owner, table.n_rows, K)
@@ -137,7 +138,8 @@ class KMedoids(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, 
         return Certificate("ascent", best.fall, self.tol, n_iter=self.n_iter_)
 
     def _rows(self, table: Table) -> Array:
-        owner, X = type(self).__name__, np.asarray(table.X, dtype=np.float64)
+        owner = type(self).__name__
+        X = np.asarray(table.X, dtype=np.float64)
         if self.metric != "precomputed":
             return np.ascontiguousarray(X)
         n = table.n_rows if table.kept is None else len(table.kept)
@@ -149,7 +151,9 @@ class KMedoids(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, 
         return np.ascontiguousarray(X)
 
     def _start(self, distances: Distances, weight: Array, table: Table, rng: np.random.Generator) -> Array:
-        owner, K, n = type(self).__name__, self.n_clusters, len(weight)
+        owner = type(self).__name__
+        K = self.n_clusters
+        n = len(weight)
         if isinstance(self.init, str):
             if self.init == "random":
                 return rng.choice(n, K, replace=False, p=weight / weight.sum())
@@ -174,7 +178,9 @@ class KMedoids(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, 
             self.labels_[table.kept] = found.labels
         if self.metric != "precomputed":
             self.cluster_centers_ = np.array(table.X[found.medoids], dtype=np.float64)
-        self.inertia_, self.n_iter_, self.n_swaps_ = found.inertia, found.n_iter, found.n_swaps
+        self.inertia_ = found.inertia
+        self.n_iter_ = found.n_iter
+        self.n_swaps_ = found.n_swaps
         self._n_features_out = self.n_clusters
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
@@ -223,7 +229,8 @@ class KMedoids(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, 
         return tags
 
     def _check_loaded(self) -> None:
-        medoids, owner = getattr(self, "medoid_indices_", None), type(self).__name__
+        medoids = getattr(self, "medoid_indices_", None)
+        owner = type(self).__name__
         if not isinstance(medoids, np.ndarray) or medoids.shape != (self.n_clusters,) or medoids.dtype.kind != "i":
             raise ModelFileError(f"{owner}: medoid_indices_ must be a row number for each cluster.")
         if self.metric == "precomputed":
@@ -241,7 +248,10 @@ class Distances:
     """The distances between all rows, kept or computed when they are asked for."""
 
     def __init__(self, X: Array, metric: Any, n_jobs: int | None = None, owner: str = "KMedoids") -> None:
-        self.X, self.metric, self.n_jobs, self.owner = X, metric, n_jobs, owner
+        self.X = X
+        self.metric = metric
+        self.n_jobs = n_jobs
+        self.owner = owner
         self.n_rows = len(X)
         self.height = max(1, _PANEL // self.n_rows)
         self.kept: Array | None = None  # d(xᵢ, xⱼ) in row j: the candidate's
@@ -287,13 +297,15 @@ class Search(NamedTuple):
 
 def search_medoids(distances: Distances, weight: Array, start: Array, max_iter: int, tol: float, run: Any) -> Search:
     """Swap medoids for other rows, each time J falls by more than tol·J, until no swap does that."""
-    n, K = distances.n_rows, len(start)
+    n = distances.n_rows
+    K = len(start)
     shapes = (np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n), np.empty(n), np.empty(K))
     seats = Seats(start.astype(np.int64), distances.of(start), *shapes)
     taken = np.zeros(n, dtype=bool)
     taken[start] = True
     seat_rows(seats, weight, -1)
-    change, out = np.empty(K), np.zeros(3)
+    change = np.empty(K)
+    out = np.zeros(3)
     n_iter = 0
     while out[0] < n and n_iter < max_iter:
         n_iter += 1

@@ -40,8 +40,9 @@ from ..data.blocks import map_reduce
 from ..data.door import Table, door
 from ..meta.splits import as_generator
 from .kmeans import CentreModel
-from .lloyd import Space, float_type, nearest_centres, rounding_of_inertia, space_of, sums_of_clusters
+from .lloyd import nearest_centres
 from .narration import BatchNarrator
+from .spaces import Space, float_type, rounding_of_inertia, space_of, sums_of_clusters
 from .starts import check_enough_rows, rows_of, sample_rows
 
 Array = NDArray[Any]
@@ -120,7 +121,8 @@ class MiniBatchKMeans(CentreModel):
     _random_restarts = 3
 
     def _fit(self, table: Table, run: Any) -> Certificate:
-        owner, K = type(self).__name__, self.n_clusters
+        owner = type(self).__name__
+        K = self.n_clusters
         check_enough_rows(owner, table.n_rows, K)
         space = space_of(table.X, table.blocks, table.weight, self.n_jobs, owner)
         X, weight = (space.X, space.weight) if space.X is not None else sample_rows(space.blocks, table.n_rows)
@@ -193,7 +195,8 @@ class MiniBatchKMeans(CentreModel):
                 walk = Walk(self.cluster_centers_.astype(np.float64), self.counts_, self.n_steps_)
             labels = walk.step(table.X, table.weight, self.reassignment_ratio, rng)
         draft.cluster_centers_ = walk.centres.astype(float_type(table.X))
-        draft.counts_, draft.n_steps_ = walk.counts, walk.n_steps
+        draft.counts_ = walk.counts
+        draft.n_steps_ = walk.n_steps
         draft.inertia_ = walk.inertia * float(table.weight_sum)
         draft.labels_ = labels
         if table.kept is not None:
@@ -238,9 +241,12 @@ class MiniBatchKMeans(CentreModel):
         """Take steps until time, passes or patience are over."""
         n = X.shape[0]
         batch = self._batch(n)
-        patience, best, idle = self.max_no_improvement, np.inf, 0
+        patience = self.max_no_improvement
+        best = np.inf
+        idle = 0
         smooth = min(1.0, 2.0 * batch / (n + 1))  # weight of the newest batch in averages over about one pass
-        movement, inertia = np.inf, np.inf
+        movement = np.inf
+        inertia = np.inf
         most = max(1, self.max_iter * n // batch)
         narrator = BatchNarrator(self.verbose, space.unit, most)
         for step in range(1, most + 1):
@@ -280,13 +286,15 @@ class Walk:
 
     def step(self, X: Any, weight: Array | None, ratio: float, rng: np.random.Generator) -> Array:
         """Move the centres by one batch; return the labels of its rows."""
-        K, w = len(self.centres), _ones((X, weight))
+        K = len(self.centres)
+        w = _ones((X, weight))
         labels, squares = nearest_centres(X, self.centres)
         won, sums = sums_of_clusters(X, labels, w, self.centres)  # sums less the own centre
         counts = self.counts + won
         rate = 1 / np.where(counts > 0, counts, 1.0)
         self.centres = self.centres + rate[:, None] * sums
-        self.counts, self.n_steps = counts, self.n_steps + 1
+        self.counts = counts
+        self.n_steps = self.n_steps + 1
         self.inertia = float(w @ squares) / float(w.sum())
         if ratio > 0 and ((counts == 0).any() or self.n_steps % -(-10 * K // X.shape[0]) == 0):
             self._reassign(X, w, ratio, rng)
@@ -329,7 +337,8 @@ class _Count:
 
 def _merge(a: _Census, b: _Census) -> _Census:
     a.labels.extend(b.labels)
-    counts, sums = a.counts + b.counts, a.sums + b.sums
+    counts = a.counts + b.counts
+    sums = a.sums + b.sums
     return _Census(a.labels, counts, sums, a.inertia + b.inertia, a.rounding + b.rounding)
 
 

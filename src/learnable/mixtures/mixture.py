@@ -3,7 +3,7 @@ r"""Mixtures of any exponential family.
     p(x) = Σₖ πₖ pₖ(x),    pₖ a member of one family: normal, Poisson, Gamma, Bernoulli, multinomial, Dirichlet, …
 
 The fit climbs Σᵢ wᵢ log p(xᵢ) + log prior to a local maximum: by EM (`families.py` has the two steps, `solvers/em.py`
-the driver), or, for comparison, by gradient ascent on the same function (`ascent.py`).
+the driver), or, for comparison, by gradient ascent on the same function (`NegativeLikelihood`).
 
 Reference: A. Dempster, N. Laird and D. Rubin, Maximum likelihood from incomplete data via the EM algorithm, JRSS B 39
 (1977), 1–38.
@@ -131,7 +131,9 @@ class MixtureModel(InformationCriteria, MixtureBase):
     _remedy = "raise max_iter or tol"
 
     def _fit(self, table: Table, run: Any) -> Certificate:
-        owner, K, family = type(self).__name__, self.n_components, _family(self.component)
+        owner = type(self).__name__
+        K = self.n_components
+        family = _family(self.component)
         check_enough_rows(owner, table.n_rows, max(2, K), "n_components" if K > 1 else "2 rows; n_components")
         blocks, known = self._blocks(table)
         rows, alpha = prior_of(owner, self.prior)
@@ -152,7 +154,8 @@ class MixtureModel(InformationCriteria, MixtureBase):
         self._set_members(found.parameters)
         if known is not None:
             self.known_labels_ = known
-        self.converged_, self.n_iter_ = bool(found.converged), max(1, found.n_iter)
+        self.converged_ = bool(found.converged)
+        self.n_iter_ = max(1, found.n_iter)
         self.lower_bound_ = found.bound / weight
         self.bound_history_ = found.history / weight
         rise = max(found.rise, 0.0) / weight
@@ -179,7 +182,8 @@ class MixtureModel(InformationCriteria, MixtureBase):
         )
 
     def _starts(self, problem: FamilyMixture, blocks: Any, known: Array | None, run: Any) -> Iterator[Members]:
-        rng, K = as_generator(self.random_state), self.n_components
+        rng = as_generator(self.random_state)
+        K = self.n_components
         X, weight = sample_rows(blocks, int(blocks.n_rows))
         X = np.asarray(X, dtype=np.float64)
         codes = problem.family.__name__ == "Categorical"  # distances of codes mean nothing, those of indicators do
@@ -208,7 +212,8 @@ class MixtureModel(InformationCriteria, MixtureBase):
     def _n_parameters(self) -> int:
         members = self._members().densities
         statistic = np.asarray(members.mean_statistic)
-        d, S = self.n_features_in_, statistic.shape[-1]
+        d = self.n_features_in_
+        S = statistic.shape[-1]
         one = _FREE.get(self.family_, lambda d, S: S)(d, S)
         copies = d if members._event_rank == 0 else 1
         return self.n_components * (one * copies + 1) - 1
@@ -216,7 +221,8 @@ class MixtureModel(InformationCriteria, MixtureBase):
     def _log_joint(self, X: Any) -> Array:
         check_is_fitted(self)
         X = read_features(self, X, sparse=False)
-        mixture, out = self._members(), np.empty((self.n_components, X.shape[0]))
+        mixture = self._members()
+        out = np.empty((self.n_components, X.shape[0]))
 
         def work(block: Any) -> None:
             done = block.start
@@ -240,7 +246,8 @@ class MixtureModel(InformationCriteria, MixtureBase):
     def _check_loaded(self) -> None:
         if not hasattr(self, "weights_"):
             return
-        owner, K = type(self).__name__, self.n_components
+        owner = type(self).__name__
+        K = self.n_components
         if not isinstance(self.weights_, np.ndarray) or self.weights_.shape != (K,) or _family(self.family_) is None:
             raise ModelFileError(f"{owner}: weights_ must be an array of shape {(K,)}, family_ an exponential family.")
         if not (self.weights_ >= 0).all() or not abs(self.weights_.sum() - 1) < 1e-6:
@@ -249,7 +256,8 @@ class MixtureModel(InformationCriteria, MixtureBase):
             members = self._members().densities
         except (ParameterError, TypeError, AttributeError, ValueError) as error:
             raise ModelFileError(f"{owner}: parameters_ are no {self.family_}: {error}") from None
-        rank, d = members._event_rank, self.n_features_in_
+        rank = members._event_rank
+        d = self.n_features_in_
         size = round(float(np.sqrt(d)))
         wanted = {0: ((K, d), ()), 1: ((K,), (d,)), 2: ((K,), (size, size))}[rank]
         if (members.batch_shape, members.event_shape) != wanted:
@@ -258,11 +266,12 @@ class MixtureModel(InformationCriteria, MixtureBase):
 
 def prior_of(owner: str, prior: Any) -> tuple[float, float]:
     """Return κ and α of a prior that is None, "default" or a dict."""
-    given = {} if prior is None else {"rows": 1.0} if isinstance(prior, str) else prior
+    given = {"rows": 1.0} if isinstance(prior, str) else prior or {}
     unknown = set(given) - {"rows", "alpha"}
     if unknown:
         raise ParameterError(f"{owner}: prior must have keys among alpha, rows; got {sorted(unknown)[0]!r}.")
-    rows, alpha = float(given.get("rows", 0.0)), float(given.get("alpha", 1.0))
+    rows = float(given.get("rows", 0.0))
+    alpha = float(given.get("alpha", 1.0))
     if not rows >= 0 or not alpha >= 1 or not np.isfinite(rows + alpha):
         raise ParameterError(f"{owner}: prior must have rows >= 0 and alpha >= 1; got {rows} and {alpha}.")
     return rows, alpha
@@ -300,8 +309,11 @@ class NegativeLikelihood:
     """
 
     def __init__(self, problem: Any, blocks: Any, weight: float, n_jobs: int | None = None, flag: Any = None) -> None:
-        self.problem, self.blocks, self.weight = problem, blocks, weight
-        self.n_jobs, self.flag = n_jobs, flag
+        self.problem = problem
+        self.blocks = blocks
+        self.weight = weight
+        self.n_jobs = n_jobs
+        self.flag = flag
 
     def at(self, mixture: Any) -> tuple[tuple[Any, ...], float]:
         """Return the expected statistics and the objective, not divided."""
@@ -355,7 +367,8 @@ def ascend(
 def _climb(
     objective: NegativeLikelihood, start: Any, method: str, tol: float, max_iter: int, run: Any
 ) -> EMResult[Any]:
-    weight, z = objective.weight, objective.problem.pack(start)
+    weight = objective.weight
+    z = objective.problem.pack(start)
     history: list[float] = []
 
     def watch(moment: Moment) -> bool:
@@ -363,12 +376,17 @@ def _climb(
             history.append(-moment.value * weight)
         return bool(run.progress(len(history), history[-1]))
 
-    mixture, bound, rise, goal, used = start, -np.inf, np.inf, tol, 0
+    mixture = start
+    bound = -np.inf
+    rise = np.inf
+    goal = tol
+    used = 0
     for _ in range(_ROUNDS):
         found = minimize(
             objective, z, method=method, callback=watch, tol=goal, max_iter=max_iter - used, keep_path=False
         )
-        z, used = found.x, used + found.n_iter
+        z = found.x
+        used = used + found.n_iter
         mixture = objective.problem.unpack(z)
         statistics, bound = objective.at(mixture)
         rise = objective.at(objective.problem.maximisation(statistics, mixture))[1] - bound
@@ -419,7 +437,8 @@ def family_problem(
                 f"{owner}: column {flat[0]} is constant, or its squares underflow, and a normal density of it is "
                 "unbounded; leave it out, or rescale it."
             )
-        vector, spread = family is MultivariateNormal, np.sqrt(np.diag(cov))
+        vector = family is MultivariateNormal
+        spread = np.sqrt(np.diag(cov))
         if vector and not np.linalg.eigvalsh(cov / np.outer(spread, spread))[0] > 1e-13 * d:
             raise DataError(f"{owner}: columns of X depend on each other, or are more than its rows; leave some out.")
         example = MultivariateNormal(np.zeros(d), np.eye(d)) if vector else Normal()
@@ -481,7 +500,8 @@ class _Statistics:
     """Weight, sum of t(x), of its squares, and its largest entries; rows outside the support are refused."""
 
     def __init__(self, owner: str, example: Any) -> None:
-        self.owner, self.example = owner, example
+        self.owner = owner
+        self.example = example
 
     @np.errstate(over="ignore")
     def __call__(self, block: Any) -> tuple[float, Array, Array, Array]:
@@ -493,9 +513,11 @@ class _Statistics:
             events = as_events(type(self.example), X)
             t = np.asarray(self.example.sufficient_statistic(events))
             if np.isneginf(self.example.log_base_measure(events)).any() or not np.isfinite(t).all():
-                name, support = type(self.example).__name__, self.example._support
+                name = type(self.example).__name__
+                support = self.example._support
                 raise DataError(f"{self.owner}: {name} needs rows that are {support}; X has others.")
-            weight, total = weight + float(w.sum()), total + np.tensordot(w, t, axes=1)
+            weight = weight + float(w.sum())
+            total = total + np.tensordot(w, t, axes=1)
             squares = squares + np.tensordot(w, np.square(t), axes=1)
             reach = np.maximum(reach, np.abs(t).max(axis=0))
         return weight, np.asarray(total), np.asarray(squares), np.asarray(reach)

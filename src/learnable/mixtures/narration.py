@@ -33,7 +33,9 @@ class LloydNarrator:
     """
 
     def __init__(self, verbose: Any, unit: float, limit: float) -> None:
-        self.verbose, self.unit, self.limit = bool(verbose), unit, limit
+        self.verbose = bool(verbose)
+        self.unit = unit
+        self.limit = limit
         self.reason = ""
 
     def begin(self) -> None:
@@ -47,7 +49,8 @@ class LloydNarrator:
         if not self.verbose:
             return
         shift = float(((after - before) ** 2).sum())
-        moved, limit = self._in_data(shift), self._in_data(self.limit)
+        moved = self._in_data(shift)
+        limit = self._in_data(self.limit)
         within = f"center shift {moved:.6g} within tolerance {limit:.6g}"
         self.reason = "strict convergence" if shift == 0 or self.limit == 0 else within
 
@@ -84,7 +87,9 @@ class BatchNarrator:
     """
 
     def __init__(self, verbose: Any, unit: float, most: int) -> None:
-        self.verbose, self.unit, self.most = bool(verbose), unit, most
+        self.verbose = bool(verbose)
+        self.unit = unit
+        self.most = most
 
     def step(self, number: int, inertia: float, smoothed: float) -> None:
         """Say what a batch was like, and the average over the last ones."""
@@ -111,8 +116,13 @@ class MixtureNarrator:
     """
 
     def __init__(self, verbose: Any, interval: int, weight: float) -> None:
-        self.verbose, self.interval, self.weight = int(verbose), int(interval), weight
-        self.number, self.bound, self.began, self.last = 0, -np.inf, 0.0, 0.0
+        self.verbose = int(verbose)
+        self.interval = int(interval)
+        self.weight = weight
+        self.number = 0
+        self.bound = -np.inf
+        self.began = 0.0
+        self.last = 0.0
 
     def begin(self, start: Any) -> Any:
         """Say that a start is drawn, and return it."""
@@ -137,7 +147,8 @@ class MixtureNarrator:
             return progress
 
         def narrate(iteration: int, objective: float) -> bool:
-            rise, self.bound = objective / self.weight - self.bound, objective / self.weight
+            rise = objective / self.weight - self.bound
+            self.bound = objective / self.weight
             step = iteration - 1
             if step and step % self.interval == 0:
                 now = time.monotonic()

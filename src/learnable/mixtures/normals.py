@@ -72,15 +72,21 @@ class NormalMixture:
     """The two steps; knows the kind of covariances, the prior and the total weight of the rows."""
 
     def __init__(self, kind: str, K: int, d: int, weight: float, reg_covar: float, prior: Prior | None = None) -> None:
-        self.kind, self.K, self.d, self.weight, self.reg = kind, K, d, weight, reg_covar
+        self.kind = kind
+        self.K = K
+        self.d = d
+        self.weight = weight
+        self.reg = reg_covar
         self.prior = prior or Prior()
 
     def expectation(self, block: Any, mixture: Mixture) -> tuple[tuple[Any, ...], float]:
         """Return N, s, S of a block's rows, and their log-likelihood."""
         matrix = self.kind in ("full", "tied")
-        counts, first = np.zeros(self.K), np.zeros((self.K, self.d))
+        counts = np.zeros(self.K)
+        first = np.zeros((self.K, self.d))
         second = np.zeros((self.K, self.d, self.d) if matrix else (self.K, self.d))
-        density, total = Density(self.kind, mixture), 0.0
+        density = Density(self.kind, mixture)
+        total = 0.0
         missing = np.isnan(block.X).any(axis=1)
         for X, w, known in _chunks(block, ~missing if missing.any() else None):
             Xt = np.ascontiguousarray(X.T)
@@ -120,16 +126,19 @@ class NormalMixture:
 
     def log_prior(self, mixture: Mixture) -> float:
         """Return the logarithm of the prior density, up to a constant, with the term of `reg_covar`."""
-        p, d = self.prior, self.d
+        p = self.prior
+        d = self.d
         value = 0.0 if p.alpha == 1 else float((p.alpha - 1) * np.log(mixture.weights).sum())
         density = Density(self.kind, mixture)
         dimension = d if self.kind in ("full", "tied") else 1
         once = slice(0, 1) if self.kind == "tied" else slice(None)
         value -= 0.5 * self.reg * (self.weight / self.K) * float(density.trace_inverse(np.ones(self.d)).sum())
         if p.dof is not None and p.scale is not None:
-            log_det, trace = density.log_det[once], density.trace_inverse(p.scale)[once]
+            log_det = density.log_det[once]
+            trace = density.trace_inverse(p.scale)[once]
             if self.kind == "spherical":
-                log_det, trace = log_det / d, trace / d
+                log_det = log_det / d
+                trace = trace / d
             value -= 0.5 * float((p.dof + dimension + 1) * log_det.sum() + trace.sum())
         if p.mean is not None and p.kappa > 0:
             squares = density.squares(mixture.means - p.mean)
@@ -137,7 +146,9 @@ class NormalMixture:
         return value
 
     def _covariances(self, S: Array, counts: Array, with_mean: bool) -> Array:
-        p, d, K = self.prior, self.d, self.K
+        p = self.prior
+        d = self.d
+        K = self.K
         extra = 1.0 if with_mean else 0.0
         ridge = self.reg * self.weight / K
         has = p.dof is not None and p.scale is not None
@@ -163,7 +174,8 @@ class Density:
     """The densities of a mixture's components, factorised once."""
 
     def __init__(self, kind: str, mixture: Mixture, owner: str = "GaussianMixture") -> None:
-        self.kind, self.mixture = kind, mixture
+        self.kind = kind
+        self.mixture = mixture
         K, d = mixture.means.shape
         with np.errstate(divide="ignore"):
             log_weights = np.log(mixture.weights)
@@ -245,7 +257,8 @@ def normalise(log_joint: Array) -> tuple[Array, Array]:
     if m % 8:
         columns = np.zeros((K, m + -m % 8))
         columns[:, :m] = log_joint
-    tops, inverse = np.empty(columns.shape[1]), np.empty(columns.shape[1])
+    tops = np.empty(columns.shape[1])
+    inverse = np.empty(columns.shape[1])
     normalise_columns(columns, tops, inverse)
     if columns is not log_joint:
         log_joint[:] = columns[:, :m]
@@ -263,10 +276,13 @@ def restrict(log_joint: Array, known: Array | None) -> Array:
 
 
 def _chunks(block: Any, which: Array | None) -> Any:
-    X, known = block.X, block.y
+    X = block.X
+    known = block.y
     w = np.ones(len(X)) if block.weight is None else block.weight
     if which is not None:
-        X, w, known = X[which], w[which], None if known is None else known[which]
+        X = X[which]
+        w = w[which]
+        known = None if known is None else known[which]
     for start in range(0, len(X), _CHUNK_ROWS):
         part = slice(start, start + _CHUNK_ROWS)
         yield X[part], w[part], None if known is None else known[part].astype(np.int64)
@@ -306,7 +322,8 @@ def add_incomplete(
     counts += r.sum(axis=1)
     for rows, seen in _patterns(X):
         for k in range(len(counts)):
-            cov, mine = _matrix(kind, mixture, k), r[k, rows]
+            cov = _matrix(kind, mixture, k)
+            mine = r[k, rows]
             gaps = np.zeros((len(rows), X.shape[1]))
             gaps[:, seen] = X[np.ix_(rows, seen)] - mixture.means[k, seen]
             left = np.zeros_like(cov)

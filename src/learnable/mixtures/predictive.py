@@ -100,13 +100,15 @@ class MixedNormal(Univariate):
             for _ in range(_BISECTIONS):
                 middle = low + 0.5 * (high - low)
                 below = self.cdf(middle) < p
-                low, high = np.where(below, middle, low), np.where(below, high, middle)
+                low = np.where(below, middle, low)
+                high = np.where(below, high, middle)
         ends = np.where(p == 0.0, -np.inf, np.where(p == 1.0, np.inf, high))
         return np.where((p == 0.0) | (p == 1.0), ends, high)[()]
 
     def sample(self, size: Size = (), random_state: RandomState = None) -> Array:
         """Draw independent samples, of shape `size` followed by the shape of the batch."""
-        rng, shape = np.random.default_rng(random_state), self._sample_shape(size)
+        rng = np.random.default_rng(random_state)
+        shape = self._sample_shape(size)
         u = rng.random(shape)
         edges = np.cumsum(self.weights, axis=-1)
         k = np.minimum((u[..., None] >= edges).sum(axis=-1), self.weights.shape[-1] - 1)[..., None]

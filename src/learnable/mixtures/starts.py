@@ -117,13 +117,15 @@ def _draw(mass: Array, rng: np.random.Generator, size: int) -> Array:
 
 
 def _lower_dense(X: Array, candidates: Array, closest: Array, weight: Array, n_jobs: int | None) -> tuple[Array, Array]:
-    n, step = X.shape[0], grid_rows(X.shape[1])
+    n = X.shape[0]
+    step = grid_rows(X.shape[1])
     C = np.array(X[candidates], dtype=np.float64)
     tried = np.empty((len(C), n))
     parts = [slice(start, min(start + step, n)) for start in range(0, n, step)]
 
     def work(part: slice) -> Array:
-        trials, potentials = np.empty((len(C), part.stop - part.start)), np.empty(len(C))
+        trials = np.empty((len(C), part.stop - part.start))
+        potentials = np.empty(len(C))
         lower_squares(X[part], C, closest[part], weight[part], trials, potentials)
         tried[:, part] = trials
         return potentials
@@ -163,7 +165,8 @@ def start_mixture(
     seconds: float | None = None,
 ) -> Mixture:
     """Return the parameters that one M-step makes of a model's starting responsibilities, or that were given."""
-    K, d = model.n_components, X.shape[1]
+    K = model.n_components
+    d = X.shape[1]
     if all(given is not None for given in (model.weights_init, model.means_init, model.precisions_init)):
         return _with_given(model, Mixture(np.empty(0), np.empty(0), np.empty(0)), K, d)
     X = np.asarray(X, dtype=np.float64)
@@ -202,7 +205,8 @@ def given_prior(owner: str, prior: dict[str, Any], d: int) -> Prior:
     if unknown:
         names = ", ".join(sorted(_PRIOR_NAMES))
         raise ParameterError(f"{owner}: prior must have keys among {names}; got {sorted(unknown)[0]!r}.")
-    alpha, kappa = float(prior.get("alpha", 1.0)), float(prior.get("kappa", 0.0))
+    alpha = float(prior.get("alpha", 1.0))
+    kappa = float(prior.get("kappa", 0.0))
     if not alpha >= 1 or not kappa >= 0:
         raise ParameterError(f"{owner}: prior must have alpha >= 1 and kappa >= 0; got {alpha} and {kappa}.")
     if ("dof" in prior) != ("scale" in prior) or (kappa > 0) != ("mean" in prior):
@@ -246,7 +250,8 @@ def responsibilities(
 
 def from_responsibilities(problem: Any, X: Array, r: Array) -> Any:
     """Take one M-step: moments about the mean of all rows, with the given responsibilities."""
-    K, d = problem.K, problem.d
+    K = problem.K
+    d = problem.d
     counts = r.sum(axis=0)
     some = np.where(counts > 0, counts, 1.0)
     means = (r.T @ X) / some[:, None]
@@ -254,14 +259,16 @@ def from_responsibilities(problem: Any, X: Array, r: Array) -> Any:
     second = np.zeros((K, d, d) if matrix else (K, d))
     for k in range(K):
         mine = r[:, k] > 0
-        gaps, w = X[mine] - means[k], r[mine, k]
+        gaps = X[mine] - means[k]
+        w = r[mine, k]
         second[k] = (gaps.T * w) @ gaps if matrix else w @ gaps**2
     centred = Mixture(np.full(K, 1 / K), means, np.empty(0))
     return problem.maximisation((counts, np.zeros((K, d)), second), centred)
 
 
 def _with_given(model: Any, mixture: Mixture, K: int, d: int) -> Mixture:
-    owner, kind = type(model).__name__, model.covariance_type
+    owner = type(model).__name__
+    kind = model.covariance_type
     given = {"weights": model.weights_init, "means": model.means_init, "covariances": model.precisions_init}
     shapes = {"weights": (K,), "means": (K, d), "covariances": covariances_of(kind, K, d)}
     for name, values in given.items():

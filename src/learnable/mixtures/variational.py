@@ -2,7 +2,7 @@ r"""Gaussian mixtures with distributions over their parameters, by variational E
 
     π ~ Dirichlet or Dirichlet process,   (μₖ, Λₖ) ~ Normal–Wishart,   xᵢ | zᵢ = k ~ N(μₖ, Λₖ⁻¹)
 
-The fit maximises the evidence bound F(q) ≤ log p(x) over factorised posteriors (`variational_steps.py` has the model
+The fit maximises the evidence bound F(q) ≤ log p(x) over factorised posteriors (`VariationalMixture` has the model
 and the two steps, `solvers/em.py` the driver). No component can collapse, components that the rows do not need lose
 their weight, and bounds of different K can be compared.
 
@@ -27,7 +27,7 @@ from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
 from ..meta.splits import as_generator
-from ..probability.beta import Beta
+from ..probability.dirichlet import Beta
 from ..probability.multivariate_t import MultivariateStudentT
 from ..probability.student_t import StudentT
 from ..solvers.em import em_in_time
@@ -55,7 +55,7 @@ class VariationalGaussianMixture(MixtureBase):
     scikit-learn's `BayesianGaussianMixture`, parameter for parameter. What differs: `lower_bound_` is the evidence
     bound with all its constants, and never falls; `score_samples` is the log of the predictive density, a mixture of
     Student t; for tied, diagonal and spherical covariances the posterior is exact for a stated model
-    (`variational_steps.py`), where scikit-learn takes the constants of the full one; `reg_covar` is added to the
+    (`Hyperparameters`), where scikit-learn takes the constants of the full one; `reg_covar` is added to the
     prior's covariance, once. Memory besides X: O(Kd²) and a few thousand rows.
 
     Attributes
@@ -132,7 +132,8 @@ class VariationalGaussianMixture(MixtureBase):
     _remedy = "raise max_iter or tol"
 
     def _fit(self, table: Table, run: Any) -> Certificate:
-        owner, K = type(self).__name__, self.n_components
+        owner = type(self).__name__
+        K = self.n_components
         check_enough_rows(owner, table.n_rows, max(2, K), "n_components" if K > 1 else "2 rows; n_components")
         if table.X is not None and not float(np.abs(table.X).max(initial=0.0)) < 1e150:
             raise DataError(f"{owner}: X has numbers whose squares overflow. Divide the columns by their spread.")
@@ -163,8 +164,10 @@ class VariationalGaussianMixture(MixtureBase):
         self._set_posterior(problem, found.parameters)
         if known is not None:
             self.known_labels_ = known
-        self.converged_, self.n_iter_ = bool(found.converged), max(1, found.n_iter)
-        self.lower_bound_, self.bound_history_ = found.bound, found.history
+        self.converged_ = bool(found.converged)
+        self.n_iter_ = max(1, found.n_iter)
+        self.lower_bound_ = found.bound
+        self.bound_history_ = found.history
         rise = max(found.rise, 0.0) / weight
         return Certificate("ascent", value=rise, tolerance=self.tol, n_iter=self.n_iter_)
 
@@ -183,7 +186,8 @@ class VariationalGaussianMixture(MixtureBase):
     def predictive(self) -> list[Any]:
         """Return the predictive density of each component: Student t, of the row or of each column if diagonal."""
         check_is_fitted(self)
-        kind, d = self.covariance_type, self.n_features_in_
+        kind = self.covariance_type
+        d = self.n_features_in_
         nu = np.broadcast_to(self.degrees_of_freedom_, self.n_components)
         found: list[Any] = []
         for k in range(self.n_components):
@@ -220,7 +224,8 @@ class VariationalGaussianMixture(MixtureBase):
     def _starts(
         self, problem: VariationalMixture, blocks: Any, known: Array | None, weight: float, run: Any
     ) -> Iterator[Posterior]:
-        rng, K = as_generator(self.random_state), self.n_components
+        rng = as_generator(self.random_state)
+        K = self.n_components
         X, w = sample_rows(blocks, int(blocks.n_rows))
         X = np.asarray(X, dtype=np.float64)
         for _ in range(self.n_init):
@@ -232,7 +237,9 @@ class VariationalGaussianMixture(MixtureBase):
 
     def _hyperparameters(self, blocks: Any, d: int, weight: float) -> Hyperparameters:
         """Return the prior, with defaults from the rows; and keep it in attributes."""
-        owner, kind, K = type(self).__name__, self.covariance_type, self.n_components
+        owner = type(self).__name__
+        kind = self.covariance_type
+        K = self.n_components
         mean, cov = table_moments(blocks, self.n_jobs)
         cov = cov * (weight / (weight - 1) if weight > 1 else 1.0)
         shape = covariances_of(kind, 1, d)[int(kind != "tied") :]
@@ -254,10 +261,12 @@ class VariationalGaussianMixture(MixtureBase):
         dof = float(d if self.degrees_of_freedom_prior is None else self.degrees_of_freedom_prior)
         if not dof > least:
             raise ParameterError(f"{owner}: degrees_of_freedom_prior must be > {least}; got {dof:g}.")
-        alpha, beta = self.weight_concentration_prior, self.mean_precision_prior
+        alpha = self.weight_concentration_prior
+        beta = self.mean_precision_prior
         self.weight_concentration_prior_ = 1.0 / K if alpha is None else float(alpha)
         self.mean_precision_prior_ = 1.0 if beta is None else float(beta)
-        self.mean_prior_, self.degrees_of_freedom_prior_ = center, dof
+        self.mean_prior_ = center
+        self.degrees_of_freedom_prior_ = dof
         self.covariance_prior_ = float(scale) if kind == "spherical" else scale
         return self._prior()
 
@@ -293,7 +302,8 @@ class VariationalGaussianMixture(MixtureBase):
         self.precisions_, self.precisions_cholesky_ = found
 
     def _check_loaded(self) -> None:
-        K, d = self.n_components, self.n_features_in_
+        K = self.n_components
+        d = self.n_features_in_
         shapes = {"weights_": (K,), "counts_": (K,), "means_": (K, d), "mean_precision_": (K,), "mean_prior_": (d,)}
         shapes["covariances_"] = covariances_of(self.covariance_type, K, d)
         for name, shape in shapes.items():
@@ -354,8 +364,12 @@ class VariationalMixture:
     """The two steps; knows the kind of covariances and the prior."""
 
     def __init__(self, kind: str, K: int, d: int, prior: Hyperparameters) -> None:
-        self.kind, self.K, self.d, self.prior = kind, K, d, prior
-        nu, scale = prior.dof, prior.scale
+        self.kind = kind
+        self.K = K
+        self.d = d
+        self.prior = prior
+        nu = prior.dof
+        scale = prior.scale
         # The degrees of freedom with which MAP-EM divides by ν = ν₀ + N.
         dof = {"full": nu - d - 2, "tied": nu - d - 1 - K, "diag": nu - 3, "spherical": d * nu - d - 2}[kind]
         scale = np.full(d, d * float(scale)) if kind == "spherical" else scale
@@ -373,8 +387,10 @@ class VariationalMixture:
 
     def log_prior(self, posterior: Posterior) -> float:
         """Return −KL(q(π, μ, Λ) ‖ prior)."""
-        p, d = self.prior, self.d
-        beta, nu = p.mean_precision + posterior.counts, self.dof(posterior)
+        p = self.prior
+        d = self.d
+        beta = p.mean_precision + posterior.counts
+        nu = self.dof(posterior)
         density = Density(self.kind, Mixture(np.ones(self.K), posterior.means, posterior.covariances))
         ratio = p.mean_precision / beta
         of_means = d * (ratio - 1 - np.log(ratio)) + p.mean_precision * density.squares(posterior.means - p.mean)
@@ -407,12 +423,14 @@ class VariationalMixture:
             alpha = self.prior.concentration + posterior.counts
             return np.asarray(digamma(alpha) - digamma(alpha.sum()))
         a, b = self.sticks(posterior)
-        taken, left = digamma(a) - digamma(a + b), digamma(b) - digamma(a + b)
+        taken = digamma(a) - digamma(a + b)
+        left = digamma(b) - digamma(a + b)
         return np.asarray(taken + np.r_[0.0, np.cumsum(left)[:-1]])
 
     def surrogate(self, posterior: Posterior) -> Mixture:
         """Return the normal densities, with weights, that are ρₖ(x)."""
-        nu, d = self.dof(posterior), self.d
+        nu = self.dof(posterior)
+        d = self.d
         if self.kind in ("full", "tied"):
             bend = digamma(0.5 * (nu[:, None] - np.arange(d))).sum(axis=1) - d * np.log(0.5 * nu)
         elif self.kind == "diag":
@@ -423,7 +441,8 @@ class VariationalMixture:
         return Mixture(np.exp(constants), posterior.means, posterior.covariances)
 
     def _weight_divergence(self, posterior: Posterior) -> float:
-        alpha0, K = self.prior.concentration, self.K
+        alpha0 = self.prior.concentration
+        K = self.K
         if self.prior.process:
             return float(np.sum(Beta(*self.sticks(posterior)).kl(Beta(1.0, alpha0))))
         alpha = alpha0 + posterior.counts

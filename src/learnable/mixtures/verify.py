@@ -101,7 +101,8 @@ def _moments(rows: list[Any]) -> tuple[Array, Any]:
 def kmedoids(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a KMedoids: the relative fall of J by the best swap of a medoid for a row."""
     table = read_table(model, X, None, sample_weight)
-    rows, weight = np.asarray(table.X, dtype=float), np.ones(table.n_rows) if table.weight is None else table.weight
+    rows = np.asarray(table.X, dtype=float)
+    weight = np.ones(table.n_rows) if table.weight is None else table.weight
     kept = np.ones(table.n_rows, bool) if table.kept is None else table.kept
     medoids = (np.cumsum(kept) - 1)[np.asarray(model.medoid_indices_)]
     if model.metric == "precomputed":
@@ -144,8 +145,11 @@ def _chain(a: list[Any], b: list[Any]) -> list[Any]:
 
 
 def _assign(rows: list[Any], centres: Array) -> tuple[Any, list[Array], list[Array], Array, Array]:
-    inertia, labels, nearest = np.longdouble(0), [], []
-    counts, sums = np.zeros(len(centres), np.longdouble), np.zeros(centres.shape, np.longdouble)
+    inertia = np.longdouble(0)
+    labels = []
+    nearest = []
+    counts = np.zeros(len(centres), np.longdouble)
+    sums = np.zeros(centres.shape, np.longdouble)
     for Z, w in rows:
         squares = np.stack([((Z - c) ** 2).sum(axis=1) for c in centres], axis=1)
         k = squares.argmin(axis=1)
@@ -164,7 +168,8 @@ def _labels_agree(
     """Tell whether the model's labels name nearest centres, up to ties and a blur of the squares."""
     recorded = np.asarray(model.labels_)
     recorded = recorded if table.kept is None else recorded[table.kept]
-    found, best = np.concatenate(labels), np.concatenate(nearest)
+    found = np.concatenate(labels)
+    best = np.concatenate(nearest)
     if recorded.shape != found.shape or recorded.min() < 0 or recorded.max() >= len(centres):
         return False
     own = np.concatenate([((Z - centres[k]) ** 2).sum(axis=1) for (Z, _), k in _with_labels(rows, recorded)])
@@ -207,7 +212,8 @@ def mixture_of_experts(model: Any, X: Any, y: Any, sample_weight: Any) -> Rechec
     if classes and not np.array_equal(np.asarray(table.classes), np.asarray(model.classes_)):
         return wrong
     mean = np.average(rows, axis=0, weights=w)
-    spread, reach = np.sqrt(np.average((rows - mean) ** 2, axis=0, weights=w)), np.abs(rows - mean).max(axis=0)
+    spread = np.sqrt(np.average((rows - mean) ** 2, axis=0, weights=w))
+    reach = np.abs(rows - mean).max(axis=0)
     spread = np.where(reach > 1e-12 * np.abs(mean), np.where(spread > 0, spread, reach), 1.0)
     largest = np.r_[1.0, reach / spread]
     var_y = 0.0 if classes else float(np.average((y - np.average(y, weights=w)) ** 2, weights=w))
@@ -234,14 +240,20 @@ class _Objective:
     """The objective and its step, on all rows at once."""
 
     def __init__(self, model: Any, Z: Array, y: Array, w: Array, largest: Array, var_y: float) -> None:
-        self.Z, self.y, self.w, self.largest = Z, y, w, largest
-        self.K, self.C = model.n_experts, len(model.classes_) if model.experts == "logistic" else 0
-        self.alpha, self.gamma = model.alpha, model.gate_alpha
+        self.Z = Z
+        self.y = y
+        self.w = w
+        self.largest = largest
+        self.K = model.n_experts
+        self.C = len(model.classes_) if model.experts == "logistic" else 0
+        self.alpha = model.alpha
+        self.gamma = model.gate_alpha
         self.rho = model.reg_variance * var_y * w.sum() / self.K
         self.D = np.diag(np.r_[0.0, np.ones(Z.shape[1] - 1)])
 
     def value(self, gate: Array, weights: Array, variances: Array) -> tuple[float, Array]:
-        Z, K = self.Z, self.K
+        Z = self.Z
+        K = self.K
         logs = np.log(_softmax(Z @ gate.T))
         for k in range(K):
             if self.C:
@@ -260,9 +272,12 @@ class _Objective:
         return total, np.exp(logs - top) / sums
 
     def step(self, r: Array, gate: Array, weights: Array, variances: Array) -> tuple[Array, Array, Array]:
-        Z, y, wr = self.Z, self.y, self.w[:, None] * r
+        Z = self.Z
+        y = self.y
+        wr = self.w[:, None] * r
         new_gate = gate + self._newton(gate, r, self.w, self.gamma)
-        weights, variances = weights.copy(), np.array(variances)
+        weights = weights.copy()
+        variances = np.array(variances)
         for k in range(self.K):
             if self.C:
                 weights[k] += self._newton(weights[k], np.eye(self.C)[y], wr[:, k], self.alpha)
@@ -299,7 +314,8 @@ def _softmax(scores: Array) -> Array:
 
 
 def _with_intercept(coef: Array, intercept: Array, mean: Array, spread: Array) -> Array:
-    coef, intercept = np.asarray(coef), np.asarray(intercept)
+    coef = np.asarray(coef)
+    intercept = np.asarray(intercept)
     return np.concatenate([(intercept + coef @ mean)[..., None], coef * spread], axis=-1)
 
 

@@ -24,8 +24,10 @@ def gaussian_mixture(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a GaussianMixture: what one more step adds to the objective, per unit of weight."""
     table = read_table(model, X, None, sample_weight)
     rows, w = map_reduce(table.blocks, _rows_of, _join)
-    K, d = model.n_components, model.n_features_in_
-    pi, mu = np.asarray(model.weights_), np.asarray(model.means_)
+    K = model.n_components
+    d = model.n_features_in_
+    pi = np.asarray(model.weights_)
+    mu = np.asarray(model.means_)
     sigma = matrices(model.covariance_type, np.asarray(model.covariances_), K, d)
     known = getattr(model, "known_labels_", None)
     wrong = Recheck(np.inf, 0.0, table.fingerprint)
@@ -63,7 +65,8 @@ def condition(sigma: Array) -> float:
 
 def _precisions_agree(model: Any, sigma: Array, tolerance: float) -> bool:
     """Tell whether `precisions_` are the inverses of the covariances, and `precisions_cholesky_` their factors."""
-    K, d = model.n_components, model.n_features_in_
+    K = model.n_components
+    d = model.n_features_in_
     shape = np.shape(model.covariances_)
     if np.shape(model.precisions_) != shape or np.shape(model.precisions_cholesky_) != shape:
         return False
@@ -120,10 +123,13 @@ def expect(X: Array, pi: Array, mu: Array, sigma: Array, known: Array | None) ->
     """Return log p(x), responsibilities (n, K), rows completed by each component (n, K, d) and what is uncertain."""
     n, d = X.shape
     K = len(pi)
-    logs, filled, spread = np.empty((n, K)), np.empty((n, K, d)), np.zeros((n, K, d, d))
+    logs = np.empty((n, K))
+    filled = np.empty((n, K, d))
+    spread = np.zeros((n, K, d, d))
     for pattern in np.unique(np.isnan(X), axis=0):
         at = np.flatnonzero((np.isnan(X) == pattern).all(axis=1))
-        o, u = np.flatnonzero(~pattern), np.flatnonzero(pattern)
+        o = np.flatnonzero(~pattern)
+        u = np.flatnonzero(pattern)
         for k in range(K):
             L = cholesky(sigma[k][np.ix_(o, o)])
             gap = X[np.ix_(at, o)] - mu[k, o]
@@ -147,13 +153,16 @@ def step(
     kind: str, X: Array, w: Array, r: Array, filled: Array, spread: Array, prior: dict[str, Any], reg: float
 ) -> tuple[Array, Array, Array]:
     """Return π, μ, Σ after an M-step."""
-    K, d = r.shape[1], X.shape[1]
+    K = r.shape[1]
+    d = X.shape[1]
     wr = w[:, None] * r
     N = wr.sum(axis=0)
     pi = N + prior["alpha"] - 1
-    kappa, m = prior["kappa"], prior["mean"]
+    kappa = prior["kappa"]
+    m = prior["mean"]
     mu = (np.einsum("ik,ikd->kd", wr, filled) + kappa * m) / (N + kappa)[:, None]
-    ridge, dof = reg * w.sum() / K, prior["dof"]
+    ridge = reg * w.sum() / K
+    dof = prior["dof"]
     total = np.empty((K, d, d))
     for k in range(K):
         gap = filled[:, k] - mu[k]
@@ -203,7 +212,8 @@ def log_prior(kind: str, pi: Array, mu: Array, sigma: Array, prior: dict[str, An
 
 def prior_of(model: Any, X: Array, w: Array) -> dict[str, Any]:
     """Return the prior's parameters, with absent ones in place."""
-    d, K = X.shape[1], model.n_components
+    d = X.shape[1]
+    K = model.n_components
     prior: dict[str, Any] = {"alpha": 1.0, "dof": None, "scale": np.zeros((d, d)), "mean": np.zeros(d), "kappa": 0.0}
     if model.prior is None:
         return prior
@@ -272,16 +282,24 @@ class _Bound:
     """The model, its rows and its prior."""
 
     def __init__(self, model: Any, X: Array, w: Array, known: Array | None) -> None:
-        self.kind, self.K, self.d = model.covariance_type, model.n_components, X.shape[1]
-        self.X, self.w, self.known = X, w, known
+        self.kind = model.covariance_type
+        self.K = model.n_components
+        self.d = X.shape[1]
+        self.X = X
+        self.w = w
+        self.known = known
         self.process = model.weight_concentration_prior_type == "dirichlet_process"
-        self.alpha0, self.beta0 = model.weight_concentration_prior_, model.mean_precision_prior_
-        self.m0, self.nu0 = np.asarray(model.mean_prior_), model.degrees_of_freedom_prior_
+        self.alpha0 = model.weight_concentration_prior_
+        self.beta0 = model.mean_precision_prior_
+        self.m0 = np.asarray(model.mean_prior_)
+        self.nu0 = model.degrees_of_freedom_prior_
         self.psi0 = np.asarray(model.covariance_prior_)
 
     def prior_is_right(self, model: Any) -> bool:
         """Tell whether the recorded prior is the one that the parameters ask for."""
-        X, w, d = self.X, self.w, self.d
+        X = self.X
+        w = self.w
+        d = self.d
         mean = np.average(X, axis=0, weights=w)
         gap = X - mean
         cov = (gap.T * w) @ gap / (w.sum() - 1 if w.sum() > 1 else w.sum())
@@ -307,7 +325,8 @@ class _Bound:
         if N.shape != (self.K,) or not (N >= 0).all() or not abs(N.sum() - self.w.sum()) <= 1e-8 * self.w.sum():
             return False
         if self.process:
-            a, b = 1 + N, self.alpha0 + np.array([N[k + 1 :].sum() for k in range(self.K)])
+            a = 1 + N
+            b = self.alpha0 + np.array([N[k + 1 :].sum() for k in range(self.K)])
             weights = np.array([a[k] / (a[k] + b[k]) * np.prod(b[:k] / (a + b)[:k]) for k in range(self.K)])
         else:
             weights = self.alpha0 + N
@@ -323,7 +342,9 @@ class _Bound:
 
     def bound(self, N: Array, m: Array, cov: Array) -> tuple[float, Array]:
         """Return F after an E-step from these parameters, and the responsibilities."""
-        K, d, beta = self.K, self.d, self.beta0 + N
+        K = self.K
+        d = self.d
+        beta = self.beta0 + N
         precision = np.stack([np.linalg.inv(each) for each in matrices(self.kind, cov, K, d)])  # E[Λ]
         log_det, of_precisions = self._precisions(N, cov)
         log_pi, of_weights = self._weights(N)
@@ -350,13 +371,16 @@ class _Bound:
 
     def step(self, r: Array) -> tuple[Array, Array, Array]:
         """Return N, m and Ψ/ν under the responsibilities (Bishop, 10.58 to 10.63)."""
-        K, d, wr = self.K, self.d, self.w[:, None] * r
+        K = self.K
+        d = self.d
+        wr = self.w[:, None] * r
         N = wr.sum(axis=0)
         mean = (wr.T @ self.X) / np.where(N > 0, N, 1)[:, None]
         m = (self.beta0 * self.m0 + N[:, None] * mean) / (self.beta0 + N)[:, None]
         scatter = np.empty((K, d, d))
         for k in range(K):
-            gap, pull = self.X - mean[k], mean[k] - self.m0
+            gap = self.X - mean[k]
+            pull = mean[k] - self.m0
             scatter[k] = (gap.T * wr[:, k]) @ gap + self.beta0 * N[k] / (self.beta0 + N[k]) * np.outer(pull, pull)
         nu = self.dof(N)
         if self.kind == "full":
@@ -375,8 +399,10 @@ class _Bound:
             logs = digamma(a) - digamma(a.sum())
             prior = gammaln(self.K * self.alpha0) - self.K * gammaln(self.alpha0) + (self.alpha0 - 1) * logs.sum()
             return logs, float(prior - (gammaln(a.sum()) - gammaln(a).sum() + (a - 1) @ logs))
-        a, b = 1 + N, self.alpha0 + np.array([N[k + 1 :].sum() for k in range(self.K)])
-        log_v, log_rest = digamma(a) - digamma(a + b), digamma(b) - digamma(a + b)
+        a = 1 + N
+        b = self.alpha0 + np.array([N[k + 1 :].sum() for k in range(self.K)])
+        log_v = digamma(a) - digamma(a + b)
+        log_rest = digamma(b) - digamma(a + b)
         logs = np.array([log_v[k] + log_rest[:k].sum() for k in range(self.K)])
         prior = np.log(self.alpha0) + (self.alpha0 - 1) * log_rest
         own = gammaln(a + b) - gammaln(a) - gammaln(b) + (a - 1) * log_v + (b - 1) * log_rest
@@ -384,9 +410,11 @@ class _Bound:
 
     def _precisions(self, N: Array, cov: Array) -> tuple[Array, float]:
         """Return E[log|Λ|] of each component, and E[log p(Λ)] − E[log q(Λ)] of all."""
-        nu, d = self.dof(N), self.d
+        nu = self.dof(N)
+        d = self.d
         if self.kind in ("full", "tied"):
-            logs, total = np.empty(self.K), 0.0
+            logs = np.empty(self.K)
+            total = 0.0
             for k in range(self.K):
                 psi = nu[k] * (cov if self.kind == "tied" else cov[k])
                 logs[k] = digamma((nu[k] + 1 - np.arange(1, d + 1)) / 2).sum() + d * np.log(2)
@@ -397,7 +425,9 @@ class _Bound:
                     total -= self._log_b(psi, nu[k]) + 0.5 * (nu[k] - d - 1) * logs[k] - 0.5 * nu[k] * d
             return logs, float(total)
         one = 1 if self.kind == "diag" else d  # a spherical precision is seen d times
-        a, a0, b0 = 0.5 * one * nu, 0.5 * one * self.nu0, 0.5 * one * self.psi0
+        a = 0.5 * one * nu
+        a0 = 0.5 * one * self.nu0
+        b0 = 0.5 * one * self.psi0
         a = np.repeat(a[:, None], d, axis=1) if self.kind == "diag" else a
         b = 0.5 * one * (nu[:, None] * cov if self.kind == "diag" else nu * cov)
         log_lambda = digamma(a) - np.log(b)

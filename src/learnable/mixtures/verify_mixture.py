@@ -28,8 +28,10 @@ def mixture_model(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     table = read_table(model, X, None, sample_weight)
     rows, w = map_reduce(table.blocks, _rows_of, _join)
     wrong = Recheck(np.inf, 0.0, table.fingerprint)
-    K, d = model.n_components, model.n_features_in_
-    pi, known = np.asarray(model.weights_), getattr(model, "known_labels_", None)
+    K = model.n_components
+    d = model.n_features_in_
+    pi = np.asarray(model.weights_)
+    known = getattr(model, "known_labels_", None)
     if pi.shape != (K,) or not abs(pi.sum() - 1) < 1e-9 or not (pi >= 0).all():
         return wrong
     if model.family_ not in _FAMILIES or (known is not None and len(known) != len(rows)):
@@ -39,8 +41,9 @@ def mixture_model(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     means = np.stack([family.mean(**each) for each in theta]).reshape(K, -1)
     if not np.allclose(means, model.means_, rtol=1e-9, atol=1e-12 * np.abs(rows).max()):
         return wrong
-    given = {} if model.prior is None else {"rows": 1.0} if isinstance(model.prior, str) else model.prior
-    kappa, alpha = given.get("rows", 0.0), given.get("alpha", 1.0)
+    given = {"rows": 1.0} if isinstance(model.prior, str) else model.prior or {}
+    kappa = given.get("rows", 0.0)
+    alpha = given.get("alpha", 1.0)
     tau = family.average(w)
     centre = family.solve(tau)
 
@@ -76,7 +79,8 @@ class _Family:
     """One family on a table; numbers have one member for each column, t(x) then is (n, d, S)."""
 
     def __init__(self, X: Array, w: Array, model: Any) -> None:
-        self.X, self.known = X, {name: np.asarray(v)[0] for name, v in model.parameters_.items() if name == "n"}
+        self.X = X
+        self.known = {name: np.asarray(v)[0] for name, v in model.parameters_.items() if name == "n"}
         self.n_categories = np.asarray(model.parameters_["p"]).shape[-1] if model.family_ == "Categorical" else 0
         self.t = self.statistic(X)
 
@@ -116,7 +120,8 @@ class _Normal(_Family):
         return -0.5 * np.log(2 * np.pi) - np.broadcast_to(np.log(self.scale), X.shape)
 
     def score(self, t: Array, mean: Array, std: Array) -> Any:
-        m, s = (mean - self.shift) / self.scale, std / self.scale
+        m = (mean - self.shift) / self.scale
+        s = std / self.scale
         return -(t[..., 1] - 2 * m * t[..., 0] + m * m) / (2 * s * s) - np.log(s)
 
     def solve(self, t: Array) -> dict[str, Any]:
@@ -136,10 +141,12 @@ class _MultivariateNormal(_Normal):
         return np.full(len(X), -0.5 * X.shape[1] * np.log(2 * np.pi) - np.log(self.scale).sum())
 
     def score(self, t: Array, mean: Array, cov: Array) -> Any:
-        d, m = len(self.scale), (mean - self.shift) / self.scale
+        d = len(self.scale)
+        m = (mean - self.shift) / self.scale
         S = cov / np.outer(self.scale, self.scale)
         P = np.linalg.inv(S)
-        first, second = t[..., :d], t[..., d:]
+        first = t[..., :d]
+        second = t[..., d:]
         return -0.5 * (second @ P.ravel() - 2 * first @ P @ m + m @ P @ m + np.linalg.slogdet(S)[1])
 
     def solve(self, t: Array) -> dict[str, Any]:
@@ -259,7 +266,8 @@ class _Wishart(_Family):
         return np.concatenate([np.linalg.slogdet(matrices)[1][:, None], linear.reshape(len(X), -1)], axis=1)
 
     def score(self, t: Array, df: Array, scale: Array) -> Any:
-        d, sign = len(scale), -1.0 if self.inverse else 1.0
+        d = len(scale)
+        sign = -1.0 if self.inverse else 1.0
         weight, log_det = (scale, -np.linalg.slogdet(scale)[1]) if self.inverse else (
             np.linalg.inv(scale), np.linalg.slogdet(scale)[1]
         )  # fmt: skip
@@ -269,7 +277,8 @@ class _Wishart(_Family):
 
     def solve(self, t: Array) -> dict[str, Any]:
         d = round(float(np.sqrt(len(t) - 1)))
-        M, sign = t[1:].reshape(d, d), -1.0 if self.inverse else 1.0
+        M = t[1:].reshape(d, d)
+        sign = -1.0 if self.inverse else 1.0
         gap = np.linalg.slogdet(M)[1] - sign * t[0]
 
         def excess(u: float) -> float:

@@ -252,7 +252,8 @@ class NeighborsModel(Estimator):
             if k == 0:
                 return 0.0
         probes = np.unique(np.linspace(0, self.n_samples_fit_ - 1, _CHECKED_ROWS).astype(np.int64))
-        index, worst = self._searching(), 0.0
+        index = self._searching()
+        worst = 0.0
         Q = index.prepare(self.rows_[probes])
         found, rows = index.nearest(Q, k, None, run.n_jobs)
         for i, probe in enumerate(probes):
@@ -271,7 +272,8 @@ class NeighborsModel(Estimator):
 
     def _all_distances(self, probe: int) -> Array:
         """Return the distances of one training row to all, by NumPy in float64."""
-        metric, X = Metric(self.effective_metric_, self.effective_metric_params_), self.rows_
+        metric = Metric(self.effective_metric_, self.effective_metric_params_)
+        X = self.rows_
         if metric.name == "precomputed":
             return graph_row(X, probe)
         if metric.name == "cosine":
@@ -285,7 +287,8 @@ class NeighborsModel(Estimator):
 
             wide = X[[probe]].astype(np.float64), X.astype(np.float64)
             return np.asarray(pairwise_distances(*wide, metric=metric.name, **metric.parameters)[0])
-        q, chunks = _as_dense(X[[probe]]), range(0, X.shape[0], 4096)
+        q = _as_dense(X[[probe]])
+        chunks = range(0, X.shape[0], 4096)
         with np.errstate(over="ignore"):
             gaps = (_as_dense(X[start : start + 4096]) - q for start in chunks)
             found = np.concatenate([scaled_norms(gap, metric.power) for gap in gaps])
@@ -295,7 +298,8 @@ class NeighborsModel(Estimator):
         if not hasattr(self, "rows_"):
             raise ModelFileError("load: rows_ is missing.")
         super()._check_loaded()
-        X, n = self.rows_, getattr(self, "n_samples_fit_", None)
+        X = self.rows_
+        n = getattr(self, "n_samples_fit_", None)
         if not (isinstance(X, np.ndarray) or (sp.issparse(X) and X.format == "csr")):
             raise ModelFileError("load: rows_ is not a table of numbers.")
         shape = (n, getattr(self, "n_features_in_", None))
@@ -309,8 +313,9 @@ class NeighborsModel(Estimator):
             raise ModelFileError("load: the columns of a sparse row of rows_ must ascend.")
         weight = getattr(self, "row_weights_", None)
         if weight is not None and not _are_numbers(weight, (n,), positive=True):
-            raise ModelFileError("load: row_weights_ must be positive float64 numbers, one a row.")
-        metric, parameters = getattr(self, "effective_metric_", None), getattr(self, "effective_metric_params_", None)
+            raise ModelFileError("load: row_weights_ must be positive float64 numbers, one per row.")
+        metric = getattr(self, "effective_metric_", None)
+        parameters = getattr(self, "effective_metric_params_", None)
         expected = resolve_metric("load", self.metric, 2 if self.p is None else self.p, self.metric_params)
         if not isinstance(parameters, dict) or metric != expected.name or set(parameters) != set(expected.parameters):
             raise ModelFileError("load: effective_metric_ is not the metric that the parameters name.")

@@ -162,7 +162,8 @@ class MeasuredSearch(NamedTuple):
 
 def build_search(owner: str, X: Any, metric: Metric, k: int, algorithm: str, leaf_size: int) -> MeasuredSearch:
     """Return the search over the rows X."""
-    name, power = metric.name, metric.power
+    name = metric.name
+    power = metric.power
     if algorithm == "kd_tree" and (power is None or power == HAMMING or name == "sqeuclidean"):
         raise ParameterError(
             f"{owner}: algorithm 'kd_tree' does not know the metric {name!r}; use algorithm='auto' or 'brute'."
@@ -326,7 +327,9 @@ class GraphSearch(Search):
     has_range = False
 
     def __init__(self, owner: str, n_rows: int, checked: Callable[[Any], Any]) -> None:
-        self.owner, self.n_rows, self.checked = owner, n_rows, checked
+        self.owner = owner
+        self.n_rows = n_rows
+        self.checked = checked
 
     def units(self, Q: Any) -> Array:
         """Return ones."""
@@ -348,9 +351,11 @@ class GraphSearch(Search):
             )
         for i in range(D.shape[0]):
             edges = slice(D.indptr[i], D.indptr[i + 1])
-            near, distances = D.indices[edges], D.data[edges]
+            near = D.indices[edges]
+            distances = D.data[edges]
             kept = near != own[i]
-            near, distances = near[kept], distances[kept]
+            near = near[kept]
+            distances = distances[kept]
             best = np.lexsort((near, distances))[:k][::-1]  # a heap: the worst first
             keys[i], rows[i] = distances[best], near[best]
 
@@ -364,7 +369,7 @@ class GraphSearch(Search):
         return queries, rows, D[queries, rows]
 
 
-# Where a tree wins: the k-d tree of `_tree_kernels.py`, and the decision between it and the screening.
+# Where a tree wins: the k-d tree of `_kernels.py`, and the decision between it and the screening.
 #
 # A tree looks at few rows in few dimensions and at all of them in many; which it is depends on the data (rows on a
 # curve
@@ -372,7 +377,8 @@ class GraphSearch(Search):
 # and
 # then one over all rows does. Whatever is chosen, the neighbours are the same.
 
-_SAMPLE, _PROBES = 4096, 32
+_SAMPLE = 4096
+_PROBES = 32
 
 _MOST_COLUMNS = 64
 
@@ -389,11 +395,14 @@ class TreeSearch(PlainSearch):
             levels += 1
         n_nodes = 2 ** (levels + 1) - 1
         order = np.empty(n, np.int64)
-        self.starts, self.ends = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
-        self.low, self.high = np.empty((n_nodes, d)), np.empty((n_nodes, d))
+        self.starts = np.zeros(n_nodes, np.int64)
+        self.ends = np.zeros(n_nodes, np.int64)
+        self.low = np.empty((n_nodes, d))
+        self.high = np.empty((n_nodes, d))
         interruptible(build_tree, X, order, self.starts, self.ends, self.low, self.high)
         super().__init__(X, power, order)
-        self.leaf_order, self.block_queries = order, 256
+        self.leaf_order = order
+        self.block_queries = 256
         #: The key of a box is rounded d times, and may exceed a row's by as much.
         self.margin = 1.0 - 8 * (d + 8) * 2.0**-53 * max(1.0, power)
 

@@ -12,11 +12,12 @@ coordinates in float64 and compared with the k best. So neighbours and distances
 with ties decided by the row number, whatever BLAS is there and however many threads. Rows are visited in a fixed
 shuffled order, so that about k·log(n/k) of them are measured, however the table is sorted.
 
-Other Minkowski distances, and few columns, are served by a k-d tree (`tree.py`) or by a plain scan.
+Other Minkowski distances, and few columns, are served by a k-d tree (`metrics.py`) or by a plain scan.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -44,7 +45,8 @@ Array = NDArray[Any]
 
 _TILE_ROWS = 1024  # bounds of a block of queries for a tile of rows stay in the cache
 _BLOCK_QUERIES = 256
-_FLOAT32, _FLOAT64 = 2.0**-24, 2.0**-53
+_FLOAT32 = 2.0**-24
+_FLOAT64 = 2.0**-53
 _FAR = 2.0**50  # a query this many times farther off than the longest row is not screened
 _SAMPLE = 1024  # rows whose median is the centre
 _PAIRS = 2**18  # entries of a tile of bounds or distances that NumPy handles at once
@@ -68,7 +70,7 @@ class Ball(NamedTuple):
     distances: Array  #: and the distances there
 
 
-class Search:
+class Search(ABC):
     """A search over fixed rows; what the subclasses share.
 
     `units` keeps powers in the range of float64: a query's key is that of q·unit and x·unit, unit a power of two. It
@@ -98,7 +100,8 @@ class Search:
         """
         m = Q.shape[0]
         own = np.full(m, -1) if own is None else own
-        keys, rows = np.full((m, k), np.inf), np.full((m, k), NO_ROW)
+        keys = np.full((m, k), np.inf)
+        rows = np.full((m, k), NO_ROW)
         apart: dict[int, Array] = {}
 
         def work(part: slice) -> None:
@@ -120,7 +123,9 @@ class Search:
         def work(part: slice) -> None:
             queries, rows, keys = self._pairs(Q[part], limit[part])
             kept = (keys <= limit[part][queries]) & (rows != own[part][queries])
-            queries, rows, keys = queries[kept], rows[kept], keys[kept]
+            queries = queries[kept]
+            rows = rows[kept]
+            keys = keys[kept]
             sorting = np.lexsort((rows, queries))
             found[part.start] = queries[sorting] + part.start, rows[sorting], keys[sorting]
 
@@ -142,7 +147,8 @@ class Search:
             limit = np.maximum(keys[i : i + 1, -1] * (1 + 1e-9), SMALLEST_KEY)
             _, found, found_keys = self._pairs(Q[i : i + 1], limit)
             kept = found != own[i]
-            found, found_keys = found[kept], found_keys[kept]
+            found = found[kept]
+            found_keys = found_keys[kept]
             distances = self._distances_of_keys(found_keys, self.units(Q[i : i + 1]))
             out = np.flatnonzero(out_of_range(found_keys))
             distances[out] = self._distances_of_pairs(Q, np.full(len(out), i), found[out])
@@ -159,17 +165,17 @@ class Search:
             return np.empty(0)
         return pair_distances(Q, self.X, queries, rows, self.power)
 
+    @abstractmethod
     def units(self, Q: Any) -> Array:
         """Return the unit of each query's key."""
-        raise TypeError(f"{type(self).__name__} does not define units")
 
+    @abstractmethod
     def _scan(self, Q: Any, own: Array, keys: Array, rows: Array) -> None:
         """Fill the heaps of a block of queries."""
-        raise TypeError(f"{type(self).__name__} does not define _scan")
 
+    @abstractmethod
     def _pairs(self, Q: Any, limit: Array) -> tuple[Array, Array, Array]:
         """Return (query, row, key) of at least all pairs within the limits."""
-        raise TypeError(f"{type(self).__name__} does not define _pairs")
 
 
 class ScreenedSearch(Search):
@@ -177,7 +183,8 @@ class ScreenedSearch(Search):
 
     def __init__(self, X: Array) -> None:
         n, d = X.shape
-        self.X, self.n_rows = X, n
+        self.X = X
+        self.n_rows = n
         self.block_queries = int(np.clip(2**34 // (n * (d + 2)), 16, _BLOCK_QUERIES))  # short enough for Ctrl-C
         self.size = typical_size(X)
         unit = units_for(np.array([self.size]), 2.0)[0]
@@ -217,7 +224,8 @@ class ScreenedSearch(Search):
 
     def _prepare(self, Q: Array) -> tuple[Array, Array, Array, Array, Array]:
         """Return the queries in units of their keys, the units, the extended rows; factor, floor: keys → bounds."""
-        units, d = self.units(Q), Q.shape[1]
+        units = self.units(Q)
+        d = Q.shape[1]
         with np.errstate(over="ignore", invalid="ignore"):
             rows = (Q * self.unit - self.centre) * self.scale
             square = np.einsum("ij,ij->i", rows, rows)
@@ -260,7 +268,8 @@ class SparseSearch(Search):
     block_queries = 64
 
     def __init__(self, X: Any) -> None:
-        self.X, self.n_rows = X, X.shape[0]
+        self.X = X
+        self.n_rows = X.shape[0]
         self.size = typical_size(X)
         self.unit = units_for(np.array([self.size]), 2.0)[0]
         # A sparse product adds at most as many terms as the fuller row has entries.
@@ -315,7 +324,8 @@ class SparseSearch(Search):
 
     def _pairs(self, Q: Any, limit: Array) -> tuple[Array, Array, Array]:
         scaled, units, dense, offset, factor, floor = self._prepare(Q)
-        X, pairs = self.X, []
+        X = self.X
+        pairs = []
         for part in _slices(self.n_rows, max(1, _PAIRS // len(units))):
             at, queries = np.nonzero(~(self._bounds(part, dense, offset) > limit * factor + floor))
             pairs.append((queries, at + part.start))
@@ -330,7 +340,9 @@ class PlainSearch(Search):
     """Every row measured, by a kernel: any Minkowski distance, and Hamming's. Memory: the rows again, by columns."""
 
     def __init__(self, X: Array, power: float, order: Array | None = None) -> None:
-        self.X, self.power, self.n_rows = X, power, X.shape[0]
+        self.X = X
+        self.power = power
+        self.n_rows = X.shape[0]
         self.has_range = power != HAMMING
         self.order = order  # of the columns' entries; None is 0…n−1
         self.columns = np.ascontiguousarray(X.T if order is None else X[order].T)
@@ -347,7 +359,8 @@ class PlainSearch(Search):
 
     def _pairs(self, Q: Array, limit: Array) -> tuple[Array, Array, Array]:
         units = self.units(Q)
-        pairs, keys = [], np.empty(self.n_rows)
+        pairs = []
+        keys = np.empty(self.n_rows)
         for i, q in enumerate(Q * units[:, None]):
             keys_of_run(q, self.columns, 0, self.n_rows, units[i], self.power, keys)
             near = np.flatnonzero(keys <= limit[i])
@@ -362,7 +375,9 @@ class FunctionSearch(Search):
     has_range = False
 
     def __init__(self, n_rows: int, distances: Callable[[Any], Array], block_queries: int) -> None:
-        self.n_rows, self.distances, self.block_queries = n_rows, distances, block_queries
+        self.n_rows = n_rows
+        self.distances = distances
+        self.block_queries = block_queries
 
     def units(self, Q: Any) -> Array:
         """Return ones."""
@@ -381,7 +396,8 @@ class _Slices:
     """Slices of 0…n, each `height` long, as a source of blocks."""
 
     def __init__(self, n: int, height: int) -> None:
-        self.n, self.height = n, height
+        self.n = n
+        self.height = height
 
     def __len__(self) -> int:
         return -(-self.n // self.height)

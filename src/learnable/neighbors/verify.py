@@ -87,7 +87,8 @@ def _checksum_of_model(model: Any) -> str:
 
 def _distances(model: Any, X: Any, q: Any) -> Array:
     """Return the distances from q to every row of X, by the definition."""
-    name, parameters = model.effective_metric_, model.effective_metric_params_
+    name = model.effective_metric_
+    parameters = model.effective_metric_params_
     if name == "precomputed":
         distances = np.full(X.shape[0], np.inf, dtype=np.longdouble)  # a graph has no edge there
         if not sp.issparse(q):
@@ -100,7 +101,8 @@ def _distances(model: Any, X: Any, q: Any) -> Array:
 
 
 def _distances_of_some(name: Any, parameters: dict[str, Any], X: Array, q: Array) -> Array:
-    order = parameters.get("p") if name == "minkowski" else _ORDERS.get(name) if isinstance(name, str) else None
+    orders = {**_ORDERS, "minkowski": parameters.get("p")}
+    order = orders.get(name) if isinstance(name, str) else None
     if order is not None:
         gap = abs(X - q)
         if np.isinf(order):

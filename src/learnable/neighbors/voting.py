@@ -41,7 +41,8 @@ class VotingModel(NeighborsModel):
 
     def _votes(self, X: Any) -> tuple[Array, Array]:
         """Return the neighbours of each query and their votes, of shape (n_queries, k) each."""
-        k, row_weights = self._check_count(self.n_neighbors, X is None), getattr(self, "row_weights_", None)
+        k = self._check_count(self.n_neighbors, X is None)
+        row_weights = getattr(self, "row_weights_", None)
         if row_weights is None:
             distances, rows = self._find(X, k)
             return rows, self._speak(distances, np.ones_like(distances))
@@ -165,14 +166,15 @@ class KNeighborsClassifier(NamedScore, ClassifierMixin, VotingModel):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        classes, codes = getattr(self, "classes_", None), getattr(self, "targets_", None)
+        classes = getattr(self, "classes_", None)
+        codes = getattr(self, "targets_", None)
         several = isinstance(classes, list)
         if getattr(self, "outputs_2d_", None) is not several:
             raise ModelFileError("load: outputs_2d_ must say whether classes_ is a list.")
         outputs: list[Any] = classes if isinstance(classes, list) else [classes]
         shape = (self.n_samples_fit_, len(outputs)) if several else (self.n_samples_fit_,)
         if not isinstance(codes, np.ndarray) or codes.dtype != np.int64 or codes.shape != shape:
-            raise ModelFileError("load: targets_ must be int64 class numbers, one a row.")
+            raise ModelFileError("load: targets_ must be int64 class numbers, one per row.")
         for labels, numbers in zip(outputs, codes.reshape(len(codes), -1).T, strict=True):
             if not isinstance(labels, np.ndarray) or labels.ndim != 1 or len(labels) < 1:
                 raise ModelFileError("load: classes_ must be an array of labels.")

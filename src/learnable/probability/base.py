@@ -21,7 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import FrozenInstanceError
 from types import MappingProxyType
-from typing import Any, ClassVar, NoReturn, Self, TypeAlias
+from typing import Any, ClassVar, NoReturn, Self, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,7 +45,9 @@ class Frozen(ABC):
 
     def _store(self, **parameters: ArrayLike) -> None:
         """Keep read-only copies of the parameters, broadcast to one batch; the one place that writes to the object."""
-        owner, arrays, batches = type(self).__name__, {}, []
+        owner = type(self).__name__
+        arrays = {}
+        batches = []
         for name, values in parameters.items():
             rank = self._event_ranks.get(name, 0)
             try:
@@ -102,6 +104,23 @@ class Frozen(ABC):
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={_abbreviate(values)}" for name, values in self._parameters.items())
         return f"{type(self).__name__}({inside})"
+
+
+class Parameter:
+    """A parameter of a distribution, read as an attribute."""
+
+    def __init__(self, meaning: str) -> None:
+        self.__doc__ = meaning
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, distribution: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, distribution: Frozen, owner: type) -> Array: ...
+    def __get__(self, distribution: Frozen | None, owner: type) -> Self | Array:
+        return self if distribution is None else distribution._parameters[self._name]
 
 
 class Distribution(Frozen):
@@ -364,7 +383,8 @@ def check_sample(owner: Any, x: ArrayLike, weights: ArrayLike | None, rank: int 
     if not np.all((w >= 0.0) & np.isfinite(w)) or not np.any(w > 0.0):
         raise DataError(f"{name}: weights must be finite, >= 0 and not all zero, got {w!r}.")
     if not np.all(w > 0.0):
-        x, w = x[w > 0.0], w[w > 0.0]
+        x = x[w > 0.0]
+        w = w[w > 0.0]
     if not np.all(np.isfinite(x)):
         raise DataError(f"{name}: samples must be finite, got NaN or infinity; leave them out or give them weight 0.")
     return x, w

@@ -20,6 +20,7 @@ from .base import (
     Array,
     Discrete,
     LinearFamily,
+    Parameter,
     RandomState,
     Size,
     Univariate,
@@ -28,8 +29,7 @@ from .base import (
     require_support,
     weighted_mean,
 )
-from .counting import expectation, is_count, least_count, log_factorial_part, require_count
-from .saddle import deviance, inside_or
+from .saddle import deviance, expectation, inside_or, is_count, least_count, log_factorial_part, require_count
 
 
 class _Trials(Univariate, Discrete, LinearFamily):
@@ -40,10 +40,7 @@ class _Trials(Univariate, Discrete, LinearFamily):
         """The number of trials."""
         raise NotImplementedError
 
-    @property
-    def p(self) -> Array:
-        """The probability of success."""
-        return self._parameters["p"]
+    p = Parameter("The probability of success.")
 
     @property
     def mean(self) -> Array:
@@ -62,7 +59,8 @@ class _Trials(Univariate, Discrete, LinearFamily):
 
     def _log_mass(self, x: Array) -> Array:
         """Return the logarithm of the probability, also between the whole numbers."""
-        n, p = self.n, self.p
+        n = self.n
+        p = self.p
         rest = n - x
         coefficient = log_factorial_part(n) - log_factorial_part(x) - log_factorial_part(rest)
         return coefficient - deviance(x, n * p) - deviance(rest, n * (1.0 - p))
@@ -82,7 +80,8 @@ class _Trials(Univariate, Discrete, LinearFamily):
     def cdf(self, x: ArrayLike) -> Array:
         """Return the probability of at most x successes."""
         x = np.floor(np.asarray(x, dtype=np.float64))
-        n, p = self.n, self.p
+        n = self.n
+        p = self.p
         k = np.clip(x, 0.0, np.maximum(n - 1.0, 0.0))
         value = betainc(np.maximum(n - k, 1.0), k + 1.0, 1.0 - p)  # I_{1-p}(n - x, x + 1)
         value = np.where(x < 0.0, 0.0, np.where(x >= n, 1.0, value))
@@ -215,10 +214,7 @@ class Binomial(_Trials):
         require_support(cls, x, is_count(x) & (x <= np.asarray(n)))
         return cls.from_mean_statistic(weighted_mean(x, w)[..., None], n=n)
 
-    @property
-    def n(self) -> Array:
-        """The number of trials."""
-        return self._parameters["n"]
+    n = Parameter("The number of trials.")
 
     @classmethod
     def from_natural_parameter(cls, natural_parameter: ArrayLike, *, n: ArrayLike) -> Self:

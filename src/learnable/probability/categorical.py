@@ -24,6 +24,7 @@ from .base import (
     Discrete,
     ExponentialFamily,
     Multivariate,
+    Parameter,
     RandomState,
     Size,
     check_sample,
@@ -32,8 +33,7 @@ from .base import (
     weighted_mean,
 )
 from .binomial import Binomial
-from .counting import log_factorial_part, require_count
-from .saddle import deviance, inside_or
+from .saddle import deviance, inside_or, log_factorial_part, require_count
 
 _SUM_TOLERANCE = 1e-9
 
@@ -82,10 +82,7 @@ class Categorical(Discrete, ExponentialFamily):
         shares = np.stack([weighted_mean((x == k).astype(np.float64), w) for k in range(K)], axis=-1)
         return cls(shares)
 
-    @property
-    def p(self) -> Array:
-        """The probabilities of the categories."""
-        return self._parameters["p"]
+    p = Parameter("The probabilities of the categories.")
 
     @property
     def n_categories(self) -> int:
@@ -238,15 +235,9 @@ class Multinomial(Multivariate, Discrete, ExponentialFamily):
         require_support(cls, x, np.all((x >= 0.0) & (x == np.floor(x)), axis=-1) & (sums == n))
         return cls.from_mean_statistic(weighted_mean(x, w), n=n)
 
-    @property
-    def n(self) -> Array:
-        """The number of draws."""
-        return self._parameters["n"]
+    n = Parameter("The number of draws.")
 
-    @property
-    def p(self) -> Array:
-        """The probabilities of the categories."""
-        return self._parameters["p"]
+    p = Parameter("The probabilities of the categories.")
 
     @property
     def mean(self) -> Array:

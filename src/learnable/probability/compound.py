@@ -19,13 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.errors import ParameterError
-from .base import Array, Discrete, Multivariate, RandomState, Size, Univariate, require_positive
-from .beta import Beta
+from .base import Array, Discrete, Multivariate, Parameter, RandomState, Size, Univariate, require_positive
 from .binomial import Binomial
 from .categorical import Multinomial
-from .counting import is_count, least_count, require_count
-from .dirichlet import Dirichlet
-from .saddle import inside_or
+from .dirichlet import Beta, Dirichlet
+from .saddle import inside_or, is_count, least_count, require_count
 
 _MOST = 1e7  # probabilities that are summed, at most
 
@@ -55,20 +53,11 @@ class BetaBinomialCount(Univariate, Discrete):
         require_count(self, "n", self.n)
         require_positive(self, a=self.a, b=self.b)
 
-    @property
-    def n(self) -> Array:
-        """The number of trials."""
-        return self._parameters["n"]
+    n = Parameter("The number of trials.")
 
-    @property
-    def a(self) -> Array:
-        """The concentration a at success."""
-        return self._parameters["a"]
+    a = Parameter("The concentration a at success.")
 
-    @property
-    def b(self) -> Array:
-        """The concentration b at failure."""
-        return self._parameters["b"]
+    b = Parameter("The concentration b at failure.")
 
     @property
     def mean(self) -> Array:
@@ -86,7 +75,8 @@ class BetaBinomialCount(Univariate, Discrete):
         x = np.asarray(x, dtype=np.float64)
         inside = is_count(x) & (x <= self.n)
         k = np.where(inside, x, 0.0)
-        a, b = self.a + k, self.b + (self.n - k)
+        a = self.a + k
+        b = self.b + (self.n - k)
         p = np.clip(a / (a + b), 2.0**-53, 1.0 - 2.0**-53)
         value = Binomial(self.n, p).logpmf(k) + Beta(self.a, self.b).logpdf(p) - Beta(a, b).logpdf(p)
         return inside_or(inside, value, x)
@@ -171,15 +161,9 @@ class DirichletMultinomialCounts(Multivariate, Discrete):
         require_count(self, "n", self.n)
         require_positive(self, alpha=self.alpha)
 
-    @property
-    def n(self) -> Array:
-        """The number of draws."""
-        return self._parameters["n"]
+    n = Parameter("The number of draws.")
 
-    @property
-    def alpha(self) -> Array:
-        """The concentrations α."""
-        return self._parameters["alpha"]
+    alpha = Parameter("The concentrations α.")
 
     @property
     def mean(self) -> Array:
@@ -246,7 +230,8 @@ def _broadcast(d: Any, shape: tuple[int, ...]) -> Any:
 
 def _compositions(d: DirichletMultinomialCounts) -> Array:
     """Return all vectors of K counts with the sum n."""
-    n, K = int(d.n), d.alpha.shape[-1]
+    n = int(d.n)
+    K = d.alpha.shape[-1]
     if comb(n + K - 1, K - 1) > _MOST / K:
         raise ParameterError(
             f"{type(d).__name__}: the expectation would sum {comb(n + K - 1, K - 1):.2g} probabilities; use samples."

@@ -245,7 +245,8 @@ def _logarithms(parameters: Mapping[str, Array], domains: Mapping[str, str]) -> 
 
 def _to_parameters(z: Array, like: Mapping[str, Array], domains: Mapping[str, str]) -> dict[str, Array]:
     """Return the parameters that a vector stands for, in the shapes of others."""
-    parameters, used = {}, 0
+    parameters = {}
+    used = 0
     for name, model in like.items():
         d = model.shape[-1] if model.ndim else 1
         count = {"simplex": d - 1, "definite": d * (d + 1) // 2}.get(domains[name], model.size)

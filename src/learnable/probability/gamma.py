@@ -19,6 +19,7 @@ from ..core.errors import DataError
 from .base import (
     Array,
     ExponentialFamily,
+    Parameter,
     RandomState,
     Size,
     Univariate,
@@ -75,15 +76,9 @@ class _GammaLike(Univariate, ExponentialFamily):
         """The log-partition function A(η) = log Γ(α) - α log β."""
         return gammaln(self.shape) - self.shape * np.log(self.rate)
 
-    @property
-    def shape(self) -> Array:
-        """The shape α."""
-        return self._parameters["shape"]
+    shape = Parameter("The shape α.")
 
-    @property
-    def rate(self) -> Array:
-        """The rate β."""
-        return self._parameters["rate"]
+    rate = Parameter("The rate β.")
 
     def sufficient_statistic(self, x: ArrayLike) -> Array:
         """Return t(x): log x, and x or its reciprocal, along a new last axis."""
@@ -97,7 +92,9 @@ class _GammaLike(Univariate, ExponentialFamily):
 
     def _kl(self, other: _GammaLike) -> Array:
         # Of Gamma distributions; a divergence does not change under x -> 1/x.
-        a, b, ratio = self.shape, other.shape, other.rate / self.rate
+        a = self.shape
+        b = other.shape
+        ratio = other.rate / self.rate
         gap = (a - b) * digamma(a) - gammaln(a) + gammaln(b)
         change = (self.rate - other.rate) / other.rate  # b log(β/β') + a(β'/β - 1)
         return np.maximum(gap + b * np.log1p(change) + a * (ratio - 1.0), 0.0)

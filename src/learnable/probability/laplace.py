@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from ..core.errors import DataError
 from .base import (
     Array,
+    Parameter,
     RandomState,
     Size,
     Univariate,
@@ -74,15 +75,9 @@ class Laplace(Univariate):
             )
         return cls(loc, scale)
 
-    @property
-    def loc(self) -> Array:
-        """The median m."""
-        return self._parameters["loc"]
+    loc = Parameter("The median m.")
 
-    @property
-    def scale(self) -> Array:
-        """The mean absolute deviation b."""
-        return self._parameters["scale"]
+    scale = Parameter("The mean absolute deviation b.")
 
     @property
     def mean(self) -> Array:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.special import digamma, gammaln
 
 from ..core.errors import DataError, ParameterError
-from .base import Array, Multivariate, RandomState, Size, require, require_positive
+from .base import Array, Multivariate, Parameter, RandomState, Size, require, require_positive
 from .multivariate_normal import MultivariateNormal
 from .student_t import StudentT
 
@@ -58,20 +58,11 @@ class MultivariateStudentT(Multivariate):
             ) from None
         object.__setattr__(self, "_factor", factor)
 
-    @property
-    def df(self) -> Array:
-        """The degrees of freedom ν."""
-        return self._parameters["df"]
+    df = Parameter("The degrees of freedom ν.")
 
-    @property
-    def loc(self) -> Array:
-        """The centre m."""
-        return self._parameters["loc"]
+    loc = Parameter("The centre m.")
 
-    @property
-    def scale(self) -> Array:
-        """The scale matrix S."""
-        return self._parameters["scale"]
+    scale = Parameter("The scale matrix S.")
 
     @property
     def event_shape(self) -> tuple[int, ...]:
@@ -113,7 +104,8 @@ class MultivariateStudentT(Multivariate):
         return (constant - half * np.log1p(square / self.df))[()]  # type: ignore[no-any-return]
 
     def _entropy_in_nats(self) -> Array:
-        d, half = self.loc.shape[-1], 0.5 * self.df
+        d = self.loc.shape[-1]
+        half = 0.5 * self.df
         rest = half + 0.5 * d
         norm = gammaln(half) - gammaln(rest) + 0.5 * d * np.log(self.df * math.pi) + 0.5 * self._log_det()
         return (norm + rest * (digamma(rest) - digamma(half)))[()]  # type: ignore[no-any-return]

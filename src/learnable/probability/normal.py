@@ -19,6 +19,7 @@ from ..core.errors import DataError
 from .base import (
     Array,
     ExponentialFamily,
+    Parameter,
     RandomState,
     Size,
     Univariate,
@@ -77,15 +78,9 @@ class Normal(Univariate, ExponentialFamily):
         std = spread * np.sqrt(weighted_mean(np.square((x - mean) / spread), w))
         return cls(mean, std)
 
-    @property
-    def mean(self) -> Array:
-        """The mean μ."""
-        return self._parameters["mean"]
+    mean = Parameter("The mean μ.")
 
-    @property
-    def std(self) -> Array:
-        """The standard deviation σ."""
-        return self._parameters["std"]
+    std = Parameter("The standard deviation σ.")
 
     @property
     def variance(self) -> Array:

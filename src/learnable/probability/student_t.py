@@ -22,9 +22,9 @@ from scipy.optimize import minimize_scalar
 from scipy.special import betaln, digamma, gammaln, stdtr, stdtrit
 
 from ..core.errors import DataError
-from .base import Array, RandomState, Size, Univariate, check_sample, require, weighted_mean
+from .base import Array, Parameter, RandomState, Size, Univariate, check_sample, require, weighted_mean
+from .inversion import kl_by_quadrature
 from .laplace import weighted_median
-from .quadrature import kl_by_quadrature
 
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 _DF_RANGE = (0.5, 1e6)
@@ -78,20 +78,11 @@ class StudentT(Univariate):
         nu, loc, scale = (np.reshape(part, x.shape[1:])[()] for part in zip(*fits, strict=True))
         return cls(nu, loc, scale)
 
-    @property
-    def df(self) -> Array:
-        """The degrees of freedom ν."""
-        return self._parameters["df"]
+    df = Parameter("The degrees of freedom ν.")
 
-    @property
-    def loc(self) -> Array:
-        """The location m."""
-        return self._parameters["loc"]
+    loc = Parameter("The location m.")
 
-    @property
-    def scale(self) -> Array:
-        """The scale s."""
-        return self._parameters["scale"]
+    scale = Parameter("The scale s.")
 
     @property
     def mean(self) -> Array:
@@ -154,7 +145,8 @@ def _fit_column(x: Array, w: Array, df: float | None) -> tuple[float, float, flo
             "StudentT: fit_mle needs two distinct values of positive weight, got a constant: "
             "its likelihood grows without bound as scale falls to 0."
         )
-    z, point = (x - centre) / unit, (0.0, 1.0)
+    z = (x - centre) / unit
+    point = (0.0, 1.0)
 
     def profile(log_nu: float) -> float:
         nonlocal point
@@ -184,7 +176,8 @@ def _em(z: Array, w: Array, df: Array, start: tuple[float, float], tolerance: fl
                 "as scale falls to 0; give a larger df."
             )
         done = abs(new_m - m) <= tolerance * s and abs(new_s - s) <= tolerance * s
-        m, s = new_m, new_s
+        m = new_m
+        s = new_s
         if done:
             break
     return m, s

@@ -26,6 +26,7 @@ from ..core.errors import DataError, ParameterError
 from .base import (
     Array,
     ExponentialFamily,
+    Parameter,
     RandomState,
     Size,
     check_sample,
@@ -88,15 +89,9 @@ class _WishartLike(ExponentialFamily):
         log_det = np.linalg.slogdet(x)[1]
         return np.concatenate([log_det[..., None], cls._linear_part(x).reshape(*x.shape[:-2], -1)], axis=-1)
 
-    @property
-    def df(self) -> Array:
-        """The degrees of freedom ν."""
-        return self._parameters["df"]
+    df = Parameter("The degrees of freedom ν.")
 
-    @property
-    def scale(self) -> Array:
-        """The scale matrix: V of a Wishart, Ψ of an inverse Wishart distribution."""
-        return self._parameters["scale"]
+    scale = Parameter("The scale matrix: V of a Wishart, Ψ of an inverse Wishart distribution.")
 
     @property
     def _size(self) -> int:
@@ -127,7 +122,8 @@ class _WishartLike(ExponentialFamily):
 
     def _standard_factors(self, size: Size, random_state: RandomState) -> Array:
         """Draw Bartlett's T: χ on the diagonal, standard normal below it; TTᵀ is Wishart with the scale one."""
-        rng, d = np.random.default_rng(random_state), self._size
+        rng = np.random.default_rng(random_state)
+        d = self._size
         shape = self._sample_shape(size)
         T = np.tril(rng.standard_normal((*shape, d, d)), -1)
         halves = 0.5 * (np.asarray(self.df)[..., None] - np.arange(d))
@@ -236,7 +232,8 @@ class InverseWishart(_WishartLike):
     @property
     def variance(self) -> Array:
         """The variance of each entry; NaN unless ν > d + 3."""
-        nu, d = np.asarray(self.df)[..., None, None], self._size
+        nu = np.asarray(self.df)[..., None, None]
+        d = self._size
         e = np.where(nu > d + 3.0, nu - d - 1.0, 3.0)
         squares = (e + 2.0) * np.square(self.scale) + e * _products_of_diagonal(self.scale)
         value = squares / ((e + 1.0) * np.square(e) * (e - 2.0))

@@ -9,6 +9,9 @@ u_t = b_t ∘ (A u_{t+1}): the same with the table transposed and the rows in re
 ends at once (`climb`): forward through its first half, backward through its second. Then each goes on through the other
 half (`meet`) and finds what the other stored: P(z_t | x) ∝ α_t ∘ β_t, and the pairs' probabilities ∝ α_{t−1} u_tᵀ.
 
+The same in twenty lines of NumPy, "predict" and "condition on", is `tests/oracles/forward_backward.py`, which these
+kernels are tested against.
+
 Sums are kept between 1e-30 and 1 by dividing them now and then: no length can make them underflow. A pass that meets
 sums whose product vanishes returns False: some state was lost, and the recursions in logarithms have to be taken.
 """

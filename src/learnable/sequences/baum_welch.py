@@ -8,8 +8,9 @@ bits do not depend on the number of threads.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +20,13 @@ from ..data.blocks import Blocks, Part
 from ..data.door import read_features
 from ..data.fingerprint import scan
 from ._kernels import sum_by_code
-from .inference import in_order, smooth
+from .inference import Frames, LazyRows, in_order, smooth
 from .markov import estimate_rows, log_dirichlet
 
 Array = NDArray[Any]
+
+
+Theta = tuple[Array, ...]
 
 
 class Parameters(NamedTuple):
@@ -33,24 +37,74 @@ class Parameters(NamedTuple):
     emission: tuple[Array, ...]  #: what the emissions need
 
 
-class BaumWelch:
-    """The problem that `solvers.em` climbs; `model` states its emissions (`hmm.py` lists what it must define)."""
+class Emission(Protocol):
+    """What a climb asks of emissions with parameters θ, a tuple of arrays.
 
-    def __init__(self, model: Any, threads: int) -> None:
-        self.model, self.threads = model, threads
-        K = model.n_components
-        self.start_prior = np.broadcast_to(np.asarray(model.startprob_prior, dtype=float), (K,))
-        self.move_prior = np.broadcast_to(np.asarray(model.transmat_prior, dtype=float), (K, K))
+    `lines` are observations (m, d), NaN where an entry is missing; `weight` (m, M) has K columns and zeros.
+    """
+
+    def log_frames(self, lines: Array, theta: Theta) -> Array:
+        """Return log p(x | k), (m, K)."""
+
+    def statistics(self, lines: Array, weight: Array, theta: Theta) -> Theta:
+        """Return the expected statistics of weighted observations."""
+
+    def update(self, statistics: Theta, theta: Theta) -> Theta:
+        """Return the θ that maximises the expected log-likelihood plus the log-prior."""
+
+
+class Observed(Protocol):
+    """What is asked of emissions once they are fitted."""
+
+    def expected(self, theta: Theta, proba: Array) -> Array:
+        """Return the mean observation under probabilities of the states (…, K)."""
+
+    def draw(self, theta: Theta, states: Array, rng: Any) -> Array:
+        """Return one observation for each state."""
+
+    def n_parameters(self, theta: Theta) -> int:
+        """Return how many free parameters there are."""
+
+
+class BaumWelch:
+    """The problem that `solvers.em` climbs.
+
+    Parameters
+    ----------
+    emission : Emission
+        The emissions; `log_prior` is that of their parameters, a function of θ.
+    start_prior, move_prior : (K,), (K, K)
+        Dirichlet parameters of π and of the rows of A.
+    moves : set of str
+        Which parameters are estimated: "s" (π), "t" (A), "e" (θ).
+    """
+
+    def __init__(
+        self,
+        owner: str,
+        emission: Emission,
+        log_prior: Callable[[Theta], float],
+        start_prior: Array,
+        move_prior: Array,
+        moves: set[str],
+        threads: int,
+    ) -> None:
+        self.owner = owner
+        self.emission = emission
+        self.emission_prior = log_prior
+        self.start_prior = start_prior
+        self.move_prior = move_prior
+        self.moves = moves
+        self.threads = threads
 
     def expectation(self, block: Block, parameters: Parameters) -> tuple[tuple[Any, ...], float]:
         """Return the sum of first posteriors, of pairs, the emissions' statistics, and the log-likelihood."""
-        model = self.model
-        frames = model._frames(block.lines, block.codes, block.offsets, parameters)
+        frames = frames_of(self.emission, block.lines, block.codes, block.offsets, parameters)
         found = smooth(frames, parameters.startprob, parameters.transmat, self.threads)
         total = float(found.log_likelihoods.sum())
         if not np.isfinite(total):
             raise DataError(
-                f"{type(model).__name__}: the observations are impossible under the start; "
+                f"{self.owner}: the observations are impossible under the start; "
                 "a zero in startprob_, transmat_ or the emissions stays zero."
             )
         first = found.gamma[block.offsets[:-1]].sum(axis=0)
@@ -58,7 +112,7 @@ class BaumWelch:
 
     def _emission_statistics(self, block: Block, gamma: Array, parameters: Parameters) -> tuple[Array, ...]:
         def count(rows: slice) -> tuple[Array, ...]:
-            return tuple(self.model._statistics(block.lines[rows], weight[rows], parameters.emission))
+            return self.emission.statistics(block.lines[rows], weight[rows], parameters.emission)
 
         weight = block.by_line(gamma)
         if block.codes.size:  # the lines are few, and may stand for each other
@@ -69,20 +123,28 @@ class BaumWelch:
         """Return the parameters that maximise the expected log-likelihood plus the log-priors."""
         first, pairs, *rest = statistics
         start, A, emission = parameters
-        letters = self.model.params
-        if "s" in letters:
+        if "s" in self.moves:
             start = estimate_rows(first[None], self.start_prior[None], start[None])[0]
-        if "t" in letters:
+        if "t" in self.moves:
             A = estimate_rows(pairs, self.move_prior, A)
-        if set(letters) & set(self.model._letters):
-            emission = self.model._update(tuple(rest), emission)
+        if "e" in self.moves:
+            emission = self.emission.update(tuple(rest), emission)
         return Parameters(start, A, emission)
 
     def log_prior(self, parameters: Parameters) -> float:
         """Return the log-priors, up to a constant."""
         total = log_dirichlet(parameters.startprob, self.start_prior)
         total += log_dirichlet(parameters.transmat, self.move_prior)
-        return float(total + self.model._log_prior(parameters.emission))
+        return float(total + self.emission_prior(parameters.emission))
+
+
+def frames_of(emission: Emission, lines: Array, codes: Array, offsets: Array, parameters: Parameters) -> Frames:
+    """Return the log-likelihoods of rows, computed when they are asked for."""
+
+    def compute(some: Array) -> Array:
+        return emission.log_frames(some, parameters.emission)
+
+    return Frames(LazyRows(compute, lines, len(parameters.startprob)), codes, offsets)
 
 
 def _add(a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -154,10 +216,12 @@ def read_offsets(owner: str, lengths: Any, n: int) -> Array:
 
 def cut_sequences(lines: Array, codes: Array, offsets: Array) -> list[Block]:
     """Return blocks of whole sequences, on a grid that depends on the lengths alone."""
-    blocks, first = [], 0
+    blocks = []
+    first = 0
     for s in range(1, len(offsets)):
         if offsets[s] - offsets[first] >= _BLOCK_ROWS or s == len(offsets) - 1:
-            lo, hi = offsets[first], offsets[s]
+            lo = offsets[first]
+            hi = offsets[s]
             part = (lines, codes[lo:hi]) if codes.size else (lines[lo:hi], codes)
             blocks.append(Block(*part, offsets[first : s + 1] - lo))
             first = s

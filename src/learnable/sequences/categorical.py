@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
-from sklearn.utils.validation import check_is_fitted
 
 from ..core.declare import fitted, param
 from ..core.errors import DataError, ParameterError
 from ..core.parameters import ArrayLike, Number, optional
+from .baum_welch import Theta
 from .hmm import LETTERS, PRIOR, HiddenMarkovModel
 from .markov import check_numbers, check_probabilities, estimate_rows, log_dirichlet
 
@@ -81,30 +81,14 @@ class CategoricalHMM(HiddenMarkovModel):
             return int(self.n_features)
         return int(np.nanmax(X)) + 1 if not np.isnan(X).all() else 1
 
-    def _log_frames(self, lines: Array, emission: tuple[Array, ...]) -> Array:
-        gone = np.isnan(lines[:, 0])
-        with np.errstate(divide="ignore"):
-            found = np.log(emission[0].T[np.where(gone, 0, lines[:, 0]).astype(np.int64)])
-        found[gone] = 0.0
-        return found
-
-    def _statistics(self, lines: Array, weight: Array, emission: tuple[Array, ...]) -> tuple[Array, ...]:
-        return (weight[:-1, : self.n_components].T,)
-
-    def _update(self, statistics: tuple[Array, ...], emission: tuple[Array, ...]) -> tuple[Array, ...]:
-        return (estimate_rows(statistics[0], self._prior(emission[0].shape), emission[0]),)
-
-    def _log_prior(self, emission: tuple[Array, ...]) -> float:
-        return log_dirichlet(emission[0], self._prior(emission[0].shape))
-
-    def _prior(self, shape: tuple[int, ...]) -> Array:
-        return np.broadcast_to(np.asarray(self.emissionprob_prior, dtype=float), shape)
+    def _emission(self) -> SymbolEmission:
+        return SymbolEmission(self.emissionprob_prior)
 
     def _draw_start(self, X: Array, rng: Any) -> dict[str, Array]:
         eta = 0.1 + rng.random_sample((self.n_components, self._count_symbols(X)))
         return {"emissionprob_": eta / eta.sum(axis=1, keepdims=True)}
 
-    def _emission_of(self, attributes: Mapping[str, Any]) -> tuple[Array, ...]:
+    def _emission_of(self, attributes: Mapping[str, Any]) -> Theta:
         eta = check_probabilities("CategoricalHMM", "emissionprob_", attributes["emissionprob_"], 2)
         if len(eta) != self.n_components or self.n_features not in (None, eta.shape[1]):
             raise ParameterError(
@@ -113,17 +97,49 @@ class CategoricalHMM(HiddenMarkovModel):
             )
         return (eta,)
 
-    def _n_emission_parameters(self) -> int:
-        return int(self.n_components * (self.emissionprob_.shape[1] - 1))
 
-    def _draw_observations(self, states: Array, rng: Any) -> Array:
-        total = np.cumsum(self.emissionprob_, axis=1)
+class SymbolEmission:
+    """P(x = o | z = k) = η_ko, with a Dirichlet prior of the rows; θ = (η,)."""
+
+    def __init__(self, prior: Any) -> None:
+        self.prior = np.asarray(prior, dtype=float)
+
+    def log_frames(self, lines: Array, theta: Theta) -> Array:
+        """Return log η of the symbols; zero where one is missing."""
+        gone = np.isnan(lines[:, 0])
+        with np.errstate(divide="ignore"):
+            found = np.log(theta[0].T[np.where(gone, 0, lines[:, 0]).astype(np.int64)])
+        found[gone] = 0.0
+        return found
+
+    def statistics(self, lines: Array, weight: Array, theta: Theta) -> Theta:
+        """Return the expected counts of the symbols; the last line is the missing one."""
+        return (weight[:-1, : len(theta[0])].T,)
+
+    def update(self, statistics: Theta, theta: Theta) -> Theta:
+        """Return counts plus prior, as rows that sum to one."""
+        return (estimate_rows(statistics[0], self._prior(theta), theta[0]),)
+
+    def log_prior(self, theta: Theta) -> float:
+        """Return the log-density of η, up to a constant."""
+        return log_dirichlet(theta[0], self._prior(theta))
+
+    def _prior(self, theta: Theta) -> Array:
+        return np.broadcast_to(self.prior, theta[0].shape)
+
+    def expected(self, theta: Theta, proba: Array) -> Array:
+        """Return the probabilities of the symbols."""
+        return proba @ theta[0]
+
+    def draw(self, theta: Theta, states: Array, rng: Any) -> Array:
+        """Return one symbol for each state."""
+        total = np.cumsum(theta[0], axis=1)
         total[:, -1] = np.inf
         return (rng.random_sample(len(states))[:, None] >= total[states]).sum(axis=1)[:, None]
 
-    def _expected(self, proba: Array) -> Array:
-        check_is_fitted(self, "emissionprob_")
-        return proba @ self.emissionprob_
+    def n_parameters(self, theta: Theta) -> int:
+        """Return K times the symbols but one."""
+        return len(theta[0]) * (theta[0].shape[1] - 1)
 
 
 # Hidden Markov models of counts: x_tj | z_t = k ~ Poisson(λ_kj), columns independent given the state.
@@ -171,33 +187,8 @@ class PoissonHMM(HiddenMarkovModel):
         lines, codes = np.unique(X[:, 0], return_inverse=True)  # equal counts have one likelihood
         return lines[:, None], codes.astype(np.int64)
 
-    def _log_frames(self, lines: Array, emission: tuple[Array, ...]) -> Array:
-        rates = emission[0]
-        there = ~np.isnan(lines)
-        x = np.where(there, lines, 0.0)
-        logs = np.log(np.where(rates > 0, rates, 1.0))
-        found = x @ logs.T - there @ rates.T - gammaln(x + 1).sum(axis=1)[:, None]
-        for k in np.flatnonzero((rates == 0).any(axis=1)):
-            found[(x[:, rates[k] == 0] > 0).any(axis=1), k] = -np.inf
-        return found
-
-    def _statistics(self, lines: Array, weight: Array, emission: tuple[Array, ...]) -> tuple[Array, ...]:
-        there, weight = ~np.isnan(lines), weight[:, : self.n_components]
-        return weight.T @ there, weight.T @ np.where(there, lines, 0.0)
-
-    def _update(self, statistics: tuple[Array, ...], emission: tuple[Array, ...]) -> tuple[Array, ...]:
-        a, b = self._prior(emission[0].shape)
-        rows, total = statistics
-        return (np.where(b + rows > 0, (a + total) / np.where(b + rows > 0, b + rows, 1.0), emission[0]),)
-
-    def _log_prior(self, emission: tuple[Array, ...]) -> float:
-        a, b = self._prior(emission[0].shape)
-        rates = emission[0]
-        return float((a * np.log(np.where(a > 0, rates, 1.0)) - b * rates).sum())
-
-    def _prior(self, shape: tuple[int, ...]) -> tuple[Array, Array]:
-        a, b = (np.asarray(p, dtype=float) for p in (self.lambdas_prior, self.lambdas_weight))
-        return tuple(np.broadcast_to(p[:, None] if p.ndim == 1 else p, shape) for p in (a, b))  # type: ignore[return-value]
+    def _emission(self) -> CountEmission:
+        return CountEmission(self.lambdas_prior, self.lambdas_weight)
 
     def _draw_start(self, X: Array, rng: Any) -> dict[str, Array]:
         shape = (self.n_components, X.shape[1])
@@ -212,16 +203,57 @@ class PoissonHMM(HiddenMarkovModel):
         drawn = rng.gamma(shape_of, np.where(scale > 0, scale, mean), shape)
         return {"lambdas_": np.maximum(drawn, 1e-3 * np.maximum(mean, 1.0))}
 
-    def _emission_of(self, attributes: Mapping[str, Any]) -> tuple[Array, ...]:
+    def _emission_of(self, attributes: Mapping[str, Any]) -> Theta:
         rates = np.atleast_2d(np.asarray(attributes["lambdas_"], dtype=float))
         d: Any = getattr(self, "n_features_in_", rates.shape[1])
         return (check_numbers("PoissonHMM", "lambdas_", rates, (self.n_components, int(d)), positive=True),)
 
-    def _n_emission_parameters(self) -> int:
-        return int(self.lambdas_.size)
 
-    def _draw_observations(self, states: Array, rng: Any) -> Array:
-        return rng.poisson(self.lambdas_[states])
+class CountEmission:
+    """Poisson counts with rates λ_kj and prior λ^a e^{−bλ}; θ = (λ,)."""
 
-    def _expected(self, proba: Array) -> Array:
-        return proba @ self.lambdas_
+    def __init__(self, a: Any, b: Any) -> None:
+        self.priors = [np.asarray(p, dtype=float) for p in (a, b)]
+
+    def log_frames(self, lines: Array, theta: Theta) -> Array:
+        """Return the sum over the columns of x log λ − λ − log x!."""
+        rates = theta[0]
+        there = ~np.isnan(lines)
+        x = np.where(there, lines, 0.0)
+        logs = np.log(np.where(rates > 0, rates, 1.0))
+        found = x @ logs.T - there @ rates.T - gammaln(x + 1).sum(axis=1)[:, None]
+        for k in np.flatnonzero((rates == 0).any(axis=1)):
+            found[(x[:, rates[k] == 0] > 0).any(axis=1), k] = -np.inf
+        return found
+
+    def statistics(self, lines: Array, weight: Array, theta: Theta) -> Theta:
+        """Return Σγ and Σγx, over the counts that are there."""
+        there = ~np.isnan(lines)
+        weight = weight[:, : len(theta[0])]
+        return weight.T @ there, weight.T @ np.where(there, lines, 0.0)
+
+    def update(self, statistics: Theta, theta: Theta) -> Theta:
+        """Return λ = (a + Σγx) / (b + Σγ)."""
+        a, b = self._prior(theta)
+        rows, total = statistics
+        return (np.where(b + rows > 0, (a + total) / np.where(b + rows > 0, b + rows, 1.0), theta[0]),)
+
+    def log_prior(self, theta: Theta) -> float:
+        """Return Σ a log λ − bλ."""
+        a, b = self._prior(theta)
+        return float((a * np.log(np.where(a > 0, theta[0], 1.0)) - b * theta[0]).sum())
+
+    def _prior(self, theta: Theta) -> tuple[Array, ...]:
+        return tuple(np.broadcast_to(p[:, None] if p.ndim == 1 else p, theta[0].shape) for p in self.priors)
+
+    def expected(self, theta: Theta, proba: Array) -> Array:
+        """Return the mean rates."""
+        return proba @ theta[0]
+
+    def draw(self, theta: Theta, states: Array, rng: Any) -> Array:
+        """Return counts for each state."""
+        return np.asarray(rng.poisson(theta[0][states]))
+
+    def n_parameters(self, theta: Theta) -> int:
+        """Return the number of rates."""
+        return int(theta[0].size)

@@ -24,6 +24,7 @@ from ..core.declare import fitted, param
 from ..core.errors import DataError, ParameterError
 from ..core.parameters import ArrayLike, Number, Options
 from ._kernels import log_normal_rows, scatter_rows
+from .baum_welch import Theta
 from .hmm import LETTERS, HiddenMarkovModel
 from .inference import padded_size
 from .markov import check_numbers
@@ -31,7 +32,27 @@ from .markov import check_numbers
 Array = NDArray[Any]
 
 
-class GaussianHMM(HiddenMarkovModel):
+class GaussianRows(HiddenMarkovModel):
+    """What models with Gaussian densities share."""
+
+    min_covar: float = param(
+        Number(low=0.0), "Added to the diagonal of the first covariances.", default=1e-3, kw_only=False
+    )
+    covariance_type: str = param(
+        Options("diag", "spherical", "full", "tied"), "Shape of the covariances.", default="diag", kw_only=False
+    )
+    means_weight: Any = param(
+        Number(low=0.0) | ArrayLike(Number(low=0.0)), "m of the module.", default=0, kw_only=False
+    )
+
+    def _check_rows(self, X: Array) -> None:
+        size = np.nanmax(abs(X), initial=0.0)
+        if size > 1e150:
+            owner = type(self).__name__
+            raise DataError(f"{owner}: squares of X overflow; got a number of size {size:.3g}; divide its column.")
+
+
+class GaussianHMM(GaussianRows):
     """A hidden Markov model with Gaussian emissions.
 
     Objective: Σ log p(x) plus the log-priors of the module, climbed by expectation–maximisation to a local maximum.
@@ -51,17 +72,7 @@ class GaussianHMM(HiddenMarkovModel):
     """
 
     _theory = "hidden-markov"
-
-    covariance_type: str = param(
-        Options("diag", "spherical", "full", "tied"), "Shape of the covariances.", default="diag", kw_only=False
-    )
-    min_covar: float = param(
-        Number(low=0.0), "Added to the diagonal of the first covariances.", default=1e-3, kw_only=False
-    )
     means_prior: Any = param(Number() | ArrayLike(), "μ₀ of the module.", default=0, kw_only=False)
-    means_weight: Any = param(
-        Number(low=0.0) | ArrayLike(Number(low=0.0)), "m of the module.", default=0, kw_only=False
-    )
     covars_prior: Any = param(
         Number(low=0.0) | ArrayLike(), "C₀: it keeps every variance above zero.", default=1e-2, kw_only=False
     )
@@ -101,34 +112,9 @@ class GaussianHMM(HiddenMarkovModel):
 
     _letters: ClassVar[dict[str, str]] = {"m": "means_", "c": "covars_"}
 
-    def _check_rows(self, X: Array) -> None:
-        size = np.nanmax(abs(X), initial=0.0)
-        if size > 1e150:
-            raise DataError(f"GaussianHMM: squares of X overflow; got a number of size {size:.3g}; divide its column.")
-
-    def _log_frames(self, lines: Array, emission: tuple[Array, ...]) -> Array:
-        means, covars = emission
-        return gaussian_frames(lines, means, covars, self.covariance_type)
-
-    def _statistics(self, lines: Array, weight: Array, emission: tuple[Array, ...]) -> tuple[Array, ...]:
-        means, covars = emission
-        return gaussian_statistics(lines, weight, means, covars, self.covariance_type)
-
-    def _update(self, statistics: tuple[Array, ...], emission: tuple[Array, ...]) -> tuple[Array, ...]:
-        means, covars = emission
-        return self._rule(emission).update(statistics, means, covars, self.params)
-
-    def _log_prior(self, emission: tuple[Array, ...]) -> float:
-        return self._rule(emission).log_prior(*emission)
-
-    def _rule(self, emission: tuple[Array, ...]) -> Covariances:
-        K, d = emission[0].shape
-        try:
-            return Covariances.build(
-                self.covariance_type, K, d, self.means_prior, self.means_weight, self.covars_prior, self.covars_weight
-            )
-        except ValueError as error:
-            raise ParameterError(f"GaussianHMM: the priors do not fit {K} states of {d} columns: {error}") from error
+    def _emission(self) -> GaussianEmission:
+        priors = (self.means_prior, self.means_weight, self.covars_prior, self.covars_weight)
+        return GaussianEmission(self.covariance_type, priors, self.params)
 
     def _draw_start(self, X: Array, rng: Any) -> dict[str, Array]:
 
@@ -138,7 +124,7 @@ class GaussianHMM(HiddenMarkovModel):
         compact["spherical"] = np.full(K, np.diag(cov).mean())
         return {"means_": draw_means(X, K, rng), "covars_": compact[self.covariance_type]}
 
-    def _emission_of(self, attributes: Mapping[str, Any]) -> tuple[Array, ...]:
+    def _emission_of(self, attributes: Mapping[str, Any]) -> Theta:
         means = np.asarray(attributes["means_"], dtype=float)
         K = self.n_components
         d = getattr(self, "n_features_in_", means.shape[-1] if means.ndim else 1)
@@ -148,32 +134,75 @@ class GaussianHMM(HiddenMarkovModel):
         if self.covariance_type == "spherical" and np.size(given) == K:  # hmmlearn's forms: (K, 1), (K, 1, 1)
             given = np.reshape(given, K)
         covars = check_numbers("GaussianHMM", "covars_", given, shape)
-        full = expand(covars, self.covariance_type, K, d)
-        if not np.allclose(full, full.transpose(0, 2, 1), rtol=1e-8, atol=0) or (np.linalg.eigvalsh(full) <= 0).any():
-            raise ParameterError(
-                "GaussianHMM: covars_ must be symmetric and positive; got one that is not. "
-                "Raise covars_prior, or leave constant columns out."
-            )
+        check_covariances("GaussianHMM", expand(covars, self.covariance_type, K, d))
         return means, covars
 
-    def _n_emission_parameters(self) -> int:
-        K, d = self.means_.shape
-        return int(
-            K * d
-            + {"spherical": K, "diag": K * d, "full": K * d * (d + 1) // 2, "tied": d * (d + 1) // 2}[
-                self.covariance_type
-            ]
+
+class GaussianEmission:
+    """N(μ_k, Σ_k) with the priors of the module; θ = (μ, Σ)."""
+
+    def __init__(self, kind: str, priors: tuple[Any, ...], letters: str) -> None:
+        self.kind = kind
+        self.priors = priors
+        self.letters = letters
+
+    def log_frames(self, lines: Array, theta: Theta) -> Array:
+        """Return log N(x | μ_k, Σ_k) of the entries that are there."""
+        return gaussian_frames(lines, theta[0], theta[1], self.kind)
+
+    def statistics(self, lines: Array, weight: Array, theta: Theta) -> Theta:
+        """Return the moments about the present means."""
+        return gaussian_statistics(lines, weight, theta[0], theta[1], self.kind)
+
+    def update(self, statistics: Theta, theta: Theta) -> Theta:
+        """Return the means and covariances of the module's M-step."""
+        return self._rule(theta).update(statistics, theta[0], theta[1], self.letters)
+
+    def log_prior(self, theta: Theta) -> float:
+        """Return the log-prior of the module."""
+        return self._rule(theta).log_prior(*theta)
+
+    def _rule(self, theta: Theta) -> Covariances:
+        K, d = theta[0].shape
+        try:
+            return Covariances.build(self.kind, K, d, *self.priors)
+        except ValueError as error:
+            raise ParameterError(f"GaussianHMM: the priors do not fit {K} states of {d} columns: {error}") from error
+
+    def expected(self, theta: Theta, proba: Array) -> Array:
+        """Return the mean of the means."""
+        return proba @ theta[0]
+
+    def draw(self, theta: Theta, states: Array, rng: Any) -> Array:
+        """Return one row for each state."""
+        means, covars = theta
+        factors = np.linalg.cholesky(expand(covars, self.kind, *means.shape))
+        return draw_normals(means[states], factors[states], rng)
+
+    def n_parameters(self, theta: Theta) -> int:
+        """Return the entries of the means and of the triangles of the covariances."""
+        K, d = theta[0].shape
+        return K * d + count_covariances(self.kind, K, d, 1)
+
+
+def check_covariances(owner: str, full: Array) -> None:
+    """Raise ParameterError unless all matrices are symmetric and positive."""
+    if not np.allclose(full, full.transpose(0, 2, 1), rtol=1e-8, atol=0) or (np.linalg.eigvalsh(full) <= 0).any():
+        raise ParameterError(
+            f"{owner}: covars_ must be symmetric and positive; got one that is not. "
+            "Raise covars_prior, or leave constant columns out."
         )
 
-    def _draw_observations(self, states: Array, rng: Any) -> Array:
-        means, covars = self._fitted().emission
-        K, d = means.shape
-        factors = np.linalg.cholesky(expand(covars, self.covariance_type, K, d))
-        noise = rng.standard_normal((len(states), d))
-        return means[states] + np.einsum("nij,nj->ni", factors[states], noise)
 
-    def _expected(self, proba: Array) -> Array:
-        return proba @ self.means_
+def count_covariances(kind: str, K: int, d: int, n_tied: int) -> int:
+    """Return how many free entries the covariances of K components have, in `n_tied` groups where they are tied."""
+    triangle = d * (d + 1) // 2
+    return {"spherical": K, "diag": K * d, "full": K * triangle, "tied": n_tied * triangle}[kind]
+
+
+def draw_normals(means: Array, factors: Array, rng: Any) -> Array:
+    """Return one draw for each mean (n, d) and factor (n, d, d) of a covariance."""
+    return means + np.einsum("nij,nj->ni", factors, rng.standard_normal(means.shape))
 
 
 # Gaussian densities of rows, expected moments, and the M-step, for four shapes of covariance.
@@ -206,7 +235,8 @@ def gaussian_frames(X: Array, means: Array, covars: Array, kind: str) -> Array:
         out = np.empty((len(X), padded_size(K)))
         log_normal_rows(X, _lanes(means), _lanes(0.5 / variance), _lanes(share), out.reshape(-1))
         return out[:, :K]
-    full, out = expand(covars, kind, K, d), np.zeros((len(X), K))
+    full = expand(covars, kind, K, d)
+    out = np.zeros((len(X), K))
     for rows, there in _patterns(X):
         if not there.any():
             continue
@@ -232,12 +262,16 @@ def gaussian_statistics(X: Array, weight: Array, means: Array, covars: Array, ki
         scatter_rows(X, weight.ravel(), _lanes(means), *sums)
         count, first, second = sums.reshape(3, d, M)[:, :, :K]
         return count.T, first.T, second.T
-    full, weight = expand(covars, kind, K, d), weight[:, :K]
-    count, first, second = np.zeros(K), np.zeros((K, d)), np.zeros((K, d, d))
+    full = expand(covars, kind, K, d)
+    weight = weight[:, :K]
+    count = np.zeros(K)
+    first = np.zeros((K, d))
+    second = np.zeros((K, d, d))
     for rows, there in _patterns(X):
         if not there.any():
             continue  # a row without entries says nothing about the emissions
-        gone, gamma = ~there, weight[rows]
+        gone = ~there
+        gamma = weight[rows]
         count += gamma.sum(axis=0)
         for k in range(K):
             z = np.zeros((len(gamma), d))
@@ -269,7 +303,8 @@ class Covariances:
         cls, kind: str, K: int, d: int, mean: Any, weight: Any, scale: Any, excess: Any, owner: str = "GaussianHMM"
     ) -> Self:
         """Return the rule with everything broadcast to K states of d columns."""
-        mean0, weight0 = np.asarray(mean, dtype=float), np.asarray(weight, dtype=float)
+        mean0 = np.asarray(mean, dtype=float)
+        weight0 = np.asarray(weight, dtype=float)
         mean0 = mean0[:, None] if mean0.shape == (K,) and mean0.shape != (d,) else mean0
         weight0 = weight0[:, None] if weight0.ndim == 1 else weight0
         scale0 = np.asarray(scale, dtype=float)
@@ -305,7 +340,8 @@ class Covariances:
     def _covariances(self, n: Array, first: Array, second: Array, shift: Array, away: Array, covars: Array) -> Array:
         if self.kind in ("diag", "spherical"):
             spread = np.maximum(second - 2 * shift * first + n * shift**2, 0.0)
-            top, bottom = self.scale + self.mean_weight * away**2 + spread, self.excess + n
+            top = self.scale + self.mean_weight * away**2 + spread
+            bottom = self.excess + n
             if self.kind == "spherical":
                 top, bottom = top.sum(axis=1), np.broadcast_to(bottom, top.shape).sum(axis=1)
             found = np.where(bottom > 0, top / np.where(bottom > 0, bottom, 1.0), covars)
@@ -413,6 +449,7 @@ def draw_means(X: Array, K: int, rng: Any) -> Array:
 
 def first_covariance(X: Array, least: float) -> Array:
     """Return the covariance of the rows, with `least` added to its diagonal."""
-    whole, d = whole_rows(X), X.shape[1]
+    whole = whole_rows(X)
+    d = X.shape[1]
     cov = np.cov(whole.T, bias=True).reshape(d, d) if len(whole) > d else np.diag(centre_and_spread(X)[1])
     return np.asarray(cov + least * np.eye(d))

@@ -17,16 +17,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.declare import fitted, param
-from ..core.errors import DataError, ParameterError
+from ..core.errors import ParameterError
 from ..core.parameters import ArrayLike, Number, Options, optional
-from .gaussian import Covariances, expand, gaussian_frames, gaussian_statistics
-from .hmm import LETTERS, PRIOR, HiddenMarkovModel
+from .baum_welch import Theta
+from .gaussian import (
+    Covariances,
+    GaussianRows,
+    check_covariances,
+    cluster_rows,
+    count_covariances,
+    draw_means,
+    draw_normals,
+    expand,
+    first_covariance,
+    gaussian_frames,
+    gaussian_statistics,
+    whole_rows,
+)
+from .hmm import LETTERS, PRIOR
 from .markov import check_numbers, check_probabilities, estimate_rows, log_dirichlet
 
 Array = NDArray[Any]
 
 
-class GMMHMM(HiddenMarkovModel):
+class GMMHMM(GaussianRows):
     """A hidden Markov model whose emissions are mixtures of Gaussians.
 
     Objective: Σ log p(x) plus log-priors, climbed by expectation–maximisation to a local maximum. Names and defaults
@@ -118,84 +132,15 @@ class GMMHMM(HiddenMarkovModel):
 
     _letters: ClassVar[dict[str, str]] = {"w": "weights_", "m": "means_", "c": "covars_"}
 
-    def _check_rows(self, X: Array) -> None:
-        size = np.nanmax(abs(X), initial=0.0)
-        if size > 1e150:
-            raise DataError(f"GMMHMM: squares of X overflow; got a number of size {size:.3g}; divide its column.")
-
-    def _log_components(self, lines: Array, emission: tuple[Array, ...]) -> Array:
-        """Return log w_kg + log N(x | μ_kg, Σ_kg), (m, K, G)."""
-        weights, means, covars = emission
-        K, G, d = means.shape
-        kind, each = _by_component(covars, self.covariance_type, G)
-        found = gaussian_frames(lines, means.reshape(-1, d), each, kind)
-        with np.errstate(divide="ignore"):
-            return np.ascontiguousarray(found).reshape(-1, K, G) + np.log(weights)
-
-    def _log_frames(self, lines: Array, emission: tuple[Array, ...]) -> Array:
-        return np.logaddexp.reduce(self._log_components(lines, emission), axis=2)
-
-    def _statistics(self, lines: Array, weight: Array, emission: tuple[Array, ...]) -> tuple[Array, ...]:
-        _, means, covars = emission
-        K, G, d = means.shape
-        log = self._log_components(lines, emission)
-        total = np.logaddexp.reduce(log, axis=2, keepdims=True)
-        share = np.exp(log - np.where(total > -np.inf, total, 0.0))
-        gamma = (share * weight[:, :K, None]).reshape(-1, K * G)
-        kind, each = _by_component(covars, self.covariance_type, G)
-        seen = ~np.isnan(lines).all(axis=1)  # a row without entries has no component
-        rest = gaussian_statistics(lines, gamma, means.reshape(-1, d), each, kind)
-        return ((seen @ gamma).reshape(K, G), *rest)
-
-    def _update(self, statistics: tuple[Array, ...], emission: tuple[Array, ...]) -> tuple[Array, ...]:
-        counts, *moments = statistics
-        weights, means, covars = emission
-        if "w" in self.params:
-            weights = estimate_rows(counts, self._weights_prior(), weights)
-        moved = []
-        for places, rule in self._rules(means.shape):
-            part = tuple(each[places] for each in moments)
-            moved.append(rule.update(part, *_take(means, covars, places, rule.kind), self.params))
-        new_means, new_covars = (np.concatenate([np.ravel(each) for each in both]) for both in zip(*moved, strict=True))
-        return weights, new_means.reshape(means.shape), new_covars.reshape(covars.shape)
-
-    def _log_prior(self, emission: tuple[Array, ...]) -> float:
-        weights, means, covars = emission
-        total = log_dirichlet(weights, self._weights_prior())
-        return total + sum(
-            rule.log_prior(*_take(means, covars, places, rule.kind)) for places, rule in self._rules(means.shape)
-        )
-
-    def _weights_prior(self) -> Array:
-        shape = (self.n_components, self.n_mix)
-        try:
-            return np.broadcast_to(np.asarray(self.weights_prior, dtype=float), shape)
-        except ValueError as error:
-            raise ParameterError(f"GMMHMM: weights_prior must fit the shape {shape}: {error}") from error
-
-    def _rules(self, shape: tuple[int, ...]) -> list[tuple[slice, Covariances]]:
-        """Return the M-step of components that share something: those of a state if tied, else all of them."""
-        K, G, d = shape
-        kind, owner = self.covariance_type, type(self).__name__
-        step = G if kind == "tied" else K * G
-        scale = np.asarray(self.min_covar if self.covars_prior is None else self.covars_prior, dtype=float)
+    def _emission(self) -> MixtureEmission:
+        scale = self.min_covar if self.covars_prior is None else self.covars_prior
         excess = 0.0 if self.covars_weight is None else self.covars_weight
-        groups = [slice(lo, lo + step) for lo in range(0, K * G, step)]
-        try:
-            mean = np.broadcast_to(np.asarray(self.means_prior, dtype=float), shape).reshape(K * G, d)
-            weight = np.broadcast_to(np.asarray(self.means_weight, dtype=float), (K, G)).reshape(K * G)
-            if scale.ndim == 1:
-                scale = np.broadcast_to(scale, (step, d))
-            return [(g, Covariances.build(kind, step, d, mean[g], weight[g], scale, excess, owner)) for g in groups]
-        except ValueError as error:
-            raise ParameterError(
-                f"GMMHMM: the priors do not fit {K} states of {G} components in {d} columns: {error}"
-            ) from error
+        priors = (self.means_prior, self.means_weight, scale, excess)
+        return MixtureEmission(self.covariance_type, priors, self.weights_prior, self.params)
 
     def _draw_start(self, X: Array, rng: Any) -> dict[str, Array]:
-        from .gaussian import cluster_rows, draw_means, first_covariance, whole_rows
-
-        K, G = self.n_components, self.n_mix
+        K = self.n_components
+        G = self.n_mix
         rows = whole_rows(X)
         states = cluster_rows(rows, K, rng)
         if states is None or rng.random_sample() < 0.5:  # a state's components need not lie close together
@@ -207,8 +152,10 @@ class GMMHMM(HiddenMarkovModel):
         compact |= {"diag": np.tile(np.diag(cov), (K, G, 1)), "spherical": np.full((K, G), np.diag(cov).mean())}
         return {"weights_": np.full((K, G), 1.0 / G), "means_": means, "covars_": compact[self.covariance_type]}
 
-    def _emission_of(self, attributes: Mapping[str, Any]) -> tuple[Array, ...]:
-        K, G, owner = self.n_components, self.n_mix, "GMMHMM"
+    def _emission_of(self, attributes: Mapping[str, Any]) -> Theta:
+        K = self.n_components
+        G = self.n_mix
+        owner = "GMMHMM"
         means = np.asarray(attributes["means_"], dtype=float)
         d = getattr(self, "n_features_in_", means.shape[-1] if means.ndim else 1)
         shapes = {"spherical": (K, G), "diag": (K, G, d), "full": (K, G, d, d), "tied": (K, d, d)}
@@ -217,35 +164,115 @@ class GMMHMM(HiddenMarkovModel):
         weights = check_probabilities(owner, "weights_", attributes["weights_"], 2)
         if weights.shape != (K, G):
             raise ParameterError(f"{owner}: weights_ must have shape {(K, G)}; got {weights.shape}.")
-        full = self._full(covars, d)
-        if not np.allclose(full, full.transpose(0, 2, 1), rtol=1e-8, atol=0) or (np.linalg.eigvalsh(full) <= 0).any():
-            raise ParameterError(
-                f"{owner}: covars_ must be symmetric and positive; got one that is not. "
-                "Raise covars_prior, or leave constant columns out."
-            )
+        check_covariances(owner, _full(covars, self.covariance_type, (K, G, d)))
         return weights, means, covars
 
-    def _full(self, covars: Array, d: int) -> Array:
-        kind, each = _by_component(covars, self.covariance_type, self.n_mix)
-        return expand(each, kind, self.n_components * self.n_mix, d)
 
-    def _n_emission_parameters(self) -> int:
-        K, G, d = self.means_.shape
-        triangle = d * (d + 1) // 2
-        sizes = {"spherical": K * G, "diag": K * G * d, "full": K * G * triangle, "tied": K * triangle}
-        return int(K * (G - 1) + K * G * d + sizes[self.covariance_type])
+class MixtureEmission:
+    """Σ_g w_kg N(μ_kg, Σ_kg), with priors of the weights and of the moments; θ = (w, μ, Σ)."""
 
-    def _draw_observations(self, states: Array, rng: Any) -> Array:
-        K, G, d = self.means_.shape
-        bounds = np.cumsum(self.weights_, axis=1)
+    def __init__(self, kind: str, priors: tuple[Any, ...], weights_prior: Any, letters: str) -> None:
+        self.kind = kind
+        self.priors = priors
+        self.weights_prior = weights_prior
+        self.letters = letters
+
+    def _log_components(self, lines: Array, theta: Theta) -> Array:
+        """Return log w_kg + log N(x | μ_kg, Σ_kg), (m, K, G)."""
+        weights, means, covars = theta
+        K, G, d = means.shape
+        kind, each = _by_component(covars, self.kind, G)
+        found = gaussian_frames(lines, means.reshape(-1, d), each, kind)
+        with np.errstate(divide="ignore"):
+            return np.ascontiguousarray(found).reshape(-1, K, G) + np.log(weights)
+
+    def log_frames(self, lines: Array, theta: Theta) -> Array:
+        """Return the log of the sum over the components."""
+        return np.logaddexp.reduce(self._log_components(lines, theta), axis=2)
+
+    def statistics(self, lines: Array, weight: Array, theta: Theta) -> Theta:
+        """Return the expected counts of the components, and their moments about the present means."""
+        _, means, covars = theta
+        K, G, d = means.shape
+        log = self._log_components(lines, theta)
+        total = np.logaddexp.reduce(log, axis=2, keepdims=True)
+        share = np.exp(log - np.where(total > -np.inf, total, 0.0))
+        gamma = (share * weight[:, :K, None]).reshape(-1, K * G)
+        kind, each = _by_component(covars, self.kind, G)
+        seen = ~np.isnan(lines).all(axis=1)  # a row without entries has no component
+        rest = gaussian_statistics(lines, gamma, means.reshape(-1, d), each, kind)
+        return ((seen @ gamma).reshape(K, G), *rest)
+
+    def update(self, statistics: Theta, theta: Theta) -> Theta:
+        """Return the weights, means and covariances of the M-step."""
+        counts, *moments = statistics
+        weights, means, covars = theta
+        if "w" in self.letters:
+            weights = estimate_rows(counts, self._weights_prior(weights.shape), weights)
+        moved = []
+        for places, rule in self._rules(means.shape):
+            part = tuple(each[places] for each in moments)
+            moved.append(rule.update(part, *_take(means, covars, places, rule.kind), self.letters))
+        new_means, new_covars = (np.concatenate([np.ravel(each) for each in both]) for both in zip(*moved, strict=True))
+        return weights, new_means.reshape(means.shape), new_covars.reshape(covars.shape)
+
+    def log_prior(self, theta: Theta) -> float:
+        """Return the log-priors of weights, means and covariances."""
+        weights, means, covars = theta
+        total = log_dirichlet(weights, self._weights_prior(weights.shape))
+        return total + sum(
+            rule.log_prior(*_take(means, covars, places, rule.kind)) for places, rule in self._rules(means.shape)
+        )
+
+    def _weights_prior(self, shape: tuple[int, ...]) -> Array:
+        try:
+            return np.broadcast_to(np.asarray(self.weights_prior, dtype=float), shape)
+        except ValueError as error:
+            raise ParameterError(f"GMMHMM: weights_prior must fit the shape {shape}: {error}") from error
+
+    def _rules(self, shape: tuple[int, ...]) -> list[tuple[slice, Covariances]]:
+        """Return the M-step of components that share something: those of a state if tied, else all of them."""
+        K, G, d = shape
+        step = G if self.kind == "tied" else K * G
+        means_prior, means_weight, scale, excess = self.priors
+        groups = [slice(lo, lo + step) for lo in range(0, K * G, step)]
+        try:
+            mean = np.broadcast_to(np.asarray(means_prior, dtype=float), shape).reshape(K * G, d)
+            weight = np.broadcast_to(np.asarray(means_weight, dtype=float), (K, G)).reshape(K * G)
+            if np.ndim(scale) == 1:
+                scale = np.broadcast_to(scale, (step, d))
+            rules = [Covariances.build(self.kind, step, d, mean[g], weight[g], scale, excess, "GMMHMM") for g in groups]
+        except ValueError as error:
+            raise ParameterError(
+                f"GMMHMM: the priors do not fit {K} states of {G} components in {d} columns: {error}"
+            ) from error
+        return list(zip(groups, rules, strict=True))
+
+    def expected(self, theta: Theta, proba: Array) -> Array:
+        """Return the mean of the components' means."""
+        return proba @ np.einsum("kg,kgd->kd", theta[0], theta[1])
+
+    def draw(self, theta: Theta, states: Array, rng: Any) -> Array:
+        """Return one row for each state."""
+        weights, means, covars = theta
+        bounds = np.cumsum(weights, axis=1)
         bounds[:, -1] = np.inf
         component = (rng.random_sample(len(states))[:, None] >= bounds[states]).sum(axis=1)
-        factors = np.linalg.cholesky(self._full(self.covars_, d)).reshape(K, G, d, d)[states, component]
-        noise = rng.standard_normal((len(states), d))
-        return self.means_[states, component] + np.einsum("nij,nj->ni", factors, noise)
+        K, G, d = means.shape
+        factors = np.linalg.cholesky(_full(covars, self.kind, means.shape)).reshape(K, G, d, d)
+        return draw_normals(means[states, component], factors[states, component], rng)
 
-    def _expected(self, proba: Array) -> Array:
-        return proba @ np.einsum("kg,kgd->kd", self.weights_, self.means_)
+    def n_parameters(self, theta: Theta) -> int:
+        """Return the free weights, and the entries of the means and of the triangles of the covariances."""
+        K, G, d = theta[1].shape
+        return K * (G - 1) + K * G * d + count_covariances(self.kind, K * G, d, K)
+
+
+def _full(covars: Array, kind: str, shape: tuple[int, ...]) -> Array:
+    """Return the covariances of all components as full matrices."""
+    K, G, d = shape
+    kind, each = _by_component(covars, kind, G)
+    return expand(each, kind, K * G, d)
 
 
 def _by_component(covars: Array, kind: str, G: int) -> tuple[str, Array]:

@@ -15,6 +15,7 @@ of probabilistic functions of Markov chains, Annals of Mathematical Statistics 4
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple, Self
@@ -33,8 +34,8 @@ from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Arra
 from ..core.run import Run
 from ..core.threads import resolve_n_jobs
 from ..solvers.em import em_in_time
-from .baum_welch import BaumWelch, Parameters, SequenceTable, cut_sequences, read_sequences
-from .inference import Frames, LazyRows, best_path, draw_paths, filtered, pairwise, smooth
+from .baum_welch import BaumWelch, Parameters, SequenceTable, Theta, cut_sequences, frames_of, read_sequences
+from .inference import Frames, best_path, draw_paths, filtered, pairwise, smooth
 from .markov import MarkovChain, allowed_moves, check_probabilities
 
 Array = NDArray[Any]
@@ -48,7 +49,7 @@ PRIOR = _AT_LEAST_ONE | ArrayLike(_AT_LEAST_ONE)
 LETTERS = Matches(lambda v: isinstance(v, str), "a string of letters")
 
 
-class HiddenMarkovModel(Estimator):
+class HiddenMarkovModel(Estimator, ABC):
     """A hidden Markov model; its emissions are the subclass's."""
 
     n_components: int = param(Number(low=1, integer=True), "Number of states, K.", default=1, kw_only=False)
@@ -123,7 +124,7 @@ class HiddenMarkovModel(Estimator):
     def _known_features(self) -> Any:
         return getattr(self, "n_features_in_", self.__dict__.get("_given_features"))
 
-    # What a subclass states of its emissions; `lines` are observations (m, d), NaN where one is missing.
+    # What a subclass states of its emissions.
 
     def _check_rows(self, X: Array) -> None:
         """Raise DataError unless the numbers are ones that the emissions can have."""
@@ -132,43 +133,21 @@ class HiddenMarkovModel(Estimator):
         """Return the distinct observations and the number of each row's; or the rows and nothing."""
         return X, np.empty(0, dtype=np.int64)
 
-    def _log_frames(self, lines: Array, emission: tuple[Array, ...]) -> Array:
-        """Return log p(x | k), (m, K)."""
-        raise TypeError(f"{type(self).__name__} does not define _log_frames")
+    @abstractmethod
+    def _emission(self) -> Any:
+        """Return the emissions as the parameters state them: an `Emission` that is `Observed`, with a `log_prior`."""
 
-    def _statistics(self, lines: Array, weight: Array, emission: tuple[Array, ...]) -> tuple[Array, ...]:
-        """Return the expected statistics of observations with weights (m, M): K columns and zeros."""
-        raise TypeError(f"{type(self).__name__} does not define _statistics")
-
-    def _update(self, statistics: tuple[Array, ...], emission: tuple[Array, ...]) -> tuple[Array, ...]:
-        """Return the emissions' parameters that maximise the expected log-likelihood plus their log-prior."""
-        raise TypeError(f"{type(self).__name__} does not define _update")
-
-    def _log_prior(self, emission: tuple[Array, ...]) -> float:
-        """Return the log-prior of the emissions, up to a constant."""
-        return 0.0
-
+    @abstractmethod
     def _draw_start(self, X: Array, rng: Any) -> dict[str, Array]:
         """Return first values of the emissions' attributes."""
-        raise TypeError(f"{type(self).__name__} does not define _draw_start")
 
-    def _emission_of(self, attributes: Mapping[str, Any]) -> tuple[Array, ...]:
-        """Return the emissions' parameters, checked, from attributes."""
-        raise TypeError(f"{type(self).__name__} does not define _emission_of")
-
-    def _set_emission(self, emission: tuple[Array, ...]) -> None:
-        for name, values in zip(self._letters.values(), emission, strict=True):
-            setattr(self, name, values)
-
-    def _n_emission_parameters(self) -> int:
-        raise TypeError(f"{type(self).__name__} does not define _n_emission_parameters")
-
-    def _draw_observations(self, states: Array, rng: Any) -> Array:
-        raise TypeError(f"{type(self).__name__} does not define _draw_observations")
+    @abstractmethod
+    def _emission_of(self, attributes: Mapping[str, Any]) -> Theta:
+        """Return the emissions' parameters θ, checked, from attributes."""
 
     def _expected(self, proba: Array) -> Array:
         """Return the mean observation under probabilities of the states (…, K)."""
-        raise TypeError(f"{type(self).__name__} does not define _expected")
+        return np.asarray(self._emission().expected(self._fitted().emission, proba))
 
     def fit(self, X: Any, lengths: Any = None) -> Self:  # type: ignore[override]
         """Fit the model to one or several sequences.
@@ -200,7 +179,7 @@ class HiddenMarkovModel(Estimator):
         blocks = cut_sequences(*self._encode(table.X), table.offsets)
         rng = check_random_state(self.random_state)
         starts = (self._start(table.X, run.previous, rng) for _ in range(self.n_init))
-        problem = BaumWelch(self, threads if len(blocks) < threads else 1)
+        problem = self._problem(threads if len(blocks) < threads else 1)
         result = em_in_time(
             problem,
             blocks,
@@ -214,9 +193,11 @@ class HiddenMarkovModel(Estimator):
             progress=run.progress,
             rounding=1e-14 * len(table.X),  # log p(x) may be zero: a sum of rounded zeros
         )
-        self.startprob_, self.transmat_, emission = result.parameters
-        self._set_emission(emission)
-        self.n_iter_, self.converged_ = result.n_iter, bool(result.converged)
+        self.startprob_, self.transmat_, theta = result.parameters
+        for name, values in zip(self._letters.values(), theta, strict=True):
+            setattr(self, name, values)
+        self.n_iter_ = result.n_iter
+        self.converged_ = bool(result.converged)
         self.bound_history_ = result.history
         self._steps = [*result.history.tolist(), *([result.bound + result.rise] if np.isfinite(result.rise) else [])]
         monitor = getattr(self, "_monitor", None)
@@ -225,9 +206,23 @@ class HiddenMarkovModel(Estimator):
         size = max(abs(result.bound), 1.0)
         return Certificate("ascent", max(result.rise, 0.0) / size, self.tol / size, n_iter=max(result.n_iter, 1))
 
+    def _problem(self, threads: int) -> BaumWelch:
+        K = self.n_components
+        emission = self._emission()
+        return BaumWelch(
+            type(self).__name__,
+            emission,
+            emission.log_prior,
+            np.broadcast_to(np.asarray(self.startprob_prior, dtype=float), (K,)),
+            np.broadcast_to(np.asarray(self.transmat_prior, dtype=float), (K, K)),
+            {"e" if letter in self._letters else letter for letter in self.params},
+            threads,
+        )
+
     def _start(self, X: Array, previous: Any, rng: Any) -> Parameters:
         """Return where a climb begins: what `init_params` names is drawn, the rest is what the model has."""
-        K, owner = self.n_components, type(self).__name__
+        K = self.n_components
+        owner = type(self).__name__
         allowed = allowed_moves(owner, self.structure, K)
         first = (
             np.full(K, 1.0 / K) if not isinstance(self.structure, str) or self.structure == "banded" else np.eye(K)[0]
@@ -332,7 +327,7 @@ class HiddenMarkovModel(Estimator):
         """Return simulated observations and states; with `currstate`, the first state is it."""
         rng = check_random_state(self.random_state if random_state is None else random_state)
         states = np.array(self.markov_chain().sample(n_samples, start=currstate, random_state=rng), dtype=np.int64)
-        return self._draw_observations(states, rng), states
+        return np.asarray(self._emission().draw(self._fitted().emission, states, rng)), states
 
     def markov_chain(self) -> MarkovChain:
         """Return the hidden chain."""
@@ -348,7 +343,7 @@ class HiddenMarkovModel(Estimator):
         K = self.n_components
         allowed = allowed_moves(type(self).__name__, self.structure, K)
         first = K - 1 if not isinstance(self.structure, str) or self.structure == "banded" else 0
-        return int(first + allowed.sum() - K + self._n_emission_parameters())
+        return int(first + allowed.sum() - K + self._emission().n_parameters(self._fitted().emission))
 
     def aic(self, X: Any, lengths: Any = None) -> float:
         """Return −2 log p(x) + 2 · number of parameters; the lower the better."""
@@ -372,16 +367,11 @@ class HiddenMarkovModel(Estimator):
         self._check_rows(table.X)
         parameters = self._fitted()
         lines, codes = self._encode(table.X)
-        return self._frames(lines, codes, table.offsets, parameters), parameters
-
-    def _frames(self, lines: Array, codes: Array, offsets: Array, parameters: Parameters) -> Frames:
-        def compute(some: Array) -> Array:
-            return self._log_frames(some, parameters.emission)
-
-        return Frames(LazyRows(compute, lines, self.n_components), codes, offsets)
+        return frames_of(self._emission(), lines, codes, table.offsets, parameters), parameters
 
     def _fitted(self) -> Parameters:
-        K, owner = self.n_components, type(self).__name__
+        K = self.n_components
+        owner = type(self).__name__
         missing = [name for name in self._letters.values() if not hasattr(self, name)]
         if missing:
             raise ParameterError(f"{owner}: {missing[0]} is not set; call fit, or set it.")

@@ -44,7 +44,9 @@ class LazyRows:
     """The log-likelihoods of lines, computed when some of them are asked for."""
 
     def __init__(self, compute: Callable[[Array], Array], lines: Array, K: int) -> None:
-        self._compute, self._lines, self.shape = compute, lines, (len(lines), K)
+        self._compute = compute
+        self._lines = lines
+        self.shape = (len(lines), K)
 
     def __getitem__(self, rows: slice) -> Array:
         return self._compute(self._lines[rows])
@@ -78,14 +80,22 @@ class Smoothed(NamedTuple):
 
 def smooth(frames: Frames, startprob: Array, transmat: Array, threads: int = 1) -> Smoothed:
     """Return the posteriors of states and pairs. Impossible observations give a log-likelihood of −inf."""
-    K, S, n = len(startprob), len(frames.offsets) - 1, frames.n_rows
+    K = len(startprob)
+    S = len(frames.offsets) - 1
+    n = frames.n_rows
     M = padded_size(K)
     threads = threads if n * M >= _WORTH else 1
     b, offset = _likelihoods(frames, threads)
-    start, A, AT = _pad(startprob), _pad_table(transmat), _pad_table(transmat.T)
-    sums, end = np.empty(n * M), _pad(np.full(K, 1.0 / K))
-    middle, logs, pairs = np.zeros((2, S * M)), np.zeros((2, S)), np.zeros((2, M * M))
-    ring, pred = np.zeros((2, 2, (kernels.RING + 1) * M)), np.empty((2, M))
+    start = _pad(startprob)
+    A = _pad_table(transmat)
+    AT = _pad_table(transmat.T)
+    sums = np.empty(n * M)
+    end = _pad(np.full(K, 1.0 / K))
+    middle = np.zeros((2, S * M))
+    logs = np.zeros((2, S))
+    pairs = np.zeros((2, M * M))
+    ring = np.zeros((2, 2, (kernels.RING + 1) * M))
+    pred = np.empty((2, M))
     sides = (frames.offsets, b, frames.codes)
     fine = _both(
         lambda: kernels.climb(*sides, start, A, True, sums, middle[0], logs[0], pred[0]),
@@ -107,13 +117,16 @@ def filtered(
     frames: Frames, startprob: Array, transmat: Array, *, keep: bool = True, logs: bool = False
 ) -> tuple[Array, Array]:
     """Return log P(x) of each sequence, and P(z_t | x_1…x_t) of each row (with `logs`, their logarithms)."""
-    K, S = len(startprob), len(frames.offsets) - 1
+    K = len(startprob)
+    S = len(frames.offsets) - 1
     M = padded_size(K)
     watch = bool((transmat < _RARE).any() or (startprob < _RARE).any())
     b, offset = _likelihoods(frames, floor=watch)
-    start, A = _pad(startprob), _pad_table(transmat)
+    start = _pad(startprob)
+    A = _pad_table(transmat)
     out = np.empty((frames.n_rows if keep else 0) * M)
-    total, work = np.zeros(S), np.empty((2, M))
+    total = np.zeros(S)
+    work = np.empty((2, M))
     if kernels.filter_rows(frames.offsets, b, frames.codes, start, A, out, total, watch, work[0], work[1]):
         proba = out.reshape(-1, M)[:, :K]
         return total + _sums(frames, offset), _log(proba) if logs else proba
@@ -132,8 +145,12 @@ def filtered(
 
 def best_path(frames: Frames, startprob: Array, transmat: Array, threads: int = 1) -> tuple[Array, Array]:
     """Return the most likely paths: log p(x, z) of each sequence (S,), and the states (n,)."""
-    K, S, n, offsets = len(startprob), len(frames.offsets) - 1, frames.n_rows, frames.offsets
-    M, low = padded_size(K), -np.inf
+    K = len(startprob)
+    S = len(frames.offsets) - 1
+    n = frames.n_rows
+    offsets = frames.offsets
+    M = padded_size(K)
+    low = -np.inf
     threads = threads if n * M >= _WORTH else 1
     logb = np.empty((frames.log.shape[0], M))
 
@@ -143,10 +160,14 @@ def best_path(frames: Frames, startprob: Array, transmat: Array, threads: int = 
 
     in_order(fill, len(logb), threads)
     flat = logb.ravel()
-    start, end = _pad(_log(startprob), low), _pad(np.zeros(K), low)
-    L, LT = _pad_table(_log(transmat), low), _pad_table(_log(transmat).T, low)
+    start = _pad(_log(startprob), low)
+    end = _pad(np.zeros(K), low)
+    L = _pad_table(_log(transmat), low)
+    LT = _pad_table(_log(transmat).T, low)
     best = np.empty(n * M) if frames.codes.size else flat  # a row is read once, and then replaced
-    logs, pred, path = np.zeros((2, S)), np.empty((2, M)), np.empty(n, dtype=np.int64)
+    logs = np.zeros((2, S))
+    pred = np.empty((2, M))
+    path = np.empty(n, dtype=np.int64)
     sides = (offsets, flat, frames.codes)
     _both(
         lambda: kernels.climb_best(*sides, start, L, True, best, logs[0], pred[0]),
@@ -202,8 +223,11 @@ def padded_size(K: int) -> int:
 
 def _smooth_in_logs(frames: Frames, startprob: Array, transmat: Array) -> Smoothed:
     K = len(startprob)
-    store, logs, pairs = np.full((frames.n_rows, K), -np.inf), np.zeros(len(frames.offsets) - 1), np.zeros((K, K))
-    logb, L = np.ascontiguousarray(frames.log[:]), _log(transmat)
+    store = np.full((frames.n_rows, K), -np.inf)
+    logs = np.zeros(len(frames.offsets) - 1)
+    pairs = np.zeros((K, K))
+    logb = np.ascontiguousarray(frames.log[:])
+    L = _log(transmat)
     kernels.forward_logs(frames.offsets, logb, frames.codes, _log(startprob), L, store, logs)
     if np.isfinite(logs).all():
         kernels.backward_logs(frames.offsets, logb, frames.codes, L, store, pairs)
@@ -216,7 +240,9 @@ def _likelihoods(frames: Frames, threads: int = 1, floor: bool = False) -> tuple
     """Return b, padded, with a greatest entry of one in each row, and the logarithm that was taken out."""
     n, K = frames.log.shape
     M = padded_size(K)
-    b, offset, padding = np.empty(n * M), np.empty(n), _pad(np.zeros(K), -np.inf)
+    b = np.empty(n * M)
+    offset = np.empty(n)
+    padding = _pad(np.zeros(K), -np.inf)
 
     def fill(rows: slice) -> None:
         log = frames.log[rows]
@@ -259,7 +285,8 @@ def _pad(v: Array, fill: float = 0.0) -> Array:
 
 
 def _pad_table(A: Array, fill: float = 0.0) -> Array:
-    K, M = len(A), padded_size(len(A))
+    K = len(A)
+    M = padded_size(len(A))
     out = np.full((M, M), fill)
     out[:K, :K] = A
     return out.ravel()
@@ -333,7 +360,7 @@ class OnlineFilter:
         row = np.asarray(x, dtype=np.float64).reshape(1, -1)
         self.model._check_rows(row)
         lines, codes = self.model._encode(row)
-        frame = self.model._log_frames(lines, self._parameters.emission)[codes[0] if codes.size else 0]
+        frame = self.model._emission().log_frames(lines, self._parameters.emission)[codes[0] if codes.size else 0]
         ahead = self._start if self._log_proba is None else logsumexp(self._log_proba[:, None] + self._moves, axis=0)
         joint = ahead + frame
         total = logsumexp(joint)

@@ -66,7 +66,8 @@ class MarkovChain:
         names = list(range(K)) if states is None else list(states)
         if len(names) != K or len(set(names)) != K:
             raise ParameterError(f"MarkovChain: states must be {K} different names; got {names!r}.")
-        self._P, self._states = P, names
+        self._P = P
+        self._states = names
         self._codes = {name: code for code, name in enumerate(names)}
         n_classes, self._class_of = connected_components(P > 0, directed=True, connection="strong")
         leaves = (P > 0) & (self._class_of[:, None] != self._class_of)
@@ -213,7 +214,8 @@ class MarkovChain:
             raise ParameterError(f"MarkovChain: epsilon must be a number > 0 and < 1; got {epsilon!r}.")
         if not (self._recurrent.sum() == 1 and self.period == 1):
             raise DataError("MarkovChain: a chain with a period, or with several recurrent classes, never mixes.")
-        pi, powers = self.stationary_distribution(), [self._P]
+        pi = self.stationary_distribution()
+        powers = [self._P]
 
         def distance(Q: Array) -> float:
             return float(abs(Q - pi).sum(axis=1).max() / 2)
@@ -224,18 +226,22 @@ class MarkovChain:
             if len(powers) > 50:
                 raise DataError("MarkovChain: the chain does not mix within 2**50 steps; its gap is rounding.")
             powers.append(powers[-1] @ powers[-1])
-        n, Q = 0, np.eye(len(pi))  # the distance never rises, so the largest n with a greater one is found bit by bit
+        # the distance never rises, so the largest n with a greater one is found bit by bit
+        n = 0
+        Q = np.eye(len(pi))
         for power in reversed(range(len(powers))):
             further = Q @ powers[power]
             if distance(further) > epsilon:
-                n, Q = n + 2**power, further
+                n = n + 2**power
+                Q = further
         return n + 1
 
     def mixing_time_bounds(self, epsilon: float = 0.25) -> tuple[float, float]:
         """Return the bounds on the mixing time that the spectral gap of a reversible ergodic chain gives."""
         if not (self.is_ergodic and self.is_reversible):
             raise DataError("MarkovChain: the spectral bounds hold for reversible ergodic chains; use mixing_time().")
-        pi, relaxation = self.stationary_distribution(), self.relaxation_time
+        pi = self.stationary_distribution()
+        relaxation = self.relaxation_time
         lower = max((relaxation - 1) * math.log(1 / (2 * epsilon)), 0.0)
         return lower, relaxation * math.log(1 / (epsilon * pi.min()))
 
@@ -344,7 +350,9 @@ class TransitionPosterior:
     """
 
     def __init__(self, alpha: Array, states: Sequence[Any], starts: Array) -> None:
-        self.alpha, self.states, self.starts = alpha, list(states), starts
+        self.alpha = alpha
+        self.states = list(states)
+        self.starts = starts
 
     @classmethod
     def from_paths(cls, paths: Any, states: Sequence[Hashable] | None = None, *, prior: Any = 1.0) -> Self:
@@ -447,7 +455,8 @@ def count_moves(paths: Any, states: Sequence[Any] | None, owner: str) -> tuple[A
     if not names:
         raise DataError(f"{owner}: the paths hold no state; give at least one.")
     K = len(names)
-    counts, starts = np.zeros((K, K)), np.zeros(K)
+    counts = np.zeros((K, K))
+    starts = np.zeros(K)
     for path in listed:
         present = np.array([not _is_missing(state) for state in path], dtype=bool)
         codes = np.zeros(len(path), dtype=np.int64)

@@ -77,12 +77,18 @@ def recheck(
 
 def expect(model: Any, X: Array, sizes: list[int], state: State) -> Expected:
     """Return log p(x), P(z_t | x), the sum of the first ones and the sum over pairs."""
-    logb, start, moves = _log_densities(model, X, state), np.log(state["startprob_"]), np.log(state["transmat_"])
+    logb = _log_densities(model, X, state)
+    start = np.log(state["startprob_"])
+    moves = np.log(state["transmat_"])
     K = len(start)
-    total, gamma, first, pairs = 0.0, np.empty((len(X), K)), np.zeros(K), np.zeros((K, K))
+    total = 0.0
+    gamma = np.empty((len(X), K))
+    first = np.zeros(K)
+    pairs = np.zeros((K, K))
     for lo, size in zip(np.cumsum([0, *sizes[:-1]]), sizes, strict=True):
         b = logb[lo : lo + size]
-        alpha, beta = np.empty((size, K)), np.zeros((size, K))
+        alpha = np.empty((size, K))
+        beta = np.zeros((size, K))
         alpha[0] = start + b[0]
         for t in range(1, size):
             alpha[t] = b[t] + _log_sum(alpha[t - 1][:, None] + moves, 0)
@@ -103,7 +109,8 @@ def _log_sum(values: Array, axis: int) -> Array:
 
 
 def _log_densities(model: Any, X: Array, state: State) -> Array:
-    K, gone = len(state["startprob_"]), np.isnan(X)
+    K = len(state["startprob_"])
+    gone = np.isnan(X)
     out = np.zeros((len(X), K))
     if "emissionprob_" in state:
         seen = ~gone[:, 0]
@@ -118,7 +125,8 @@ def _log_densities(model: Any, X: Array, state: State) -> Array:
     else:
         full = _full(model, state)
         for pattern in np.unique(gone, axis=0):
-            rows, there = (gone == pattern).all(axis=1), ~pattern
+            rows = (gone == pattern).all(axis=1)
+            there = ~pattern
             for k in range(K if there.any() else 0):
                 law = multivariate_normal(state["means_"][k, there], full[k][np.ix_(there, there)])
                 out[rows, k] = law.logpdf(X[rows][:, there])
@@ -127,7 +135,8 @@ def _log_densities(model: Any, X: Array, state: State) -> Array:
 
 def _full(model: Any, state: State) -> Array:
     K, d = state["means_"].shape
-    C, kind = state["covars_"], model.covariance_type
+    C = state["covars_"]
+    kind = model.covariance_type
     if kind == "full":
         return C
     return np.array([C if kind == "tied" else np.diag(C[k] * np.ones(d)) for k in range(K)])
@@ -148,7 +157,8 @@ def maximise(model: Any, X: Array, state: State, gamma: Array, first: Array, pai
         new["emissionprob_"] = shares(counts, model.emissionprob_prior, state["emissionprob_"])
     if "lambdas_" in state and "l" in model.params:
         a, b = (_by_state(p) for p in (model.lambdas_prior, model.lambdas_weight))
-        top, bottom = a + gamma.T @ np.where(gone, 0.0, X), b + gamma.T @ ~gone
+        top = a + gamma.T @ np.where(gone, 0.0, X)
+        bottom = b + gamma.T @ ~gone
         new["lambdas_"] = np.where(bottom > 0, top / bottom, state["lambdas_"])
     if "means_" in state:
         new.update(maximise_gaussian(model, X, state, gamma))
@@ -169,16 +179,23 @@ def _by_state(values: Any) -> Array:
 
 def maximise_gaussian(model: Any, X: Array, state: State, gamma: Array) -> State:
     """Return means and covariances after one M-step."""
-    mu, full, kind = state["means_"], _full(model, state), model.covariance_type
+    mu = state["means_"]
+    full = _full(model, state)
+    kind = model.covariance_type
     K, d = mu.shape
     diagonal = kind in ("diag", "spherical")
     mu0, m, C0, c = _gaussian_prior(model, K, d)
     gone = np.isnan(X)
-    means, top, bottom = mu.copy(), np.zeros((K, d, d)), np.zeros((K, d))
+    means = mu.copy()
+    top = np.zeros((K, d, d))
+    bottom = np.zeros((K, d))
     for k in range(K):
-        filled, rest, used = np.where(gone, 0.0, X), np.zeros((d, d)), np.zeros(len(X), dtype=bool)
+        filled = np.where(gone, 0.0, X)
+        rest = np.zeros((d, d))
+        used = np.zeros(len(X), dtype=bool)
         for pattern in np.unique(gone, axis=0):
-            rows, there = (gone == pattern).all(axis=1), ~pattern
+            rows = (gone == pattern).all(axis=1)
+            there = ~pattern
             used |= rows & there.any()
             if pattern.any() and there.any() and not diagonal:
                 gain = full[k][np.ix_(pattern, there)] @ np.linalg.inv(full[k][np.ix_(there, there)])
@@ -205,7 +222,8 @@ def maximise_gaussian(model: Any, X: Array, state: State, gamma: Array) -> State
         else:
             sums = np.array([np.diag(C0[k] + top[k]) for k in range(K)])
             if kind == "spherical":
-                sums, bottom = sums.sum(axis=1), (c + bottom).sum(axis=1) - c
+                sums = sums.sum(axis=1)
+                bottom = (c + bottom).sum(axis=1) - c
             covars = np.where(c + bottom > 0, sums / (c + bottom), covars)
     return {"means_": means, "covars_": covars}
 
@@ -243,7 +261,8 @@ def log_prior(model: Any, state: State) -> float:
     if "means_" in state:
         K, d = state["means_"].shape
         mu0, m, C0, c = _gaussian_prior(model, K, d)
-        away, full = state["means_"] - mu0, _full(model, state)
+        away = state["means_"] - mu0
+        full = _full(model, state)
         for k in range(K):
             inverse = np.linalg.inv(full[k])
             once = k == 0 or model.covariance_type != "tied"
@@ -265,7 +284,10 @@ def mixture_hmm(model: Any, X: Any, lengths: Any, sample_weight: Any) -> Recheck
 
 
 def _expect(model: Any, X: Array, sizes: list[int], state: State) -> Expected:
-    weights, means, covars, kind = state["weights_"], state["means_"], state["covars_"], model.covariance_type
+    weights = state["weights_"]
+    means = state["means_"]
+    covars = state["covars_"]
+    kind = model.covariance_type
     K, G, d = means.shape
     full = np.empty((K, G, d, d))
     for k in range(K):
@@ -310,7 +332,8 @@ def _log_prior(model: Any, state: State) -> float:
 def _parts(model: Any, state: State) -> Iterator[tuple[Any, State, slice]]:
     """Yield Gaussian models of components: those of each state if tied, else all."""
     K, G, d = state["means_"].shape
-    means, covars = state["means_"].reshape(K * G, d), state["covars_"]
+    means = state["means_"].reshape(K * G, d)
+    covars = state["covars_"]
     prior = model.min_covar if model.covars_prior is None else model.covars_prior
     mean0 = np.broadcast_to(np.asarray(model.means_prior, dtype=float), (K, G, d)).reshape(K * G, d)
     weight0 = np.broadcast_to(np.asarray(model.means_weight, dtype=float), (K, G)).ravel()

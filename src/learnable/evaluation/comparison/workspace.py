@@ -191,7 +191,7 @@ def encode_splits(report: Report, folder: str, splits: list[str], task: str, den
 def dense_encoder(task: str, readings: dict[str, str] | None = None) -> Any:
     """Return the encoder for models of dense columns."""
     from ...data.encoder import TableEncoder
-    from ...data.encoder_text import COMPONENTS
+    from ...data.encoder_categories import COMPONENTS
 
     return TableEncoder(task=task, sparse=False, n_text_components=COMPONENTS, readings=readings)
 

@@ -1,5 +1,5 @@
 from .base import Conjugate as Conjugate
-from .beta_binomial import BetaBinomial as BetaBinomial
+from .dirichlet_multinomial import BetaBinomial as BetaBinomial
 from .dirichlet_multinomial import DirichletCategorical as DirichletCategorical
 from .dirichlet_multinomial import DirichletMultinomial as DirichletMultinomial
 from .gamma_rate import GammaExponential as GammaExponential
@@ -7,7 +7,7 @@ from .gamma_rate import GammaPoisson as GammaPoisson
 from .generic import ExponentialFamilyPrior as ExponentialFamilyPrior
 from .known_mean import GammaNormal as GammaNormal
 from .known_mean import InverseGammaNormal as InverseGammaNormal
-from .normal_gamma import NormalGamma as NormalGamma
+from .normal_inverse_gamma import NormalGamma as NormalGamma
 from .normal_inverse_gamma import NormalInverseGamma as NormalInverseGamma
-from .normal_normal import NormalNormal as NormalNormal
+from .normal_inverse_gamma import NormalNormal as NormalNormal
 from .normal_wishart import NormalWishart as NormalWishart

@@ -161,7 +161,8 @@ class Conjugate(Frozen):
         if not np.all((w >= 0.0) & np.isfinite(w)):
             raise DataError(f"{owner}: weights must be finite and >= 0, got {w!s}.")
         if not np.all(w > 0.0):
-            x, w = x[w > 0.0], w[w > 0.0]
+            x = x[w > 0.0]
+            w = w[w > 0.0]
         if not np.all(np.isfinite(x)):
             raise DataError(f"{owner}: observations must be finite, got NaN or infinity; give them weight 0.")
         # Observations have the batch's axes behind their number, so that they broadcast against the members.

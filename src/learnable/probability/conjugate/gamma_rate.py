@@ -15,13 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core.errors import DataError
-from ..base import Array, RandomState, Size, require_positive
-from ..counting import is_count
-from ..exponential import Exponential
+from ..base import Array, Parameter, RandomState, Size, require_positive
+from ..exponential import Exponential, Lomax
 from ..gamma import Gamma
-from ..lomax import Lomax
-from ..negative_binomial import NegativeBinomial
-from ..poisson import Poisson
+from ..poisson import NegativeBinomial, Poisson
+from ..saddle import is_count
 from .base import Conjugate, no_mode, refuse
 
 
@@ -34,15 +32,9 @@ class _GammaRate(Conjugate):
         self._store(shape=shape, rate=rate)
         require_positive(self, shape=self.shape, rate=self.rate)
 
-    @property
-    def shape(self) -> Array:
-        """The shape α of the rate's distribution."""
-        return self._parameters["shape"]
+    shape = Parameter("The shape α of the rate's distribution.")
 
-    @property
-    def rate(self) -> Array:
-        """The rate β of the rate's distribution."""
-        return self._parameters["rate"]
+    rate = Parameter("The rate β of the rate's distribution.")
 
     def _at(self, rate: Array) -> Any:
         """Return the member of the family with a rate."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core.errors import DataError
-from ..base import Array, RandomState, Size, require, require_positive
+from ..base import Array, Parameter, RandomState, Size, require, require_positive
 from ..gamma import Gamma, InverseGamma
 from ..normal import Normal
 from ..student_t import StudentT
@@ -30,20 +30,11 @@ class _KnownMean(Conjugate):
         require_positive(self, shape=self.shape, rate=self.rate)
         require(self, "mean", self.mean, np.isfinite(self.mean), "finite")
 
-    @property
-    def shape(self) -> Array:
-        """The shape α: half the number of observations that the prior is worth."""
-        return self._parameters["shape"]
+    shape = Parameter("The shape α: half the number of observations that the prior is worth.")
 
-    @property
-    def rate(self) -> Array:
-        """The rate β: half the sum of squares that the prior is worth."""
-        return self._parameters["rate"]
+    rate = Parameter("The rate β: half the sum of squares that the prior is worth.")
 
-    @property
-    def mean(self) -> Array:
-        """The known mean μ."""
-        return self._parameters["mean"]
+    mean = Parameter("The known mean μ.")
 
     def _learn(self, x: Array, w: Array) -> Self:
         with np.errstate(over="ignore"):

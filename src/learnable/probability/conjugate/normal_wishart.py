@@ -22,14 +22,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core.errors import DataError, ParameterError
-from ..base import Array, RandomState, Size, require, require_positive
+from ..base import Array, Parameter, RandomState, Size, require, require_positive
 from ..gamma import InverseGamma
 from ..multivariate_normal import MultivariateNormal
 from ..multivariate_t import MultivariateStudentT
 from ..student_t import StudentT
 from ..wishart import InverseWishart, Wishart
 from .base import Conjugate, no_mode
-from .moments import vector_moments
+from .normal_inverse_gamma import vector_moments
 
 
 class NormalWishart(Conjugate):
@@ -79,25 +79,13 @@ class NormalWishart(Conjugate):
             raise ParameterError(f"{type(self).__name__}: scatter must be {d} by {d}, got shape {self.scatter.shape}.")
         InverseWishart(self.df, self.scatter)  # refuses what is not positive definite
 
-    @property
-    def mean(self) -> Array:
-        """The prior's mean μ."""
-        return self._parameters["mean"]
+    mean = Parameter("The prior's mean μ.")
 
-    @property
-    def kappa(self) -> Array:
-        """The number κ of observations that the mean is worth."""
-        return self._parameters["kappa"]
+    kappa = Parameter("The number κ of observations that the mean is worth.")
 
-    @property
-    def df(self) -> Array:
-        """The degrees of freedom ν."""
-        return self._parameters["df"]
+    df = Parameter("The degrees of freedom ν.")
 
-    @property
-    def scatter(self) -> Array:
-        """The scatter matrix Ψ, the inverse of the Wishart distribution's scale."""
-        return self._parameters["scatter"]
+    scatter = Parameter("The scatter matrix Ψ, the inverse of the Wishart distribution's scale.")
 
     @property
     def _size(self) -> int:
@@ -125,7 +113,8 @@ class NormalWishart(Conjugate):
         d = self._size
         if total.shape[-1] != d + d * d:
             raise DataError(f"{type(self).__name__}: statistics must have {d + d * d} entries, got {total.shape[-1]}.")
-        first, second = total[..., :d], total[..., d:].reshape(*total.shape[:-1], d, d)
+        first = total[..., :d]
+        second = total[..., d:].reshape(*total.shape[:-1], d, d)
         mean = first / np.where(weight > 0.0, weight, 1.0)[..., None]
         return self.update_moments(weight, mean, second - first[..., :, None] * mean[..., None, :])
 

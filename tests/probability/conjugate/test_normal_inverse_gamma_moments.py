@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from learnable.core.errors import DataError
-from learnable.probability.conjugate.moments import moments, moments_of_sums, vector_moments
+from learnable.probability.conjugate.normal_inverse_gamma import moments, moments_of_sums, vector_moments
 
 
 def test_a_large_mean():

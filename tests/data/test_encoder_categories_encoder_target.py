@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from learnable.core import DataError
-from learnable.data.encoder_target import guess_task, read_encoder_target, read_rows
+from learnable.data.encoder_categories import guess_task, read_encoder_target, read_rows
 
 
 @pytest.mark.parametrize(

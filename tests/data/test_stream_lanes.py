@@ -10,7 +10,7 @@ from tests.data.test_stream import add, assert_same_bits, in_memory, opened, pro
 from learnable.core.errors import DataError
 from learnable.data import Files
 from learnable.data.blocks import map_reduce
-from learnable.data.lanes import LaneAhead
+from learnable.data.stream import LaneAhead
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from scipy import integrate
 
 from learnable.core.errors import ParameterError
 from learnable.probability import Gamma
-from learnable.probability.conjugate.nodes import FamilyMixture
+from learnable.probability.conjugate.generic import FamilyMixture
 
 MIXTURE = FamilyMixture(Gamma([1.0, 5.0], [1.0, 2.0]), [0.25, 0.75])
 

@@ -25,7 +25,7 @@ def test_frames_are_scipys():
     model = given("poisson")
     model.lambdas_[1, 0] = 0.0
     X = np.array([[0.0, 3.0], [2.0, 0.0], [np.nan, 5.0]])
-    found = model._log_frames(X, (model.lambdas_,))
+    found = model._emission().log_frames(X, (model.lambdas_,))
     expected = poisson.logpmf(X[:2, None, :], model.lambdas_).sum(axis=2)
     np.testing.assert_allclose(found[:2], expected, rtol=1e-12)
     np.testing.assert_allclose(found[2], poisson.logpmf(5, model.lambdas_[:, 1]), rtol=1e-12)

@@ -15,7 +15,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from learnable import LinearRegression, LogisticRegression, Ridge, RidgeCV
 from learnable.core import ParameterError
 from learnable.data.rows import read_rows
-from learnable.meta.information import degrees_of_freedom, information_criterion, log_likelihood
+from learnable.meta.selection import degrees_of_freedom, information_criterion, log_likelihood
 
 
 def draw(n=50, d=3, seed=0):

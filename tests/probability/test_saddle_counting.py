@@ -5,7 +5,7 @@ import pytest
 
 from learnable.core.errors import ParameterError
 from learnable.probability import Poisson
-from learnable.probability.counting import expectation, is_count, least_count, require_count
+from learnable.probability.saddle import expectation, is_count, least_count, require_count
 
 
 @pytest.mark.parametrize("rate", [1e-3, 0.7, 30.0, 2400.0, 2600.0, 1e8, 1e14])

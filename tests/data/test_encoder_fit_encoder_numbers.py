@@ -8,8 +8,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import StandardScaler
 
 from learnable.core import DataError
-from learnable.data import encoder_numbers
-from learnable.data.encoder_numbers import NumberStatistics, median
+from learnable.data import encoder_fit as encoder_numbers
+from learnable.data.encoder_fit import NumberStatistics, median
 
 
 def summarise(X, weight=None, cuts=()):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from learnable.probability.normal_factor import compact, condition, factorise
+from learnable.probability.multivariate_normal import compact, condition, factorise
 
 
 def test_factors_give_back_their_matrices():

@@ -7,7 +7,7 @@ import pytest
 import learnable as ln
 from learnable.core.errors import ModelFileError
 from learnable.data import TableEncoder
-from learnable.data.encoder_text import reduction
+from learnable.data.encoder_categories import reduction
 
 
 def cabins(n=600, seed=0):
