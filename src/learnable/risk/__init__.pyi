@@ -3,6 +3,7 @@ from . import losses as losses
 from . import penalties as penalties
 from .losses import AbsoluteLoss as AbsoluteLoss
 from .losses import ConvexLoss as ConvexLoss
+from .losses import DevianceLoss as DevianceLoss
 from .losses import EpsilonInsensitiveLoss as EpsilonInsensitiveLoss
 from .losses import ExponentialLoss as ExponentialLoss
 from .losses import GammaLoss as GammaLoss
@@ -21,6 +22,7 @@ from .losses import SoftmaxLoss as SoftmaxLoss
 from .losses import SquaredHingeLoss as SquaredHingeLoss
 from .losses import SquaredLoss as SquaredLoss
 from .losses import ZeroOneLoss as ZeroOneLoss
+from .objective import Risk as Risk
 from .penalties import ElasticNetPenalty as ElasticNetPenalty
 from .penalties import L1Penalty as L1Penalty
 from .penalties import L2Penalty as L2Penalty

@@ -276,7 +276,7 @@ import numpy as np
 warnings.simplefilter("ignore")
 from tests.linear.logistic.test_separation import called_separable, generated_table, separates
 from learnable import LogisticRegression
-from learnable.linear import separation
+from learnable.linear.logistic import separation
 separation._LARGEST_PROGRAM = 0
 for seed in range(1000, 1040):
     X, codes, intercept, tol = generated_table(seed)

@@ -26,11 +26,11 @@ from scipy.special import softmax
 from ...core.run import Progress, no_progress
 from ...core.threads import one_thread_blas
 from ...data.blocks import Block, Blocks, Part, map_reduce
+from ...risk.classes import ClassRisk, ClassSums
 from ...solvers.composite.coordinate import GramQuadratic, Penalty, descend
 from ...solvers.problem import Evaluation
 from ._kernels import recentre_rows
 from .columns import BinaryModel, Columns, Penalties, SoftmaxModel, column_newton, penalised_gap
-from .likelihood import ClassSums, LogisticProblem
 
 Array = NDArray[np.float64]
 
@@ -63,7 +63,7 @@ class SparseSolution(NamedTuple):
 class Composite:
     """P as a likelihood, which has no penalty of its own, and the penalty."""
 
-    def __init__(self, likelihood: LogisticProblem, C: float, l1: float, l2: float) -> None:
+    def __init__(self, likelihood: ClassRisk, C: float, l1: float, l2: float) -> None:
         self.likelihood, self.C, self.l1, self.l2 = likelihood, C, l1, l2
         self.penalty = Penalties(C, l1, l2)
 
@@ -82,7 +82,7 @@ class Composite:
         problem = self.likelihood
         parts = [Part(_take(part.X, columns), part.y, part.weight) for part in problem.blocks.parts]
         some = _some_sums(problem.sums, columns)
-        inner = LogisticProblem(Blocks(parts), some, np.inf, intercept=problem.intercept, n_jobs=problem.n_jobs)
+        inner = ClassRisk.of(Blocks(parts), some, np.inf, intercept=problem.intercept, n_jobs=problem.n_jobs)
         return Composite(inner, self.C, self.l1, self.l2)
 
     def thinned(self, stride: int) -> Composite | None:
@@ -119,7 +119,7 @@ def _long_gap(composite: Composite, theta: Array) -> float:
     return max(relative, (primal - dual) / max(dual, 1e-8 * null))
 
 
-def _long_sums(problem: LogisticProblem, theta: Any) -> tuple[Any, Any, Any]:
+def _long_sums(problem: ClassRisk, theta: Any) -> tuple[Any, Any, Any]:
     """Return loss, slopes and the curvature by the intercepts, in extended precision."""
     X, y, weight = problem.blocks.joined()
     K, n, width = problem.n_classes, X.shape[0], problem.width

@@ -20,7 +20,7 @@ from ...core.threads import one_thread_blas
 from ...data.blocks import Block, Blocks, Part, map_reduce, unsigned
 from ...solvers.problem import Evaluation, Solution
 from ...solvers.smooth.newton import newton
-from ..logistic.solvers import HessianFree
+from ...solvers.smooth.shapes import HessianFree
 from ._kernels import curvature_sparse, squared_dense, squared_sparse
 from .problem import relative_gap, weighted_gram
 

@@ -12,6 +12,7 @@ from .multiclass import MulticlassHingeLoss as MulticlassHingeLoss
 from .multiclass import MulticlassZeroOneLoss as MulticlassZeroOneLoss
 from .multiclass import SoftmaxLoss as SoftmaxLoss
 from .regression import AbsoluteLoss as AbsoluteLoss
+from .regression import DevianceLoss as DevianceLoss
 from .regression import EpsilonInsensitiveLoss as EpsilonInsensitiveLoss
 from .regression import GammaLoss as GammaLoss
 from .regression import HuberLoss as HuberLoss
