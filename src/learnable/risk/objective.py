@@ -89,7 +89,9 @@ class Risk:
         """Make the fused subclass where one is registered for the loss; a copy from another process is what it was."""
         loss = args[0] if args else kwargs.get("loss")
         fused = FUSED.get(type(loss).__name__) if cls is Risk else None
-        return super().__new__(resolve(fused) if fused else cls)
+        chosen: Any = resolve(fused) if fused else cls
+        made: Self = super().__new__(chosen)
+        return made
 
     @classmethod
     def plain(cls, *args: Any, **kwargs: Any) -> Risk:
@@ -255,7 +257,7 @@ class Risk:
         """Return the Hessian as a matrix, in the order of θ."""
         self._ensure_state(x)
         statistic = partial(self._curvature, theta=x.reshape(self.shape))
-        H = self.cost * map_reduce(self.blocks, statistic, np.add, n_jobs=self.n_jobs)
+        H: Array = self.cost * map_reduce(self.blocks, statistic, np.add, n_jobs=self.n_jobs)
         penalised = np.zeros(self.shape)
         penalised[:, 1:] = self._bend_of_penalty(x)
         H.flat[:: len(H) + 1] += penalised.ravel()
@@ -277,7 +279,7 @@ class Risk:
             if not self.intercept:
                 V = V * np.r_[0.0, np.ones(self.width - 1)]
             statistic = partial(self._curvature_product, theta=theta, state=state, V=V)
-            out = self.cost * map_reduce(self.blocks, statistic, np.add, n_jobs=self.n_jobs)
+            out: Array = self.cost * map_reduce(self.blocks, statistic, np.add, n_jobs=self.n_jobs)
             out[:, 1:] += bend * V[:, 1:]
             out[:, 0] = out[:, 0] if self.intercept else v.reshape(self.shape)[:, 0]
             return out.ravel()

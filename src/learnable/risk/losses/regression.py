@@ -425,7 +425,8 @@ class DevianceLoss:
             safe = np.where(y > 0, y, 1.0)
             if p == 1:
                 t = u + y
-                return -entr(t) - t - np.where(y > 0, y * np.log(safe) - y, 0.0)
+                value: Array = -entr(t) - t - np.where(y > 0, y * np.log(safe) - y, 0.0)
+                return value
             if p == 2:
                 t = 1.0 - u
                 return np.where(t >= 0, -entr(t) - t * (1.0 + np.log(safe)) + 1.0 + np.log(safe), np.inf)
