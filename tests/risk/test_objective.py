@@ -124,11 +124,8 @@ def test_few_rows_are_solved_in_their_own_space():
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("intercept", [True, False], ids=["free", "zero"])
 def test_compiled_logistic_sweeps_are_the_plain_risk(storage, intercept):
-    plain_rows = rows_of(LogisticLoss(), storage)
-    X, y, s = plain_rows.joined()
-    rows = Blocks([Part(X, (y > 0).astype(np.int64), s)])
-    plain = Risk.plain(LogisticLoss(), L2Penalty(1.0), plain_rows, cost=2.0, intercept=intercept)
-    fused = Risk(LogisticLoss(), L2Penalty(1.0), rows, cost=2.0, intercept=intercept)
+    rows = rows_of(LogisticLoss(), storage)
+    plain, fused = (make(LogisticLoss(), L2Penalty(0.1), rows, intercept=intercept) for make in (Risk.plain, Risk))
     assert type(fused) is ClassRisk
     theta = np.array([0.2 * intercept, 0.5, -0.3, 0.1])
     assert_same(plain, fused, theta)
@@ -180,6 +177,7 @@ def assert_same(plain, fused, theta):
 def test_each_registered_class_is_found():
     assert set(FUSED) == {"LogisticLoss", "SoftmaxLoss", "DevianceLoss"}
     assert type(Risk(SquaredLoss(), L2Penalty(1.0), rows_of(SquaredLoss()))) is Risk
+    assert type(Risk(LogisticLoss(), L1Penalty(1.0), rows_of(LogisticLoss()))) is Risk  # compiled for squared norms
 
 
 def test_a_risk_travels_without_its_rows():

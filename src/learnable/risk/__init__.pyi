@@ -19,6 +19,7 @@ from .losses import ProbabilisticLoss as ProbabilisticLoss
 from .losses import QuantileLoss as QuantileLoss
 from .losses import SmoothLoss as SmoothLoss
 from .losses import SoftmaxLoss as SoftmaxLoss
+from .losses import SquaredEpsilonInsensitiveLoss as SquaredEpsilonInsensitiveLoss
 from .losses import SquaredHingeLoss as SquaredHingeLoss
 from .losses import SquaredLoss as SquaredLoss
 from .losses import ZeroOneLoss as ZeroOneLoss

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -50,7 +50,7 @@ def class_sums(blocks: Blocks, n_classes: int, *, intercept: bool, n_jobs: int |
     shift = provisional_mean(blocks.head().X[:FIRST_ROWS]) if intercept and not sparse else np.zeros(d)
 
     def statistic(block: Block) -> list[Array]:
-        codes = np.asarray(block.y)
+        codes = _codes(block.y, n_classes)
         s = np.ones(len(codes)) if block.weight is None else block.weight
         weight = np.asarray(np.bincount(codes, s, n_classes), dtype=np.float64)
         x, square = np.zeros((n_classes, d)), np.zeros(d)
@@ -71,6 +71,11 @@ def class_sums(blocks: Blocks, n_classes: int, *, intercept: bool, n_jobs: int |
         return ClassSums(weight, x - np.outer(weight, offset), square, shift + offset)
 
 
+def _codes(y: Any, n_classes: int) -> NDArray[np.int64]:
+    """Return class codes; of two classes, −1 counts as 0."""
+    return np.asarray(y) if n_classes > 2 else (np.asarray(y) > 0).astype(np.int64)
+
+
 class ClassRisk(Risk):
     """P of the logistic or softmax loss with half a squared norm, with compiled sweeps.
 
@@ -81,9 +86,9 @@ class ClassRisk(Risk):
     penalty : L2Penalty
         With a strength of zero the measure is the relative gradient instead of the gap.
     rows : Blocks
-        Rows with class codes and weights.
-    cost : float
-        c.
+        Rows with class codes, or −1 and 1 for two classes, and weights.
+    cost : float, optional
+        c; by default 1/Σs.
     intercept : bool
         Whether b is free or zero.
     sums : ClassSums, optional
@@ -98,7 +103,7 @@ class ClassRisk(Risk):
         penalty: Any,
         rows: Blocks,
         *,
-        cost: float = 1.0,
+        cost: float | None = None,
         intercept: bool = True,
         sums: ClassSums | None = None,
         n_classes: int = 2,
@@ -188,17 +193,17 @@ class ClassRisk(Risk):
             solution = Solution(x, moved.value, moved.gradient, moved.measure, solution.n_iter, solution.converged)
         return solution
 
-    def thinned(self, stride: int) -> Risk | None:
+    def thinned(self, stride: int) -> ClassRisk | None:
         """Return the risk on every `stride`-th row, with the weights scaled up; None if a class would vanish."""
         _, y, weight = self.blocks.every(stride)
-        lasting = np.bincount(np.asarray(y), weights=weight, minlength=self.n_classes).all()
-        return super().thinned(stride) if lasting else None
+        lasting = np.bincount(_codes(y, self.n_classes), weights=weight, minlength=self.n_classes).all()
+        return cast(ClassRisk, super().thinned(stride)) if lasting else None
 
     def _like(self, rows: Blocks, centre: Array) -> ClassRisk:
         sums = class_sums(rows, self.n_classes, intercept=self.intercept, n_jobs=self.n_jobs)
         moved = sums.centre - centre
         sums = sums._replace(x=sums.x + np.outer(sums.weight, moved), centre=centre)
-        limits = {"cost": self.cost, "intercept": self.intercept, "n_jobs": self.n_jobs}
+        limits: dict[str, Any] = {"cost": self.cost, "intercept": self.intercept, "n_jobs": self.n_jobs}
         return ClassRisk(self.loss, self.penalty, rows, sums=sums, **limits)
 
     def curvature_bound(self) -> Array:

@@ -114,7 +114,7 @@ class DevianceRisk(Risk):
         n_jobs: int | None = None,
     ) -> None:
         self.sums = target_sums(rows, intercept=intercept, n_jobs=n_jobs) if sums is None else sums
-        limits = {"intercept": intercept, "centre": self.sums.centre, "n_jobs": n_jobs}
+        limits: dict[str, Any] = {"intercept": intercept, "centre": self.sums.centre, "n_jobs": n_jobs}
         super().__init__(loss, penalty, rows, cost=1.0 / self.sums.weight, **limits)
         self.power, self.base, self.log_link = float(loss.power), base, loss.link == "log"
         self.kind = LOG
@@ -182,7 +182,8 @@ class DevianceRisk(Risk):
         if self.kind == IDENTITY:
             return None  # its means could be negative on the other rows
         _, y, weight = self.blocks.every(stride)
-        total = float(np.sum(y)) if weight is None else float(weight @ np.asarray(y))
+        targets = np.asarray(y, dtype=np.float64)
+        total = float(targets.sum() if weight is None else weight @ targets)
         if self.intercept and self.log_link and not total > 0:
             return None
         return super().thinned(stride)
@@ -202,7 +203,7 @@ class DevianceRisk(Risk):
 
     def _like(self, rows: Blocks, centre: Array) -> DevianceRisk:
         sums = target_sums(rows, intercept=False, n_jobs=self.n_jobs).about(centre)
-        limits = {"base": self.base, "intercept": self.intercept, "n_jobs": self.n_jobs}
+        limits: dict[str, Any] = {"base": self.base, "intercept": self.intercept, "n_jobs": self.n_jobs}
         return DevianceRisk(self.loss, self.penalty, rows, sums=sums, **limits)
 
     def _expected(self) -> _Scoring:

@@ -11,7 +11,8 @@ optimum from below by D(u) = −c Σ s V*(y, u) − Ω*(v). The slopes at θ are
 finite.
 
 The class itself is the definition, in NumPy. Where a compiled sweep over the rows is measurably faster, a subclass with
-that sweep is registered for a loss (`FUSED`), and `Risk(loss, …)` makes one. The plain class is its test oracle.
+that sweep is registered for a loss with half a squared norm (`FUSED`), and `Risk(loss, …)` makes one. The plain class
+is its test oracle.
 """
 
 from __future__ import annotations
@@ -87,8 +88,8 @@ class Risk:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Make the fused subclass where one is registered for the loss; a copy from another process is what it was."""
-        loss = args[0] if args else kwargs.get("loss")
-        fused = FUSED.get(type(loss).__name__) if cls is Risk else None
+        loss, penalty = (*args, None, None)[:2]
+        fused = FUSED.get(type(loss).__name__) if cls is Risk and isinstance(penalty, L2Penalty) else None
         chosen: Any = resolve(fused) if fused else cls
         made: Self = super().__new__(chosen)
         return made

@@ -26,12 +26,12 @@ from numpy.typing import NDArray
 from ...core.run import Progress, no_progress
 from ...core.threads import one_thread_blas
 from ...data.blocks import Blocks, Part, unsigned
+from ...risk.objective import relative_gap
+from ...risk.shortfall import ShortfallRisk
 from ...solvers.composite.coordinate import GramQuadratic, Penalty, descend
 from ...solvers.systems.normal_equations import conjugate_gradient
 from ._kernels import lasso_hinge_pass
-from .problem import relative_gap
 from .solvers import MarginFit, Settings
-from .squared import SquaredMarginProblem
 
 Array = NDArray[np.float64]
 
@@ -66,7 +66,7 @@ class _At(NamedTuple):
 class _L1Problem:
     """P with its duality gap; the intercept's weight comes first, and stays zero without an intercept."""
 
-    def __init__(self, smooth: SquaredMarginProblem) -> None:
+    def __init__(self, smooth: ShortfallRisk) -> None:
         self.smooth = smooth
 
     def at(self, w: Array) -> _At:
@@ -105,14 +105,14 @@ class _L1Problem:
         X, y, weight = smooth.blocks.joined()
         some = X[:, columns] if smooth.sparse else np.ascontiguousarray(X[:, columns])
         blocks = Blocks([Part(some, y, weight)])
-        return _L1Problem(SquaredMarginProblem(blocks, smooth.target, smooth.C, bias=smooth.bias, n_jobs=smooth.n_jobs))
+        return _L1Problem(ShortfallRisk.of(blocks, smooth.target, smooth.cost, bias=smooth.bias, n_jobs=smooth.n_jobs))
 
 
 @one_thread_blas()
 def fit_l1(blocks: Any, settings: Settings, progress: Progress, start: Array | None = None) -> MarginFit:
     """Minimise ‖w‖₁ + Σ c max(0, 1 − yz)² over rows in memory, from `start`."""
     problem = _L1Problem(
-        SquaredMarginProblem(blocks, settings.target, settings.C, bias=settings.bias, n_jobs=settings.n_jobs)
+        ShortfallRisk.of(blocks, settings.target, settings.C, bias=settings.bias, n_jobs=settings.n_jobs)
     )
     w, n_iter, stopped = start, 0, False
     if blocks.sparse and blocks.n_columns > _WHOLE and start is None:  # short columns: passes over all are cheap
@@ -140,7 +140,7 @@ def _precise_gap(problem: _L1Problem, at: _At) -> float:
     for start in range(0, len(y), rows):
         part = slice(start, start + rows)
         A, sign = X[part][:, used].astype(np.longdouble), smooth.target.of(y[part])
-        cost = smooth.C * (np.ones(len(sign)) if weight is None else weight[part])
+        cost = smooth.cost * (np.ones(len(sign)) if weight is None else weight[part])
         short = np.maximum(1.0 - sign * (A @ w + first), 0.0)
         alpha = 2.0 * cost * short
         loss, total = loss + (cost * short * short).sum(), total + alpha.sum()

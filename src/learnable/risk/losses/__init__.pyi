@@ -18,4 +18,5 @@ from .regression import GammaLoss as GammaLoss
 from .regression import HuberLoss as HuberLoss
 from .regression import PoissonLoss as PoissonLoss
 from .regression import QuantileLoss as QuantileLoss
+from .regression import SquaredEpsilonInsensitiveLoss as SquaredEpsilonInsensitiveLoss
 from .regression import SquaredLoss as SquaredLoss

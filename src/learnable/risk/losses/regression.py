@@ -194,6 +194,54 @@ class EpsilonInsensitiveLoss(ResidualLoss):
 
 
 @dataclass(frozen=True)
+class SquaredEpsilonInsensitiveLoss(ResidualLoss):
+    r"""The square (not halved) of the residual beyond a tube of radius ε, as in LIBLINEAR; smooth.
+
+    $$ V(y, z) = \max(0, |y - z| - \epsilon)^2, \qquad V^*(y, u) = u y + \epsilon |u| + \tfrac14 u^2 $$
+
+    Parameters
+    ----------
+    epsilon : float
+        The radius ε >= 0 within which a residual costs nothing.
+
+    Examples
+    --------
+    >>> y, z = np.array([1.0, 2.0]), np.array([1.5, 0.0])
+    >>> SquaredEpsilonInsensitiveLoss(epsilon=0.5).value(y, z)
+    array([0.  , 2.25])
+    """
+
+    epsilon: float = 0.1
+    lipschitz: ClassVar[float] = math.inf
+    smoothness: ClassVar[float] = 2.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.epsilon < math.inf:
+            raise ParameterError(
+                f"SquaredEpsilonInsensitiveLoss: epsilon must be >= 0 and finite, got {self.epsilon!r}."
+            )
+
+    @overflow_is_inf
+    def value(self, y: Array, z: Array) -> Array:
+        """Return max(0, |y - z| - ε)²."""
+        return np.square(np.maximum(np.abs(z - y) - self.epsilon, 0.0))
+
+    def gradient(self, y: Array, z: Array) -> Array:
+        """Return twice the residual beyond the tube."""
+        r = z - y
+        return 2.0 * np.sign(r) * np.maximum(np.abs(r) - self.epsilon, 0.0)
+
+    def curvature(self, y: Array, z: Array) -> Array:
+        """Return 2 outside the tube, 0 inside it and on its edge."""
+        return np.where(np.abs(z - y) > self.epsilon, 2.0, 0.0)
+
+    @overflow_is_inf
+    def conjugate(self, y: Array, u: Array) -> Array:
+        """Return uy + ε|u| + ¼u²."""
+        return u * (y + 0.25 * u) + self.epsilon * np.abs(u)
+
+
+@dataclass(frozen=True)
 class PoissonLoss:
     r"""Minus the log-likelihood of a count y >= 0 whose mean is $e^z$, without the constant $\log y!$.
 
