@@ -252,7 +252,7 @@ class DevianceRisk(Risk):
         return float(np.max(np.divide(np.abs(gradient), scale, out=np.zeros_like(gradient), where=scale > 0)))
 
     def _sizes(self, w: Array, size: float) -> Array:
-        scale = np.sqrt(self.cost * size) * np.sqrt(self.cost * np.r_[self.sums.weight, self.sums.square])
+        scale: Array = np.sqrt(self.cost * size) * np.sqrt(self.cost * np.r_[self.sums.weight, self.sums.square])
         scale[1:] += self.strength * np.abs(w)
         return scale
 
