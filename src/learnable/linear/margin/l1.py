@@ -133,7 +133,8 @@ def _precise_gap(problem: _L1Problem, at: _At) -> float:
     steep = np.abs(at.slope[1:])
     used = np.flatnonzero((at.w[1:] != 0.0) | (steep >= (1.0 - _STEEPEST) * np.abs(at.slope).max()))
     first, w = np.longdouble(smooth.bias) * at.w[0], at.w[1 + used].astype(np.longdouble)
-    X, y, weight = smooth.blocks.joined()
+    X, targets, weight = smooth.blocks.joined()
+    y = np.asarray(targets)
     rows = len(y) if smooth.sparse else max(1, _CHUNK // max(1, len(used)))
     loss: Any = np.longdouble(0.0)
     total, level, slope = loss, loss, loss
