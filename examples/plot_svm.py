@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import learnable as ln
-from learnable.kernel import nearest_points
-from learnable.kernel.svm import path as svm_path
+from learnable.kernel import nearest_points, svm_path
 from learnable.plots import coefficient_paths, labelled_lines, margin_plot, side_by_side
 
 FOLDER = Path(sys.argv[1]) if len(sys.argv) > 1 else None

@@ -188,10 +188,10 @@ def test_the_number_of_threads_changes_no_bit(name, grid, tmp_path):
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_rough_solutions_on_fewer_rows_are_those_of_memory(fit, weight, monkeypatch, tmp_path):
     """Newton's method begins on every so many rows; other rows would end at other digits."""
-    from learnable.linear.logistic import solvers as logistic_solvers
+    from learnable.solvers.smooth import shapes
 
-    monkeypatch.setattr(logistic_solvers, "_FEWEST_THINNED", 64)
-    monkeypatch.setattr(logistic_solvers, "_ROWS_PER_PARAMETER", 1)
+    monkeypatch.setattr(shapes, "_FEWEST_THINNED", 64)
+    monkeypatch.setattr(shapes, "_ROWS_PER_PARAMETER", 1)
     n, d = 6000, 33
     frame = draw(n, d, seed=3)
     table = table_for("two", weight, frame)

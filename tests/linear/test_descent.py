@@ -17,7 +17,7 @@ from learnable.core.run import no_progress
 from learnable.data import Files
 from learnable.data.blocks import Blocks, Part
 from learnable.linear.descent import LeastSquares, Likelihood, run_descent
-from learnable.linear.logistic.likelihood import LogisticProblem, class_sums
+from learnable.risk.classes import ClassRisk, class_sums
 from learnable.solvers import Batches, InverseDecay, check_gradient, minimize
 
 
@@ -182,7 +182,7 @@ def test_gradients_of_the_scaled_problems_are_right():
         X, codes = classes(n_classes=n_classes)
         blocks = Blocks([Part(X, codes, np.linspace(0.5, 2, len(X)))])
         sums = class_sums(blocks, n_classes, intercept=True, n_jobs=1)
-        scaled = Likelihood(LogisticProblem(blocks, sums, 0.3, intercept=True, n_jobs=1))
+        scaled = Likelihood(ClassRisk.of(blocks, sums, 0.3, intercept=True, n_jobs=1))
         u = np.random.default_rng(1).normal(size=len(scaled.scale))
         np.testing.assert_allclose(scaled.gradient(u, slice(None)), scaled.evaluate(u).gradient, rtol=1e-9, atol=1e-9)
         rows = np.arange(len(X)).reshape(5, -1)
@@ -197,7 +197,7 @@ def scaled_problem(n_classes, sparse, intercept):
     if n_classes is None:
         return LeastSquares(blocks, 0.7, intercept=intercept, tol=1e-8, n_jobs=1), 8
     sums = class_sums(blocks, n_classes, intercept=intercept, n_jobs=1)
-    problem = Likelihood(LogisticProblem(blocks, sums, 0.3, intercept=intercept, n_jobs=1))
+    problem = Likelihood(ClassRisk.of(blocks, sums, 0.3, intercept=intercept, n_jobs=1))
     return problem, len(problem.scale)
 
 
@@ -254,7 +254,7 @@ def test_smoothness_bounds_the_curvature_of_every_row(n_classes):
         size = 4
     else:
         sums = class_sums(blocks, n_classes, intercept=True, n_jobs=1)
-        problem = Likelihood(LogisticProblem(blocks, sums, 0.3, intercept=True, n_jobs=1))
+        problem = Likelihood(ClassRisk.of(blocks, sums, 0.3, intercept=True, n_jobs=1))
         size = len(problem.scale)
     L, largest = problem.smoothness()
     rng = np.random.default_rng(0)

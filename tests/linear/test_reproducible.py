@@ -13,8 +13,8 @@ from sklearn.base import clone
 from learnable import LinearRegression, LogisticRegression, Ridge, RidgeCV
 from learnable.core.threads import thread_budget
 from learnable.data import Blocks, Part
-from learnable.linear.logistic.likelihood import LogisticProblem, class_sums
-from learnable.linear.logistic.solvers import solve
+from learnable.risk.classes import ClassRisk, class_sums
+from learnable.solvers.smooth.shapes import solve
 from learnable.solvers.systems.least_squares import least_squares, nonnegative_fit
 from learnable.solvers.systems.moments import centred_moments
 from learnable.solvers.systems.normal_equations import iterative_fit
@@ -153,7 +153,7 @@ def test_the_number_of_parts_changes_no_bit_of_logistic_regression(table, n_clas
     for parts in (1, 7):
         blocks = cut(TABLES[table], codes, WEIGHT, parts)
         sums = class_sums(blocks, n_classes, intercept=True, n_jobs=parts)
-        problem = LogisticProblem(blocks, sums, 1.0, intercept=True, n_jobs=parts)
+        problem = ClassRisk.of(blocks, sums, 1.0, intercept=True, n_jobs=parts)
         solutions.append(solve(problem, None, solver, tol=1e-8, max_iter=100))
     np.testing.assert_array_equal(solutions[0].x, solutions[1].x)
     assert solutions[0].measure == solutions[1].measure

@@ -46,6 +46,16 @@ TOO_LARGE = (
     "overflow; rescale it, for example by StandardScaler."
 )
 
+#: The tolerance that nobody asked for. Its type tells it from a number that somebody did, which may well be 1e-8 too.
+DEFAULT_TOLERANCE = np.float64(1e-8)
+#: Share of an explicit tolerance that the gradient may have: another solver may land anywhere below the tolerance.
+GRADIENT_MARGIN = 0.1
+
+
+def is_explicit(tol: float) -> bool:
+    """Tell whether a tolerance was given: the gradient then counts as well as the gap, as in scikit-learn."""
+    return not (isinstance(tol, np.float64) and tol == DEFAULT_TOLERANCE)
+
 
 class LinearModel(Estimator):
     """A model that predicts from the score b + Xβ."""

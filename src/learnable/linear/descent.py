@@ -28,6 +28,7 @@ from ..core.errors import DataError
 from ..core.run import Progress
 from ..core.threads import one_thread_blas
 from ..data.blocks import Block, Blocks, unsigned
+from ..risk.classes import ClassRisk
 from ..solvers.lab.first_order import Batches, GradientDescent, descend, generator_of
 from ..solvers.lab.objective import Objective, Recorder, largest_eigenvalue
 from ..solvers.lab.steps import Backtracking, Constant, InverseDecay
@@ -36,7 +37,6 @@ from ..solvers.systems.moments import Residuals, block_residuals, residual_sums
 from ..solvers.systems.normal_equations import column_sums, normal_product, optimality
 from ..solvers.systems.orthogonal import LinearFit
 from ._descent_kernels import LOGISTIC, SOFTMAX, SQUARES, epoch_dense, epoch_sparse
-from .logistic.likelihood import LogisticProblem
 
 Array = NDArray[np.float64]
 
@@ -139,7 +139,7 @@ class LeastSquares:
 class Likelihood:
     """The penalised logistic likelihood as a function of u = θ/s, with the gradient over some rows."""
 
-    def __init__(self, problem: LogisticProblem) -> None:
+    def __init__(self, problem: ClassRisk) -> None:
         self.problem = problem
         self.scale = 1.0 / np.sqrt(problem.curvature_bound())
         self.n_rows = problem.blocks.n_rows
@@ -166,7 +166,7 @@ class Likelihood:
         r *= (problem.cost * self.n_rows / len(s)) * s[:, None]
         slope = np.empty(problem.shape)
         slope[:, 0] = r.sum(axis=0) * problem.intercept
-        slope[:, 1:] = (Z.T @ r).T - np.outer(r.sum(axis=0), centre) + problem.penalty * w
+        slope[:, 1:] = (Z.T @ r).T - np.outer(r.sum(axis=0), centre) + problem.strength * w
         return np.asarray(self.scale * slope.ravel())
 
     def smoothness(self) -> tuple[float, float]:
@@ -187,7 +187,7 @@ class Likelihood:
         square = scale**2
         square[:, 0] *= problem.intercept
         kind = LOGISTIC if problem.n_scores == 1 else SOFTMAX
-        form = kind, problem.cost * self.n_rows / batches.shape[1], float(problem.penalty)
+        form = kind, problem.cost * self.n_rows / batches.shape[1], float(problem.strength)
         mean = _step_through(X, problem.sums.centre, y[:, None], weight, batches, rates, form, square, theta)
         return (theta / scale).ravel(), (mean / scale).ravel()
 
@@ -228,7 +228,7 @@ def descend_least_squares(
 
 @one_thread_blas()
 def descend_likelihood(
-    problem: LogisticProblem,
+    problem: ClassRisk,
     x0: Array,
     solver: str,
     *,

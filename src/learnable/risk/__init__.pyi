@@ -3,6 +3,7 @@ from . import losses as losses
 from . import penalties as penalties
 from .losses import AbsoluteLoss as AbsoluteLoss
 from .losses import ConvexLoss as ConvexLoss
+from .losses import DevianceLoss as DevianceLoss
 from .losses import EpsilonInsensitiveLoss as EpsilonInsensitiveLoss
 from .losses import ExponentialLoss as ExponentialLoss
 from .losses import GammaLoss as GammaLoss
@@ -18,9 +19,11 @@ from .losses import ProbabilisticLoss as ProbabilisticLoss
 from .losses import QuantileLoss as QuantileLoss
 from .losses import SmoothLoss as SmoothLoss
 from .losses import SoftmaxLoss as SoftmaxLoss
+from .losses import SquaredEpsilonInsensitiveLoss as SquaredEpsilonInsensitiveLoss
 from .losses import SquaredHingeLoss as SquaredHingeLoss
 from .losses import SquaredLoss as SquaredLoss
 from .losses import ZeroOneLoss as ZeroOneLoss
+from .objective import Risk as Risk
 from .penalties import ElasticNetPenalty as ElasticNetPenalty
 from .penalties import L1Penalty as L1Penalty
 from .penalties import L2Penalty as L2Penalty

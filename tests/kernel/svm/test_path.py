@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from tests.kernel.svm_tables import noisy
 
 from learnable.core.errors import DataError, ParameterError
-from learnable.kernel import SVC
-from learnable.kernel.svm import path as svm_path
+from learnable.kernel import SVC, svm_path
 
 
 def test_on_paper():

@@ -18,7 +18,7 @@ from learnable.linear.logistic.columns import (
     column_newton,
     penalised_gap,
 )
-from learnable.linear.logistic.likelihood import class_sums
+from learnable.risk.classes import class_sums
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((80, 7)) * (RNG.random((80, 7)) < 0.6)

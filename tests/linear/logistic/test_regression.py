@@ -14,7 +14,7 @@ from tests.oracles.logistic import Likelihood
 
 from learnable import LogisticRegression, verify
 from learnable.core import DataError, ParameterError
-from learnable.linear.logistic.solvers import SOLVERS
+from learnable.linear.logistic.regression import SOLVERS
 
 pytestmark = pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 

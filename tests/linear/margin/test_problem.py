@@ -11,7 +11,7 @@ from tests.oracles.svm import augmented, svc_objective, svr_objective
 from learnable.data.blocks import Blocks, Part
 from learnable.linear.margin.problem import better, relative_gap, weighted_gram
 from learnable.linear.margin.solvers import Settings, margin_task
-from learnable.linear.margin.squared import Target
+from learnable.risk.shortfall import Target
 
 
 def task_of(X, y, squared=False, C=0.7, bias=1.0, regression=False, weight=None, epsilon=0.2):

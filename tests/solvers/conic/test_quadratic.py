@@ -215,3 +215,13 @@ def test_bad_calls():
         quadratic_program([[1.0]], [1.0], max_iter=0)
     with pytest.raises(DataError, match="linear_program"):
         quadratic_program(None, [1.0])
+
+
+def test_steps_that_would_cycle_are_shortened():
+    """Plain predictor–corrector steps go round in a circle of four points here, from μ = 0.5 up to 1.7 and back."""
+    P = [[1.84604484, -0.97215097], [-0.97215097, 0.98545422]]
+    bounds = {"lower": [0.0, -2.78097831], "upper": [0.72535258, 0.0]}
+    found = quadratic_program(P, [-1.0, 1.0], A=[[1.0, 1.0]], b=[0.0], **bounds)
+    best = 2.0 / (P[0][0] + P[1][1] - 2 * P[0][1])  # on the line x₁ = −x₂, inside the bounds
+    assert found.certificate.holds
+    assert found.x == pytest.approx([best, -best], rel=1e-9)

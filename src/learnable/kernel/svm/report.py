@@ -282,6 +282,9 @@ def _judge(
     )
 
 
+TUBE_CASES: Final = ("inside", "edge", "bound")
+
+
 @dataclass(frozen=True)
 class TubeReport(Conditions):
     """The machine of a regression, condition by condition.
@@ -314,7 +317,7 @@ class TubeReport(Conditions):
         ½‖f‖² + Σ cξ, and the lower bound Σ tβ − ε Σ|β| − ½‖f‖².
     """
 
-    cases: ClassVar[tuple[str, ...]] = CASES
+    cases: ClassVar[tuple[str, ...]] = TUBE_CASES
 
     rows: NDArray[np.int64]
     case: NDArray[np.str_]
@@ -374,7 +377,7 @@ def tube_report(model: Any, X: Any, y: Any, sample_weight: Any = None) -> TubeRe
     square = float(beta @ f)
     return TubeReport(
         rows=given,
-        case=np.where(bound, CASES[2], np.where(size > 0, CASES[1], CASES[0])),
+        case=np.where(bound, TUBE_CASES[2], np.where(size > 0, TUBE_CASES[1], TUBE_CASES[0])),
         beta=beta,
         cost=cost,
         residual=r,

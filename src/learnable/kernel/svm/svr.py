@@ -31,7 +31,7 @@ Reference: B. Schölkopf et al., Estimating the support of a high-dimensional di
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -335,7 +335,3 @@ class OneClassSVM(OutlierMixin, SingleMachine):
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return 1 for inliers and −1 for outliers."""
         return np.where(self._score_rows(X) >= 0.0, 1, -1)
-
-
-CASES: Final = ("inside", "edge", "bound")
-_AT_BOUND: Final = 1e-12  # share of its cost that a multiplier at its bound may lack

@@ -32,14 +32,14 @@ from ...core.run import Run
 from ...data.blocks import Blocks
 from ...data.door import Table, door
 from ...data.sources import named_columns, rowwise
+from ...risk.deviance import DevianceRisk, TargetSums, target_sums
 from ...risk.likelihoods import LinearLikelihood
+from ...risk.losses import DevianceLoss
+from ...risk.penalties import L2Penalty
 from ...solvers.problem import Solution
 from ...solvers.smooth.newton import newton
-from ..base import IterativeModel
-from ..logistic.solvers import solve
-from ..minimum_norm import with_minimum_norm
-from ..scores import DEFAULT_TOLERANCE, GRADIENT_MARGIN, is_explicit
-from .deviance import DevianceProblem, TargetSums, target_sums
+from ...solvers.smooth.shapes import solve
+from ..base import DEFAULT_TOLERANCE, GRADIENT_MARGIN, IterativeModel, is_explicit
 
 Array = NDArray[np.float64]
 
@@ -92,12 +92,11 @@ class DevianceRegressor(RegressorMixin, IterativeModel):
         blocks, alpha, unit = self._in_units_of_targets(table, power, log_link)
         with np.errstate(over="ignore", invalid="ignore"):
             sums = target_sums(blocks, intercept=self.fit_intercept, n_jobs=self.n_jobs)
-        problem = DevianceProblem(
+        problem = DevianceRisk(
+            DevianceLoss(power, "log" if log_link else "identity"),
+            L2Penalty(alpha),
             blocks,
-            sums,
-            power=power,
-            log_link=log_link,
-            alpha=alpha,
+            sums=sums,
             base=self._null_intercept(sums, power, log_link),
             intercept=self.fit_intercept,
             n_jobs=self.n_jobs,
@@ -107,7 +106,7 @@ class DevianceRegressor(RegressorMixin, IterativeModel):
         if is_explicit(self.tol):
             problem.gradient_unit = GRADIENT_MARGIN
         solution = self._solve(problem, self._start(run, problem) if unit == 1 else None, tol, run)
-        theta = solution.x if alpha > 0 else with_minimum_norm(problem, solution.x)
+        theta = solution.x if alpha > 0 else problem.minimum_norm(solution.x)
         measure = problem.certified(theta)
         self._set_scores(theta, problem, unit, log_link)
         if single and unit == 1:
@@ -140,7 +139,7 @@ class DevianceRegressor(RegressorMixin, IterativeModel):
         blocks = Blocks([part._replace(y=np.asarray(part.y) * unit) for part in table.blocks.parts])
         return blocks, float(scaled), unit
 
-    def _set_scores(self, theta: Array, problem: DevianceProblem, unit: float, log_link: bool) -> None:
+    def _set_scores(self, theta: Array, problem: DevianceRisk, unit: float, log_link: bool) -> None:
         """Store coefficients and intercept in the units of y."""
         self.coef_ = theta[1:].copy() if log_link else theta[1:] / unit
         intercept = 0.0
@@ -149,7 +148,7 @@ class DevianceRegressor(RegressorMixin, IterativeModel):
             intercept = intercept - np.log(unit) if log_link else intercept / unit
         self.intercept_ = np.float64(intercept)
 
-    def _stored_in_single(self, problem: DevianceProblem, measure: float, tol: float) -> float:
+    def _stored_in_single(self, problem: DevianceRisk, measure: float, tol: float) -> float:
         """Store float32 numbers for float32 data, where they keep the certificate, and return their own measure."""
         w, b = self.coef_.astype(np.float32), np.float32(self.intercept_)
         start = np.float64(b) + w.astype(np.float64) @ problem.centre - problem.base if self.fit_intercept else 0.0
@@ -180,10 +179,10 @@ class DevianceRegressor(RegressorMixin, IterativeModel):
             )
         return float(np.log(mean)) if log_link else float(mean)
 
-    def _solve(self, problem: DevianceProblem, start: Array | None, tol: float, run: Run) -> Solution:
+    def _solve(self, problem: DevianceRisk, start: Array | None, tol: float, run: Run) -> Solution:
         if start is not None and not np.isfinite(problem.evaluate(start).value):
             start = None
-        if start is None and not np.isfinite(problem.null_value()):
+        if start is None and not np.isfinite(problem.null_value):
             start = self._feasible_start(problem)
         limits: dict[str, Any] = {"tol": tol, "max_iter": self.max_iter, "progress": run.progress}
         solution = solve(problem, start, self.solver, **limits)
@@ -200,18 +199,18 @@ class DevianceRegressor(RegressorMixin, IterativeModel):
                 return solution._replace(x=moved, value=end.value, gradient=end.gradient, measure=end.measure)
         return solution
 
-    def _feasible_start(self, problem: DevianceProblem) -> Array:
+    def _feasible_start(self, problem: DevianceRisk) -> Array:
         """Return coefficients with positive means, for the identity link without an intercept."""
         owner = type(self).__name__
         if problem.log_link or problem.intercept:
             raise DataError(f"{owner}: the deviance of y overflows at its mean; rescale y.")
-        squares = DevianceProblem(
+        small = 1e-10 * float(problem.sums.square.max(initial=0.0)) / problem.sums.weight
+        sums = problem.sums._replace(xy=problem.sums.x)
+        squares = DevianceRisk(
+            DevianceLoss(0.0, "identity"),
+            L2Penalty(small),
             problem.blocks,
-            problem.sums._replace(xy=problem.sums.x),
-            power=0.0,
-            log_link=False,
-            alpha=1e-10 * float(problem.sums.square.max(initial=0.0)) / problem.sums.weight,
-            base=0.0,
+            sums=sums,
             intercept=False,
             n_jobs=self.n_jobs,
         )
@@ -223,7 +222,7 @@ class DevianceRegressor(RegressorMixin, IterativeModel):
             )
         return start
 
-    def _start(self, run: Run, problem: DevianceProblem) -> Array | None:
+    def _start(self, run: Run, problem: DevianceRisk) -> Array | None:
         """Return the last fit's θ for `warm_start`, where it has the right shape."""
         previous = run.previous
         if not self.warm_start or getattr(previous, "coef_", np.zeros(0)).shape != (problem.width - 1,):

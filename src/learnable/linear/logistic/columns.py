@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from ...core.run import Progress, no_progress
 from ...data.blocks import unsigned
+from ...risk._class_kernels import softmax_rows
+from ...risk.classes import ClassSums
 from ...solvers.composite._kernels import sparse_products_with
 from ...solvers.composite.coordinate import anderson_weights
 from ._kernels import (
@@ -29,9 +31,7 @@ from ._kernels import (
     logistic_rows,
     softmax_epoch,
     softmax_moments,
-    softmax_rows,
 )
-from .likelihood import ClassSums
 
 Array = NDArray[np.float64]
 

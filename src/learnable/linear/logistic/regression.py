@@ -36,26 +36,30 @@ from ...core.run import Run, unobserved
 from ...data.blocks import Blocks, Part
 from ...data.door import Table, door
 from ...data.sources import rowwise
+from ...risk.classes import ClassRisk, ClassSums, class_sums
 from ...risk.likelihoods import LinearLikelihood
 from ...solvers.problem import Solution
+from ...solvers.smooth.shapes import solve
+from .. import descent
 from ..base import (
+    DEFAULT_TOLERANCE,
+    GRADIENT_MARGIN,
     LARGEST_ENTRY,
     TOO_LARGE,
     LinearClassifierModel,
     class_weights,
     in_range,
     in_units_of_columns,
+    is_explicit,
     refuse_extreme_sizes,
     weighted_blocks,
 )
-from ..minimum_norm import with_minimum_norm
-from ..scores import DEFAULT_TOLERANCE, GRADIENT_MARGIN, is_explicit
-from .likelihood import ClassSums, LogisticProblem, class_sums
 from .separation import is_separable
-from .solvers import SOLVERS, polish_intercept, solve
 from .sparse import Composite, proven, solve_sparse
 
 Array = NDArray[np.float64]
+
+SOLVERS = ("auto", "lbfgs", "newton-cholesky", "newton-cg", "sag", "saga", *descent.SOLVERS)
 
 
 class LogisticRegression(LinearClassifierModel):
@@ -154,7 +158,7 @@ class LogisticRegression(LinearClassifierModel):
             raise DataError("LogisticRegression: squares of a column of X underflow; rescale the column.")
         if stated.l1_ratio > 0 and np.isfinite(stated.C):
             return self._fit_sparse(blocks, sums, stated, free, run)
-        problem = LogisticProblem(blocks, sums, stated.C, intercept=free, n_jobs=self.n_jobs)
+        problem = ClassRisk.of(blocks, sums, stated.C, intercept=free, n_jobs=self.n_jobs)
         if is_explicit(self.tol):
             # In scikit-learn's unit: that of the mean loss.
             problem.gradient_unit = GRADIENT_MARGIN * problem.cost * float(sums.weight.sum())
@@ -167,23 +171,21 @@ class LogisticRegression(LinearClassifierModel):
             state = partial(self._attributes_at, problem, reached[-1], iteration, value <= tol) if ready else None
             return run.progress(iteration, value, state)
 
-        solution = solve(
-            problem,
-            self._start(run, problem),
-            "auto" if self.solver == "liblinear" else self.solver,
-            tol=tol,
-            max_iter=self.max_iter,
-            random_state=self.random_state,
-            progress=progress,
-            stop=run.should_stop,
-            observe=reached.append if run.shows_models else unobserved,
-        )
+        start = self._start(run, problem)
+        limits: dict[str, Any] = {"tol": tol, "max_iter": self.max_iter, "progress": progress}
+        if self.solver in descent.SOLVERS:
+            x0 = np.zeros(problem.n_scores * problem.width) if start is None else start
+            solution = descent.descend_likelihood(problem, x0, self.solver, random_state=self.random_state, **limits)
+        else:
+            observe = reached.append if run.shows_models else unobserved
+            method = "auto" if self.solver == "liblinear" else self.solver
+            solution = solve(problem, start, method, stop=run.should_stop, observe=observe, **limits)
         if np.isinf(stated.C):
             _refuse_separable(problem, solution)
-            solution = solution._replace(x=with_minimum_norm(problem, solution.x))
+            solution = solution._replace(x=problem.minimum_norm(solution.x))
             measure = problem.certified(solution.x)
         elif solution.converged or solution.n_iter < self.max_iter:
-            solution = polish_intercept(problem, solution)
+            solution = problem.polished(solution)
             measure = problem.certified(solution.x)
         else:
             measure = _gap_of_cut_fit(problem, solution)
@@ -196,7 +198,7 @@ class LogisticRegression(LinearClassifierModel):
             return Certificate("stationarity", measure, tol, None, solution.n_iter)
         return Certificate("gap", measure, tol, measure, solution.n_iter)
 
-    def _set_solution(self, problem: LogisticProblem, x: Array, n_iter: int) -> None:
+    def _set_solution(self, problem: ClassRisk, x: Array, n_iter: int) -> None:
         """Store θ as coefficients and intercepts."""
         theta = x.reshape(problem.shape).copy()
         if problem.n_scores > 1:
@@ -206,11 +208,11 @@ class LogisticRegression(LinearClassifierModel):
         self._set_scores(theta, problem.sums.centre)
         self.n_iter_ = np.array([n_iter], dtype=np.int32)
 
-    def _attributes_at(self, problem: LogisticProblem, x: Array, n_iter: int, converged: bool) -> dict[str, Any]:
+    def _attributes_at(self, problem: ClassRisk, x: Array, n_iter: int, converged: bool) -> dict[str, Any]:
         """Return the fitted attributes of a fit that ends after `n_iter` iterations at x."""
         if converged:
             at = problem.evaluate(x)
-            x = polish_intercept(problem, Solution(x, at.value, at.gradient, at.measure, n_iter, True)).x
+            x = problem.polished(Solution(x, at.value, at.gradient, at.measure, n_iter, True)).x
         twin = copy(self)
         twin._set_solution(problem, x, n_iter)
         return {name: value for name, value in vars(twin).items() if name.endswith("_") and not name.startswith("_")}
@@ -219,7 +221,7 @@ class LogisticRegression(LinearClassifierModel):
         """Solve the problem with an L1 part; its default tolerance is that of proximal methods."""
         if blocks.in_memory and not blocks.sparse:  # every sweep would copy blocks of another memory order
             blocks = Blocks([part._replace(X=np.ascontiguousarray(part.X)) for part in blocks.parts])
-        likelihood = LogisticProblem(blocks, sums, np.inf, intercept=free, n_jobs=self.n_jobs)
+        likelihood = ClassRisk.of(blocks, sums, np.inf, intercept=free, n_jobs=self.n_jobs)
         tol = float(self.tol) if is_explicit(self.tol) else 1e-6
         composite = Composite(likelihood, stated.C, stated.l1_ratio, 1.0 - stated.l1_ratio)
         start = self._start(run, likelihood)
@@ -261,7 +263,7 @@ class LogisticRegression(LinearClassifierModel):
         elif self.fit_intercept:
             self.intercept_ = theta[:, 0] - self.coef_ @ centre
 
-    def _stored_in_single(self, problem: LogisticProblem, measure: float, tol: float) -> float:
+    def _stored_in_single(self, problem: ClassRisk, measure: float, tol: float) -> float:
         """Store float32 numbers for float32 data, where they keep the certificate, and return their own measure."""
         coef, intercept = self.coef_.astype(np.float32), self.intercept_.astype(np.float32)
         W, b = coef.astype(np.float64), intercept.astype(np.float64)
@@ -269,16 +271,16 @@ class LogisticRegression(LinearClassifierModel):
         x = np.column_stack([level, W]).ravel()
         end = problem.evaluate(x)
         rounded = problem.proven
-        if problem.penalty and self.fit_intercept:
+        if problem.strength and self.fit_intercept:
             # The dual point is that of the best intercept; the stored one only raises the objective.
-            best = polish_intercept(problem, Solution(x, end.value, end.gradient, end.measure, 0, True))
+            best = problem.polished(Solution(x, end.value, end.gradient, end.measure, 0, True))
             rounded = problem.certified(best.x) + max(0.0, end.value - best.value) / best.value
         if not rounded <= tol:
             return measure
         self.coef_, self.intercept_ = coef, intercept
         return rounded
 
-    def _start(self, run: Run, problem: LogisticProblem) -> Array | None:
+    def _start(self, run: Run, problem: ClassRisk) -> Array | None:
         """Return the last fit's θ for `warm_start`, where it has the right shape."""
         previous = run.previous
         if not self.warm_start or not hasattr(previous, "coef_"):
@@ -305,19 +307,19 @@ class LogisticRegression(LinearClassifierModel):
         return np.asarray(log_softmax(scores, axis=1))
 
 
-def _gap_of_cut_fit(problem: LogisticProblem, solution: Solution) -> float:
+def _gap_of_cut_fit(problem: ClassRisk, solution: Solution) -> float:
     """Return the relative gap of a fit that `max_iter` cut, which keeps its intercept so that another fit can go on.
 
     The dual point is that of the best intercept for these coefficients; the one that is stored raises the objective.
     """
-    best = polish_intercept(problem, solution)
+    best = problem.polished(solution)
     value = problem.certified(best.x)
     dual = best.value / (1.0 + value)
     floor = 1e-8 * problem.cost * float(problem.sums.weight.sum()) * np.log(problem.n_classes)
     return value + max(0.0, solution.value - best.value) / max(dual, floor)
 
 
-def _refuse_separable(problem: LogisticProblem, solution: Solution) -> None:
+def _refuse_separable(problem: ClassRisk, solution: Solution) -> None:
     """Raise if a linear rule separates the classes: then the likelihood has no maximum to return."""
     if is_separable(problem, solution):
         raise SeparableDataError(

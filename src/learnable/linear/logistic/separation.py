@@ -30,12 +30,11 @@ from scipy.optimize import linprog
 from scipy.special import softmax
 
 from ...data.blocks import Block, map_reduce
+from ...risk.classes import ClassRisk
+from ...risk.objective import add_sums
 from ...solvers.problem import Solution
 from ...solvers.systems.least_squares import dense_rows
 from ...solvers.systems.normal_equations import conjugate_gradient
-from ..minimum_norm import gram_matrix
-from ..scores import add_sums
-from .likelihood import LogisticProblem
 
 Array = NDArray[np.float64]
 
@@ -52,7 +51,7 @@ _MOST_WEAK = 64  # directions
 _TIE = 1e-6  # share of the largest gain that a row may lose in a direction that separates
 
 
-def is_separable(problem: LogisticProblem, solution: Solution) -> bool:
+def is_separable(problem: ClassRisk, solution: Solution) -> bool:
     """Tell whether the likelihood increases for ever, looking at where the solver arrived.
 
     Where neither is shown (rows beyond memory, a linear program beyond its time), the answer is no: the fit's own
@@ -66,7 +65,7 @@ def is_separable(problem: LogisticProblem, solution: Solution) -> bool:
     return bool(verdict)
 
 
-def _decided_by_newton(problem: LogisticProblem, solution: Solution) -> bool | None:
+def _decided_by_newton(problem: ClassRisk, solution: Solution) -> bool | None:
     """Take further Newton steps until a maximum is proven, or a step separates; None if neither happens."""
     x, value, gradient = solution.x, solution.value, solution.gradient
     reach = _column_reach(problem)
@@ -96,7 +95,7 @@ class _Look(NamedTuple):
     noise: float  #: by how much rounding of the gradient may change a row's score under that step
 
 
-def _newton_look(problem: LogisticProblem, x: Array, gradient: Array, reach: Array) -> _Look | None:
+def _newton_look(problem: ClassRisk, x: Array, gradient: Array, reach: Array) -> _Look | None:
     """Return the Newton step with its noise; None where it cannot be had."""
     noise = _gradient_noise(problem, x, reach)
     n_classes = problem.n_scores
@@ -107,7 +106,7 @@ def _newton_look(problem: LogisticProblem, x: Array, gradient: Array, reach: Arr
     return look or _spectral_look(problem, x, H, gradient, noise, reach)
 
 
-def _cholesky_look(problem: LogisticProblem, H: Array, gradient: Array, noise: Array, reach: Array) -> _Look | None:
+def _cholesky_look(problem: ClassRisk, H: Array, gradient: Array, noise: Array, reach: Array) -> _Look | None:
     """Solve with the last class's scores held at zero, which fixes the gauge; None unless well conditioned."""
     kept = max(1, problem.n_scores - 1) * problem.width
     H = H[:kept, :kept]
@@ -130,9 +129,7 @@ def _cholesky_look(problem: LogisticProblem, H: Array, gradient: Array, noise: A
     return _Look(step, error) if error < _MOST_NOISE else None
 
 
-def _spectral_look(
-    problem: LogisticProblem, x: Array, H: Array, gradient: Array, noise: Array, reach: Array
-) -> _Look | None:
+def _spectral_look(problem: ClassRisk, x: Array, H: Array, gradient: Array, noise: Array, reach: Array) -> _Look | None:
     """Solve in coordinates in which the columns are orthonormal, and weak directions row by row.
 
     In a weak direction the terms of the Hessian cancel; summed over the rows' own scores along it they do not.
@@ -165,7 +162,7 @@ def _spectral_look(
     return _Look(step, error * longest)
 
 
-def _iterative_look(problem: LogisticProblem, x: Array, gradient: Array, noise: Array) -> _Look | None:
+def _iterative_look(problem: ClassRisk, x: Array, gradient: Array, noise: Array) -> _Look | None:
     """Solve by conjugate gradients, which stay in the span of the data; None if the gradient is mostly noise."""
     G = gradient.reshape(problem.shape)
     if problem.n_scores > 1:
@@ -179,12 +176,12 @@ def _iterative_look(problem: LogisticProblem, x: Array, gradient: Array, noise: 
     return _Look(step, 0.0) if rest <= np.linalg.norm(noise) and _least_weight(problem, x) > 1e-8 else None
 
 
-def _least_weight(problem: LogisticProblem, x: Array) -> float:
+def _least_weight(problem: ClassRisk, x: Array) -> float:
     """Return the smallest probability of any class at any row: weights far above the gradient's noise."""
     return problem.over_scores(x, lambda scores, _: float(softmax(scores, axis=1).min()), min)
 
 
-def _column_reach(problem: LogisticProblem) -> Array:
+def _column_reach(problem: ClassRisk) -> Array:
     """Return the largest |(1, x − centre)| of each column (zero for an intercept that is not free)."""
     reach = map_reduce(problem.blocks, partial(_largest_entries, centre=problem.centre), np.maximum)
     return np.r_[1.0 if problem.intercept else 0.0, reach]
@@ -196,13 +193,13 @@ def _largest_entries(block: Block, centre: Array) -> Array:
     return np.abs(block.X - centre).max(axis=0)
 
 
-def _unit(problem: LogisticProblem, x: Array, reach: Array) -> float:
+def _unit(problem: ClassRisk, x: Array, reach: Array) -> float:
     """Return how much, in parts of its largest term, a sum over rows may round: scores included."""
     size = float((np.abs(x.reshape(problem.shape)) @ reach).max())
     return float(np.finfo(np.float64).eps) * (_SUM_ROUNDING + size)
 
 
-def _gradient_noise(problem: LogisticProblem, x: Array, reach: Array) -> Array:
+def _gradient_noise(problem: ClassRisk, x: Array, reach: Array) -> Array:
     """Return by how much each entry of the gradient may be wrong: |residuals| ≤ 1 and Cauchy–Schwarz."""
     total = float(problem.sums.weight.sum())
     squares = np.r_[total if problem.intercept else 0.0, problem.sums.square]
@@ -216,9 +213,9 @@ def _contrasts(n_scores: int) -> Array:
     return np.linalg.qr(np.eye(n_scores)[:, :-1] - 1.0 / n_scores)[0]
 
 
-def _spanning_basis(problem: LogisticProblem) -> Array:
+def _spanning_basis(problem: ClassRisk) -> Array:
     """Return B (width, r) such that the columns of (1, X − centre)B are orthonormal and span the rows."""
-    G = gram_matrix(problem)
+    G = problem.gram()
     free = slice(None) if problem.intercept else slice(1, None)
     diagonal = np.diag(G)[free]
     scale = np.divide(1.0, np.sqrt(diagonal), out=np.zeros_like(diagonal), where=diagonal > 0)
@@ -229,7 +226,7 @@ def _spanning_basis(problem: LogisticProblem) -> Array:
     return basis
 
 
-def _weak_sums(problem: LogisticProblem, block: Block, theta: Array, directions: Array) -> list[Array]:
+def _weak_sums(problem: ClassRisk, block: Block, theta: Array, directions: Array) -> list[Array]:
     """Return gradient (e,) and Hessian (e, e) along some directions, from sums of terms that do not cancel."""
     n_directions = directions.shape[1]
     V = directions.T.reshape(n_directions * problem.n_scores, problem.width)
@@ -276,7 +273,7 @@ def _wider_range(a: tuple[float, float], b: tuple[float, float]) -> tuple[float,
     return min(a[0], b[0]), max(a[1], b[1])
 
 
-def _some_direction_separates(problem: LogisticProblem) -> bool | None:
+def _some_direction_separates(problem: ClassRisk) -> bool | None:
     """Maximise Σ min(z_y − z_k, 1) subject to z_y ≥ z_k over all directions: positive exactly if one separates.
 
     None where the program is too large to be solved.

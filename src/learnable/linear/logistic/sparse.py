@@ -16,6 +16,7 @@ Optimization 24, 2014.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,11 +27,12 @@ from scipy.special import softmax
 from ...core.run import Progress, no_progress
 from ...core.threads import one_thread_blas
 from ...data.blocks import Block, Blocks, Part, map_reduce
-from ...solvers.composite.coordinate import GramQuadratic, Penalty, descend
+from ...risk.classes import ClassRisk, ClassSums
+from ...solvers.composite.coordinate import GramQuadratic, Penalty
+from ...solvers.composite.proximal_newton import CompositePoint, proximal_newton, quadratic_minimum
 from ...solvers.problem import Evaluation
 from ._kernels import recentre_rows
 from .columns import BinaryModel, Columns, Penalties, SoftmaxModel, column_newton, penalised_gap
-from .likelihood import ClassSums, LogisticProblem
 
 Array = NDArray[np.float64]
 
@@ -63,7 +65,9 @@ class SparseSolution(NamedTuple):
 class Composite:
     """P as a likelihood, which has no penalty of its own, and the penalty."""
 
-    def __init__(self, likelihood: LogisticProblem, C: float, l1: float, l2: float) -> None:
+    rounding = 1e-12
+
+    def __init__(self, likelihood: ClassRisk, C: float, l1: float, l2: float) -> None:
         self.likelihood, self.C, self.l1, self.l2 = likelihood, C, l1, l2
         self.penalty = Penalties(C, l1, l2)
 
@@ -77,12 +81,40 @@ class Composite:
         slopes = at.gradient.reshape(problem.shape)
         return penalised_gap(theta, at.value, slopes, problem.sums, self.penalty, intercept=problem.intercept)
 
+    def at(self, x: Array) -> CompositePoint:
+        """Evaluate P; the detail is the likelihood's evaluation."""
+        at, theta = self.likelihood.evaluate(x), x.reshape(self.likelihood.shape)
+        return CompositePoint(x, self.value(theta, at), *self.gap(theta, at), at)
+
+    def model_minimum(self, point: CompositePoint) -> Array:
+        """Return the minimiser of the quadratic model of P at θ, intercepts eliminated."""
+        problem, C, at = self.likelihood, self.C, point.detail
+        H = C * problem.hessian(point.x)
+        g = C * at.gradient
+        free = np.arange(problem.n_scores) * problem.width
+        bound = np.delete(np.arange(len(g)), free)
+        w = point.x[bound]
+        inverse = np.zeros((len(free),) * 2)
+        if problem.intercept:
+            inverse = np.linalg.pinv(H[np.ix_(free, free)], rcond=1e-12)
+        cross = inverse @ H[np.ix_(free, bound)]
+        reduced = H[np.ix_(bound, bound)] - H[np.ix_(bound, free)] @ cross
+        penalty = Penalty(np.full(len(w), self.l1), np.full(len(w), self.l2))
+        # The model's gap falls with the square of what is left to do, that of the likelihood in proportion to it.
+        goal = max(0.01 * point.gap * min(1.0, point.gap / max(C * at.value, 1e-300)), 1e-16 * C * at.value)
+        kind = GramQuadratic if problem.n_scores == 1 else partial(_SoftmaxQuadratic, problem.n_scores)
+        v = quadratic_minimum(reduced, g[bound] - cross.T @ g[free], w, C * at.value, penalty, goal=goal, model=kind)
+        new = point.x.copy()
+        new[bound] = v
+        new[free] -= inverse @ g[free] + cross @ (v - w)
+        return new
+
     def restricted(self, columns: NDArray[np.intp]) -> Composite:
         """Return the problem in some columns."""
         problem = self.likelihood
         parts = [Part(_take(part.X, columns), part.y, part.weight) for part in problem.blocks.parts]
         some = _some_sums(problem.sums, columns)
-        inner = LogisticProblem(Blocks(parts), some, np.inf, intercept=problem.intercept, n_jobs=problem.n_jobs)
+        inner = ClassRisk.of(Blocks(parts), some, np.inf, intercept=problem.intercept, n_jobs=problem.n_jobs)
         return Composite(inner, self.C, self.l1, self.l2)
 
     def thinned(self, stride: int) -> Composite | None:
@@ -119,7 +151,7 @@ def _long_gap(composite: Composite, theta: Array) -> float:
     return max(relative, (primal - dual) / max(dual, 1e-8 * null))
 
 
-def _long_sums(problem: LogisticProblem, theta: Any) -> tuple[Any, Any, Any]:
+def _long_sums(problem: ClassRisk, theta: Any) -> tuple[Any, Any, Any]:
     """Return loss, slopes and the curvature by the intercepts, in extended precision."""
     X, y, weight = problem.blocks.joined()
     K, n, width = problem.n_classes, X.shape[0], problem.width
@@ -205,8 +237,9 @@ def solve_sparse(
     if start is None and problem.n_scores * d <= _MOST_THINNED:
         theta = _rough_start(composite, theta)
     if (d <= _FIRST and not problem.sparse) or not problem.blocks.in_memory:
-        theta, at, n_iter, _ = proximal_newton(composite, theta, tol=tol, max_iter=max_iter, progress=progress)
-        return SparseSolution(theta, composite.gap(theta, at)[1], n_iter)
+        start_point = composite.at(theta.ravel())
+        found, n_iter, _ = proximal_newton(composite, start_point, tol=tol, max_iter=max_iter, progress=progress)
+        return SparseSolution(found.x.reshape(problem.shape), found.relative, n_iter)
     rounds = _Rounds(composite, theta, max_iter, progress)
     for C in rounds.approach():
         rounds.solve(Composite(problem, C, composite.l1, composite.l2), _LOOSE)
@@ -266,7 +299,10 @@ class _Rounds:
             if self.working is None:
                 self.working = composite.restricted(columns).likelihood
             small = Composite(self.working, composite.C, composite.l1, composite.l2)
-            inner, _, spent, self.stopped = proximal_newton(small, inner, tol=goal, max_iter=most, progress=progress)
+            found, spent, self.stopped = proximal_newton(
+                small, small.at(inner.ravel()), tol=goal, max_iter=most, progress=progress
+            )
+            inner = found.x.reshape(inner.shape)
         else:
             inner, spent, self.stopped = self._by_columns(composite, inner, goal, most, progress)
         self.theta = np.zeros(self.problem.shape)
@@ -338,64 +374,17 @@ def _rough_start(composite: Composite, theta: Array) -> Array:
     if problem.blocks.n_rows < 4 * rows:
         return theta
     thinned = composite.thinned(problem.blocks.n_rows // rows)
-    return theta if thinned is None else proximal_newton(thinned, theta, tol=_ROUGH, max_iter=20)[0]
-
-
-def proximal_newton(
-    composite: Composite, theta: Array, *, tol: float, max_iter: int, progress: Progress = no_progress
-) -> tuple[Array, Evaluation, int, bool]:
-    """Return θ with a gap of at most `tol`, its evaluation, the steps taken, and whether it was told to stop."""
-    problem = composite.likelihood
-    at = problem.evaluate(theta.ravel())
-    n_iter, stopped = 0, False
-    while n_iter < max_iter and not stopped:
-        gap, value = composite.gap(theta, at)
-        if value <= tol:
-            break
-        direction = _model_minimum(composite, theta, at, gap) - theta
-        taken = _line_search(composite, theta, at, direction)
-        if taken is None:
-            break
-        theta, at = taken
-        n_iter += 1
-        stopped = progress(n_iter, value)
-    return theta, at, n_iter, stopped
-
-
-def _model_minimum(composite: Composite, theta: Array, at: Evaluation, gap: float) -> Array:
-    """Return the minimiser of the quadratic model of P at θ, intercepts eliminated."""
-    problem, C = composite.likelihood, composite.C
-    H = C * problem.hessian(theta.ravel())
-    g = C * at.gradient
-    free = np.arange(problem.n_scores) * problem.width
-    bound = np.delete(np.arange(len(g)), free)
-    w = theta.ravel()[bound]
-    inverse = np.linalg.pinv(H[np.ix_(free, free)], rcond=1e-12) if problem.intercept else np.zeros((len(free),) * 2)
-    cross = inverse @ H[np.ix_(free, bound)]
-    reduced = H[np.ix_(bound, bound)] - H[np.ix_(bound, free)] @ cross
-    slope = g[bound] - cross.T @ g[free]
-    product = reduced @ w
-    c = product - slope
-    # ½‖b − Aw‖² = C·loss at w: the model's own dual then measures the gap in the units of P.
-    square = float(w @ (c + c - product)) + 2.0 * C * at.value
-    kind = GramQuadratic if problem.n_scores == 1 else _SoftmaxQuadratic
-    model = kind(np.ascontiguousarray(reduced), c[:, None], square, w[:, None])
-    if isinstance(model, _SoftmaxQuadratic):
-        model.n_classes = problem.n_scores
-    penalty = Penalty(np.full(len(w), composite.l1), np.full(len(w), composite.l2))
-    # The model's gap falls with the square of what is left to do, that of the likelihood in proportion to it.
-    goal = 0.01 * gap * min(1.0, gap / max(C * at.value, 1e-300))
-    descend(model, penalty, goal=max(goal, 1e-16 * C * at.value), max_epochs=500)
-    new = theta.ravel().copy()
-    new[bound] = model.W[:, 0]
-    new[free] -= inverse @ g[free] + cross @ (model.W[:, 0] - w)
-    return new.reshape(theta.shape)
+    if thinned is None:
+        return theta
+    return proximal_newton(thinned, thinned.at(theta.ravel()), tol=_ROUGH, max_iter=20)[0].x.reshape(theta.shape)
 
 
 class _SoftmaxQuadratic(GramQuadratic):
     """The model of a softmax: a common shift of a feature's coefficients changes its penalty alone."""
 
-    n_classes: int
+    def __init__(self, n_classes: int, *args: Any) -> None:
+        super().__init__(*args)
+        self.n_classes = n_classes
 
     def epochs(self, penalty: Penalty, n_epochs: int, floor: float) -> float:
         """Visit every coordinate, then shift."""
@@ -404,21 +393,3 @@ class _SoftmaxQuadratic(GramQuadratic):
         recentre_rows(rows, float(penalty.l1[0]), float(penalty.l2[0]))
         self.W[:, 0] = rows.T.ravel()
         return largest
-
-
-def _line_search(
-    composite: Composite, theta: Array, at: Evaluation, direction: Array
-) -> tuple[Array, Evaluation] | None:
-    """Halve the step until P falls, or, where the fall drowns in rounding, until the gap does."""
-    here, gap = composite.value(theta, at), composite.gap(theta, at)[0]
-    length = 1.0
-    for _ in range(30):
-        point = theta + length * direction
-        new = composite.likelihood.evaluate(point.ravel())
-        value = composite.value(point, new)
-        if value < here - 1e-12 * abs(here) or (
-            value <= here + 1e-12 * abs(here) and composite.gap(point, new)[0] < 0.9 * gap
-        ):
-            return point, new
-        length /= 2
-    return None

@@ -40,13 +40,13 @@ from numpy.typing import NDArray
 from ...core.run import Progress, StopFlag, never, no_progress
 from ...core.threads import one_thread_blas
 from ...data.blocks import Block, map_reduce
+from ...solvers.conic.interior_point import CentralPath, mehrotra_step
 from ...solvers.smooth.newton import factorised
 from ...solvers.systems.moments import add_in_place
 from .problem import DualPair, JointTask, MarginTask, better
 
 Array = NDArray[np.float64]
 
-_BACK_OFF = 0.995  # share of the way to the boundary
 _MOST_FREE = 1500  # rows on the margin for which the exact vertex is tried
 _CHEAP = 2e8  # operations of a step, up to which steps are taken until the vertex is known
 _CENTRALITY = 1.0  # μ at the start, in units of mean shortfall times cost
@@ -55,7 +55,7 @@ _NEGLIGIBLE = 1e-6  # curvature that is left out, all rows together: the matrix 
 _STALLED = 8  # steps without a better gap: rounding
 
 
-class _Point(NamedTuple):
+class _Arrays(NamedTuple):
     """Where the method stands; all but w of shape (sides, n)."""
 
     w: Array
@@ -64,17 +64,9 @@ class _Point(NamedTuple):
     s: Array
     xi: Array
 
-    def moved(self, step: _Point, length: float) -> _Point:
-        return _Point(*(x + length * dx for x, dx in zip(self, step, strict=True)))
 
-    def centrality(self) -> float:
-        """Mean complementarity, μ."""
-        return float(((self.alpha * self.s).sum() + (self.rest * self.xi).sum()) / (2 * self.s.size))
-
-    def longest(self, step: _Point) -> float:
-        """Return the share of the step that keeps everything positive."""
-        fall = max(float((-dx / x).max()) for x, dx in zip(self[1:], step[1:], strict=True))
-        return min(1.0, _BACK_OFF / fall) if fall > 0 else 1.0
+class _Point(CentralPath, _Arrays):
+    complementary = (("alpha", "s"), ("rest", "xi"))
 
 
 @one_thread_blas()
@@ -164,19 +156,18 @@ def _predict_and_correct(task: MarginTask, point: _Point, scores: Array, u: Arra
     solve = factorised(H)
     residual = task.sign * scores - task.offset + xi - s
 
-    def direction(t1: Array, t2: Array) -> tuple[_Point, Array]:
+    moves = scores
+
+    def direction(t1: Array, t2: Array) -> _Point:
+        nonlocal moves
         g = t1 / alpha - residual - t2 / rest
         dw = solve(task.back_project((task.sign * e * g).sum(axis=0)) - (point.w - u))
         moves = task.scores(dw)
         d_alpha = e * (g - task.sign * moves)
         d_xi = (t2 + xi * d_alpha) / rest
-        return _Point(dw, d_alpha, -d_alpha, task.sign * moves + d_xi + residual, d_xi), moves
+        return _Point(dw, d_alpha, -d_alpha, task.sign * moves + d_xi + residual, d_xi)
 
-    mu = point.centrality()
-    affine, _ = direction(-alpha * s, -rest * xi)
-    after = point.moved(affine, point.longest(affine)).centrality()
-    target = mu * min(1.0, after / mu) ** 3
-    step, moves = direction(target - alpha * s - affine.alpha * affine.s, target - rest * xi - affine.rest * affine.xi)
+    step = mehrotra_step(point, direction).step
     return (step, moves) if np.isfinite(step.w).all() else (None, scores)
 
 
@@ -214,7 +205,7 @@ _LOW, _HIGH = 0.1, 10.0  # the products βs that are left alone, in units of the
 _TILE = 2**20  # numbers that one tile of rows ⊗ classes holds
 
 
-class _JointPoint(NamedTuple):
+class _JointArrays(NamedTuple):
     """Where the method stands."""
 
     W: Array  #: (1 + d, K)
@@ -222,17 +213,9 @@ class _JointPoint(NamedTuple):
     beta: Array  #: (n, K)
     s: Array  #: (n, K)
 
-    def moved(self, step: _JointPoint, length: float) -> _JointPoint:
-        return _JointPoint(*(x + length * dx for x, dx in zip(self, step, strict=True)))
 
-    def centrality(self) -> float:
-        """Mean complementarity, μ."""
-        return float((self.beta * self.s).mean())
-
-    def longest(self, step: _JointPoint) -> float:
-        """Return the share of the step that keeps β and s positive."""
-        fall = max(float((-step.beta / self.beta).max()), float((-step.s / self.s).max()))
-        return min(1.0, _BACK_OFF / fall) if fall > 0 else 1.0
+class _JointPoint(CentralPath, _JointArrays):
+    complementary = (("beta", "s"),)
 
 
 @one_thread_blas()
@@ -314,12 +297,7 @@ def _joint_predict_and_correct(
         ds = d_level - dz + residual
         return _JointPoint(dW, d_level, (t - beta * ds) / s, ds)
 
-    mu = point.centrality()
-    affine = direction(-beta * s)
-    after = point.moved(affine, point.longest(affine)).centrality()
-    target = mu * min(1.0, after / mu) ** 3
-    t = target - beta * s - affine.beta * affine.s
-    step = direction(t)
+    step, target, (t,) = mehrotra_step(point, direction)
     length = point.longest(step)
     for _ in range(_CORRECTIONS):
         further = min(1.0, length + _FURTHER)
@@ -330,7 +308,7 @@ def _joint_predict_and_correct(
         if not longer >= length + _WORTH * (further - length):
             break
         step, length = corrected, longer
-    return step if all(np.isfinite(part).all() for part in step) else None
+    return step if step.is_finite() else None
 
 
 def _curvature(task: JointTask, D: Array, stop: Callable[[], bool] = never) -> Array | None:

@@ -17,21 +17,22 @@ classification, JMLR 11, 2010.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...core.run import Progress, no_progress
+from ...core.run import Progress
 from ...core.threads import one_thread_blas
 from ...data.blocks import Blocks, Part, unsigned
-from ...solvers.composite.coordinate import GramQuadratic, Penalty, descend
+from ...risk.objective import relative_gap
+from ...risk.shortfall import ShortfallRisk
+from ...solvers.composite.coordinate import Penalty
+from ...solvers.composite.proximal_newton import CompositePoint, proximal_newton, quadratic_minimum
 from ...solvers.systems.normal_equations import conjugate_gradient
 from ._kernels import lasso_hinge_pass
-from .problem import relative_gap
 from .solvers import MarginFit, Settings
-from .squared import SquaredMarginProblem
 
 Array = NDArray[np.float64]
 
@@ -42,8 +43,6 @@ _MOST_ROUNDS = 60
 _THIN = 16  # rows a column of a thinned problem
 _FEWEST_THINNED = 4096
 _ROUGH = 0.03
-_EPOCHS = 500  # of coordinate descent in one step
-_HALVINGS = 30
 _STEEPEST = 1e-6  # share of the largest slope within which rounding may decide which is the largest
 _CHUNK = 2**20  # numbers that are widened to extended precision at a time
 _FIRST_PASSES = 100  # over sparse columns, before matrices are formed
@@ -52,52 +51,33 @@ _QUIET = 0.9  # slope up to which a column that is not in use is passed over; it
 _STEPS, _RESIDUAL, _TRIALS = 20, 0.03, 4  # of conjugate gradients on the support
 
 
-class _At(NamedTuple):
-    """P at a point, and what its dual point proves."""
-
-    w: Array
-    value: float
-    loss: float
-    slope: Array  #: of the loss
-    gap: float  #: P − D
-    relative: float
-
-
 class _L1Problem:
     """P with its duality gap; the intercept's weight comes first, and stays zero without an intercept."""
 
-    def __init__(self, smooth: SquaredMarginProblem) -> None:
+    rounding = 1e-13
+
+    def __init__(self, smooth: ShortfallRisk) -> None:
         self.smooth = smooth
 
-    def at(self, w: Array) -> _At:
-        """Evaluate P."""
+    def at(self, w: Array) -> CompositePoint:
+        """Evaluate P; the detail is the loss and its slope."""
         loss, slope = self.smooth.losses(w)
         if self.smooth.bias == 0.0:
             slope[0] = 0.0
         total = max(0.0, 2.0 * loss - float(slope @ w))  # Σα of α = 2c·shortfall
         largest = float(np.abs(slope).max())
         share = min(1.0 / max(largest, 1e-300), total / max(2.0 * loss, 1e-300))
-        value, dual = float(np.abs(w).sum()) + loss, share * total - share**2 * loss
-        gap = max(0.0, value - dual)
-        return _At(w, value, loss, slope, gap, relative_gap(value, dual, self.smooth.start_value))
+        value = float(np.abs(w).sum()) + loss
+        dual = share * total - share**2 * loss
+        relative = relative_gap(value, dual, self.smooth.start_value)
+        return CompositePoint(w, value, max(0.0, value - dual), relative, (loss, slope))
 
-    def step(self, at: _At) -> _At | None:
-        """Return a point where P is lower, or where it is as low and its gap smaller; None where none is found."""
-        H = self.smooth.curvature(at.w)
-        product = H @ at.w
-        c = product - at.slope
-        # ½‖b − Aw‖² is the loss at w: the model's own dual then measures the gap in the units of P.
-        square = float(at.w @ (c + c - product)) + 2.0 * at.loss
-        model = GramQuadratic(np.ascontiguousarray(H), c[:, None].copy(), square, at.w[:, None])
-        penalty = Penalty(np.ones(len(c)), np.zeros(len(c)))
-        descend(model, penalty, goal=max(0.01 * at.gap, 1e-15 * at.value), max_epochs=_EPOCHS)
-        direction, noise, length = model.W[:, 0] - at.w, 1e-13 * abs(at.value), 1.0
-        for _ in range(_HALVINGS):
-            new = self.at(at.w + length * direction)
-            if new.value < at.value - noise or (new.value <= at.value + noise and new.gap < 0.9 * at.gap):
-                return new
-            length /= 2
-        return None
+    def model_minimum(self, point: CompositePoint) -> Array:
+        """Minimise the quadratic model; where the rows that fall short are known, that is the optimum."""
+        loss, slope = point.detail
+        penalty = Penalty(np.ones(len(slope)), np.zeros(len(slope)))
+        goal = max(0.01 * point.gap, 1e-15 * point.value)
+        return quadratic_minimum(self.smooth.curvature(point.x), slope, point.x, loss, penalty, goal=goal)
 
     def restricted(self, columns: NDArray[np.intp]) -> _L1Problem:
         """Return the problem in some columns, besides the intercept."""
@@ -105,14 +85,14 @@ class _L1Problem:
         X, y, weight = smooth.blocks.joined()
         some = X[:, columns] if smooth.sparse else np.ascontiguousarray(X[:, columns])
         blocks = Blocks([Part(some, y, weight)])
-        return _L1Problem(SquaredMarginProblem(blocks, smooth.target, smooth.C, bias=smooth.bias, n_jobs=smooth.n_jobs))
+        return _L1Problem(ShortfallRisk.of(blocks, smooth.target, smooth.cost, bias=smooth.bias, n_jobs=smooth.n_jobs))
 
 
 @one_thread_blas()
 def fit_l1(blocks: Any, settings: Settings, progress: Progress, start: Array | None = None) -> MarginFit:
     """Minimise ‖w‖₁ + Σ c max(0, 1 − yz)² over rows in memory, from `start`."""
     problem = _L1Problem(
-        SquaredMarginProblem(blocks, settings.target, settings.C, bias=settings.bias, n_jobs=settings.n_jobs)
+        ShortfallRisk.of(blocks, settings.target, settings.C, bias=settings.bias, n_jobs=settings.n_jobs)
     )
     w, n_iter, stopped = start, 0, False
     if blocks.sparse and blocks.n_columns > _WHOLE and start is None:  # short columns: passes over all are cheap
@@ -122,42 +102,43 @@ def fit_l1(blocks: Any, settings: Settings, progress: Progress, start: Array | N
     if not stopped:
         at, n_iter, stopped = _proximal_newton_rounds(problem, at, settings, progress, n_iter)
     if at.relative > settings.tol and n_iter < settings.max_iter and not stopped:
-        w, n_iter, _ = _column_descent(blocks, settings, progress, at.w, n_iter, settings.max_iter)
+        w, n_iter, _ = _column_descent(blocks, settings, progress, at.x, n_iter, settings.max_iter)
         at = min((at, problem.at(w)), key=lambda point: point.value)
-    return MarginFit(at.w, _precise_gap(problem, at), n_iter)
+    return MarginFit(at.x, _precise_gap(problem, at), n_iter)
 
 
-def _precise_gap(problem: _L1Problem, at: _At) -> float:
+def _precise_gap(problem: _L1Problem, at: CompositePoint) -> float:
     """Return the relative gap in extended precision: the steepest slope is a small sum of large terms."""
     smooth = problem.smooth
-    steep = np.abs(at.slope[1:])
-    used = np.flatnonzero((at.w[1:] != 0.0) | (steep >= (1.0 - _STEEPEST) * np.abs(at.slope).max()))
-    first, w = np.longdouble(smooth.bias) * at.w[0], at.w[1 + used].astype(np.longdouble)
-    X, y, weight = smooth.blocks.joined()
+    steep = np.abs(at.detail[1][1:])
+    used = np.flatnonzero((at.x[1:] != 0.0) | (steep >= (1.0 - _STEEPEST) * np.abs(at.detail[1]).max()))
+    first, w = np.longdouble(smooth.bias) * at.x[0], at.x[1 + used].astype(np.longdouble)
+    X, targets, weight = smooth.blocks.joined()
+    y = np.asarray(targets)
     rows = len(y) if smooth.sparse else max(1, _CHUNK // max(1, len(used)))
     loss: Any = np.longdouble(0.0)
     total, level, slope = loss, loss, loss
     for start in range(0, len(y), rows):
         part = slice(start, start + rows)
         A, sign = X[part][:, used].astype(np.longdouble), smooth.target.of(y[part])
-        cost = smooth.C * (np.ones(len(sign)) if weight is None else weight[part])
+        cost = smooth.cost * (np.ones(len(sign)) if weight is None else weight[part])
         short = np.maximum(1.0 - sign * (A @ w + first), 0.0)
         alpha = 2.0 * cost * short
         loss, total = loss + (cost * short * short).sum(), total + alpha.sum()
         level, slope = level + smooth.bias * (sign * alpha).sum(), slope + A.T @ (sign * alpha)
     largest = max(abs(level), np.abs(slope).max(initial=0.0), 1e-300)
     share = min(1.0 / largest, total / max(2.0 * loss, 1e-300))
-    primal, dual = np.abs(at.w).astype(np.longdouble).sum() + loss, share * total - share**2 * loss
+    primal, dual = np.abs(at.x).astype(np.longdouble).sum() + loss, share * total - share**2 * loss
     return float(relative_gap(primal, dual, smooth.start_value))
 
 
 def _proximal_newton_rounds(
-    problem: _L1Problem, at: _At, settings: Settings, progress: Progress, n_iter: int
-) -> tuple[_At, int, bool]:
+    problem: _L1Problem, at: CompositePoint, settings: Settings, progress: Progress, n_iter: int
+) -> tuple[CompositePoint, int, bool]:
     """Return the point reached, the steps taken in all, and whether it was told to stop."""
     tol, most, d = settings.tol, settings.max_iter, problem.smooth.width - 1
     if d <= _WHOLE:
-        return _proximal_newton(problem, at, tol, most, progress, n_iter)
+        return proximal_newton(problem, at, tol=tol, max_iter=most, progress=progress, done=n_iter)
     columns = np.zeros(0, dtype=np.intp)
     for _ in range(_MOST_ROUNDS):
         if at.relative <= tol or n_iter >= most:
@@ -168,11 +149,10 @@ def _proximal_newton_rounds(
         inner = problem if len(grown) == d else problem.restricted(grown)
         goal = max(0.2 * tol, 0.02 * at.relative)
         before = n_iter
-        found, n_iter, stopped = _proximal_newton(
-            inner, inner.at(at.w[np.r_[0, 1 + grown]]), goal, most, progress, n_iter
-        )
+        start = inner.at(at.x[np.r_[0, 1 + grown]])
+        found, n_iter, stopped = proximal_newton(inner, start, tol=goal, max_iter=most, progress=progress, done=n_iter)
         w = np.zeros(d + 1)
-        w[np.r_[0, 1 + grown]] = found.w
+        w[np.r_[0, 1 + grown]] = found.x
         at = problem.at(w)
         if stopped:
             return at, n_iter, True
@@ -182,24 +162,10 @@ def _proximal_newton_rounds(
     return at, n_iter, False
 
 
-def _proximal_newton(
-    problem: _L1Problem, at: _At, tol: float, max_iter: int, progress: Progress, done: int
-) -> tuple[_At, int, bool]:
-    """Take steps until the relative gap is at most `tol`; `done` steps have been taken before."""
-    while at.relative > tol and done < max_iter:
-        new = problem.step(at)
-        if new is None:
-            break
-        at, done = new, done + 1
-        if progress(done, at.relative):
-            return at, done, True
-    return at, done, False
-
-
-def _grown(at: _At, columns: NDArray[np.intp]) -> NDArray[np.intp]:
+def _grown(at: CompositePoint, columns: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return the columns in use and the steepest others, about twice as many as there are coefficients."""
-    steepness = np.abs(at.slope[1:])
-    support = np.flatnonzero(at.w[1:])
+    steepness = np.abs(at.detail[1][1:])
+    support = np.flatnonzero(at.x[1:])
     steepness[support] = np.inf
     wrong = int(np.count_nonzero(steepness > 1.0))
     number = min(len(steepness), max(_FIRST, 2 * len(support), min(wrong, 2 * len(columns))))
@@ -215,7 +181,7 @@ def _rough_start(problem: _L1Problem) -> Array:
     if smooth.blocks.n_rows < 4 * rows or smooth.width - 1 > _WHOLE:
         return zero
     thinned = _L1Problem(smooth.thinned(smooth.blocks.n_rows // rows))
-    return _proximal_newton(thinned, thinned.at(zero), _ROUGH, 30, no_progress, 0)[0].w
+    return proximal_newton(thinned, thinned.at(zero), tol=_ROUGH, max_iter=30)[0].x
 
 
 def _column_descent(

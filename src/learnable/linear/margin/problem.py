@@ -28,12 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...data.blocks import Block, Blocks, map_reduce, unsigned
+from ...risk.objective import relative_gap
+from ...risk.shortfall import weighted_gram
 from ...solvers.systems.moments import add_in_place
 from ._kernels import back_project_rows, project_rows, row_squares
 
 Array = NDArray[np.float64]
-
-_TILE_ROWS = 2048
 
 
 class DualPair(NamedTuple):
@@ -183,12 +183,6 @@ class MarginTask:
         return DualPair(w, alpha, primal, dual, relative_gap(primal, dual, self.start_value), n_iter)
 
 
-def relative_gap(primal: float, dual: float, start_value: float) -> float:
-    """Return (P − D)/max(D, 1e-8·P₀); zero where both are zero."""
-    excess = max(0.0, primal - dual)
-    return excess / max(dual, 1e-8 * start_value, 1e-300) if excess > 0 else 0.0
-
-
 def better(a: DualPair | None, b: DualPair, start_value: float) -> DualPair:
     """Return the better primal point with the better dual point: each stands on its own."""
     if a is None:
@@ -196,31 +190,6 @@ def better(a: DualPair | None, b: DualPair, start_value: float) -> DualPair:
     primal, dual = (a if a.primal < b.primal else b), (a if a.dual > b.dual else b)
     gap = relative_gap(primal.primal, dual.dual, start_value)
     return DualPair(primal.w, dual.alpha, primal.primal, dual.dual, gap, b.n_iter)
-
-
-def weighted_gram(X: Any, weight: Array, bias: float) -> Array:
-    """Return Σ wᵢ (bias, xᵢ)(bias, xᵢ)ᵀ over the rows with positive weight."""
-    if hasattr(X, "indptr"):
-        rows = np.flatnonzero(weight)
-        X = X[rows]
-        scaled = X * weight[rows][:, None]
-        total = np.empty((X.shape[1] + 1,) * 2)
-        total[1:, 1:] = (X.T @ scaled).toarray()
-        total[0, 1:] = total[1:, 0] = bias * scaled.sum(axis=0)
-        total[0, 0] = bias * bias * weight.sum()
-        return total
-    total = np.zeros((X.shape[1] + 1,) * 2)
-    for start in range(0, len(X), _TILE_ROWS):
-        part, T = weight[start : start + _TILE_ROWS], X[start : start + _TILE_ROWS]
-        if not part.all():
-            rows = np.flatnonzero(part)
-            part, T = part[rows], T[rows]
-        root = np.sqrt(part)[:, None]
-        tile = np.empty((len(T), X.shape[1] + 1))
-        tile[:, :1] = bias * root
-        np.multiply(T, root, out=tile[:, 1:])
-        total += tile.T @ tile
-    return total
 
 
 def _first(a: int, b: int) -> int:

@@ -7,7 +7,7 @@ r"""Which method for which linear support vector machine.
   descent.
 - Fewer rows than columns: w is a combination of the rows, so that the same problem in n dimensions has the same
   optimum.
-- The L1 penalty (squared hinge only) is in `l1_margin.py`.
+- The L1 penalty (squared hinge only) is in `l1.py`.
 """
 
 from __future__ import annotations
@@ -19,15 +19,23 @@ from numpy.typing import NDArray
 
 from ...core.errors import DataError
 from ...core.run import Progress, no_progress
-from ...core.threads import interruptible
+from ...core.threads import interruptible, one_thread_blas
 from ...data.blocks import Blocks, Part
+from ...risk.shortfall import ShortfallRisk, Target
+from ...solvers.problem import Solution
+from ...solvers.smooth.newton import newton
+from ...solvers.smooth.shapes import HessianFree
 from ..precise import proven_margin_gap
 from .dual_descent import dual_descent, subgradient_descent
 from .interior_point import interior_point
 from .problem import DualPair, MarginTask, better
-from .squared import MOST_DIRECT, SquaredMarginProblem, Target, minimise_squared
 
 Array = NDArray[np.float64]
+
+MOST_DIRECT = 1500  # parameters for which a Hessian is formed
+_ROWS_PER_PARAMETER = 32  # of the thinned problem
+_FEWEST_THINNED = 4096
+_ROUGH = 0.03  # gap: the optima differ by sampling error
 
 SOLVERS = ("auto", "newton", "interior-point", "dual", "subgradient")
 _MOST_INTERIOR = 500  # columns for which the interior-point method forms its matrix
@@ -176,8 +184,8 @@ def _rough_weights(blocks: Blocks, settings: Settings, start: Array | None) -> A
     return minimise_squared(problem, None, tol=0.03, max_iter=30, progress=no_progress).x
 
 
-def _squared_problem(blocks: Any, settings: Settings) -> SquaredMarginProblem:
-    return SquaredMarginProblem(blocks, settings.target, settings.C, bias=settings.bias, n_jobs=settings.n_jobs)
+def _squared_problem(blocks: Any, settings: Settings) -> ShortfallRisk:
+    return ShortfallRisk.of(blocks, settings.target, settings.C, bias=settings.bias, n_jobs=settings.n_jobs)
 
 
 def _prefers_row_space(blocks: Blocks) -> bool:
@@ -201,3 +209,18 @@ def _fit_in_row_space(blocks: Blocks, settings: Settings, progress: Progress, st
     pair = interior_point(margin_task(small, inner), **limits)  # type: ignore[arg-type]
     task = margin_task(blocks, settings)
     return _finished(task, task.pair(pair.alpha, Q @ pair.w[1:], pair.n_iter))
+
+
+@one_thread_blas()
+def minimise_squared(
+    problem: ShortfallRisk, start: Array | None, *, tol: float, max_iter: int, progress: Progress
+) -> Solution:
+    """Run Newton's method: with Cholesky for few columns, first on some of the rows; else with conjugate gradients."""
+    x0 = np.zeros(problem.width) if start is None else start
+    if problem.width > MOST_DIRECT:
+        return HessianFree(problem).minimise(x0, tol=tol, max_iter=max_iter, progress=progress)
+    rows = max(_FEWEST_THINNED, _ROWS_PER_PARAMETER * problem.width)
+    n = problem.blocks.n_rows
+    if start is None and n >= 8 * rows:
+        x0 = minimise_squared(problem.thinned(n // rows), None, tol=_ROUGH, max_iter=30, progress=no_progress).x
+    return newton(problem, x0, tol=tol, max_iter=max_iter, progress=progress)

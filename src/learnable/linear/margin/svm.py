@@ -38,6 +38,7 @@ from ...core.parameters import MAX_ITER, RANDOM_STATE, TOLERANCE, Boolean, Numbe
 from ...core.run import Run
 from ...data.door import Table, door, read_features
 from ...data.sources import NamedScore
+from ...risk.shortfall import Target
 from ...solvers.lab.first_order import generator_of
 from ..base import (
     IterativeModel,
@@ -51,7 +52,6 @@ from ..base import (
 from .crammer_singer import fit_crammer_singer
 from .l1 import fit_l1
 from .solvers import SOLVERS, MarginFit, Settings, fit_margin
-from .squared import Target
 
 Array = NDArray[np.float64]
 

@@ -12,9 +12,11 @@ from .multiclass import MulticlassHingeLoss as MulticlassHingeLoss
 from .multiclass import MulticlassZeroOneLoss as MulticlassZeroOneLoss
 from .multiclass import SoftmaxLoss as SoftmaxLoss
 from .regression import AbsoluteLoss as AbsoluteLoss
+from .regression import DevianceLoss as DevianceLoss
 from .regression import EpsilonInsensitiveLoss as EpsilonInsensitiveLoss
 from .regression import GammaLoss as GammaLoss
 from .regression import HuberLoss as HuberLoss
 from .regression import PoissonLoss as PoissonLoss
 from .regression import QuantileLoss as QuantileLoss
+from .regression import SquaredEpsilonInsensitiveLoss as SquaredEpsilonInsensitiveLoss
 from .regression import SquaredLoss as SquaredLoss

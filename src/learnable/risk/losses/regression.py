@@ -17,6 +17,8 @@ from scipy.special import entr
 from ...core.errors import ParameterError
 from .base import Array, overflow_is_inf
 
+_NEWTON_STEPS = 60  # of the conjugate of a compound Poisson deviance; from the right they never overshoot
+
 
 class ResidualLoss:
     """A loss whose score is itself the prediction."""
@@ -192,6 +194,54 @@ class EpsilonInsensitiveLoss(ResidualLoss):
 
 
 @dataclass(frozen=True)
+class SquaredEpsilonInsensitiveLoss(ResidualLoss):
+    r"""The square (not halved) of the residual beyond a tube of radius ε, as in LIBLINEAR; smooth.
+
+    $$ V(y, z) = \max(0, |y - z| - \epsilon)^2, \qquad V^*(y, u) = u y + \epsilon |u| + \tfrac14 u^2 $$
+
+    Parameters
+    ----------
+    epsilon : float
+        The radius ε >= 0 within which a residual costs nothing.
+
+    Examples
+    --------
+    >>> y, z = np.array([1.0, 2.0]), np.array([1.5, 0.0])
+    >>> SquaredEpsilonInsensitiveLoss(epsilon=0.5).value(y, z)
+    array([0.  , 2.25])
+    """
+
+    epsilon: float = 0.1
+    lipschitz: ClassVar[float] = math.inf
+    smoothness: ClassVar[float] = 2.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.epsilon < math.inf:
+            raise ParameterError(
+                f"SquaredEpsilonInsensitiveLoss: epsilon must be >= 0 and finite, got {self.epsilon!r}."
+            )
+
+    @overflow_is_inf
+    def value(self, y: Array, z: Array) -> Array:
+        """Return max(0, |y - z| - ε)²."""
+        return np.square(np.maximum(np.abs(z - y) - self.epsilon, 0.0))
+
+    def gradient(self, y: Array, z: Array) -> Array:
+        """Return twice the residual beyond the tube."""
+        r = z - y
+        return 2.0 * np.sign(r) * np.maximum(np.abs(r) - self.epsilon, 0.0)
+
+    def curvature(self, y: Array, z: Array) -> Array:
+        """Return 2 outside the tube, 0 inside it and on its edge."""
+        return np.where(np.abs(z - y) > self.epsilon, 2.0, 0.0)
+
+    @overflow_is_inf
+    def conjugate(self, y: Array, u: Array) -> Array:
+        """Return uy + ε|u| + ¼u²."""
+        return u * (y + 0.25 * u) + self.epsilon * np.abs(u)
+
+
+@dataclass(frozen=True)
 class PoissonLoss:
     r"""Minus the log-likelihood of a count y >= 0 whose mean is $e^z$, without the constant $\log y!$.
 
@@ -334,3 +384,120 @@ class GammaLoss:
     def predict(self, z: Array) -> Array:
         """Return the mean eᶻ."""
         return np.exp(z)
+
+
+@dataclass(frozen=True)
+class DevianceLoss:
+    r"""Half the unit deviance of a family whose variance is $\mu^p$, at $\mu = e^z$ (log link) or $\mu = z$.
+
+    $$ V(y, z) = y^{2-p} \Bigl( \frac{e^{(2-p) L} - 1}{2-p} - \frac{e^{(1-p) L} - 1}{1-p} \Bigr), \quad
+       L = \log \frac{\mu}{y}, \qquad \frac{\partial V}{\partial z} = m - a $$
+
+    with $m = \mu^{2-p}$ and $a = y \mu^{1-p}$ for the log link. Where $y = 0$, what does not depend on $\mu$
+    is left out. Convex, and with a finite conjugate, for $1 \le p \le 2$ with the log link, and for $p = 0$ with the
+    identity.
+
+    Parameters
+    ----------
+    power : float
+        p: 0 normal, 1 Poisson, 2 Gamma, between 1 and 2 compound Poisson.
+    link : {"log", "identity"}
+        How the score gives the mean.
+
+    References
+    ----------
+    B. Jørgensen, Exponential dispersion models, J. R. Statist. Soc. B 49, 1987.
+
+    Examples
+    --------
+    >>> y, z = np.array([0.0, 2.0]), np.array([0.0, 1.0])
+    >>> DevianceLoss(power=1.0).value(y, z)
+    array([1.    , 0.1046])
+    """
+
+    power: float = 1.0
+    link: str = "log"
+    lipschitz: ClassVar[float] = math.inf
+
+    def __post_init__(self) -> None:
+        if self.link not in ("log", "identity"):
+            raise ParameterError(f"DevianceLoss: link must be 'log' or 'identity', got {self.link!r}.")
+
+    @property
+    def convex(self) -> bool:
+        """Whether the loss is convex in the score, for every target of the family."""
+        return 1 <= self.power <= 2 if self.link == "log" else self.power == 0
+
+    @property
+    def smoothness(self) -> float:
+        """The curvature 1 of half squares; that of the other members has no bound."""
+        return 1.0 if self.link == "identity" and self.power == 0 else math.inf
+
+    @np.errstate(all="ignore")
+    def value(self, y: Array, z: Array) -> Array:
+        """Return half the unit deviance."""
+        p = self.power
+        mu = self.predict(z)
+        if p == 0:
+            return 0.5 * np.square(mu - y)
+        log_mu = z if self.link == "log" else np.log(z)
+        log_ratio = log_mu - np.log(np.where(y > 0, y, 1.0))
+        scale = np.where(y > 0, y, 1.0) ** (2 - p)
+        near = scale * (_growth(2 - p, log_ratio) - _growth(1 - p, log_ratio))
+        rest = mu if p == 1 else np.exp((2 - p) * log_mu) / (2 - p) - y * np.exp((1 - p) * log_mu) / (1 - p)
+        out = np.where(y > 0, near, rest)
+        return np.where((mu > 0) & np.isfinite(out), out, np.inf)
+
+    def gradient(self, y: Array, z: Array) -> Array:
+        """Return m - a."""
+        m, a = self._parts(y, z)
+        return m - a
+
+    @np.errstate(all="ignore")
+    def curvature(self, y: Array, z: Array) -> Array:
+        """Return dm/dz - da/dz."""
+        p = self.power
+        m, a = self._parts(y, z)
+        if self.link == "log":
+            return (2 - p) * m - (1 - p) * a
+        return ((1 - p) * m + p * a) / z if p else np.ones_like(m)
+
+    def conjugate(self, y: Array, u: Array) -> Array:
+        """Return the supremum of uz - V(y, z), by Newton's method between p = 1 and 2; inf where V is not convex."""
+        p, u = self.power, np.asarray(u, dtype=np.float64) + np.zeros_like(y)
+        if not self.convex:
+            return np.full(u.shape, np.inf)
+        if p == 0:
+            return u * (y + 0.5 * u)
+        with np.errstate(all="ignore"):
+            safe = np.where(y > 0, y, 1.0)
+            if p == 1:
+                t = u + y
+                value: Array = -entr(t) - t - np.where(y > 0, y * np.log(safe) - y, 0.0)
+                return value
+            if p == 2:
+                t = 1.0 - u
+                return np.where(t >= 0, -entr(t) - t * (1.0 + np.log(safe)) + 1.0 + np.log(safe), np.inf)
+            z = np.log(np.maximum(safe, np.maximum(u, 1e-300) ** (1.0 / (2 - p))))  # from the right: m - a >= u there
+            for _ in range(_NEWTON_STEPS):
+                z = z - (self.gradient(y, z) - u) / self.curvature(y, z)
+            best = u * z - self.value(y, z)
+            return np.where((y > 0) | (u > 0), best, np.where(u == 0, 0.0, np.inf))
+
+    @overflow_is_inf
+    def predict(self, z: Array) -> Array:
+        """Return the mean."""
+        return np.exp(z) if self.link == "log" else np.asarray(z)
+
+    @np.errstate(all="ignore")
+    def _parts(self, y: Array, z: Array) -> tuple[Array, Array]:
+        """Return m and a, whose difference is the slope."""
+        p = self.power
+        if self.link == "log":
+            return np.exp((2 - p) * z) + np.zeros_like(y), y * np.exp((1 - p) * z)
+        return z ** (1 - p) + np.zeros_like(y), y * z**-p
+
+
+def _growth(rate: float, x: Array) -> Array:
+    """Return (e^{rx} - 1)/r, or x at r = 0."""
+    return np.expm1(rate * x) / rate if rate else x

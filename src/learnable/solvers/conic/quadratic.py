@@ -43,6 +43,7 @@ from ...core.errors import DataError, LearnableError
 from ...core.parameters import MAX_ITER, MAX_SECONDS, TOLERANCE, check_parameters, optional
 from ...core.run import Progress, no_progress
 from ...core.threads import one_thread_blas
+from .interior_point import CentralPath, mehrotra_step
 from .kkt import KKTReport, kkt_report
 from .kkt_systems import Constraints, system_of
 from .programs import (
@@ -57,7 +58,6 @@ from .programs import (
 
 Array = NDArray[np.float64]
 
-_BACK_OFF: Final = 0.995  # share of the way to the boundary
 _STALLED: Final = 6  # steps without progress: rounding, or no solution
 _NEAR: Final = 1e-3  # residual from which the active constraints can be guessed
 _GOAL: Final = 1e-12  # of the interior point's own residuals, in balanced units
@@ -68,7 +68,7 @@ _FAR: Final = 1e12  # in balanced units: x or multipliers that run away
 _LIMITS: Final = {"tol": TOLERANCE, "max_iter": MAX_ITER, "max_seconds": MAX_SECONDS}
 
 
-class _Point(NamedTuple):
+class _Arrays(NamedTuple):
     """Where the method stands."""
 
     x: Array
@@ -76,19 +76,9 @@ class _Point(NamedTuple):
     z: Array
     s: Array
 
-    def moved(self, step: _Point, length: float) -> _Point:
-        return _Point(*(v + length * dv for v, dv in zip(self, step, strict=True)))
 
-    def longest(self, step: _Point) -> float:
-        """Return the share of the step that keeps s and z positive."""
-        if not len(self.s):
-            return 1.0
-        fall = max(float((-step.s / self.s).max()), float((-step.z / self.z).max()))
-        return min(1.0, _BACK_OFF / fall) if fall > 0 else 1.0
-
-    def centrality(self) -> float:
-        """Mean complementarity, μ."""
-        return float(self.s @ self.z) / max(len(self.s), 1)
+class _Point(CentralPath, _Arrays):
+    complementary = (("s", "z"),)
 
 
 def quadratic_program(
@@ -226,18 +216,14 @@ def _interior_point(
             system = system_of(program.P, rows, point.s / point.z)
 
         def direction(
-            r_s: Array, at: _Point = point, solve: Any = system.solve, r: tuple[Array, ...] = (r_x, r_nu, r_z)
+            t: Array, at: _Point = point, solve: Any = system.solve, r: tuple[Array, ...] = (r_x, r_nu, r_z)
         ) -> _Point:
-            dx, d_nu, dz = solve(-r[0], -r[1], -r[2] + r_s / at.z)
-            return _Point(dx, d_nu, dz, -(r_s + at.s * dz) / at.z)
+            dx, d_nu, dz = solve(-r[0], -r[1], -r[2] - t / at.z)
+            return _Point(dx, d_nu, dz, (t - at.s * dz) / at.z)
 
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            step = direction(point.s * point.z)
-            if len(point.s):
-                after = point.moved(step, point.longest(step)).centrality()
-                target = mu * float(np.clip(after / mu, 0.0, 1.0)) ** 3 if mu > 0 else 0.0
-                step = direction(point.s * point.z + step.s * step.z - target)
-        if not all(np.isfinite(part).all() for part in step):
+            step = mehrotra_step(point, direction, guarded=True).step
+        if not step.is_finite():
             return best, n_iter, lowest <= _NEAR
         point = point.moved(step, point.longest(step))
         n_iter += 1

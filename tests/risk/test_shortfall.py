@@ -7,14 +7,16 @@ from tests.linear.svm_tables import numbers, two_classes
 from tests.oracles.svm import svc_objective, svr_objective
 
 from learnable.data.blocks import Blocks, Part
-from learnable.linear.margin.squared import SquaredMarginProblem, Target, minimise_squared
+from learnable.linear.margin.solvers import minimise_squared
+from learnable.risk import L2Penalty, Risk
+from learnable.risk.shortfall import ShortfallRisk, Target
 
 
 def problem_of(regression, sparse, n=60, bias=1.5):
     X, y = (numbers if regression else two_classes)(n, 3)
     s = np.random.default_rng(0).uniform(0.2, 2.0, n)
     target = Target(None, 0.1) if regression else Target(1)
-    problem = SquaredMarginProblem(Blocks([Part(sp.csr_array(X) if sparse else X, y, s)]), target, 0.4, bias=bias)
+    problem = ShortfallRisk.of(Blocks([Part(sp.csr_array(X) if sparse else X, y, s)]), target, 0.4, bias=bias)
 
     def value(w):
         if regression:
@@ -63,3 +65,22 @@ def test_the_gap_bounds_the_distance_to_the_optimum(regression):
 def test_without_intercept_the_first_weight_stays_zero():
     problem, _ = problem_of(False, False, bias=0.0)
     assert minimise_squared(problem, None, tol=1e-10, max_iter=100, progress=lambda i, g: False).x[0] == 0.0
+
+
+@pytest.mark.parametrize("target", [Target(1), Target(None, 0.3)], ids=["hinge", "tube"])
+@pytest.mark.parametrize("bias", [0.0, 1.0])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_compiled_sweeps_are_the_plain_risk_with_a_constant_column(target, bias, sparse):
+    rng = np.random.default_rng(4)
+    X, s = rng.normal(size=(50, 3)), rng.uniform(0.2, 2.0, 50)
+    y = (X[:, 0] > 0).astype(int) if target.positive is not None else X[:, 0] + rng.normal(size=50)
+    fused = ShortfallRisk.of(Blocks([Part(sp.csr_array(X) if sparse else X, y, s)]), target, 0.4, bias=bias)
+    with_constant = np.column_stack([np.full(50, bias), X])
+    limits = {"cost": 0.4, "intercept": False}
+    plain = Risk.plain(fused.loss, L2Penalty(1.0), Blocks([Part(with_constant, target.of(y), s)]), **limits)
+    theta = np.array([0.2 if bias else 0.0, 0.5, -0.3, 0.1])
+    a, b = plain.evaluate(np.r_[0.0, theta]), fused.evaluate(theta)
+    assert a.value == pytest.approx(b.value, rel=1e-13)
+    np.testing.assert_allclose(a.gradient[1:], b.gradient, rtol=1e-11, atol=1e-12)
+    assert a.measure <= b.measure * (1 + 1e-9)  # the better of several dual points
+    np.testing.assert_allclose(plain.hessian(np.r_[0.0, theta])[1:, 1:], fused.hessian(theta), rtol=1e-11, atol=1e-12)

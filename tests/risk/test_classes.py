@@ -9,7 +9,7 @@ from scipy.special import log_softmax
 from tests.oracles.logistic import Likelihood, entropy
 
 from learnable.data import Blocks, Part
-from learnable.linear.logistic.likelihood import LogisticProblem, class_sums
+from learnable.risk.classes import ClassRisk, class_sums
 
 FORMS = [(storage, K, intercept) for storage in ("dense", "sparse") for K in (2, 4) for intercept in (True, False)]
 form = pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def draw(n_classes, seed=0, n=40, d=3, weighted=True):
 def make_problem(X, codes, weight, n_classes, C, storage="dense", intercept=True, **kwargs):
     blocks = Blocks([Part(sp.csr_array(X) if storage == "sparse" else X, codes, weight)], **kwargs)
     sums = class_sums(blocks, n_classes, intercept=intercept, n_jobs=1)
-    return LogisticProblem(blocks, sums, C, intercept=intercept, n_jobs=1)
+    return ClassRisk.of(blocks, sums, C, intercept=intercept, n_jobs=1)
 
 
 def oracle_point(problem, theta):

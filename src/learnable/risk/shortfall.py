@@ -10,26 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.run import Progress, no_progress
-from ...core.threads import one_thread_blas
-from ...data.blocks import Block, Blocks, Part, map_reduce, unsigned
-from ...solvers.problem import Evaluation, Solution
-from ...solvers.smooth.newton import newton
-from ..logistic.solvers import HessianFree
-from ._kernels import curvature_sparse, squared_dense, squared_sparse
-from .problem import relative_gap, weighted_gram
+from ..data.blocks import Block, Blocks, Part, map_reduce, unsigned
+from ..solvers.problem import Evaluation
+from ._shortfall_kernels import curvature_sparse, squared_dense, squared_sparse
+from .losses import SquaredEpsilonInsensitiveLoss, SquaredHingeLoss
+from .objective import TILE_ROWS, Risk, add_sums, relative_gap
+from .penalties import L2Penalty
 
 Array = NDArray[np.float64]
-
-MOST_DIRECT = 1500  # parameters for which a Hessian is formed
-_ROWS_PER_PARAMETER = 32  # of the thinned problem
-_FEWEST_THINNED = 4096
-_ROUGH = 0.03  # gap: the optima differ by sampling error
 
 
 class Target(NamedTuple):
@@ -49,35 +42,53 @@ class Target(NamedTuple):
         return np.maximum(np.abs(self.of(y)) - self.epsilon, 0.0) ** 2
 
 
-class SquaredMarginProblem:
-    """P as a function of θ, with gradient, duality gap and Hessian.
+class ShortfallRisk(Risk):
+    """P of a squared shortfall with half a squared norm, the intercept penalised like every weight.
 
     Parameters
     ----------
-    blocks : Blocks
+    loss : SquaredHingeLoss or SquaredEpsilonInsensitiveLoss
+        v².
+    penalty : L2Penalty
+        Of strength one.
+    rows : Blocks
         Rows with class codes or numbers, and weights.
-    target : Target
-        How to read them.
-    C : float
-        cᵢ = C times the weight of the row.
+    cost : float
+        C: cᵢ is C times the weight of the row.
     bias : float
         The constant in front of every row; 0 without an intercept.
+    positive : int or None
+        The class that counts as +1, where the targets are codes.
     """
 
-    def __init__(self, blocks: Any, target: Target, C: float, *, bias: float, n_jobs: int | None = None) -> None:
-        self.blocks, self.target, self.C, self.bias, self.n_jobs = blocks, target, C, bias, n_jobs
-        self.width, self.sparse = blocks.n_columns + 1, bool(blocks.sparse)
-        self.start_value, square = map_reduce(blocks, self._scale_of, _add, n_jobs=n_jobs)
-        self._squares = square
+    def __init__(
+        self,
+        loss: Any,
+        penalty: Any,
+        rows: Any,
+        *,
+        cost: float = 1.0,
+        bias: float = 1.0,
+        positive: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        centre = np.zeros(rows.n_columns)
+        super().__init__(loss, penalty, rows, cost=cost, intercept=bias != 0.0, centre=centre, n_jobs=n_jobs)
+        self.bias = bias
+        self.target = Target(positive, getattr(loss, "epsilon", 0.0))
+        self.start_value, self._squares = map_reduce(rows, self._scale_of, add_sums, n_jobs=n_jobs)
         # Which rows fall short at the last evaluation, and the Hessian of some earlier set of rows, to be updated.
-        self.active = np.zeros(blocks.n_rows if blocks.in_memory else 0, dtype=np.uint8)
-        self.at: Array | None = None
+        self.active = np.zeros(rows.n_rows if rows.in_memory else 0, dtype=np.uint8)
         self._counted: NDArray[np.uint8] | None = None
         self._sum: Array | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Travel to another process without the rows."""
-        return self.__dict__ | {"blocks": None}
+    @classmethod
+    def of(cls, rows: Any, target: Target, C: float, *, bias: float, n_jobs: int | None = None) -> ShortfallRisk:
+        """Return ½‖θ‖² + C Σ s v²."""
+        regression = target.positive is None
+        loss = SquaredEpsilonInsensitiveLoss(target.epsilon) if regression else SquaredHingeLoss()
+        limits: dict[str, Any] = {"positive": target.positive, "n_jobs": n_jobs}
+        return cls(loss, L2Penalty(1.0), rows, cost=C, bias=bias, **limits)
 
     def evaluate(self, x: Array) -> Evaluation:
         """Return P, its gradient and the relative duality gap ½‖∇P‖²/max(P − ½‖∇P‖², 1e-8·P₀)."""
@@ -91,7 +102,7 @@ class SquaredMarginProblem:
 
     def losses(self, x: Array) -> tuple[float, Array]:
         """Return Σ c v² and its gradient, without the penalty."""
-        loss, slope = map_reduce(self.blocks, partial(self._sweep, x=x), _add, n_jobs=self.n_jobs)
+        loss, slope = map_reduce(self.blocks, partial(self._sweep, theta=x), add_sums, n_jobs=self.n_jobs)
         self.at = x.copy()
         return loss, slope
 
@@ -105,7 +116,7 @@ class SquaredMarginProblem:
         """Return the Hessian of the losses; in memory, only rows that began or ceased to fall short are summed."""
         self._ensure_active(x)
         if not self.blocks.in_memory:
-            return map_reduce(self.blocks, partial(self._curvature, x=x), np.add, n_jobs=self.n_jobs)
+            return map_reduce(self.blocks, partial(self._curvature, theta=x), np.add, n_jobs=self.n_jobs)
         counted = np.zeros_like(self.active) if self._counted is None else self._counted
         changed = self.active.astype(np.int8) - counted
         if self._sum is not None and np.count_nonzero(changed) < 0.5 * np.count_nonzero(self.active):
@@ -122,34 +133,33 @@ class SquaredMarginProblem:
         return lambda v: (
             v
             + map_reduce(
-                self.blocks, partial(self._curvature_product, x=x, active=active, v=v), np.add, n_jobs=self.n_jobs
+                self.blocks, partial(self._marked_product, x=x, active=active, v=v), np.add, n_jobs=self.n_jobs
             )
         )
 
     def curvature_bound(self) -> Array:
         """Return an upper bound on the Hessian's diagonal: every row falls short."""
-        return np.asarray(1.0 + 2.0 * self.C * self._squares)
+        return np.asarray(1.0 + 2.0 * self.cost * self._squares)
 
-    def thinned(self, stride: int) -> SquaredMarginProblem:
-        """Return the problem on every `stride`-th row, with the costs scaled up."""
-        X, y, weight = self.blocks.every(stride)
-        part = Part(X, y, weight)
-        return SquaredMarginProblem(Blocks([part]), self.target, self.C * stride, bias=self.bias, n_jobs=self.n_jobs)
+    def thinned(self, stride: int) -> ShortfallRisk:
+        """Return the risk on every `stride`-th row, with the costs scaled up."""
+        rows = Blocks([Part(*self.blocks.every(stride))])
+        return ShortfallRisk.of(rows, self.target, self.cost * stride, bias=self.bias, n_jobs=self.n_jobs)
 
     def _costs(self, block: Block) -> Array:
-        return self.C * (np.ones(block.X.shape[0]) if block.weight is None else block.weight)
+        return self.cost * (np.ones(block.X.shape[0]) if block.weight is None else block.weight)
 
     def _scale_of(self, block: Block) -> tuple[float, Array]:
         """Return P₀ and Σ s (bias, x)² of a block."""
-        s = self._costs(block) / self.C
+        s = self._costs(block) / self.cost
         X = block.X
         squares = (X.multiply(X).T @ s) if self.sparse else np.einsum("ij,ij,i->j", X, X, s)
-        return float(self.C * (s @ self.target.start_losses(block.y))), np.r_[self.bias**2 * s.sum(), squares]
+        return float(self.cost * (s @ self.target.start_losses(block.y))), np.r_[self.bias**2 * s.sum(), squares]
 
-    def _sweep(self, block: Block, x: Array) -> tuple[float, Array]:
-        return self._sweep_into(block, x, self._place(block))
+    def _sweep(self, block: Block, theta: Array) -> tuple[float, Array]:
+        return self._sweep_marks(block, theta, self._place(block))
 
-    def _sweep_into(self, block: Block, x: Array, active: NDArray[np.uint8]) -> tuple[float, Array]:
+    def _sweep_marks(self, block: Block, x: Array, active: NDArray[np.uint8]) -> tuple[float, Array]:
         y, cost, slope = self.target.of(block.y), self._costs(block), np.zeros(self.width)
         level, w = self.bias * x[0], np.ascontiguousarray(x[1:])
         epsilon, regression = self.target.epsilon, self.target.positive is None
@@ -167,9 +177,9 @@ class SquaredMarginProblem:
         m = block.X.shape[0]
         return self.active[block.start : block.start + m] if len(self.active) else np.empty(m, dtype=np.uint8)
 
-    def _curvature(self, block: Block, x: Array) -> Array:
+    def _curvature(self, block: Block, theta: Array) -> Array:
         active = np.empty(block.X.shape[0], dtype=np.uint8)
-        self._sweep_into(block, x, active)
+        self._sweep_marks(block, theta, active)
         return weighted_gram(block.X, 2.0 * self._costs(block) * active, self.bias)
 
     def _gram_of(self, rows: NDArray[np.bool_]) -> Array:
@@ -179,11 +189,11 @@ class SquaredMarginProblem:
 
         return map_reduce(self.blocks, statistic, np.add, n_jobs=self.n_jobs)
 
-    def _curvature_product(self, block: Block, x: Array, active: NDArray[np.uint8], v: Array) -> Array:
+    def _marked_product(self, block: Block, x: Array, active: NDArray[np.uint8], v: Array) -> Array:
         own = active[block.start : block.start + block.X.shape[0]]
         if not len(active):
             own = np.empty(block.X.shape[0], dtype=np.uint8)
-            self._sweep_into(block, x, own)
+            self._sweep_marks(block, x, own)
         h = 2.0 * self._costs(block) * own
         out, level = np.zeros(self.width), self.bias * v[0]
         if self.sparse:
@@ -201,20 +211,26 @@ class SquaredMarginProblem:
             self.evaluate(x)
 
 
-@one_thread_blas()
-def minimise_squared(
-    problem: SquaredMarginProblem, start: Array | None, *, tol: float, max_iter: int, progress: Progress
-) -> Solution:
-    """Run Newton's method: with Cholesky for few columns, first on some of the rows; else with conjugate gradients."""
-    x0 = np.zeros(problem.width) if start is None else start
-    if problem.width > MOST_DIRECT:
-        return HessianFree(cast(Any, problem)).minimise(x0, tol=tol, max_iter=max_iter, progress=progress)
-    rows = max(_FEWEST_THINNED, _ROWS_PER_PARAMETER * problem.width)
-    n = problem.blocks.n_rows
-    if start is None and n >= 8 * rows:
-        x0 = minimise_squared(problem.thinned(n // rows), None, tol=_ROUGH, max_iter=30, progress=no_progress).x
-    return newton(problem, x0, tol=tol, max_iter=max_iter, progress=progress)
-
-
-def _add(a: Any, b: Any) -> Any:
-    return a[0] + b[0], a[1] + b[1]
+def weighted_gram(X: Any, weight: Array, bias: float) -> Array:
+    """Return Σ wᵢ (bias, xᵢ)(bias, xᵢ)ᵀ over the rows with positive weight."""
+    if hasattr(X, "indptr"):
+        rows = np.flatnonzero(weight)
+        X = X[rows]
+        scaled = X * weight[rows][:, None]
+        total = np.empty((X.shape[1] + 1,) * 2)
+        total[1:, 1:] = (X.T @ scaled).toarray()
+        total[0, 1:] = total[1:, 0] = bias * scaled.sum(axis=0)
+        total[0, 0] = bias * bias * weight.sum()
+        return total
+    total = np.zeros((X.shape[1] + 1,) * 2)
+    for start in range(0, len(X), TILE_ROWS):
+        part, T = weight[start : start + TILE_ROWS], X[start : start + TILE_ROWS]
+        if not part.all():
+            rows = np.flatnonzero(part)
+            part, T = part[rows], T[rows]
+        root = np.sqrt(part)[:, None]
+        tile = np.empty((len(T), X.shape[1] + 1))
+        tile[:, :1] = bias * root
+        np.multiply(T, root, out=tile[:, 1:])
+        total += tile.T @ tile
+    return total

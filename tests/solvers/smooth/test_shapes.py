@@ -9,9 +9,11 @@ from tests.oracles.logistic import Likelihood
 from learnable import LogisticRegression, verify
 from learnable.core.run import no_progress
 from learnable.data import Blocks, Part
-from learnable.linear.logistic import solvers as logistic_solvers
-from learnable.linear.logistic.likelihood import LogisticProblem, class_sums
-from learnable.linear.logistic.solvers import SOLVERS, solve
+from learnable.linear import descent
+from learnable.linear.logistic.regression import SOLVERS
+from learnable.risk.classes import ClassRisk, class_sums
+from learnable.solvers.smooth import shapes
+from learnable.solvers.smooth.shapes import solve
 
 pytestmark = pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 
@@ -35,7 +37,7 @@ def draw(n, d, n_classes=2, seed=0, shift=0.5, storage=np.asarray):
 def make_problem(X, codes, C=1.0, intercept=True, weight=None):
     blocks = Blocks([Part(X, codes, weight)])
     sums = class_sums(blocks, int(codes.max()) + 1, intercept=intercept, n_jobs=1)
-    return LogisticProblem(blocks, sums, C, intercept=intercept, n_jobs=1)
+    return ClassRisk.of(blocks, sums, C, intercept=intercept, n_jobs=1)
 
 
 def objective(model, X, codes):
@@ -52,7 +54,12 @@ def objective(model, X, codes):
 def test_every_solver_ends_at_the_optimum(solver, n_classes, intercept, C, storage):
     X, codes = draw(70, 4, n_classes, storage=storage)
     problem = make_problem(X, codes, C, intercept)
-    solution = solve(problem, None, solver, tol=1e-10, max_iter=500)
+    if solver in descent.SOLVERS:
+        start = np.zeros(problem.n_scores * problem.width)
+        limits = {"tol": 1e-10, "max_iter": 500, "progress": no_progress}
+        solution = descent.descend_likelihood(problem, start, solver, **limits)
+    else:
+        solution = solve(problem, None, solver, tol=1e-10, max_iter=500)
     dense = X.toarray() if sp.issparse(X) else X
     exact = Likelihood(dense - problem.sums.centre, codes, C, intercept=intercept)
     best, least = exact.optimum()
@@ -68,8 +75,8 @@ def test_every_solver_ends_at_the_optimum(solver, n_classes, intercept, C, stora
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_more_columns_than_rows_are_solved_in_the_space_of_the_rows(monkeypatch, n_classes, intercept, C, storage):
     used = []
-    inner = logistic_solvers._solve_in_row_space
-    monkeypatch.setattr(logistic_solvers, "_solve_in_row_space", lambda *a, **k: used.append(1) or inner(*a, **k))
+    inner = shapes._solve_in_row_space
+    monkeypatch.setattr(shapes, "_solve_in_row_space", lambda *a, **k: used.append(1) or inner(*a, **k))
     X, codes = draw(30, 90, n_classes, storage=storage)
     model = LogisticRegression(C=C, fit_intercept=intercept).fit(X, codes)
     assert used and model.certificate_.holds and verify(model, X, codes)
@@ -103,7 +110,7 @@ def test_many_parameters_are_solved_with_products_of_the_hessian_alone(monkeypat
     def refuse(self, x):
         raise AssertionError("the Hessian was formed")
 
-    monkeypatch.setattr(LogisticProblem, "hessian", refuse)
+    monkeypatch.setattr(ClassRisk, "hessian", refuse)
     X, codes = draw(520, 510, 3, storage=storage)
     assert 3 * 511 > 1500
     model = LogisticRegression(C=0.1).fit(X, codes)
@@ -123,7 +130,7 @@ def test_hessian_products_cope_with_columns_of_very_different_scale(scale):
 
 
 def from_thinned(problem, stride=8, tol=1e-8, max_iter=100, progress=no_progress):
-    return logistic_solvers._solve_from_thinned(problem, stride, tol=tol, max_iter=max_iter, progress=progress)
+    return shapes._solve_from_thinned(problem, stride, tol=tol, max_iter=max_iter, progress=progress)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -146,8 +153,8 @@ def test_a_thinned_start_ends_at_the_optimum_of_all_rows(n_classes, C, intercept
 
 def test_many_rows_are_solved_from_a_thinned_start(monkeypatch):
     used = []
-    inner = logistic_solvers._solve_from_thinned
-    monkeypatch.setattr(logistic_solvers, "_solve_from_thinned", lambda *a, **k: used.append(1) or inner(*a, **k))
+    inner = shapes._solve_from_thinned
+    monkeypatch.setattr(shapes, "_solve_from_thinned", lambda *a, **k: used.append(1) or inner(*a, **k))
     X, codes = draw(36_000, 32)
     for table in (X, X.astype(np.float32)):
         model = LogisticRegression().fit(table, codes)

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from tests.oracles.deviance import Deviance
 
 from learnable.data import Blocks, Part
-from learnable.linear.glm.deviance import DevianceProblem, target_sums
+from learnable.risk.deviance import DevianceRisk, target_sums
+from learnable.risk.losses import DevianceLoss
+from learnable.risk.penalties import L2Penalty
 
 FAMILIES = [(0, False), (0, True), (1, True), (1.5, True), (2, True), (3, True), (-1, True), (1, False), (2, False)]
 family = pytest.mark.parametrize(
@@ -42,9 +44,8 @@ def make_problem(X, y, weight, power, log_link, alpha, storage="dense", intercep
     sums = target_sums(blocks, intercept=intercept, n_jobs=1)
     mean = np.average(y, weights=weight)
     base = (np.log(mean) if log_link else mean) if intercept else 0.0
-    return DevianceProblem(
-        blocks, sums, power=power, log_link=log_link, alpha=alpha, base=base, intercept=intercept, n_jobs=1
-    )
+    loss = DevianceLoss(power, "log" if log_link else "identity")
+    return DevianceRisk(loss, L2Penalty(alpha), blocks, sums=sums, base=base, intercept=intercept, n_jobs=1)
 
 
 def oracle_point(problem, theta):
@@ -87,7 +88,7 @@ def test_hessian_is_the_derivative_of_the_gradient(power, log_link, storage, int
     X, y, weight = draw(power)
     problem = make_problem(X, y, weight, power, log_link, 0.5, storage, intercept)
     theta, step = random_theta(problem, 2), 1e-5
-    H = super(DevianceProblem, problem).hessian(theta)
+    H = super(DevianceRisk, problem).hessian(theta)
     free = np.arange(0 if intercept else 1, problem.width)
     for j in free:
         e = step * np.eye(problem.width)[j]
@@ -123,7 +124,7 @@ def test_weak_duality_at_every_point(power, log_link, intercept, seed, size, alp
     best = minimum(problem)
     at = problem.evaluate(random_theta(problem, seed, size))
     # measure = (P − D)/max(D, floor): solving for D gives a lower bound on the optimum.
-    floor = 1e-8 * problem.null_value()
+    floor = 1e-8 * problem.null_value
     dual = at.value / (1 + at.measure)
     if dual >= floor:
         assert dual <= best * (1 + 1e-12)
@@ -160,7 +161,7 @@ def test_the_gap_is_that_of_the_best_intercept_evaluated_as_a_difference(power, 
     w_u = -((exact.weight * u) @ exact.rows[:, 1:]) / alpha
     conjugate = u * z - exact.half_deviance(exact.means(moved))
     dual = -exact.weight @ conjugate - alpha / 2 * (w_u @ w_u)
-    assert at.measure == pytest.approx(float((at.value - dual) / max(dual, 1e-8 * problem.null_value())), rel=1e-9)
+    assert at.measure == pytest.approx(float((at.value - dual) / max(dual, 1e-8 * problem.null_value)), rel=1e-9)
 
 
 def test_a_problem_travels_without_its_rows():
@@ -194,7 +195,7 @@ def test_cut_into_any_blocks_the_value_is_the_same_to_the_bit():
     found = []
     for blocks in (whole, cut):
         sums = target_sums(blocks, intercept=True, n_jobs=2)
-        problem = DevianceProblem(blocks, sums, power=1, log_link=True, alpha=0.1, base=0.2, intercept=True, n_jobs=2)
+        problem = DevianceRisk(DevianceLoss(1.0, "log"), L2Penalty(0.1), blocks, sums=sums, base=0.2, n_jobs=2)
         at = problem.evaluate(theta)
         found.append((at.value, at.gradient.tobytes(), at.measure))
     assert found[0] == found[1]

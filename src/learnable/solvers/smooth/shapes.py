@@ -1,4 +1,4 @@
-r"""Which solver for which shape of logistic problem.
+r"""Which smooth method for which shape of a sum over rows.
 
 - Few parameters (p = K(d + 1) ≤ 1500): Newton with Cholesky. On many rows, first on every k-th row; that optimum is
   then off by only about √(p/m), and its Hessian is a preconditioner good enough that a few L-BFGS steps on all rows
@@ -11,24 +11,21 @@ r"""Which solver for which shape of logistic problem.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...core.run import Observer, Progress, never, no_progress, unobserved
 from ...core.threads import interruptible, one_thread_blas
-from ...solvers.problem import Evaluation, Solution
-from ...solvers.smooth.newton import factorised, newton
-from ...solvers.smooth.quasi_newton import lbfgs
-from ...solvers.systems.least_squares import dense_rows
-from .. import descent
-from ..scores import ScoreProblem
-from .likelihood import LogisticProblem
+from ...data.blocks import Blocks
+from ..problem import Evaluation, Solution
+from ..systems.least_squares import dense_rows
+from .newton import factorised, newton
+from .quasi_newton import lbfgs
 
 Array = NDArray[np.float64]
 
-SOLVERS = ("auto", "lbfgs", "newton-cholesky", "newton-cg", "sag", "saga", *descent.SOLVERS)
 _MOST_DIRECT = 1500  # parameters for which a Hessian is formed
 _ROWS_PER_PARAMETER = 16  # of the thinned problem
 _FEWEST_THINNED = 4096
@@ -37,15 +34,49 @@ _COARSER = 4  # times fewer rows for the first rough solution
 _ROUGH = 0.03  # gap: the optima differ by sampling error, and the gap overstates the distance
 
 
+class RowProblem(Protocol):
+    """A sum over rows, plus half a squared norm, as a function of (b, w) for each score; `risk.Risk` is one."""
+
+    blocks: Blocks
+    centre: Array  #: (d,), subtracted from the rows
+    shape: tuple[int, int]  #: scores × (1 + d)
+    n_scores: int
+    width: int  #: 1 + d
+    strength: float  #: of the squared norm; zero without one
+
+    def evaluate(self, x: Array, /) -> Evaluation:
+        """Return value, gradient and measure."""
+        ...
+
+    def hessian(self, x: Array, /) -> Array:
+        """Return the Hessian as a matrix."""
+        ...
+
+    def hessian_product(self, x: Array, /) -> Callable[[Array], Array]:
+        """Return v ↦ Hv."""
+        ...
+
+    def curvature_bound(self) -> Array:
+        """Return about an upper bound on the Hessian's diagonal."""
+        ...
+
+    def thinned(self, stride: int, /) -> RowProblem | None:
+        """Return the problem on every `stride`-th row; None if that has no solution."""
+        ...
+
+    def on_rows(self, X: Array, /) -> RowProblem:
+        """Return the problem with the rows in other coordinates."""
+        ...
+
+
 @one_thread_blas()  # sweeps and small matrices: BLAS's own threads would wait on the cores that the sweeps need
 def solve(
-    problem: ScoreProblem,
+    problem: RowProblem,
     start: Array | None,
     solver: str = "auto",
     *,
     tol: float,
     max_iter: int,
-    random_state: Any = None,
     progress: Progress = no_progress,
     stop: Callable[[], bool] = never,
     observe: Observer = unobserved,
@@ -58,10 +89,6 @@ def solve(
     x0 = np.zeros(n_parameters) if start is None else start
     if solver == "lbfgs":
         return _solve_by_lbfgs(problem, x0, tol, max_iter, progress, stop, observe)
-    if solver in descent.SOLVERS and isinstance(problem, LogisticProblem):
-        return descent.descend_likelihood(
-            problem, x0, solver, tol=tol, max_iter=max_iter, random_state=random_state, progress=progress
-        )
     if solver == "newton-cg":
         return HessianFree(problem).minimise(
             x0, tol=tol, max_iter=max_iter, progress=progress, stop=stop, observe=observe
@@ -70,7 +97,7 @@ def solve(
         return newton(problem, x0, tol=tol, max_iter=max_iter, progress=progress, observe=observe)
     n, d = problem.blocks.n_rows, problem.blocks.n_columns
     few = n < d and n * problem.n_scores <= _MOST_DIRECT and n * d <= 4e7
-    if few and problem.penalty and problem.blocks.in_memory:
+    if few and problem.strength and problem.blocks.in_memory:
         return _solve_in_row_space(problem, x0, tol=tol, max_iter=max_iter, progress=progress)
     if n_parameters > _MOST_DIRECT:
         return HessianFree(problem).minimise(x0, tol=tol, max_iter=max_iter, progress=progress, stop=stop)
@@ -85,7 +112,7 @@ def solve(
 
 
 def _solve_by_lbfgs(
-    problem: ScoreProblem,
+    problem: RowProblem,
     x0: Array,
     tol: float,
     max_iter: int,
@@ -117,34 +144,13 @@ def _solve_by_lbfgs(
     return last._replace(n_iter=first.n_iter + last.n_iter) if last.measure < first.measure else first
 
 
-@one_thread_blas()
-def polish_intercept(problem: LogisticProblem, solution: Solution) -> Solution:
-    """Make the intercept optimal for the coefficients.
-
-    The dual point that the certificate uses then satisfies its constraint up to rounding, and the gap is the smallest
-    that these coefficients can prove.
-    """
-    floor = 1e-14 * problem.cost * problem.sums.weight.sum()
-    for _ in range(3):
-        slope = solution.gradient.reshape(problem.shape)[:, 0]
-        if not problem.intercept or np.abs(slope).max() <= floor:
-            break
-        theta = solution.x.reshape(problem.shape).copy()
-        theta[:, 0] += problem.intercept_step(solution.x)
-        moved = problem.evaluate(x := theta.ravel())
-        if not np.abs(moved.gradient.reshape(problem.shape)[:, 0]).max() < np.abs(slope).max():
-            break
-        solution = Solution(x, moved.value, moved.gradient, moved.measure, solution.n_iter, solution.converged)
-    return solution
-
-
 class HessianFree:
     """The problem in scaled coordinates u = x/scale, with its Hessian as a product only.
 
     The scaling makes the Hessian's diagonal at most one, which is what conjugate gradients need of a preconditioner.
     """
 
-    def __init__(self, problem: ScoreProblem) -> None:
+    def __init__(self, problem: RowProblem) -> None:
         self.problem = problem
         self.scale = 1.0 / np.sqrt(problem.curvature_bound())
 
@@ -181,14 +187,12 @@ class HessianFree:
         return found._replace(x=self.scale * found.x, gradient=found.gradient / self.scale)
 
 
-def _hessian_cost(problem: ScoreProblem) -> float:
+def _hessian_cost(problem: RowProblem) -> float:
     """Return the price of a Hessian in evaluations: p² against p operations a row, but as a matrix product."""
     return 1.0 + problem.n_scores * problem.width / 32
 
 
-def _solve_from_thinned(
-    problem: ScoreProblem, stride: int, *, tol: float, max_iter: int, progress: Progress
-) -> Solution:
+def _solve_from_thinned(problem: RowProblem, stride: int, *, tol: float, max_iter: int, progress: Progress) -> Solution:
     """Solve on a few rows, on more rows, and then on all of them with the Hessian of the last but one problem."""
     rough, inverse = _rough_start(problem, stride)
     if inverse is None:
@@ -207,7 +211,7 @@ def _solve_from_thinned(
     return last._replace(n_iter=first.n_iter + last.n_iter)
 
 
-def _rough_start(problem: ScoreProblem, stride: int) -> tuple[Array, Callable[[Array], Array] | None]:
+def _rough_start(problem: RowProblem, stride: int) -> tuple[Array, Callable[[Array], Array] | None]:
     """Return a solution on few of the rows and its inverse Hessian; those rows are not needed any more then."""
     x0 = np.zeros(problem.n_scores * problem.width)
     thinned = problem.thinned(stride)
@@ -220,7 +224,7 @@ def _rough_start(problem: ScoreProblem, stride: int) -> tuple[Array, Callable[[A
     return rough, factorised(thinned.hessian(rough))
 
 
-def _solve_in_row_space(problem: ScoreProblem, x0: Array, *, tol: float, max_iter: int, progress: Progress) -> Solution:
+def _solve_in_row_space(problem: RowProblem, x0: Array, *, tol: float, max_iter: int, progress: Progress) -> Solution:
     """Solve in the n-dimensional space of the rows: X − x̄ = LQᵀ with orthonormal columns Q, W = VQᵀ, ‖W‖ = ‖V‖."""
     Q, R = interruptible(np.linalg.qr, (dense_rows(problem.blocks)[0] - problem.centre).T)
     small = problem.on_rows(np.ascontiguousarray(R.T))

@@ -14,7 +14,7 @@ from math import exp, expm1, inf, log
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.jit import kernel
+from ..core.jit import kernel
 
 Array = NDArray[np.float64]
 Index = NDArray[np.uint32] | NDArray[np.uint64]

@@ -18,18 +18,18 @@ one by Cauchy–Schwarz whatever the units.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import NamedTuple
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from ...data.blocks import Block, Blocks, Part, map_reduce, unsigned
-from ...solvers.problem import Evaluation
-from ...solvers.systems.moments import provisional_mean
-from ..scores import FIRST_ROWS, TILE_ROWS, ScoreProblem, add_sums
-from ._kernels import IDENTITY, LOG, SQUARES, column_products, deviance_dense, deviance_sparse
+from ..data.blocks import Block, Blocks, map_reduce, unsigned
+from ..solvers.problem import Evaluation
+from ..solvers.systems.moments import provisional_mean
+from ._deviance_kernels import IDENTITY, LOG, SQUARES, column_products, deviance_dense, deviance_sparse
+from .objective import FIRST_ROWS, Risk, add_sums
 
 Array = NDArray[np.float64]
 
@@ -81,48 +81,55 @@ def _merge_sums(a: TargetSums, b: TargetSums) -> TargetSums:
     return TargetSums(weight, y, min(a.lowest, b.lowest), x, xy, square, a.centre)
 
 
-class DevianceProblem(ScoreProblem):
+class DevianceRisk(Risk):
     """P as a function of θ = (b − b₀, w), with gradient, measure of optimality and Hessian.
 
     b₀ is the best intercept for w = 0, so that θ = 0 is the model without features.
 
     Parameters
     ----------
-    blocks : Blocks
+    loss : DevianceLoss
+        With its power p and its link.
+    penalty : L2Penalty
+        Of strength α ≥ 0.
+    rows : Blocks
         Rows with targets and weights.
-    sums : TargetSums
-        Of the same rows.
-    power : float
-        p of the variance function.
-    log_link : bool
-        Whether μ = e^z or μ = z.
-    alpha : float
-        α ≥ 0.
+    intercept : bool
+        Whether b is free or zero.
+    sums : TargetSums, optional
+        Of the same rows; θ is about their centre.
     base : float
         b₀; zero without an intercept.
     """
 
     def __init__(
         self,
-        blocks: Blocks,
-        sums: TargetSums,
+        loss: Any,
+        penalty: Any,
+        rows: Blocks,
         *,
-        power: float,
-        log_link: bool,
-        alpha: float,
-        base: float,
-        intercept: bool,
+        intercept: bool = True,
+        sums: TargetSums | None = None,
+        base: float = 0.0,
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__(blocks, sums.centre, 1.0 / sums.weight, alpha, intercept=intercept, n_jobs=n_jobs)
-        self.sums, self.power, self.base, self.log_link = sums, float(power), base, log_link
-        self.kind = LOG if log_link else SQUARES if power == 0 else IDENTITY
-        self.convex = 1 <= power <= 2 if log_link else power == 0
-        self.has_gap = self.convex and alpha > 0
-        self.keeps_both = self.has_gap and intercept and log_link and 1 < power < 2
+        self.sums = target_sums(rows, intercept=intercept, n_jobs=n_jobs) if sums is None else sums
+        limits: dict[str, Any] = {"intercept": intercept, "centre": self.sums.centre, "n_jobs": n_jobs}
+        super().__init__(loss, penalty, rows, cost=1.0 / self.sums.weight, **limits)
+        self.power, self.base, self.log_link = float(loss.power), base, loss.link == "log"
+        self.kind = LOG
+        if not self.log_link:
+            self.kind = IDENTITY if self.power else SQUARES
+        self.convex = loss.convex
+        self.has_gap = self.convex and self.strength > 0
+        self.keeps_both = self.has_gap and intercept and self.log_link and 1 < self.power < 2
         self.scoring = False  # whether `state` gets the expected curvature, which is never negative
-        self.null: float | None = None  # P₀, the value at θ = 0
         self.step = 0.0  # to the best intercept, from the last evaluation
+
+    @property
+    def moments(self) -> tuple[float, Array, Array]:  # type: ignore[override]
+        """Σ s, Σ s (x − centre) and Σ s (x − centre)² of all rows."""
+        return self.sums.weight, self.sums.x, self.sums.square
 
     @np.errstate(all="ignore")  # far from the optimum e^z overflows; such a point has the value infinity
     def evaluate(self, x: Array) -> Evaluation:
@@ -132,10 +139,10 @@ class DevianceProblem(ScoreProblem):
         self.at = x.copy()
         w = theta[0, 1:]
         gradient = self.cost * slopes
-        gradient[1:] += self.penalty * w
+        gradient[1:] += self.strength * w
         if not self.intercept:
             gradient[0] = 0.0
-        value = 0.5 * self.penalty * float(w @ w) + self.cost * float(totals[0])
+        value = 0.5 * self.strength * float(w @ w) + self.cost * float(totals[0])
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             return Evaluation(np.inf, np.zeros_like(gradient), np.inf)
         if self.has_gap:
@@ -170,49 +177,34 @@ class DevianceProblem(ScoreProblem):
 
         return expected_product
 
-    def thinned(self, stride: int) -> DevianceProblem | None:
-        """Return the problem on every `stride`-th row, weights scaled up; None where its optimum would be no start."""
+    def thinned(self, stride: int) -> Risk | None:
+        """Return the risk on every `stride`-th row, weights scaled up; None where its optimum would be no start."""
         if self.kind == IDENTITY:
             return None  # its means could be negative on the other rows
-        X, y, weight = self.blocks.every(stride)
-        weight = np.ones(X.shape[0]) if weight is None else weight
-        if self.intercept and self.log_link and not float(weight @ np.asarray(y)) > 0:
+        _, y, weight = self.blocks.every(stride)
+        targets = np.asarray(y, dtype=np.float64)
+        total = float(targets.sum() if weight is None else weight @ targets)
+        if self.intercept and self.log_link and not total > 0:
             return None
-        weight = weight * (self.sums.weight / weight.sum())
-        # Few rows, many parameters: small blocks for all threads. One centre for both, so that θ means the same.
-        return self._like(Blocks([Part(X, y, weight)], rows=TILE_ROWS), self.centre)
-
-    def on_rows(self, X: Array) -> DevianceProblem:
-        """Return the problem with other columns: X holds the rows in other coordinates, already centred."""
-        part = self.blocks.joined()
-        return self._like(Blocks([Part(X, part.y, part.weight)]), np.zeros(X.shape[1]))
+        return super().thinned(stride)
 
     def curvature_bound(self) -> Array:
         """Return the diagonal that the Hessian has at θ = 0 with the expected curvature of b₀ for each row."""
         b, p = self.base, self.power
         at_null = 1.0 if self.kind == SQUARES else np.exp((2 - p) * b) if self.log_link else max(b, 1e-300) ** -p
-        bound = self.cost * at_null * np.r_[self.sums.weight, self.sums.square] + self.penalty
+        bound = self.cost * at_null * np.r_[self.sums.weight, self.sums.square] + self.strength
         return np.where(bound > 0, bound, 1.0)
 
-    @np.errstate(all="ignore")
+    @cached_property
     def null_value(self) -> float:
-        """Return P₀, the value at θ = 0, from the targets alone."""
-        if self.null is None:
-            self.null = self.cost * float(map_reduce(self.blocks, self._null_of_block, np.add, n_jobs=self.n_jobs))
-        return self.null
+        """P₀, the value at θ = 0, from the targets alone."""
+        with np.errstate(all="ignore"):
+            return self.cost * float(map_reduce(self.blocks, self._null_of_block, np.add, n_jobs=self.n_jobs))
 
-    def _like(self, blocks: Blocks, centre: Array) -> DevianceProblem:
-        sums = target_sums(blocks, intercept=False, n_jobs=self.n_jobs).about(centre)
-        return DevianceProblem(
-            blocks,
-            sums,
-            power=self.power,
-            log_link=self.log_link,
-            alpha=self.penalty,
-            base=self.base,
-            intercept=self.intercept,
-            n_jobs=self.n_jobs,
-        )
+    def _like(self, rows: Blocks, centre: Array) -> DevianceRisk:
+        sums = target_sums(rows, intercept=False, n_jobs=self.n_jobs).about(centre)
+        limits: dict[str, Any] = {"base": self.base, "intercept": self.intercept, "n_jobs": self.n_jobs}
+        return DevianceRisk(self.loss, self.penalty, rows, sums=sums, **limits)
 
     def _expected(self) -> _Scoring:
         return _Scoring(self)
@@ -232,12 +224,6 @@ class DevianceProblem(ScoreProblem):
         slopes[0] = totals[1]
         return [np.array(totals), slopes, other]
 
-    def _second_moment(self, block: Block, weight: Array) -> Array:
-        if self.convex or not (weight < 0).any():
-            return super()._second_moment(block, weight)
-        up, down = np.maximum(weight, 0.0), np.maximum(-weight, 0.0)
-        return super()._second_moment(block, up) - super()._second_moment(block, down)
-
     def _gap(self, w: Array, gradient: Array, value: float, totals: Array, slopes: Array, other: Array) -> float:
         """Return (P − D)/max(D, 1e-8·P₀) at the slopes of the best intercept, summed from small terms."""
         here, above = gradient[1:], 0.0  # the gradient at the best intercept, and how far P is above that point
@@ -251,8 +237,8 @@ class DevianceProblem(ScoreProblem):
             a = self.sums.xy if p == 1 else self.sums.x - slopes if p == 2 else other
             here = here + self.cost * (np.expm1((2 - p) * delta) * (slopes + a) - np.expm1((1 - p) * delta) * a)
             above = self.cost * max(0.0, A * _growth(1 - p, delta) - M * _growth(2 - p, delta))
-        gap = above + float(here @ here) / (2 * self.penalty)
-        return gap / max(value - gap, 1e-8 * self.null_value(), self.finest_loss(), 1e-300)
+        gap = above + float(here @ here) / (2 * self.strength)
+        return gap / max(value - gap, 1e-8 * self.null_value, self.finest_loss(), 1e-300)
 
     def finest_loss(self) -> float:
         """Return the loss of scores that are off by 1e-11 of their size: below it, a fit is exact."""
@@ -266,8 +252,8 @@ class DevianceProblem(ScoreProblem):
         return float(np.max(np.divide(np.abs(gradient), scale, out=np.zeros_like(gradient), where=scale > 0)))
 
     def _sizes(self, w: Array, size: float) -> Array:
-        scale = np.sqrt(self.cost * size) * np.sqrt(self.cost * np.r_[self.sums.weight, self.sums.square])
-        scale[1:] += self.penalty * np.abs(w)
+        scale: Array = np.sqrt(self.cost * size) * np.sqrt(self.cost * np.r_[self.sums.weight, self.sums.square])
+        scale[1:] += self.strength * np.abs(w)
         return scale
 
     def _null_of_block(self, block: Block) -> float:
@@ -283,7 +269,7 @@ class DevianceProblem(ScoreProblem):
 class _Scoring:
     """While it is entered, the state holds the expected curvature."""
 
-    def __init__(self, problem: DevianceProblem) -> None:
+    def __init__(self, problem: DevianceRisk) -> None:
         self.problem = problem
 
     def __enter__(self) -> None:

@@ -16,17 +16,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...data.blocks import Block, Blocks, Part, map_reduce, unsigned
-from ...solvers.problem import Evaluation
-from ...solvers.systems.moments import provisional_mean
-from ..scores import FIRST_ROWS, TILE_ROWS, ScoreProblem, add_sums
-from ._kernels import class_products, logistic_dense, logistic_sparse, softmax_rows
+from ..core.threads import one_thread_blas
+from ..data.blocks import Block, Blocks, map_reduce, unsigned
+from ..solvers.problem import Evaluation, Solution
+from ..solvers.systems.moments import provisional_mean
+from ._class_kernels import class_products, logistic_dense, logistic_sparse, softmax_rows
+from .losses import LogisticLoss, SoftmaxLoss
+from .objective import FIRST_ROWS, Risk, add_sums
+from .penalties import L2Penalty
 
 Array = NDArray[np.float64]
 S = TypeVar("S")
@@ -47,7 +50,7 @@ def class_sums(blocks: Blocks, n_classes: int, *, intercept: bool, n_jobs: int |
     shift = provisional_mean(blocks.head().X[:FIRST_ROWS]) if intercept and not sparse else np.zeros(d)
 
     def statistic(block: Block) -> list[Array]:
-        codes = np.asarray(block.y)
+        codes = _codes(block.y, n_classes)
         s = np.ones(len(codes)) if block.weight is None else block.weight
         weight = np.asarray(np.bincount(codes, s, n_classes), dtype=np.float64)
         x, square = np.zeros((n_classes, d)), np.zeros(d)
@@ -60,7 +63,7 @@ def class_sums(blocks: Blocks, n_classes: int, *, intercept: bool, n_jobs: int |
     weight, x, square = map_reduce(blocks, statistic, add_sums, n_jobs=n_jobs)
     if not intercept:
         return ClassSums(weight, x, square, shift)
-    with np.errstate(over="ignore", invalid="ignore"):  # who reads the squares sees that they are not finite
+    with np.errstate(over="ignore", invalid="ignore"):  # callers check the squares for inf and NaN
         offset = x.sum(axis=0) / weight.sum()
         square = square - weight.sum() * offset**2
         if sparse:
@@ -68,36 +71,67 @@ def class_sums(blocks: Blocks, n_classes: int, *, intercept: bool, n_jobs: int |
         return ClassSums(weight, x - np.outer(weight, offset), square, shift + offset)
 
 
-class LogisticProblem(ScoreProblem):
-    """P as a function of θ = (b, w) for each score, with gradient, duality gap and Hessian.
+def _codes(y: Any, n_classes: int) -> NDArray[np.int64]:
+    """Return class codes; of two classes, −1 counts as 0."""
+    return np.asarray(y) if n_classes > 2 else (np.asarray(y) > 0).astype(np.int64)
+
+
+class ClassRisk(Risk):
+    """P of the logistic or softmax loss with half a squared norm, with compiled sweeps.
 
     Parameters
     ----------
-    blocks : Blocks
-        Rows with class codes and weights.
-    sums : ClassSums
-        Of the same rows.
-    C : float
-        c = C and ρ = 1; for C = inf, c = 1 and ρ = 0, and the measure is the relative gradient.
+    loss : LogisticLoss or SoftmaxLoss
+        For two classes, or for more.
+    penalty : L2Penalty
+        With a strength of zero the measure is the relative gradient instead of the gap.
+    rows : Blocks
+        Rows with class codes, or −1 and 1 for two classes, and weights.
+    cost : float, optional
+        c; by default 1/Σs.
     intercept : bool
         Whether b is free or zero.
+    sums : ClassSums, optional
+        Of the same rows; θ is about their centre.
+    n_classes : int
+        K; needed where `sums` are not given.
     """
 
     def __init__(
-        self, blocks: Blocks, sums: ClassSums, C: float, *, intercept: bool, n_jobs: int | None = None
+        self,
+        loss: Any,
+        penalty: Any,
+        rows: Blocks,
+        *,
+        cost: float | None = None,
+        intercept: bool = True,
+        sums: ClassSums | None = None,
+        n_classes: int = 2,
+        n_jobs: int | None = None,
     ) -> None:
-        self.sums, self.n_classes = sums, len(sums.weight)
-        n_scores = 1 if self.n_classes == 2 else self.n_classes
-        cost, penalty = (1.0, 0.0) if np.isinf(C) else (float(C), 1.0)
-        # The state: curvature p(1 − p), or the probabilities of all classes.
+        self.sums = class_sums(rows, n_classes, intercept=intercept, n_jobs=n_jobs) if sums is None else sums
+        self.n_classes = len(self.sums.weight)
         super().__init__(
-            *(blocks, sums.centre, cost, penalty),
+            *(loss, penalty, rows),
+            cost=cost,
             intercept=intercept,
+            centre=self.sums.centre,
             n_jobs=n_jobs,
-            n_scores=n_scores,
-            state_width=n_scores,
+            n_scores=1 if self.n_classes == 2 else self.n_classes,
         )
-        self.slope = np.zeros(n_scores)  # the intercepts' derivatives at the last evaluation
+        self.slope = np.zeros(self.n_scores)  # the intercepts' derivatives at the last evaluation
+
+    @property
+    def moments(self) -> tuple[float, Array, Array]:  # type: ignore[override]
+        """Σ s, Σ s (x − centre) and Σ s (x − centre)² of all rows."""
+        return float(self.sums.weight.sum()), self.sums.x.sum(axis=0), self.sums.square
+
+    @classmethod
+    def of(cls, rows: Blocks, sums: ClassSums, C: float, *, intercept: bool, n_jobs: int | None = None) -> ClassRisk:
+        """Return C Σ s V + ½‖w‖²; for C = inf, Σ s V alone."""
+        loss = LogisticLoss() if len(sums.weight) == 2 else SoftmaxLoss()
+        cost, penalty = (1.0, L2Penalty(0.0)) if np.isinf(C) else (float(C), L2Penalty(1.0))
+        return cls(loss, penalty, rows, cost=cost, intercept=intercept, sums=sums, n_jobs=n_jobs)
 
     def evaluate(self, x: Array) -> Evaluation:
         """Return P, its gradient, and the relative duality gap (or relative gradient without a penalty)."""
@@ -106,12 +140,12 @@ class LogisticProblem(ScoreProblem):
         self.at, self.slope = x.copy(), slopes[:, 0].copy()
         w = theta[:, 1:]
         gradient = self.cost * slopes
-        gradient[:, 1:] += self.penalty * w
+        gradient[:, 1:] += self.strength * w
         if not self.intercept:
             gradient[:, 0] = 0.0
-        value = 0.5 * self.penalty * float((w * w).sum()) + self.cost * loss
-        measure = self._gap(theta, gradient, value, loss) if self.penalty else self._relative_gradient(gradient)
-        size = self.cost * self._slope_sizes + self.penalty * np.abs(theta)
+        value = 0.5 * self.strength * float((w * w).sum()) + self.cost * loss
+        measure = self._gap(theta, gradient, value, loss) if self.strength else self._relative_gradient(gradient)
+        size = self.cost * self._slope_sizes + self.strength * np.abs(theta)
         return Evaluation(value, gradient.ravel(), self._stopping_measure(measure, gradient, size, value))
 
     def intercept_step(self, x: Array) -> Array:
@@ -139,34 +173,42 @@ class LogisticProblem(ScoreProblem):
             p /= p.sum(axis=1, keepdims=True)
         return step
 
-    def thinned(self, stride: int) -> LogisticProblem | None:
-        """Return the problem on every `stride`-th row, with the weights scaled up; None if a class would vanish."""
-        X, y, weight = self.blocks.every(stride)
-        weight = np.ones(X.shape[0]) if weight is None else weight
-        if not np.bincount(np.asarray(y), weights=weight, minlength=self.n_classes).all():
-            return None
-        weight = weight * (self.sums.weight.sum() / weight.sum())
-        blocks = Blocks([Part(X, y, weight)], rows=TILE_ROWS)  # few rows, many parameters: small blocks for all threads
-        sums = class_sums(blocks, self.n_classes, intercept=self.intercept, n_jobs=self.n_jobs)
-        C = self.cost if self.penalty else np.inf
-        # One centre for both, so that θ means the same in both.
-        moved = sums.centre - self.centre
-        sums = sums._replace(x=sums.x + np.outer(sums.weight, moved), centre=self.centre)
-        return LogisticProblem(blocks, sums, C, intercept=self.intercept, n_jobs=self.n_jobs)
+    @one_thread_blas()
+    def polished(self, solution: Solution) -> Solution:
+        """Make the intercept optimal for the coefficients.
 
-    def on_rows(self, X: Array) -> LogisticProblem:
-        """Return the problem with other columns: X holds the rows in other coordinates, already centred."""
-        part = self.blocks.joined()
-        blocks = Blocks([Part(X, part.y, part.weight)])
-        sums = class_sums(blocks, self.n_classes, intercept=self.intercept, n_jobs=self.n_jobs)
-        # Keeping zero as the centre makes both problems the same function.
-        sums = sums._replace(x=sums.x + np.outer(sums.weight, sums.centre), centre=np.zeros(X.shape[1]))
-        C = self.cost if self.penalty else np.inf
-        return LogisticProblem(blocks, sums, C, intercept=self.intercept, n_jobs=self.n_jobs)
+        The dual point that the certificate uses then satisfies its constraint up to rounding, and the gap is the
+        smallest that these coefficients can prove.
+        """
+        floor = 1e-14 * self.cost * self.sums.weight.sum()
+        for _ in range(3):
+            slope = solution.gradient.reshape(self.shape)[:, 0]
+            if not self.intercept or np.abs(slope).max() <= floor:
+                break
+            theta = solution.x.reshape(self.shape).copy()
+            theta[:, 0] += self.intercept_step(solution.x)
+            moved = self.evaluate(x := theta.ravel())
+            if not np.abs(moved.gradient.reshape(self.shape)[:, 0]).max() < np.abs(slope).max():
+                break
+            solution = Solution(x, moved.value, moved.gradient, moved.measure, solution.n_iter, solution.converged)
+        return solution
+
+    def thinned(self, stride: int) -> ClassRisk | None:
+        """Return the risk on every `stride`-th row, with the weights scaled up; None if a class would vanish."""
+        _, y, weight = self.blocks.every(stride)
+        lasting = np.bincount(_codes(y, self.n_classes), weights=weight, minlength=self.n_classes).all()
+        return cast(ClassRisk, super().thinned(stride)) if lasting else None
+
+    def _like(self, rows: Blocks, centre: Array) -> ClassRisk:
+        sums = class_sums(rows, self.n_classes, intercept=self.intercept, n_jobs=self.n_jobs)
+        moved = sums.centre - centre
+        sums = sums._replace(x=sums.x + np.outer(sums.weight, moved), centre=centre)
+        limits: dict[str, Any] = {"cost": self.cost, "intercept": self.intercept, "n_jobs": self.n_jobs}
+        return ClassRisk(self.loss, self.penalty, rows, sums=sums, **limits)
 
     def curvature_bound(self) -> Array:
         """Return an upper bound on the Hessian's diagonal: p(1 − p) ≤ ¼ of the columns' squares, plus the penalty."""
-        bound = 0.25 * self.cost * np.r_[self.sums.weight.sum(), self.sums.square] + self.penalty
+        bound = 0.25 * self.cost * np.r_[self.sums.weight.sum(), self.sums.square] + self.strength
         return np.tile(np.where(bound > 0, bound, 1.0), self.n_scores)
 
     def over_scores(self, x: Array, question: Callable[[Array, Any], S], merge: Callable[[S, S], S]) -> S:
@@ -245,7 +287,7 @@ class LogisticProblem(ScoreProblem):
 
         P − D is summed from small terms, so that it keeps its digits far below the rounding of P.
         """
-        c, rho, N = self.cost, self.penalty, self.sums.weight
+        c, rho, N = self.cost, self.strength, self.sums.weight
         total = float(N.sum())
         w, g_w, g_b = theta[:, 1:], gradient[:, 1:], gradient[:, 0]
         gap = 0.5 * float((g_w * g_w).sum()) / rho + float(theta[:, 0] @ g_b)
