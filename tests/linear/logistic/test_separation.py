@@ -298,7 +298,7 @@ def test_the_verdict_does_not_depend_on_the_machine(core, needs, threads):
     if not processor_has(needs):
         pytest.skip(f"this processor cannot run the {core} kernels")
     settings_of_blas = {"OPENBLAS_CORETYPE": core, "OPENBLAS_NUM_THREADS": threads}
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     done = subprocess.run(
         [sys.executable, "-c", MACHINE], env=os.environ | settings_of_blas, cwd=root, capture_output=True, text=True
     )

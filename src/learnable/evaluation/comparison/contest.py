@@ -11,7 +11,6 @@ Journal of the American Statistical Association 119, 2024.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -25,10 +24,10 @@ from .again import python_lines
 from .ahead import CompileAhead
 from .candidates import Candidate, candidates_for, one_of_each_first, stops_early, wants_dense
 from .clock import Clock
-from .cut import cut_notes
+from .cut import came_further, cut_early, cut_notes, part_missing
 from .decision import Cost, lopsided_note, read_cost
 from .finish import Finish
-from .folder import temporary_folder
+from .folder import checksum, temporary_folder
 from .leaderboard import fill_row, rank_rows
 from .measures import Measure, measures_for, ranking_measure
 from .problem import Problem, read_problem
@@ -294,7 +293,7 @@ class _Comparison:
             | ({GIVEN: cut_as_given(self.problem, self.seed)} if self.given else {}),
             self.problem.readings,
         )
-        self.problem.data["fingerprint"] = _fingerprint(self.folder)
+        self.problem.data["fingerprint"] = checksum(self.folder)
         self.wait_for_server()
         self.emit({"kind": "stage", "text": "encoding the columns"})
         limit = self.clock.left(self.clock.reserve_for_end())
@@ -383,7 +382,7 @@ class _Comparison:
         if everyone or not self.has_a_model():
             self.race_left_behind(slower)
         unfinished = [row for row in self.rows if row["cut"] is not None or row["status"] == "timeout"]
-        chosen = [row for row in unfinished if everyone or self.is_promising(row) or _cut_early(row)]
+        chosen = [row for row in unfinished if everyone or self.is_promising(row) or cut_early(row)]
 
         def place(row: Row) -> tuple[bool, bool, float]:
             return not self.is_promising(row), row["mean"] is None, sign * (row["mean"] or 0.0)
@@ -394,12 +393,12 @@ class _Comparison:
             if left is None or before is None:
                 continue
             share = _SHARE_OF_ANOTHER_TRY if self.has_a_model() else 1.0
-            limit = min(share * left, 2.0 * before * _part_missing(row, len(self.splits)))
+            limit = min(share * left, 2.0 * before * part_missing(row, len(self.splits)))
             if limit < _WORTH_ANOTHER_TRY * before:
                 continue
             line = new_row(row["name"], row["model"], row["parameters"], baseline=row["baseline"])
             self.enter(self.candidate(row["name"]), line, self.rows.index(row), limit)
-            if line["status"] == "ok" and (row["status"] != "ok" or _came_further(line, row)):
+            if line["status"] == "ok" and (row["status"] != "ok" or came_further(line, row)):
                 self.rows[self.rows.index(row)] = line
 
     def has_a_model(self) -> bool:
@@ -602,34 +601,3 @@ class _Comparison:
                 overhead=round(max(0.0, total - models - encoding - finishing), 4),
             ),
         )
-
-
-def _came_further(one: Row, other: Row) -> bool:
-    """Tell whether a second try is complete, or was cut later than the first."""
-    if one["cut"] is None or other["cut"] is None:
-        return one["cut"] is None
-    return bool(one["cut"]["done"] > other["cut"]["done"])
-
-
-def _cut_early(row: Row) -> bool:
-    """Tell whether the clock ended a fit before half of its rounds: its score says little of what it can do."""
-    cut = row["cut"]
-    return cut is not None and bool(cut["of"]) and 2 * cut["done"] < cut["of"]
-
-
-def _part_missing(row: Row, n_folds: int) -> float:
-    """Return how many times as long as it had a model would have taken."""
-    folds = n_folds / max(1, len(row["scores"]))
-    cut = row["cut"]
-    rounds = 1.0 if cut is None else (cut["of"] / max(1, cut["done"]) if cut["of"] else 3.0)
-    return float(max(folds, rounds))
-
-
-def _fingerprint(folder: Path) -> str:
-    """Return a checksum of the columns learned from and of the targets."""
-    digest = hashlib.blake2b(digest_size=8)
-    for name in ("features.arrow", "y.npy"):
-        with open(folder / name, "rb") as file:
-            while chunk := file.read(2**22):
-                digest.update(chunk)
-    return digest.hexdigest()

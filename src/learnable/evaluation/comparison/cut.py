@@ -164,3 +164,24 @@ def _round_up(seconds: float) -> int:
     """Return a time with one digit, not below the one given."""
     size = 10 ** max(0, len(str(int(seconds))) - 1)
     return int(-(-seconds // size) * size)
+
+
+def came_further(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Tell whether a second try is complete, or was cut later than the first."""
+    if one["cut"] is None or other["cut"] is None:
+        return one["cut"] is None
+    return bool(one["cut"]["done"] > other["cut"]["done"])
+
+
+def cut_early(row: Mapping[str, Any]) -> bool:
+    """Tell whether the clock ended a fit before half of its rounds: its score says little of what it can do."""
+    cut = row["cut"]
+    return cut is not None and bool(cut["of"]) and 2 * cut["done"] < cut["of"]
+
+
+def part_missing(row: Mapping[str, Any], n_folds: int) -> float:
+    """Return how many times as long as it had a model would have taken."""
+    folds = n_folds / max(1, len(row["scores"]))
+    cut = row["cut"]
+    rounds = 1.0 if cut is None else (cut["of"] / max(1, cut["done"]) if cut["of"] else 3.0)
+    return float(max(folds, rounds))
