@@ -206,6 +206,15 @@ class LinearThompson(_Linear):
         λ: θ has the prior N(0, v²/λ I).
     shared : bool
         Whether all arms share one θ and have features of their own.
+
+    Examples
+    --------
+    >>> policy = LinearThompson(2, n_features=1, scale=0.1, random_state=0)
+    >>> for _ in range(20):
+    ...     arm = policy.act([1.0])
+    ...     policy.update(arm, [0.0, 1.0][arm])
+    >>> policy.propensities([1.0]).round(2)
+    array([0., 1.])
     """
 
     scale: float = 1.0

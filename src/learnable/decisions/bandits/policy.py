@@ -40,6 +40,13 @@ class Policy:
         Seed of the policy's own stream.
     state : dict, optional
         The state of a policy that goes on; made by the policy itself.
+
+    Examples
+    --------
+    >>> from learnable.decisions.bandits import UCB
+    >>> policy = UCB(2)
+    >>> policy.act(), policy.last_id, policy.last_propensity
+    (0, 0, 1.0)
     """
 
     n_arms: int

@@ -82,7 +82,15 @@ class Regret:
 
 
 class Simulation(dict[str, Regret]):
-    """The regret of each policy by its name; `plot()` draws them, `str()` lists them."""
+    """The regret of each policy by its name; `plot()` draws them, `str()` lists them.
+
+    Examples
+    --------
+    >>> from learnable.decisions.bandits import UCB, simulate, stochastic
+    >>> found = simulate(UCB(2), stochastic([0.2, 0.8]), 100, 20)
+    >>> list(found), found.plot().startswith("<svg")
+    (['UCB'], True)
+    """
 
     def __str__(self) -> str:
         return "\n".join(str(result) for result in self.values())

@@ -20,8 +20,8 @@ Array = NDArray[Any]
 
 #: States below which a second thread does not pay: a sweep over 4,000 states takes about as long as starting one.
 _LEAST_STATES = 4_000
-#: States up to which a system is solved by dense LU at once (20 ms at 600), and up to which it is where sweeps and Krylov
-#: steps fail: sparse LU of 2,000 states with ten random successors fills up and took 7 s, dense LU a fraction of one.
+#: States up to which a system is solved by dense LU at once, and up to which it is where sweeps and Krylov steps fail:
+#: sparse LU of 2,000 states with ten random successors each fills up, and took 7 s on a busy machine.
 _DENSE = 600
 _DIRECT = 3_000
 #: Sweeps that do not shrink the span by this factor give way to Krylov steps, which do not depend on mixing.
