@@ -37,6 +37,8 @@ from .results import Learned, summarise
 
 Array = NDArray[Any]
 
+#: Episodes of one compiled call: between calls Ctrl-C is answered.
+_CHUNK = 500
 _EXPLORERS = {"epsilon": k.EPSILON, "softmax": k.SOFTMAX, "ucb": k.UCB}
 
 
@@ -194,11 +196,13 @@ class TabularLearner:
         def work(lo: int, hi: int) -> None:
             for i in range(lo, hi):
                 m = memories[i]
-                k.episodes(
-                    self.code, explore, par, m["Q"], m["N"], m["E"], m["model"], m["seen"], m["path"], m["meta"],
-                    world.allowed, world.first, world.cum, world.to, world.gain, world.ends, world.start,
-                    world.max_steps, m["rng"], noise[i], earned[i], lengths[i], flag.array,
-                )  # fmt: skip
+                for at in range(0, earned.shape[1], _CHUNK):
+                    k.episodes(
+                        self.code, explore, par, m["Q"], m["N"], m["E"], m["model"], m["seen"], m["path"], m["meta"],
+                        world.allowed, world.first, world.cum, world.to, world.gain, world.ends, world.start,
+                        world.max_steps, m["rng"], noise[i], earned[i, at : at + _CHUNK], lengths[i, at : at + _CHUNK],
+                        flag.array,
+                    )  # fmt: skip
 
         try:
             over_ranges(work, len(memories), n_jobs, 1)
