@@ -20,10 +20,14 @@ Array = NDArray[Any]
 
 #: States below which a second thread does not pay: a sweep over 4,000 states takes about as long as starting one.
 _LEAST_STATES = 4_000
-#: States up to which a system is solved by dense LU at once, and up to which it is where sweeps and Krylov steps fail:
-#: sparse LU of 2,000 states with ten random successors each fills up, and took 7 s on a busy machine.
-_DENSE = 600
+#: States up to which a system is solved by dense LU at once: it needs no thread of its own, so that a busy machine
+#: does not hold it up. Where sweeps and Krylov steps fail, dense LU serves up to the second number.
+_DENSE = 256
 _DIRECT = 3_000
+#: Successors per state up to which sparse LU comes first: grids and games hardly fill up. With ten random successors it
+#: does: 2,000 states took 7 s on a busy machine.
+_FEW = 4.0
+_MOST_SPARSE = 50_000
 #: Sweeps that do not shrink the span by this factor give way to Krylov steps, which do not depend on mixing.
 _FAST = 0.8
 _MOST_SWEEPS = 200
@@ -86,6 +90,9 @@ class Sweeps:
         """
         r = (self.mdp.reward if reward is None else reward)[chosen]
         n = self.mdp.n_states
+        P = self.mdp.P[chosen]
+        if n > _DENSE and P.nnz <= _FEW * n and n <= _MOST_SPARSE:
+            return np.asarray(spl.splu(sp.csc_array(sp.eye_array(n) - self.mdp.gamma * P)).solve(r))
         if n > _DENSE:
             v, done = self._repeat(chosen, v, tolerance, reward)
             if done:
@@ -93,7 +100,7 @@ class Sweeps:
             found = self._krylov(chosen, r, v, tolerance)
             if found is not None:
                 return found
-        A = sp.eye_array(n, format="csr") - self.mdp.gamma * self.mdp.P[chosen]
+        A = sp.eye_array(n, format="csr") - self.mdp.gamma * P
         if n <= _DIRECT:
             return np.asarray(interruptible(np.linalg.solve, A.toarray(), r))
         return np.asarray(spl.splu(sp.csc_array(A)).solve(r))
