@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import scipy.sparse.linalg as spl
 from numpy.typing import NDArray
 
 from ...core.threads import interruptible
+from ..chunks import Clock as Clock
 from ..chunks import over_ranges
 from ._kernels import backup, evaluate
 from .model import MDP
@@ -136,24 +136,6 @@ class Sweeps:
                 break
             v = v + step
         return v if abs(r - operator.matvec(v)).max() <= 4.0 * tolerance else None
-
-
-class Clock:
-    """The limits of one solve."""
-
-    def __init__(self, max_seconds: float | None) -> None:
-        self._began = time.perf_counter()
-        self._limit = max_seconds
-
-    @property
-    def seconds(self) -> float:
-        """Time since the solve began."""
-        return time.perf_counter() - self._began
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the time is up."""
-        return self._limit is not None and self.seconds > self._limit
 
 
 def rounding_of(mdp: MDP, v: Array) -> float:

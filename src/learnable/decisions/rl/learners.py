@@ -27,10 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.parameters import N_JOBS, Number, Options, check_parameters
+from ...core.parameters import MAX_SECONDS, N_JOBS, Number, Options, check_parameters
 from ...core.run import StopFlag
 from .._random import make_streams
-from ..chunks import over_ranges
+from ..chunks import Clock, over_ranges
 from . import _kernels as k
 from .environments import GymEnvironment, TableEnvironment, as_environment
 from .results import Learned, summarise
@@ -91,6 +91,7 @@ class TabularLearner:
         random_state: Any = 0,
         n_jobs: int | None = None,
         level: float = 0.95,
+        max_seconds: float | None = None,
     ) -> Learned:
         """Learn from scratch, once per seed.
 
@@ -108,6 +109,9 @@ class TabularLearner:
             Threads; results have the same bits for any number.
         level : float
             Probability of the interval.
+        max_seconds : float, optional
+            After this time no further batch of 500 episodes is begun; results are of as many episodes as all seeds
+            have.
 
         Returns
         -------
@@ -120,7 +124,9 @@ class TabularLearner:
         whole = Number(low=1, integer=True)
         inside = Number(low=0.0, high=1.0, low_open=True, high_open=True)
         given = {"episodes": episodes, "seeds": seeds, "n_jobs": n_jobs, "level": level}
-        check_parameters(owner, given, {"episodes": whole, "seeds": whole, "n_jobs": N_JOBS, "level": inside})
+        rules = {"episodes": whole, "seeds": whole, "n_jobs": N_JOBS, "level": inside, "max_seconds": MAX_SECONDS}
+        check_parameters(owner, given | {"max_seconds": max_seconds}, rules)
+        clock = Clock(max_seconds)
         world = as_environment(env)
         streams = make_streams(random_state, seeds, purpose=3)
         noise = make_streams(random_state, seeds, purpose=4)
@@ -128,9 +134,11 @@ class TabularLearner:
         earned, lengths = np.zeros((seeds, episodes)), np.zeros((seeds, episodes), dtype=np.int64)
         if isinstance(world, GymEnvironment):
             for i in range(seeds):
-                self._play_gym(world, memories[i], int(noise[i, 0] >> np.uint64(33)), earned[i], lengths[i])
+                self._play_gym(world, memories[i], int(noise[i, 0] >> np.uint64(33)), earned[i], lengths[i], clock)
         else:
-            self._play_compiled(world, memories, noise, earned, lengths, n_jobs)
+            self._play_compiled(world, memories, noise, earned, lengths, n_jobs, clock)
+        done = int((lengths > 0).sum(axis=1).min())  # all, unless the time was up
+        earned, lengths = earned[:, :done], lengths[:, :done]
         self.memory = memories[-1]
         Q = np.array([self._values(memory) for memory in memories])
         return summarise(owner, world, self.gamma, Q, earned, lengths, level, random_state)
@@ -145,9 +153,9 @@ class TabularLearner:
         earned, lengths = np.zeros(episodes), np.zeros(episodes, dtype=np.int64)
         noise = make_streams(random_state, 1, purpose=4)
         if isinstance(world, GymEnvironment):
-            self._play_gym(world, self.memory, int(noise[0, 0] >> np.uint64(33)), earned, lengths)
+            self._play_gym(world, self.memory, int(noise[0, 0] >> np.uint64(33)), earned, lengths, Clock(None))
         else:
-            self._play_compiled(world, [self.memory], noise, earned[None], lengths[None], 1)
+            self._play_compiled(world, [self.memory], noise, earned[None], lengths[None], 1, Clock(None))
         return earned, lengths
 
     @property
@@ -188,7 +196,14 @@ class TabularLearner:
         return memory
 
     def _play_compiled(
-        self, world: TableEnvironment, memories: list[Any], noise: Array, earned: Array, lengths: Array, n_jobs: Any
+        self,
+        world: TableEnvironment,
+        memories: list[Any],
+        noise: Array,
+        earned: Array,
+        lengths: Array,
+        n_jobs: Any,
+        clock: Clock,
     ) -> None:
         par, explore = self._numbers(), _EXPLORERS[self.exploration]
         flag = StopFlag()
@@ -197,6 +212,8 @@ class TabularLearner:
             for i in range(lo, hi):
                 m = memories[i]
                 for at in range(0, earned.shape[1], _CHUNK):
+                    if at > 0 and clock.is_over:
+                        break
                     k.episodes(
                         self.code, explore, par, m["Q"], m["N"], m["E"], m["model"], m["seen"], m["path"], m["meta"],
                         world.allowed, world.first, world.cum, world.to, world.gain, world.ends, world.start,
@@ -210,12 +227,16 @@ class TabularLearner:
             flag.raise_()
             raise
 
-    def _play_gym(self, world: GymEnvironment, m: dict[str, Array], seed: int, earned: Array, lengths: Array) -> None:
+    def _play_gym(
+        self, world: GymEnvironment, m: dict[str, Array], seed: int, earned: Array, lengths: Array, clock: Clock
+    ) -> None:
         """Play a Gymnasium environment with the same decisions as the compiled loop."""
         par, explore = self._numbers(), _EXPLORERS[self.exploration]
         p = np.zeros(world.n_actions)
         arrays = (m["Q"], m["N"], m["E"], m["model"], m["seen"], m["path"], m["meta"], world.allowed)
         for episode in range(len(earned)):
+            if episode > 0 and clock.is_over:
+                return
             observation, _ = world.env.reset(seed=seed if episode == 0 else None)
             s = world.code(observation)
             a = int(k.begin(explore, par, m["Q"], m["N"], world.allowed, m["path"], m["meta"], s, p, m["rng"]))
