@@ -176,12 +176,19 @@ def loss(found: Any, data: Process) -> dict[str, float]:
 
 class Episodes(NamedTuple):
     n: int
+    taxi: Any
+
+
+def episodes(quick: bool) -> Episodes:
+    from learnable.decisions import rl
+
+    return Episodes(100 if quick else 5000, rl.Taxi())
 
 
 def our_taxi(data: Episodes) -> SimpleNamespace:
     from learnable.decisions import rl
 
-    found = rl.QLearning(gamma=0.99, alpha=0.4).learn(rl.Taxi(), data.n, seeds=1, n_jobs=1)
+    found = rl.QLearning(gamma=0.99, alpha=0.4).learn(data.taxi, data.n, seeds=1, n_jobs=1)
     return SimpleNamespace(returns=found.returns[0], steps=int(found.lengths.sum()))
 
 
@@ -267,8 +274,8 @@ ROWS = [
     Row(
         name="q_learning_taxi",
         job="Q-learning on Taxi against a NumPy loop on Gymnasium",
-        size="2,000 episodes",
-        make_data=lambda quick: Episodes(100 if quick else 2000),
+        size="5,000 episodes",
+        make_data=episodes,
         contenders={OURS: our_taxi, "Gymnasium": numpy_taxi},
         quality=end_return,
         targets={"Gymnasium": 50.0},

@@ -54,6 +54,8 @@ EXPECTED = {
         "verified: ",
         "the same hill by L-BFGS: -1130.26",
     ],
+    "plot_bandits.py": ["every proved bound holds: True", "UCB1: regret", "no constants are proved", "adversary's"],
+    "plot_decisions.py": ["cliff: -13.0 bellman: ", "verified: bellman", "[0.16 0.4  0.64]", "-0.043113 per game"],
     "plot_hmm.py": ["log-likelihood -328.5", "ascent: ", "BIC chooses", "figure: "],
     "plot_motif.py": ["bits in 57 positions", "evidence of position weights", "of pairs"],
     "plot_bayesian_regression.py": [
@@ -79,6 +81,8 @@ FIGURES = {
     "plot_boundaries.py": {"boundaries"},
     "plot_stein.py": {"stein"},
     "plot_em.py": {"kmeans_steps", "em_steps", "mixture_density", "em_bound"},
+    "plot_bandits.py": {"regret_bounds"},
+    "plot_decisions.py": {"cliff_policy", "cliff_returns", "gambler", "blackjack_policy"},
     "plot_hmm.py": {"hmm_gap", "hmm_path", "hmm_states"},
     "plot_motif.py": {"motif_promoters", "motif_splice"},
     "plot_bayesian_regression.py": {"bayesian_regression", "bayesian_evidence"},

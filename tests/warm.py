@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from learnable.core.registry import estimator_names
+from learnable.decisions.warm import small_decisions
 from learnable.evaluation.comparison.warm import warm_models
 
 TREES = {
@@ -33,6 +34,9 @@ def main(half: str) -> int:
     names = estimator_names()
     assert half in ("trees", "others") and set(names) >= TREES
     failed = 0
+    if half == "others":
+        for _ in small_decisions():
+            pass
     for warmed in warm_models([name for name in names if (name in TREES) == (half == "trees")]):
         if warmed.failure is not None:
             print(f"{warmed.name}: {warmed.failure}", file=sys.stderr)

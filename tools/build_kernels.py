@@ -124,6 +124,7 @@ def fit_part(part: str, shipped: str, result: str) -> int:
     """Fit every n-th model to a few rows and write down what came out."""
     from learnable.core import kernel_cache
     from learnable.core.registry import estimator_names
+    from learnable.decisions.warm import small_decisions
     from learnable.evaluation.comparison.warm import small_fits
 
     if shipped:
@@ -135,6 +136,8 @@ def fit_part(part: str, shipped: str, result: str) -> int:
             values[f"{name}, case {case}"] = prediction
         for case, prediction in enumerate(small_fits(name, sparse=False, single=False, shape=LARGER)):
             values[f"{name}, larger case {case}"] = prediction
+    if number == 0:
+        values |= dict(small_decisions())
     outcome = {"values": values, "files": kernel_cache.loaded, "compiled": kernel_cache.origins["compiled"]}
     Path(result).write_bytes(pickle.dumps(outcome))
     return 0

@@ -1,5 +1,6 @@
 from . import core as core
 from . import data as data
+from . import decisions as decisions
 from . import ensembles as ensembles
 from . import evaluation as evaluation
 from . import generative as generative
@@ -23,6 +24,7 @@ from .core import save as save
 from .core import verify as verify
 from .data import TableEncoder as TableEncoder
 from .data import read_table as read_table
+from .decisions import MDP as MDP
 from .ensembles import AdaBoostClassifier as AdaBoostClassifier
 from .ensembles import AdaBoostRegressor as AdaBoostRegressor
 from .ensembles import BaggingClassifier as BaggingClassifier

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 
 from ..core.threads import resolve_n_jobs
 from ..data.blocks import reduce_loads
+
+
+class Clock:
+    """The time limit of one computation."""
+
+    def __init__(self, max_seconds: float | None) -> None:
+        self._began = time.perf_counter()
+        self._limit = max_seconds
+
+    @property
+    def seconds(self) -> float:
+        """Time since it began."""
+        return time.perf_counter() - self._began
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is up."""
+        return self._limit is not None and self.seconds > self._limit
 
 
 def over_ranges(work: Callable[[int, int], None], n_items: int, n_jobs: int | None, least: int) -> None:

@@ -224,3 +224,9 @@ def test_the_figure_has_bands_and_bounds():
 def test_bad_requests_are_refused(ask, error, message):
     with pytest.raises(error, match=message):
         ask()
+
+
+def test_a_time_limit_leaves_whole_replications():
+    result = b.simulate(b.Thompson(K), ENVIRONMENT, 2000, 5000, max_seconds=0.2, n_jobs=1)["Thompson"]
+    assert 2 <= len(result.final) < 5000
+    assert (result.played == 2000).all() and result.pulls.sum() == pytest.approx(2000)

@@ -346,3 +346,9 @@ def test_a_damaged_memory_is_refused(tmp_path):
     learner.memory["model"][0, 0, 0] = 99.0
     with pytest.raises(ModelFileError, match="does not fit together"):
         ln.save(learner, tmp_path / "l.safetensors")
+
+
+def test_a_time_limit_leaves_whole_batches_of_episodes():
+    learned = rl.QLearning().learn(rl.Taxi(), 10**6, seeds=2, max_seconds=0.3)
+    assert 500 <= learned.returns.shape[1] < 10**6
+    assert (learned.lengths > 0).all()

@@ -105,6 +105,15 @@ class SuccessiveRejects(Policy):
         How many arms are sought.
     budget : int
         Rounds n; at least the number of arms.
+
+    Examples
+    --------
+    >>> policy = SuccessiveRejects(3, budget=30)
+    >>> while not policy.done:
+    ...     arm = policy.act()
+    ...     policy.update(arm, [0.1, 0.9, 0.2][arm])
+    >>> policy.recommend()
+    array([1])
     """
 
     m: int = 1
@@ -181,6 +190,15 @@ class LUCB(Policy):
     """Find m arms that are, with probability 1 − δ, within ε of the best m: play the two arms that could be mistaken.
 
     Bernoulli rewards use the divergence (KL-LUCB), others Hoeffding's bound for σ-subgaussian rewards.
+
+    Examples
+    --------
+    >>> policy = LUCB(2, delta=0.1)
+    >>> while not policy.done:
+    ...     arm = policy.act()
+    ...     policy.update(arm, [0.0, 1.0][arm])
+    >>> policy.recommend()
+    array([1])
 
     References
     ----------

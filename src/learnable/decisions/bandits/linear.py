@@ -23,7 +23,7 @@ from scipy import stats
 from ...core.errors import DataError, ModelFileError
 from .._random import normal
 from ._kernels import COUNT, ROUND, SUM
-from .policy import Policy, require
+from .policy import MOST_PENDING, Policy, require
 
 Array = NDArray[Any]
 
@@ -45,7 +45,7 @@ class _Linear(Policy):
         scores = np.where(self.active, self._scores(x), -np.inf)
         chosen = int(np.argmax(scores))
         self._remember(chosen, self._certainty())
-        self.state["contexts"] = np.vstack([self.state["contexts"], x[chosen]])
+        self.state["contexts"] = np.vstack([self.state["contexts"][-MOST_PENDING + 1 :], x[chosen]])
         return chosen
 
     def update(self, arm: int, reward: float, id: int | None = None, *, cost: float = 0.0, context: Any = None) -> None:
@@ -108,12 +108,8 @@ class _Linear(Policy):
 
     def _forget(self, arm: int, id: int | None) -> None:
         at = self._place(arm, id)
-        if id is None:
-            self.state["pending"] = np.zeros((0, 3))
-            self.state["contexts"] = np.zeros((0, self.n_features))
-        else:
-            self.state["pending"] = np.delete(self.state["pending"], at, axis=0)
-            self.state["contexts"] = np.delete(self.state["contexts"], at, axis=0)
+        self.state["pending"] = np.delete(self.state["pending"], at, axis=0)
+        self.state["contexts"] = np.delete(self.state["contexts"], at, axis=0)
 
     def _place(self, arm: int, id: int | None) -> int:
         pending = self.state["pending"]
@@ -206,6 +202,15 @@ class LinearThompson(_Linear):
         λ: θ has the prior N(0, v²/λ I).
     shared : bool
         Whether all arms share one θ and have features of their own.
+
+    Examples
+    --------
+    >>> policy = LinearThompson(2, n_features=1, scale=0.1, random_state=0)
+    >>> for _ in range(20):
+    ...     arm = policy.act([1.0])
+    ...     policy.update(arm, [0.0, 1.0][arm])
+    >>> policy.propensities([1.0]).round(2)
+    array([0., 1.])
     """
 
     scale: float = 1.0

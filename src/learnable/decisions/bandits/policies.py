@@ -38,7 +38,13 @@ Array = NDArray[Any]
 
 @dataclass(eq=False, repr=False)
 class RandomArm(Policy):
-    """Play any arm with the same probability: the baseline."""
+    """Play any arm with the same probability: the baseline.
+
+    Examples
+    --------
+    >>> RandomArm(4).propensities()
+    array([0.25, 0.25, 0.25, 0.25])
+    """
 
     code: ClassVar[int] = k.UNIFORM
 
@@ -77,6 +83,14 @@ class EpsilonGreedy(Policy):
         ε, or the first of them.
     decay : float
         With 0, ε stays; otherwise ε_t = min(ε, decay · k / t), as Auer et al. (2002) analyse with decay = c/d².
+
+    Examples
+    --------
+    >>> policy = EpsilonGreedy(2, epsilon=0.1)
+    >>> policy.update(0, 0.0), policy.update(1, 1.0)
+    (None, None)
+    >>> policy.propensities()
+    array([0.05, 0.95])
     """
 
     epsilon: float = 0.1
@@ -171,7 +185,16 @@ class UCB(Policy):
 
 @dataclass(eq=False, repr=False)
 class LCB(UCB):
-    """Play the arm with the greatest lower confidence bound: what is surely good, explored by others or in the log."""
+    """Play the arm with the greatest lower confidence bound: what is surely good, explored by others or in the log.
+
+    Examples
+    --------
+    >>> policy = LCB(2)
+    >>> for arm, reward in ((0, 1.0), (1, 0.6), (1, 0.7), (1, 0.6)):
+    ...     policy.update(arm, reward)
+    >>> policy.act()  # one good reward is not yet sure
+    1
+    """
 
     code: ClassVar[int] = k.LCB
 
@@ -181,6 +204,14 @@ class MOSS(Policy):
     r"""Minimax optimal strategy: $\hat\mu_a + \sqrt{4\sigma^2 / N_a \cdot \log^+(n / (k N_a))}$ for a horizon n.
 
     Reference: J.-Y. Audibert and S. Bubeck, COLT 2009; Lattimore and Szepesvári 2020, chapter 9.
+
+    Examples
+    --------
+    >>> policy = MOSS(2, horizon=100)
+    >>> policy.update(0, 1.0), policy.update(1, 0.0)
+    (None, None)
+    >>> policy.act()
+    0
     """
 
     horizon: int = 10_000
@@ -201,6 +232,14 @@ class KLUCB(Policy):
     r"""For Bernoulli rewards, the greatest q with N_a · kl(μ̂_a, q) ≤ log t + c log log t.
 
     Reference: A. Garivier and O. Cappé, The KL-UCB algorithm for bounded stochastic bandits and beyond, COLT 2011.
+
+    Examples
+    --------
+    >>> policy = KLUCB(2)
+    >>> for reward in (1, 0, 1):
+    ...     policy.update(policy.act(), reward)
+    >>> policy.counts
+    array([2., 1.])
     """
 
     c: float = 0.0
@@ -234,6 +273,14 @@ class EXP3(Policy):
         η, instead of that rate.
     mix : float
         Share of equal probabilities that is mixed in; none is needed for the bound.
+
+    Examples
+    --------
+    >>> policy = EXP3(2, horizon=100, random_state=0)
+    >>> policy.propensities()
+    array([0.5, 0.5])
+    >>> round(policy.rate, 3)
+    0.083
     """
 
     horizon: int = 10_000
@@ -266,6 +313,14 @@ class EXP3IX(EXP3):
     """EXP3 with implicit exploration: losses are divided by p + η/2, which bounds the regret with high probability.
 
     Reference: G. Neu, Explore no more: improved high-probability regret bounds for non-stochastic bandits, NIPS 2015.
+
+    Examples
+    --------
+    >>> policy = EXP3IX(2, horizon=100, random_state=0)
+    >>> arm = policy.act()
+    >>> policy.update(arm, 0.0)  # a loss makes the arm less likely
+    >>> bool(policy.propensities()[arm] < 0.5)
+    True
     """
 
     code: ClassVar[int] = k.EXP3_IX
@@ -277,7 +332,16 @@ class EXP3IX(EXP3):
 
 @dataclass(eq=False, repr=False)
 class SlidingWindowUCB(Policy):
-    """UCB on the last `window` rounds, for rewards that change abruptly (Garivier and Moulines 2011)."""
+    """UCB on the last `window` rounds, for rewards that change abruptly (Garivier and Moulines 2011).
+
+    Examples
+    --------
+    >>> policy = SlidingWindowUCB(2, window=3)
+    >>> for reward in (1.0, 1.0, 0.0, 0.0, 0.0):
+    ...     policy.update(0, reward)
+    >>> policy.means[0]
+    np.float64(0.0)
+    """
 
     window: int = 1000
     sigma: float = 0.5
@@ -299,7 +363,16 @@ class SlidingWindowUCB(Policy):
 
 @dataclass(eq=False, repr=False)
 class DiscountedUCB(Policy):
-    """UCB that counts a round ago as `discount` of a round, for rewards that drift (Garivier and Moulines 2011)."""
+    """UCB that counts a round ago as `discount` of a round, for rewards that drift (Garivier and Moulines 2011).
+
+    Examples
+    --------
+    >>> policy = DiscountedUCB(1, discount=0.5)
+    >>> for reward in (0.0, 1.0):
+    ...     policy.update(0, reward)
+    >>> policy.means.round(3)
+    array([0.667])
+    """
 
     discount: float = 0.999
     sigma: float = 0.5
@@ -324,6 +397,14 @@ class BudgetUCB(UCB):
     costs.
 
     Reference: L. Tran-Thanh et al., Knapsack based optimal policies for budget-limited multi-armed bandits, AAAI 2012.
+
+    Examples
+    --------
+    >>> policy = BudgetUCB(2)
+    >>> policy.update(0, 0.5, cost=0.1), policy.update(1, 0.6, cost=0.9)
+    (None, None)
+    >>> policy.rounds
+    2
     """
 
     least_cost: float = 0.01

@@ -26,6 +26,8 @@ Array = NDArray[Any]
 
 _ROWS = 6
 _NO_RING = np.zeros((2, 0))
+#: Decisions whose rewards are awaited at the same time; beyond it the oldest is given up.
+MOST_PENDING = 10_000
 
 
 @dataclass(eq=False, repr=False)
@@ -40,6 +42,13 @@ class Policy:
         Seed of the policy's own stream.
     state : dict, optional
         The state of a policy that goes on; made by the policy itself.
+
+    Examples
+    --------
+    >>> from learnable.decisions.bandits import UCB
+    >>> policy = UCB(2)
+    >>> policy.act(), policy.last_id, policy.last_propensity
+    (0, 0, 1.0)
     """
 
     n_arms: int
@@ -86,7 +95,8 @@ class Policy:
         reward : float
             What it earned.
         id : int, optional
-            The number of the decision, `last_id`, for rewards that come late; without it the last decision is meant.
+            The number of the decision, `last_id`, for rewards that come late; without it the last decision for this arm
+            is meant. Up to 10,000 decisions can wait for their rewards.
         cost : float
             What playing it cost, for policies with a budget.
         """
@@ -194,7 +204,7 @@ class Policy:
 
     def _remember(self, arm: int, chance: float) -> None:
         row = np.array([[float(self.state["next_id"][0]), float(arm), float(chance)]])
-        self.state["pending"] = np.vstack([self.state["pending"], row])
+        self.state["pending"] = np.vstack([self.state["pending"][-MOST_PENDING + 1 :], row])
         self.state["next_id"][0] += 1
 
     def _recall(self, arm: int, id: int | None) -> float:
@@ -216,10 +226,7 @@ class Policy:
         if len(hits) == 0:  # a reward of an arm that somebody else played
             return 1.0
         chance = float(pending[hits[0], 2])
-        if id is None:
-            self.state["pending"] = np.zeros((0, 3))
-        else:
-            self.state["pending"] = np.delete(pending, hits, axis=0)
+        self.state["pending"] = np.delete(pending, hits, axis=0)
         return chance
 
     def _chance_of(self, arm: int) -> float:

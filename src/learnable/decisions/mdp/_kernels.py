@@ -1,19 +1,23 @@
 """Compiled sweeps over the states of a process; the slow twins are in `tests/oracles/mdp.py`.
 
-IN everywhere: start (n+1,) pairs of each state; indptr, indices, data: successors of each pair; r (pairs,) rewards;
-g: γ.
+IN everywhere: start (n+1,) pairs of each state; indptr, indices, data: successors of each pair, as unsigned places; r
+(pairs,) rewards; g: γ.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...core.jit import kernel, lean_kernel
+from ...core.jit import kernel, lean_kernel, strict_kernel
 
 
-@lean_kernel
+@strict_kernel
 def _ahead(k, indptr, indices, data, v):  # type: ignore[no-untyped-def]
-    """Return Σ p(s' | pair k) v(s')."""
+    """Return Σ p(s' | pair k) v(s').
+
+    A plain loop: rows are short, and vectors of gathered numbers take longer (15 ms a backup of 5·10⁶ successors).
+    Unsigned places need no test for negative ones (8 ms instead of 14).
+    """
     total = 0.0
     for j in range(indptr[k], indptr[k + 1]):
         total += data[j] * v[indices[j]]
@@ -44,11 +48,10 @@ def backup(lo, hi, start, indptr, indices, data, r, g, v, tie, out, chosen):  # 
 
 
 @lean_kernel
-def evaluate(lo, hi, indptr, indices, data, r, g, v, chosen, out):  # type: ignore[no-untyped-def]
-    """Set out = T_π v of the states lo … hi, where π takes the pairs `chosen`."""
+def evaluate(lo, hi, indptr, indices, data, r, g, v, out):  # type: ignore[no-untyped-def]
+    """Set out = T_π v of the states lo … hi; rows and rewards are those of the policy, one per state."""
     for s in range(lo, hi):
-        k = chosen[s]
-        out[s] = r[k] + g * _ahead(k, indptr, indices, data, v)
+        out[s] = r[s] + g * _ahead(s, indptr, indices, data, v)
 
 
 @lean_kernel

@@ -138,7 +138,7 @@ def prove(
     nothing = np.full(mdp.n_states, np.nan)
     policy = mdp.pair_action[chosen]
     if free or not is_proper(mdp, chosen):
-        own = sweeps.follow(v, chosen)
+        own = sweeps.follow(v, sweeps.rows_of(chosen))
         residual = float(max(abs(sweeps.best(v, chosen.copy()) - v).max(), abs(own - v).max()))
         certificate = Certificate("bellman", residual, **settings)
         return MDPSolution(v, policy, nothing, nothing, "residual", owner, certificate)

@@ -66,18 +66,19 @@ def policy_evaluation(
     sweeps = Sweeps(chain, n_jobs)
     reach = _reach(chain, chosen, sweeps)
     v = np.zeros(mdp.n_states)
+    rows = sweeps.rows_of(chosen)
     n_iter = 1
     if method == "exact":
         v = sweeps.solve(chosen, v, max(0.1 * tol * (1.0 - mdp.gamma), rounding_of(chain, v)))
     else:
         for sweep in range(1, max_iter + 1):
             n_iter = sweep
-            further = sweeps.follow(v, chosen)
+            further = sweeps.follow(v, rows)
             change = float(abs(further - v).max())
             v = further
             if change * reach <= tol:
                 break
-    error = float(abs(sweeps.follow(v, chosen) - v).max()) * reach
+    error = float(abs(sweeps.follow(v, rows) - v).max()) * reach
     certificate = Certificate("bellman", error, tol, bound=error, n_iter=n_iter, fingerprint=mdp.fingerprint)
     warn_unless_proven("policy_evaluation", certificate, "raise max_iter, or use method='exact'")
     return PolicyValues(v, mdp.action_values(v), certificate)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,6 +10,7 @@ import scipy.sparse.linalg as spl
 from numpy.typing import NDArray
 
 from ...core.threads import interruptible
+from ..chunks import Clock as Clock
 from ..chunks import over_ranges
 from ._kernels import backup, evaluate
 from .model import MDP
@@ -20,10 +20,14 @@ Array = NDArray[Any]
 
 #: States below which a second thread does not pay: a sweep over 4,000 states takes about as long as starting one.
 _LEAST_STATES = 4_000
-#: States up to which a system is solved by dense LU at once (20 ms at 600), and up to which it is where sweeps and
-#: Krylov steps fail: sparse LU of 2,000 states with ten random successors fills up and took 7 s, dense LU less than 1.
-_DENSE = 600
+#: States up to which a system is solved by dense LU at once: it needs no thread of its own, so that a busy machine
+#: does not hold it up. Where sweeps and Krylov steps fail, dense LU serves up to the second number.
+_DENSE = 256
 _DIRECT = 3_000
+#: Successors per state up to which sparse LU comes first: grids and games hardly fill up. With ten random successors it
+#: does: 2,000 states took 7 s on a busy machine.
+_FEW = 4.0
+_MOST_SPARSE = 50_000
 #: Sweeps that do not shrink the span by this factor give way to Krylov steps, which do not depend on mixing.
 _FAST = 0.8
 _MOST_SWEEPS = 200
@@ -46,7 +50,7 @@ class Sweeps:
         self.mdp = mdp
         self.n_jobs = n_jobs
         self.tie = tie
-        self._rows = (mdp.P.indptr, mdp.P.indices, mdp.P.data, mdp.reward, mdp.gamma)
+        self._rows = (*places(mdp.P), mdp.reward, mdp.gamma)
 
     def best(self, v: Array, chosen: Array) -> Array:
         """Return Tv and update the pairs that are `chosen` in place."""
@@ -58,16 +62,20 @@ class Sweeps:
         over_ranges(work, self.mdp.n_states, self.n_jobs, _LEAST_STATES)
         return out
 
-    def follow(self, v: Array, chosen: Array, reward: Array | None = None) -> Array:
-        """Return T_π v, with other rewards if some are given."""
+    def rows_of(self, chosen: Array, reward: Array | None = None) -> PolicyRows:
+        """Return the rows of a policy side by side: sweeps over rows that lie apart take four times as long."""
+        P = sp.csr_array(self.mdp.P[chosen])
+        r = (self.mdp.reward if reward is None else reward)[chosen]
+        return PolicyRows(P, *places(P), np.ascontiguousarray(r))
+
+    def follow(self, v: Array, rows: PolicyRows) -> Array:
+        """Return T_π v."""
         out = np.empty(self.mdp.n_states)
-        indptr, indices, data, own, gamma = self._rows
-        r = own if reward is None else reward
 
         def work(lo: int, hi: int) -> None:
-            evaluate(lo, hi, indptr, indices, data, r, gamma, v, chosen, out)
+            evaluate(lo, hi, rows.indptr, rows.indices, rows.data, rows.reward, self.mdp.gamma, v, out)
 
-        over_ranges(work, self.mdp.n_states, self.n_jobs, _LEAST_STATES)
+        over_ranges(work, self.mdp.n_states, self.n_jobs, 4 * _LEAST_STATES)
         return out
 
     def solve(self, chosen: Array, v: Array, tolerance: float, reward: Array | None = None) -> Array:
@@ -84,26 +92,28 @@ class Sweeps:
         reward : array of shape (n_pairs,), optional
             Instead of those of the process.
         """
-        r = (self.mdp.reward if reward is None else reward)[chosen]
+        rows = self.rows_of(chosen, reward)
         n = self.mdp.n_states
+        if n > _DENSE and rows.P.nnz <= _FEW * n and n <= _MOST_SPARSE:
+            return np.asarray(spl.splu(sp.csc_array(sp.eye_array(n) - self.mdp.gamma * rows.P)).solve(rows.reward))
         if n > _DENSE:
-            v, done = self._repeat(chosen, v, tolerance, reward)
+            v, done = self._repeat(rows, v, tolerance)
             if done:
                 return v
-            found = self._krylov(chosen, r, v, tolerance)
+            found = self._krylov(rows, v, tolerance)
             if found is not None:
                 return found
-        A = sp.eye_array(n, format="csr") - self.mdp.gamma * self.mdp.P[chosen]
+        A = sp.eye_array(n, format="csr") - self.mdp.gamma * rows.P
         if n <= _DIRECT:
-            return np.asarray(interruptible(np.linalg.solve, A.toarray(), r))
-        return np.asarray(spl.splu(sp.csc_array(A)).solve(r))
+            return np.asarray(interruptible(np.linalg.solve, A.toarray(), rows.reward))
+        return np.asarray(spl.splu(sp.csc_array(A)).solve(rows.reward))
 
-    def _repeat(self, chosen: Array, v: Array, tolerance: float, reward: Array | None) -> tuple[Array, bool]:
+    def _repeat(self, rows: PolicyRows, v: Array, tolerance: float) -> tuple[Array, bool]:
         """Sweep as long as the span of the changes falls fast: chains that mix need no more, and then a constant."""
         before = np.inf
         gamma = self.mdp.gamma
         for _ in range(_MOST_SWEEPS):
-            further = self.follow(v, chosen, reward)
+            further = self.follow(v, rows)
             low, high = spread_of(further - v, self.mdp.can_end)
             v = further
             if gamma * (high - low) <= 2.0 * tolerance:
@@ -114,39 +124,42 @@ class Sweeps:
             before = high - low
         return v, False
 
-    def _krylov(self, chosen: Array, r: Array, v: Array, tolerance: float) -> Array | None:
+    def _krylov(self, rows: PolicyRows, v: Array, tolerance: float) -> Array | None:
         """Solve by BiCGSTAB; return None if it fails."""
-        zero = np.zeros(self.mdp.n_pairs)
+        r = rows.reward
+        free = rows._replace(reward=np.zeros_like(r))
         operator = spl.LinearOperator(
-            (self.mdp.n_states,) * 2, matvec=lambda x: x - self.follow(x.reshape(-1), chosen, zero), dtype=np.float64
+            (self.mdp.n_states,) * 2, matvec=lambda x: x - self.follow(x.reshape(-1), free), dtype=np.float64
         )
         for _ in range(3):
             residual = r - operator.matvec(v)
             if not abs(residual).max() > tolerance:
                 return v
-            step, _ = spl.bicgstab(operator, residual, rtol=1e-8, atol=0.2 * tolerance * len(v) ** 0.5, maxiter=300)
+            enough = 0.2 * tolerance * len(v) ** 0.5
+            step, _ = spl.bicgstab(operator, residual, rtol=1e-8, atol=enough, maxiter=300)
             if not np.isfinite(step).all() or abs(residual - operator.matvec(step)).max() >= abs(residual).max():
                 break
             v = v + step
         return v if abs(r - operator.matvec(v)).max() <= 4.0 * tolerance else None
 
 
-class Clock:
-    """The limits of one solve."""
+class PolicyRows(NamedTuple):
+    """The successors and rewards of one policy, a row per state."""
 
-    def __init__(self, max_seconds: float | None) -> None:
-        self._began = time.perf_counter()
-        self._limit = max_seconds
+    P: sp.csr_array
+    indptr: Array
+    indices: Array
+    data: Array
+    reward: Array
 
-    @property
-    def seconds(self) -> float:
-        """Time since the solve began."""
-        return time.perf_counter() - self._began
 
-    @property
-    def is_over(self) -> bool:
-        """Whether the time is up."""
-        return self._limit is not None and self.seconds > self._limit
+def places(P: sp.csr_array) -> tuple[Array, Array, Array]:
+    """Return a sparse array as the kernels read it: unsigned places, and the numbers."""
+    return (
+        P.indptr.astype(np.int64, copy=False).view(np.uint64),
+        P.indices.astype(np.int32, copy=False).view(np.uint32),
+        P.data,
+    )
 
 
 def rounding_of(mdp: MDP, v: Array) -> float:

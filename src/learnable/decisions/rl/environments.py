@@ -110,6 +110,13 @@ class GymEnvironment:
     ----------
     env : gymnasium.Env
         With `Discrete` observations and actions, or a `Tuple` of `Discrete` observations (Blackjack).
+
+    Examples
+    --------
+    >>> import importlib.util
+    >>> if importlib.util.find_spec("gymnasium"):  # the extra `rl`
+    ...     import gymnasium
+    ...     assert GymEnvironment(gymnasium.make("Taxi-v4")).n_states == 500
     """
 
     def __init__(self, env: Any) -> None:

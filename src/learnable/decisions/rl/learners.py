@@ -27,16 +27,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.parameters import N_JOBS, Number, Options, check_parameters
+from ...core.parameters import MAX_SECONDS, N_JOBS, Number, Options, check_parameters
 from ...core.run import StopFlag
 from .._random import make_streams
-from ..chunks import over_ranges
+from ..chunks import Clock, over_ranges
 from . import _kernels as k
 from .environments import GymEnvironment, TableEnvironment, as_environment
 from .results import Learned, summarise
 
 Array = NDArray[Any]
 
+#: Episodes of one compiled call: between calls Ctrl-C is answered.
+_CHUNK = 500
 _EXPLORERS = {"epsilon": k.EPSILON, "softmax": k.SOFTMAX, "ucb": k.UCB}
 
 
@@ -89,6 +91,7 @@ class TabularLearner:
         random_state: Any = 0,
         n_jobs: int | None = None,
         level: float = 0.95,
+        max_seconds: float | None = None,
     ) -> Learned:
         """Learn from scratch, once per seed.
 
@@ -106,6 +109,9 @@ class TabularLearner:
             Threads; results have the same bits for any number.
         level : float
             Probability of the interval.
+        max_seconds : float, optional
+            After this time no further batch of 500 episodes is begun; results are of as many episodes as all seeds
+            have.
 
         Returns
         -------
@@ -118,7 +124,9 @@ class TabularLearner:
         whole = Number(low=1, integer=True)
         inside = Number(low=0.0, high=1.0, low_open=True, high_open=True)
         given = {"episodes": episodes, "seeds": seeds, "n_jobs": n_jobs, "level": level}
-        check_parameters(owner, given, {"episodes": whole, "seeds": whole, "n_jobs": N_JOBS, "level": inside})
+        rules = {"episodes": whole, "seeds": whole, "n_jobs": N_JOBS, "level": inside, "max_seconds": MAX_SECONDS}
+        check_parameters(owner, given | {"max_seconds": max_seconds}, rules)
+        clock = Clock(max_seconds)
         world = as_environment(env)
         streams = make_streams(random_state, seeds, purpose=3)
         noise = make_streams(random_state, seeds, purpose=4)
@@ -126,9 +134,11 @@ class TabularLearner:
         earned, lengths = np.zeros((seeds, episodes)), np.zeros((seeds, episodes), dtype=np.int64)
         if isinstance(world, GymEnvironment):
             for i in range(seeds):
-                self._play_gym(world, memories[i], int(noise[i, 0] >> np.uint64(33)), earned[i], lengths[i])
+                self._play_gym(world, memories[i], int(noise[i, 0] >> np.uint64(33)), earned[i], lengths[i], clock)
         else:
-            self._play_compiled(world, memories, noise, earned, lengths, n_jobs)
+            self._play_compiled(world, memories, noise, earned, lengths, n_jobs, clock)
+        done = int((lengths > 0).sum(axis=1).min())  # all, unless the time was up
+        earned, lengths = earned[:, :done], lengths[:, :done]
         self.memory = memories[-1]
         Q = np.array([self._values(memory) for memory in memories])
         return summarise(owner, world, self.gamma, Q, earned, lengths, level, random_state)
@@ -143,9 +153,9 @@ class TabularLearner:
         earned, lengths = np.zeros(episodes), np.zeros(episodes, dtype=np.int64)
         noise = make_streams(random_state, 1, purpose=4)
         if isinstance(world, GymEnvironment):
-            self._play_gym(world, self.memory, int(noise[0, 0] >> np.uint64(33)), earned, lengths)
+            self._play_gym(world, self.memory, int(noise[0, 0] >> np.uint64(33)), earned, lengths, Clock(None))
         else:
-            self._play_compiled(world, [self.memory], noise, earned[None], lengths[None], 1)
+            self._play_compiled(world, [self.memory], noise, earned[None], lengths[None], 1, Clock(None))
         return earned, lengths
 
     @property
@@ -186,7 +196,14 @@ class TabularLearner:
         return memory
 
     def _play_compiled(
-        self, world: TableEnvironment, memories: list[Any], noise: Array, earned: Array, lengths: Array, n_jobs: Any
+        self,
+        world: TableEnvironment,
+        memories: list[Any],
+        noise: Array,
+        earned: Array,
+        lengths: Array,
+        n_jobs: Any,
+        clock: Clock,
     ) -> None:
         par, explore = self._numbers(), _EXPLORERS[self.exploration]
         flag = StopFlag()
@@ -194,11 +211,15 @@ class TabularLearner:
         def work(lo: int, hi: int) -> None:
             for i in range(lo, hi):
                 m = memories[i]
-                k.episodes(
-                    self.code, explore, par, m["Q"], m["N"], m["E"], m["model"], m["seen"], m["path"], m["meta"],
-                    world.allowed, world.first, world.cum, world.to, world.gain, world.ends, world.start,
-                    world.max_steps, m["rng"], noise[i], earned[i], lengths[i], flag.array,
-                )  # fmt: skip
+                for at in range(0, earned.shape[1], _CHUNK):
+                    if at > 0 and clock.is_over:
+                        break
+                    k.episodes(
+                        self.code, explore, par, m["Q"], m["N"], m["E"], m["model"], m["seen"], m["path"], m["meta"],
+                        world.allowed, world.first, world.cum, world.to, world.gain, world.ends, world.start,
+                        world.max_steps, m["rng"], noise[i], earned[i, at : at + _CHUNK], lengths[i, at : at + _CHUNK],
+                        flag.array,
+                    )  # fmt: skip
 
         try:
             over_ranges(work, len(memories), n_jobs, 1)
@@ -206,12 +227,16 @@ class TabularLearner:
             flag.raise_()
             raise
 
-    def _play_gym(self, world: GymEnvironment, m: dict[str, Array], seed: int, earned: Array, lengths: Array) -> None:
+    def _play_gym(
+        self, world: GymEnvironment, m: dict[str, Array], seed: int, earned: Array, lengths: Array, clock: Clock
+    ) -> None:
         """Play a Gymnasium environment with the same decisions as the compiled loop."""
         par, explore = self._numbers(), _EXPLORERS[self.exploration]
         p = np.zeros(world.n_actions)
         arrays = (m["Q"], m["N"], m["E"], m["model"], m["seen"], m["path"], m["meta"], world.allowed)
         for episode in range(len(earned)):
+            if episode > 0 and clock.is_over:
+                return
             observation, _ = world.env.reset(seed=seed if episode == 0 else None)
             s = world.code(observation)
             a = int(k.begin(explore, par, m["Q"], m["N"], world.allowed, m["path"], m["meta"], s, p, m["rng"]))
@@ -286,21 +311,45 @@ class QLearning(TabularLearner):
 
 @dataclass(eq=False)
 class Sarsa(TabularLearner):
-    """Learn the values of the policy that explores (Rummery and Niranjan 1994)."""
+    """Learn the values of the policy that explores (Rummery and Niranjan 1994).
+
+    Examples
+    --------
+    >>> from learnable.decisions import rl
+    >>> learned = rl.Sarsa(alpha=0.3).learn(rl.GridWorld(["S..G"]), 200, seeds=5)
+    >>> learned.mean
+    -3.0
+    """
 
     code: ClassVar[int] = k.SARSA
 
 
 @dataclass(eq=False)
 class ExpectedSarsa(TabularLearner):
-    """As SARSA, with the mean over the next action instead of a draw: the same target, less noise."""
+    """As SARSA, with the mean over the next action instead of a draw: the same target, less noise.
+
+    Examples
+    --------
+    >>> from learnable.decisions import rl
+    >>> learned = rl.ExpectedSarsa(alpha=0.3).learn(rl.GridWorld(["S..G"]), 200, seeds=5)
+    >>> learned.mean
+    -3.0
+    """
 
     code: ClassVar[int] = k.EXPECTED_SARSA
 
 
 @dataclass(eq=False)
 class DoubleQLearning(TabularLearner):
-    """Two tables: one says which action is best, the other what it is worth, so that noise does not look like value."""
+    """Two tables: one says which action is best, the other what it is worth, so that noise does not look like value.
+
+    Examples
+    --------
+    >>> from learnable.decisions import rl
+    >>> learned = rl.DoubleQLearning(alpha=0.3).learn(rl.GridWorld(["S..G"]), 200, seeds=5)
+    >>> learned.mean
+    -3.0
+    """
 
     code: ClassVar[int] = k.DOUBLE_Q
 
@@ -310,7 +359,15 @@ class DoubleQLearning(TabularLearner):
 
 @dataclass(eq=False)
 class NStepSarsa(TabularLearner):
-    """SARSA with n rewards before the bootstrap."""
+    """SARSA with n rewards before the bootstrap.
+
+    Examples
+    --------
+    >>> from learnable.decisions import rl
+    >>> learned = rl.NStepSarsa(alpha=0.3, n_steps=3).learn(rl.GridWorld(["S..G"]), 200, seeds=5)
+    >>> learned.mean
+    -3.0
+    """
 
     n_steps: int = 4
     code: ClassVar[int] = k.N_STEP_SARSA
@@ -328,7 +385,15 @@ class NStepSarsa(TabularLearner):
 
 @dataclass(eq=False)
 class SarsaLambda(TabularLearner):
-    """SARSA(λ) with accumulating or replacing traces."""
+    """SARSA(λ) with accumulating or replacing traces.
+
+    Examples
+    --------
+    >>> from learnable.decisions import rl
+    >>> learned = rl.SarsaLambda(alpha=0.3, trace=0.5).learn(rl.GridWorld(["S..G"]), 200, seeds=5)
+    >>> learned.mean
+    -3.0
+    """
 
     trace: float = 0.9
     replacing: bool = False
@@ -347,7 +412,15 @@ class SarsaLambda(TabularLearner):
 
 @dataclass(eq=False)
 class DynaQ(TabularLearner):
-    """Q-learning that also learns from remembered steps, `planning` of them per real one (Sutton 1990)."""
+    """Q-learning that also learns from remembered steps, `planning` of them per real one (Sutton 1990).
+
+    Examples
+    --------
+    >>> from learnable.decisions import rl
+    >>> learned = rl.DynaQ(alpha=0.3, planning=5).learn(rl.GridWorld(["S..G"]), 200, seeds=5)
+    >>> learned.mean
+    -3.0
+    """
 
     planning: int = 10
     code: ClassVar[int] = k.DYNA_Q
@@ -364,7 +437,15 @@ class DynaQ(TabularLearner):
 
 @dataclass(eq=False)
 class MonteCarlo(TabularLearner):
-    """Learn from whole returns: means over first or every visit, or steps of α if α is positive."""
+    """Learn from whole returns: means over first or every visit, or steps of α if α is positive.
+
+    Examples
+    --------
+    >>> from learnable.decisions import rl
+    >>> learned = rl.MonteCarlo(explore=0.3, initial=-50.0).learn(rl.GridWorld(["S..G"]), 200, seeds=5)
+    >>> learned.mean
+    -3.0
+    """
 
     alpha: float = 0.0
     first_visit: bool = True
@@ -379,7 +460,15 @@ class MonteCarlo(TabularLearner):
 
 @dataclass(eq=False)
 class OffPolicyMonteCarlo(TabularLearner):
-    """Learn the greedy policy's values from episodes that explore, weighted by importance (weighted, not ordinary)."""
+    """Learn the greedy policy's values from episodes that explore, weighted by importance (weighted, not ordinary).
+
+    Examples
+    --------
+    >>> from learnable.decisions import rl
+    >>> learned = rl.OffPolicyMonteCarlo(explore=0.3, initial=-50.0).learn(rl.GridWorld(["S..G"]), 200, seeds=5)
+    >>> learned.mean
+    -3.0
+    """
 
     code: ClassVar[int] = k.OFF_POLICY_MONTE_CARLO
     _keeps_episodes: ClassVar[bool] = True
