@@ -109,7 +109,7 @@ def neighbours(evidence: Evidence, delta: float) -> Draft | str:
     def at(m: int) -> float:
         return bounds.neighbours_bound(error, m, k, delta)
 
-    statement = "R ≤ R̂_loo + √((6k + 1)/(nδ)), by E(R̂_loo − R)² ≤ (6k + 1)/n and Chebyshev's inequality"
+    statement = "R ≤ R̂_loo + √(s/δ), by E(R̂_loo − R)² ≤ s = 1/n + 4k/(n − 1) + 4k/n and Markov's inequality"
     source = "W. Rogers and T. Wagner, 1978; L. Devroye, L. Györfi and G. Lugosi, 1996, theorem 24.2"
     checks = (Check("k was fixed beforehand", None, f"k = {k}; a k chosen on these rows needs choices= their number"),)
     return Draft(
