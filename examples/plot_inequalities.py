@@ -51,11 +51,11 @@ print(f"tightest for 10 errors in 100: {best.name}, below {best.upper:.4f}")
 # 2. How many ways a class labels n points: polynomially many if and only if its VC dimension is finite.
 sizes = np.unique(np.geomspace(1, 200, 40).astype(int))
 classes = {
-    "thresholds, d = 1": vc.Thresholds(),
-    "intervals, d = 2": vc.Intervals(),
-    "halfspaces of the plane, d = 3": vc.Halfspaces(2),
-    "boxes in the plane, d = 4": vc.Rectangles(2),
-    "sines, d = ∞": vc.SineWaves(),
+    "d = 1: thresholds": vc.Thresholds(),
+    "d = 2: intervals": vc.Intervals(),
+    "d = 3: halfplanes": vc.Halfspaces(2),
+    "d = 4: boxes": vc.Rectangles(2),
+    "d = ∞: sines": vc.SineWaves(),
 }
 figure = labelled_lines(
     {name: (sizes, [kind.log_growth(int(m)) / math.log(2.0) for m in sizes]) for name, kind in classes.items()},

@@ -135,7 +135,8 @@ def test_leave_one_out_of_nearest_neighbours_is_as_close_as_stated():
         nearest = y[np.abs(grid[:, None] - x).argmin(axis=1)]
         p = np.where(grid < 0.5, 0.3, 0.8)
         gaps.append(loo - np.where(nearest, 1 - p, p).mean())
-    assert np.mean(np.square(gaps)) <= 7.0 / n
+    assert np.mean(np.square(gaps)) <= 1.0 / n + 4.0 / (n - 1) + 4.0 / n
+    assert b.neighbours_bound(0.1, n, 1, 0.25) == pytest.approx(0.1 + 2.0 * np.sqrt(1.0 / n + 4.0 / (n - 1) + 4.0 / n))
 
 
 def test_online_to_batch_holds_for_thresholds():

@@ -25,6 +25,7 @@ from .estimates import evaluate as evaluate
 from .guarantees import Bound as Bound
 from .guarantees import Explanation as Explanation
 from .guarantees import HeldOutRows as HeldOutRows
+from .guarantees import Ladder as Ladder
 from .guarantees import Plan as Plan
 from .guarantees import RiskBounds as RiskBounds
 from .guarantees import explain_theory as explain_theory

@@ -104,7 +104,9 @@ def law_of_large_numbers(
     for k in _frames(len(steps)):
         lines: dict[str, tuple[Any, Any]] = {f"run {i + 1}": (steps[:k], means[i, :k]) for i in range(min(runs, 4))}
         if math.isfinite(chosen.variance):
-            lines["μ ± σ/√(δn)"] = (np.r_[steps, steps[::-1]], np.r_[centre + width, (centre - width)[::-1]])
+            # The two borders are one line, broken between them.
+            borders = np.r_[centre + width, np.nan, centre - width]
+            lines["μ ± σ/√(δn)"] = (np.r_[steps, np.nan, steps], borders)
         frames.append(
             labelled_lines(
                 lines,

@@ -5,7 +5,7 @@ import pytest
 
 import learnable as ln
 from learnable.core.errors import DataError, ParameterError
-from learnable.evaluation import HeldOutRows
+from learnable.evaluation import HeldOutRows, Ladder
 
 
 def table():
@@ -36,3 +36,47 @@ def test_rows_that_a_model_saw_are_refused():
         HeldOutRows(X, y).judge(ln.LogisticRegression().fit(X, y))
     with pytest.raises(ParameterError):
         HeldOutRows(X, y, planned=0)
+
+
+class Sign:
+    """Predicts by the sign of a column; it remembers nothing, as a submission to a leaderboard does not."""
+
+    def __init__(self, signs):
+        self.signs = signs
+
+    def predict(self, X):
+        return (X @ self.signs > 0).astype(int)
+
+
+def test_a_ladder_survives_boosting_by_its_answers():
+    """Labels are coins. Keeping columns whose error was below one half fools a plain leaderboard, not a ladder."""
+    rng = np.random.default_rng(1)
+    n, d = 2000, 400
+    X = rng.choice([-1.0, 1.0], size=(n, d))
+    y = rng.integers(0, 2, n)
+    ladder = Ladder(X, y, step=0.03)
+    plain, told = np.zeros(d), np.zeros(d)
+    before = 1.0
+    for j in range(d):
+        unit = np.eye(d)[j]
+        plain[j] = 1.0 if (Sign(unit).predict(X) != y).mean() < 0.5 else -1.0
+        answer = ladder.submit(Sign(unit))
+        told[j] = 1.0 if answer < before else 0.0
+        before = answer
+    fooled = (Sign(plain).predict(X) != y).mean()
+    assert fooled < 0.4  # its true error is one half
+    assert abs(ladder.submit(Sign(told)) - 0.5) <= ladder.radius(0.05)
+    assert ladder.best > 0.44
+    assert ladder.submitted == d + 1
+
+
+def test_a_ladder_tells_only_steps():
+    X, y = table()
+    ladder = Ladder(X[200:], y[200:], step=0.1)
+    answers = [ladder.submit(model.fit(X[:200], y[:200])) for model in (ln.GaussianNB(), ln.LogisticRegression())]
+    assert answers == sorted(answers, reverse=True)
+    assert np.round(np.array(answers) / 0.1) * 0.1 == pytest.approx(answers)
+    with pytest.raises(DataError, match="fitted to these rows"):
+        ladder.submit(ln.GaussianNB().fit(X[200:], y[200:]))
+    with pytest.raises(ParameterError):
+        Ladder(X, y, step=0.0)

@@ -179,6 +179,20 @@ def test_what_was_read_off_all_rows_is_paid_for_or_refused():
     assert "file" in words and wrapped > plain  # the encoder is part of what was learnt
 
 
+def test_online_to_batch_is_never_taken_for_a_bound_of_the_last_vector():
+    rng = np.random.default_rng(18)
+    X, y = draw(rng, 400)
+    found = risk_bound(ln.Perceptron(max_iter=5, tol=None).fit(X, y), X, y)
+    bound = next(b for b in found.bounds if b.name.startswith("online"))
+    w, mistakes = np.zeros(3), 0
+    for row, label in zip(np.column_stack([X, np.ones(400)]), 2 * y - 1, strict=True):
+        if label * (row @ w) <= 0:
+            w += label * row
+            mistakes += 1
+    assert bound.value == pytest.approx(bounds.online_to_batch(mistakes, 400, 0.05 / 10))
+    assert bound.broken and found.best is not bound
+
+
 def test_leave_one_out_of_neighbours_is_that_of_refits():
     rng = np.random.default_rng(5)
     X, y = draw(rng, 40)

@@ -1,6 +1,7 @@
 from .explain import Explanation as Explanation
 from .explain import explain_theory as explain_theory
 from .held_out_rows import HeldOutRows as HeldOutRows
+from .held_out_rows import Ladder as Ladder
 from .plan import Plan as Plan
 from .plan import plan_rows as plan_rows
 from .record import Bound as Bound

@@ -34,7 +34,7 @@ CANDIDATES: dict[str, tuple[Candidate, ...]] = {
     "LogisticRegression": _LINEAR,
     "LinearSVC": _LINEAR,
     "LinearDiscriminantAnalysis": _LINEAR,
-    "Perceptron": (*_LINEAR, linear.compression_perceptron),
+    "Perceptron": (*_LINEAR, linear.compression_perceptron, others.online_pass),
     "GaussianNB": _QUADRATIC,
     "QuadraticDiscriminantAnalysis": _QUADRATIC,
     "SVC": _SVM,

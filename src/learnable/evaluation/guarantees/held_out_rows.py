@@ -4,17 +4,27 @@ With K models planned, fixed before the rows are looked at, each bound is given 
 the j-th is then given δ/(j(j + 1)), so that all bounds ever given hold together with probability at least 1 − δ(1 +
 1/(K + 1)).
 
-What the count cannot repair: a model that was built after looking at earlier answers depends on these rows. A few
-looks move it little; a search over hundreds of variants by the same rows needs new rows.
+What the count cannot repair: a model that was built after looking at earlier answers depends on these rows. `Ladder`
+is for that: it tells the best error so far, rounded, and only when it has fallen by a step η. Then few different
+histories of answers are possible, and the union over all of them holds for models that are chosen in any way (Blum
+and Hardt):
+
+    P(some answer is off by more than ε + η) ≤ exp(−2ε²n + (1/η + 2) ln(4k/η) + 1)        after k models.
+
+Reference: A. Blum and M. Hardt, The ladder: a reliable leaderboard for machine learning competitions, ICML 2015,
+theorem 3.1.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from ...core.errors import DataError
 from ...core.parameters import Number, check_parameters
+from .evidence import saw_these_rows
 from .record import RiskBounds
 from .risk_bound import risk_bound
 
@@ -75,3 +85,58 @@ class HeldOutRows:
         return risk_bound(
             model, self.X, self.y, self.delta, kind="held-out", target_range=self.target_range, uses=share
         )
+
+
+class Ladder:
+    """A leaderboard that may be asked again and again: models may be built by its earlier answers.
+
+    Parameters
+    ----------
+    X, y
+        Rows with their labels.
+    step : float
+        η: the best error is told only when it has fallen by more than this, rounded to it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import learnable as ln
+    >>> from learnable.evaluation import Ladder
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(3000, 2))
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> ladder = Ladder(X[300:], y[300:], step=0.05)
+    >>> ladder.submit(ln.GaussianNB().fit(X[:300], y[:300]))
+    0.0
+    >>> round(ladder.radius(delta=0.05, models=100), 3)
+    0.243
+    """
+
+    def __init__(self, X: Any, y: Any, step: float = 0.02) -> None:
+        check_parameters("Ladder", {"step": step}, {"step": Number(low=0.0, high=1.0, low_open=True, high_open=True)})
+        self.X = X
+        self.y = np.asarray(y)
+        self.step = step
+        self.best = 1.0
+        self.submitted = 0
+
+    def submit(self, model: Any) -> float:
+        """Return the best error so far; it changes only where this model is better by more than the step."""
+        if saw_these_rows(model, self.X, self.y):
+            raise DataError("Ladder: the model was fitted to these rows; submit models that have not seen them.")
+        error = float((np.asarray(model.predict(self.X)) != self.y).mean())
+        self.submitted += 1
+        if error < self.best - self.step:
+            self.best = round(error / self.step) * self.step
+        return self.best
+
+    def radius(self, delta: float = 0.05, models: int | None = None) -> float:
+        """Return how far, at most, an answer is from the least true error so far, with probability 1 − δ."""
+        k = self.submitted if models is None else models
+        check_parameters(
+            "Ladder",
+            {"delta": delta, "models": k},
+            {"delta": Number(low=0.0, high=1.0, low_open=True, high_open=True), "models": Number(low=1, integer=True)},
+        )
+        histories = (1.0 / self.step + 2.0) * math.log(4.0 * k / self.step) + 1.0
+        return self.step + math.sqrt((histories - math.log(delta)) / (2.0 * len(self.y)))

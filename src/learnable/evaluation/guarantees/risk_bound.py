@@ -207,7 +207,8 @@ def rows_needed(
     >>> 3500 < rows_needed(model, X[2000:], y[2000:])["Clopper–Pearson"] < 4500
     True
     """
-    check_parameters("rows_needed", {"width": width or 1.0}, {"width": Number(low=0.0, low_open=True)})
+    if width is not None:
+        check_parameters("rows_needed", {"width": width}, {"width": Number(low=0.0, low_open=True)})
     found = risk_bound(model, X, y, delta, **options)
     needed: dict[str, int | None] = {}
     for bound in found.bounds:

@@ -393,4 +393,82 @@ THEOREMS: dict[str, Theorem] = {
         "Statistics 49, 2021",
         ("order", "duplicates"),
     ),
+    "principal-components": Theorem(
+        "optimality",
+        (_IID, "for stable axes: the eigenvalues differ"),
+        "no projection of that dimension leaves a smaller squared error on the rows; each eigenvector is within "
+        "O(1/(gap·√n)) of that of "
+        "the distribution",
+        "C. Eckart and G. Young, 1936; C. Davis and W. Kahan, 1970; T. Anderson, 1963",
+        ("order", "duplicates"),
+    ),
+    "multidimensional-scaling": Theorem(
+        "optimality",
+        ("distances are Euclidean, or nearly so",),
+        "for Euclidean distances the configuration is exact, up to rotation; otherwise it is the nearest positive "
+        "semidefinite Gram "
+        "matrix of its rank",
+        "I. Schoenberg, 1935; W. Torgerson, 1952; K. Mardia, 1978",
+    ),
+    "isomap": Theorem(
+        "consistency",
+        ("rows lie on a manifold isometric to a convex set", "rows are dense, the radius of neighbours falls slowly"),
+        "distances along the graph tend to those along the manifold, and the embedding to its coordinates",
+        "J. Tenenbaum, V. de Silva and J. Langford, Science 290, 2000; M. Bernstein and others, 2000",
+    ),
+    "locally-linear": Theorem(
+        "consistency",
+        ("rows lie on a smooth manifold", "neighbourhoods are nearly flat"),
+        "with the right regularisation the weights' operator tends to the Laplace–Beltrami operator; otherwise the "
+        "limit depends on it",
+        "S. Roweis and L. Saul, 2000; H.-T. Wu and N. Wu, Annals of Statistics 46, 2018",
+    ),
+    "spectral-embedding": Theorem(
+        "consistency",
+        ("rows lie on a smooth manifold", "the bandwidth falls slowly"),
+        "the graph Laplacian's eigenvectors tend to eigenfunctions of a Laplace–Beltrami operator, weighted by the "
+        "density unless it is "
+        "divided out",
+        "M. Belkin and P. Niyogi, 2007; R. Coifman and S. Lafon, 2006; U. von Luxburg, M. Belkin and O. Bousquet, 2008",
+    ),
+    "spectral-clustering": Theorem(
+        "approximation",
+        ("clusters are joined by few edges",),
+        "λ₂/2 ≤ conductance ≤ √(2λ₂) (Cheeger); the normalised form is consistent, the other need not be",
+        "N. Alon and V. Milman, 1985; U. von Luxburg, M. Belkin and O. Bousquet, Annals of Statistics 36, 2008",
+        ("cluster sizes",),
+    ),
+    "network": Theorem(
+        "approximation",
+        (_IID, "enough units", "training finds a good minimum, which is not proven"),
+        "one hidden layer approximates every continuous function on a bounded set; the risk is bounded by norms of "
+        "the layers over the "
+        "margin; gradient descent reaches stationary points only",
+        "G. Cybenko, 1989; K. Hornik, 1991; N. Golowich, A. Rakhlin and O. Shamir, COLT 2018",
+        ("order", "duplicates"),
+    ),
+    "best-subset": Theorem(
+        "oracle inequality",
+        ("y = Xβ + ε with few nonzero β",),
+        "with a penalty of order σ² ln(p/k) per column the prediction error is of the smallest possible order, "
+        "without any condition on X",
+        "L. Birgé and P. Massart, JEMS 3, 2001; F. Bunea, A. Tsybakov and M. Wegkamp, Annals of Statistics 35, 2007",
+        ("equal variance", "order"),
+    ),
+    "greedy-selection": Theorem(
+        "approximation",
+        ("columns are not too correlated",),
+        "k greedy steps explain at least 1 − e^{−γ} of what the best k columns do, γ the submodularity ratio of X",
+        "A. Das and D. Kempe, 2011; J. Tropp, 2004",
+        ("order",),
+    ),
+    "gibbs-sampler": Theorem(
+        "consistency",
+        ("the chain is irreducible and aperiodic", "it has run long enough, which R-hat can refute and never prove"),
+        "averages over the draws tend to posterior means; the posterior itself concentrates if the model is "
+        "identifiable, up to the "
+        "names of topics",
+        "S. Geman and D. Geman, 1984; L. Tierney, Annals of Statistics 22, 1994; T. Griffiths and M. Steyvers, 2004",
+        ("ergodicity",),
+    ),
 }

@@ -153,7 +153,9 @@ def check_order(x: Array) -> Check:
     p_value = min(1.0, 4.0 * float(ndtr(-worst)))
     what = "trend" if abs(trend) >= abs(neighbours) else "correlation of neighbours"
     detail = f"{what}: z = {trend if what == 'trend' else neighbours:.2f}, p = {p_value:.2g}"
-    return Check(assumption, False if p_value < ALARM else None, detail)
+    if p_value < ALARM:
+        return Check(assumption, False, f"{detail}; if the order means nothing, as in a sorted table, shuffle the rows")
+    return Check(assumption, None, detail)
 
 
 def _centred_ranks(x: Array) -> Array:
