@@ -275,7 +275,7 @@ ROWS = [
         squared_error,
         {TORCH: 1.0},
         "loss",
-        tolerance=0.3,
+        tolerance=1.0,  # at a constant rate, the loss after five epochs is between .03 and .07, by seed, of both
         floor=0.05,
         same_steps=True,
     ),

@@ -211,6 +211,37 @@ def _exp(builder: Any, x: Any) -> Any:
     return builder.select(lost, constant(0.0), found)
 
 
+def _exp_of_either(typing: Any, x: Any) -> Any:
+    """Return e^x in the type of x, float32 or float64; arguments up to 80."""
+    real = x if x in (types.float32, types.float64) else types.float64
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value = context.cast(builder, args[0], signature.args[0], real)
+        return _exp_single(builder, value) if real == types.float32 else _exp(builder, value)
+
+    return real(x), build
+
+
+def _exp_single(builder: Any, x: Any) -> Any:
+    """Return e^x of a float32 to its last digit or two; see `_exp`."""
+    real, word = ir.FloatType(), ir.IntType(32)
+
+    def fused(a: Any, b: Any, c: Any) -> Any:
+        return _call(builder, "llvm.fmuladd.f32", [a, b, c])
+
+    lost = builder.fcmp_ordered("<", x, real(-87.0))
+    x = _larger(builder, x, real(-87.0))
+    n = _call(builder, "llvm.rint.f32", [builder.fmul(x, real(1.4426950408889634))])
+    r = fused(n, real(-0.693359375), x)
+    r = fused(n, real(2.12194440054690583e-4), r)
+    series = real(_INVERSE_FACTORIALS[7])
+    for coefficient in _INVERSE_FACTORIALS[6::-1]:
+        series = fused(series, r, real(coefficient))
+    bits = builder.shl(builder.add(builder.fptosi(n, word), word(127)), word(23))
+    found = builder.fmul(series, builder.bitcast(bits, real))
+    return builder.select(lost, real(0.0), found)
+
+
 def _spread(builder: Any, x: Any) -> Any:
     vector = ir.Constant(_VECTOR, ir.Undefined)
     for lane in range(WIDTH):
@@ -237,6 +268,8 @@ def _call(builder: Any, name: str, args: Any) -> Any:
     function = cgutils.get_or_insert_function(builder.module, kind, name)  # type: ignore[no-untyped-call]
     return builder.call(function, args)
 
+
+exp_of_either: Any = intrinsic(_exp_of_either)
 
 give_way = types.ExternalFunction("SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32())
 

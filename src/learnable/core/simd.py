@@ -29,3 +29,5 @@ top = intrinsic("top")  #: v → the greatest of the four
 #: v → e to the power of each, for arguments up to 700; below −708 it is zero. Of a single number it is the same,
 #: without a call or a branch: loops over it vectorise.
 exp = intrinsic("exp")
+#: x → e^x in the type of x, float32 or float64, for arguments up to 80: a register holds twice as many float32.
+exp_of_either = intrinsic("exp_of_either")

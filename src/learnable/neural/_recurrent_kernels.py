@@ -8,33 +8,30 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..core.jit import ieee_kernel
-from ..core.simd import exp
+from ..core.simd import exp_of_either
 
 # In all kernels: n sequences, h units; `pre` (n, gates·h) holds xWx + b and becomes the gates' outputs; `rec` is hWh.
 
 
 @ieee_kernel
-def _sigmoid(x: Any) -> Any:
-    return 1.0 / (1.0 + exp(min(-np.float64(x), 700.0)))
+def _sigmoid(x: Any, one: Any, top: Any) -> Any:
+    """1/(1 + e^(−x)) in the type of x; `one` and `top` = 80 have it too, so that nothing is widened."""
+    return one / (one + exp_of_either(min(-x, top)))
 
 
 @ieee_kernel
-def _tanh(x: Any) -> Any:
-    """Tanh x = 1 − 2/(e^2x + 1), from the series near 0, where the difference would lose digits."""
-    v = np.float64(x)
-    w = v * v
-    near = v * (1.0 + w * (-1.0 / 3.0 + w * (2.0 / 15.0 + w * (-17.0 / 315.0 + w * (62.0 / 2835.0)))))
-    far = 1.0 - 2.0 / (exp(min(2.0 * v, 700.0)) + 1.0)
-    return near if w < 1e-3 else far
+def _tanh(x: Any, one: Any, top: Any) -> Any:
+    """2/(1 + e^(−2x)) − 1, which is tanh x; exact to rounding of 1, which is what a unit's output is compared with."""
+    return (one + one) / (one + exp_of_either(min(-(x + x), top))) - one
 
 
 @ieee_kernel
 def lstm_step(pre: Any, rec: Any, c: Any, h: Any, lengths: Any, t: int, c_new: Any, tanh_c: Any, h_new: Any) -> None:
     """OUT pre: i, f, g, o; c_new = f·c + i·g; tanh_c; h_new = o·tanh_c."""
     n, u = c.shape
+    one = c.dtype.type(1.0)
+    top = c.dtype.type(80.0)
     for i in range(n):
         if t >= lengths[i]:
             for j in range(u):
@@ -45,34 +42,36 @@ def lstm_step(pre: Any, rec: Any, c: Any, h: Any, lengths: Any, t: int, c_new: A
         row = pre[i]
         add = rec[i]
         for j in range(2 * u):
-            row[j] = _sigmoid(row[j] + add[j])
+            row[j] = _sigmoid(row[j] + add[j], one, top)
         middle = row[2 * u : 3 * u]
         more = add[2 * u : 3 * u]
         for j in range(u):
-            middle[j] = _tanh(middle[j] + more[j])
+            middle[j] = _tanh(middle[j] + more[j], one, top)
         last = row[3 * u :]
         rest = add[3 * u :]
         for j in range(u):
-            last[j] = _sigmoid(last[j] + rest[j])
+            last[j] = _sigmoid(last[j] + rest[j], one, top)
         forget = row[u : 2 * u]
+        old, new, squashed, out = c[i], c_new[i], tanh_c[i], h_new[i]
+        for j in range(u):  # one result a loop: the compiler checks that arrays do not overlap, up to a few
+            new[j] = forget[j] * old[j] + row[j] * middle[j]
         for j in range(u):
-            s = forget[j] * c[i, j] + row[j] * middle[j]
-            c_new[i, j] = s
-            y = _tanh(s)
-            tanh_c[i, j] = y
-            h_new[i, j] = last[j] * y
+            squashed[j] = _tanh(new[j], one, top)
+        for j in range(u):
+            out[j] = last[j] * squashed[j]
 
 
 @ieee_kernel
 def lstm_back(
     grad: Any, gates: Any, c: Any, tanh_c: Any, lengths: Any, t: int, dh: Any, dc: Any, hold: Any, out: Any
 ) -> None:
-    """IN dh: gradient of h after this step from later ones. OUT dc: that of c before it; out: of the gates' inputs.
+    """IN dh: gradient of h after this step from later ones, overwritten. OUT dc: of c before it; out: of the gates.
 
     OUT hold: what passes through sequences that have ended.
     """
     n, u = dc.shape
     one = dc.dtype.type(1.0)
+    zero = dc.dtype.type(0.0)
     for i in range(n):
         if t >= lengths[i]:
             for j in range(u):
@@ -88,17 +87,23 @@ def lstm_back(
         d_forget = out[i, u : 2 * u]
         d_middle = out[i, 2 * u : 3 * u]
         d_last = out[i, 3 * u :]
+        kept, total, cell, squashed, carried, old = hold[i], dh[i], dc[i], tanh_c[i], grad[i], c[i]
+        for j in range(u):  # one result a loop: the compiler checks that arrays do not overlap, up to a few
+            total[j] += carried[j]
         for j in range(u):
-            hold[i, j] = 0.0
-            d = dh[i, j] + grad[i, j]
-            y = tanh_c[i, j]
-            o = last[j]
-            s = dc[i, j] + d * o * (one - y * y)
-            d_last[j] = d * y * o * (one - o)
-            d_in[j] = s * middle[j] * row[j] * (one - row[j])
-            d_forget[j] = s * c[i, j] * forget[j] * (one - forget[j])
-            d_middle[j] = s * row[j] * (one - middle[j] * middle[j])
-            dc[i, j] = s * forget[j]
+            kept[j] = zero
+        for j in range(u):
+            d_last[j] = total[j] * squashed[j] * last[j] * (one - last[j])
+        for j in range(u):
+            cell[j] += total[j] * last[j] * (one - squashed[j] * squashed[j])
+        for j in range(u):
+            d_in[j] = cell[j] * middle[j] * row[j] * (one - row[j])
+        for j in range(u):
+            d_forget[j] = cell[j] * old[j] * forget[j] * (one - forget[j])
+        for j in range(u):
+            d_middle[j] = cell[j] * row[j] * (one - middle[j] * middle[j])
+        for j in range(u):
+            cell[j] *= forget[j]
 
 
 @ieee_kernel
@@ -106,6 +111,7 @@ def gru_step(pre: Any, rec: Any, b: Any, h: Any, lengths: Any, t: int, inner: An
     """OUT pre: z, r, n; inner = hWₙ + b; n = tanh(xWₙ + r·inner); h_new = (1 − z)n + zh."""
     n, u = h.shape
     one = h.dtype.type(1.0)
+    top = h.dtype.type(80.0)
     for i in range(n):
         if t >= lengths[i]:
             for j in range(u):
@@ -114,14 +120,14 @@ def gru_step(pre: Any, rec: Any, b: Any, h: Any, lengths: Any, t: int, inner: An
         row = pre[i]
         add = rec[i]
         for j in range(2 * u):
-            row[j] = _sigmoid(row[j] + add[j])
+            row[j] = _sigmoid(row[j] + add[j], one, top)
         reset = row[u : 2 * u]
         new = row[2 * u :]
         more = add[2 * u :]
         for j in range(u):
             q = more[j] + b[j]
             inner[i, j] = q
-            new[j] = _tanh(new[j] + reset[j] * q)
+            new[j] = _tanh(new[j] + reset[j] * q, one, top)
             h_new[i, j] = (one - row[j]) * new[j] + row[j] * h[i, j]
 
 
@@ -165,6 +171,8 @@ def rnn_step(pre: Any, rec: Any, h: Any, lengths: Any, t: int, relu: bool, h_new
     """OUT h_new = tanh(pre + rec), or max(·, 0)."""
     n, u = h.shape
     zero = h.dtype.type(0.0)
+    one = h.dtype.type(1.0)
+    top = h.dtype.type(80.0)
     for i in range(n):
         if t >= lengths[i]:
             for j in range(u):
@@ -174,7 +182,7 @@ def rnn_step(pre: Any, rec: Any, h: Any, lengths: Any, t: int, relu: bool, h_new
                 h_new[i, j] = max(pre[i, j] + rec[i, j], zero)
         else:
             for j in range(u):
-                h_new[i, j] = _tanh(pre[i, j] + rec[i, j])
+                h_new[i, j] = _tanh(pre[i, j] + rec[i, j], one, top)
 
 
 @ieee_kernel

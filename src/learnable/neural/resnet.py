@@ -42,7 +42,7 @@ class _Blocks(NetworkModel):
     dropout: float = param(
         Number(low=0.0, high=1.0, high_open=True), "Share of units that training drops.", default=0.0
     )
-    init: str = param(NetworkModel._parameters["init"], "How weights start; see `neural.initial`.", default="he")
+    init: str = param(NetworkModel._parameters["init"], "How weights start; see `neural.initial`.", default="uniform")
     solver: Any = param(
         Options("adam", "sgd") | UPDATE,
         "Optimiser: a name, or an object of `solvers` such as `RMSprop()`.",

@@ -18,7 +18,7 @@ References: S. Hochreiter and J. Schmidhuber, Long short-term memory, Neural Com
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
@@ -188,6 +188,7 @@ class LSTM(_OverTime):
         cache.c = np.zeros((T + 1, n, self.units), dtype=bench.dtype)
         cache.tanh_c = np.empty((T, n, self.units), dtype=bench.dtype)
         cache.dc = np.zeros((n, self.units), dtype=bench.dtype)
+        cache.backs = None
         h, c = cache.h, cache.c
         return [
             (cache.pre[t], cache.rec, c[t], h[t], cache.lengths, t, c[t + 1], cache.tanh_c[t], h[t + 1])
@@ -202,11 +203,15 @@ class LSTM(_OverTime):
         cache.dc[:] = 0.0
 
     def _back(self, grad: Array, t: int, cache: Cache) -> Array:
-        out: Array = cache.d_pre[t]
-        steps.lstm_back(
-            grad, cache.pre[t], cache.c[t], cache.tanh_c[t], cache.lengths, t, cache.dh, cache.dc, cache.hold, out
-        )
-        return out
+        if cache.backs is None:  # views of the arrays of every step, made once
+            arrays = zip(cache.pre, cache.c[:-1], cache.tanh_c, cache.d_pre, strict=True)
+            cache.backs = [
+                ((pre, c, tanh_c, cache.lengths, t, cache.dh, cache.dc, cache.hold, d_pre), d_pre)
+                for t, (pre, c, tanh_c, d_pre) in enumerate(arrays)
+            ]
+        arguments, out = cache.backs[t]
+        steps.lstm_back(grad, *arguments)
+        return cast(Array, out)
 
 
 @dataclass(frozen=True)
