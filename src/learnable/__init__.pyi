@@ -15,6 +15,7 @@ from . import risk as risk
 from . import sampling as sampling
 from . import sequences as sequences
 from . import solvers as solvers
+from . import topics as topics
 from . import trees as trees
 from .core import load as load
 from .core import save as save
