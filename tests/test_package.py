@@ -33,7 +33,9 @@ PACKAGES = (
     "report",
     "risk",
     "risk.kernels",
+    "sampling",
     "solvers",
+    "topics",
     "trees",
 )
 #: What models are written with, explained in docs/architecture.md.
@@ -68,6 +70,7 @@ PAGES = (
     "docs/guide/linear.md",
     "docs/guide/neighbors.md",
     "docs/guide/optimisation.md",
+    "docs/guide/sampling.md",
     "docs/guide/trees.md",
 )
 

@@ -227,6 +227,17 @@ class Hamiltonian(Sampler):
         Steps of a path of HMC; 0 for NUTS.
     metric, step_size
         As in `nuts`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable.sampling import Hamiltonian
+    >>> from learnable.sampling.targets import Target
+    >>> target = Target("example", lambda x: (-0.5 * float(x @ x), -x), None, 2, needs_gradient=True)
+    >>> sampler, rng = Hamiltonian(target, n_warmup=0, step_size=0.5), np.random.default_rng(0)
+    >>> state, info = sampler.step(sampler.init(np.ones(2), rng), rng)
+    >>> dict(zip(sampler.info_names, info))["diverging"]
+    0.0
     """
 
     info_names = ("accept", "log_density", "energy", "depth", "n_steps", "diverging", "step_size", "capped")

@@ -109,6 +109,15 @@ class TopicSampler(Sampler):
     """The pair `init`, `step` of the samplers of topics.
 
     Memory: 8 bytes per token and chain, and 24 bytes per word and topic ("sparse").
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable.topics import TopicSampler, corpus_of
+    >>> sampler, rng = TopicSampler(corpus_of([[3, 0], [0, 3]]), 2), np.random.default_rng(0)
+    >>> state, _ = sampler.step(sampler.init(None, rng), rng)
+    >>> state.z.shape
+    (6,)
     """
 
     name = "sample_topics"
