@@ -44,7 +44,7 @@ for name, walk in (
     path = chains["x"][0]
     title = f"{name} steps, acceptance {accept:.2f}"
     panels.append(labelled_lines({name: (path[:, 0], path[:, 1])}, x_range=(-3.5, 3.5), y_range=(-2, 9), title=title))
-write("sampling_metropolis", side_by_side(*panels, title="Random-walk Metropolis on a banana"))
+write("sampling_metropolis", side_by_side(*panels, title="Random-walk Metropolis on a curved ridge"))
 
 # Gibbs: one coordinate at a time cannot move along a narrow ridge.
 panels = []
@@ -63,7 +63,8 @@ write("sampling_gibbs", side_by_side(*panels, title="Gibbs steps on two normals"
 
 # NUTS: where draws lie after a few transitions, on the banana's contours.
 chains = nuts(banana, 2, n_draws=1000, random_state=0)
-print(f"NUTS on the banana: {chains.certificate_}; {chains.stats['n_steps'].mean():.1f} gradients per draw")
+effective = min(chains.ess.values())
+print(f"NUTS on the banana: {effective:.0f} effective draws, {chains.stats['n_steps'].mean():.1f} gradients per draw")
 paths = {"Metropolis": metropolis_hastings(lambda x: banana(x)[0], x0=[0.0, 0.0], n_draws=30, random_state=0)["x"][0]}
 paths["NUTS"] = chains["x"][0, :30]
 grid_x, grid_y = np.linspace(-3, 3, 61), np.linspace(-2, 8, 81)
@@ -80,7 +81,7 @@ def funnel(x):
 
 
 centred = nuts(funnel, 4, n_draws=1000, random_state=0)
-print(f"Funnel: {centred.n_divergences} divergences; {centred.certificate_}")
+print(f"Funnel: {centred.n_divergences} divergences; certified: {centred.certificate_.holds}")
 write("sampling_funnel", centred.plot("pair", "x[1]", "x[0]"))
 
 # Ranks: flat where chains agree.

@@ -37,7 +37,9 @@ PACKAGES = (
     "report",
     "risk",
     "risk.kernels",
+    "sampling",
     "solvers",
+    "topics",
     "trees",
 )
 #: What models are written with, explained in docs/architecture.md.
@@ -75,6 +77,7 @@ PAGES = (
     "docs/guide/neighbors.md",
     "docs/guide/optimisation.md",
     "docs/guide/theory.md",
+    "docs/guide/sampling.md",
     "docs/guide/trees.md",
 )
 

@@ -18,6 +18,7 @@ from . import sampling as sampling
 from . import sequences as sequences
 from . import solvers as solvers
 from . import theory as theory
+from . import topics as topics
 from . import trees as trees
 from .core import load as load
 from .core import save as save

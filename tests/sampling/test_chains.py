@@ -163,7 +163,7 @@ def test_chains_that_fail_warn_with_the_remedy():
 
 
 def test_arviz_and_back():
-    pytest.importorskip("arviz_base")
+    pytest.importorskip("arviz")
     chains = good()
     back = Chains.from_arviz(chains.to_arviz())
     np.testing.assert_array_equal(back["w"], chains["w"])

@@ -285,7 +285,7 @@ class Chains:
     # ---- exchanging ----
 
     def to_arviz(self) -> Any:
-        """Return ArviZ's InferenceData (a DataTree since ArviZ 1.0); needs arviz or arviz-base."""
+        """Return ArviZ's InferenceData (a DataTree since ArviZ 1.0); needs arviz."""
         draws = {name: self[name] for name in self.names}
         names = {"accept": "acceptance_rate", "log_density": "lp", "n_steps": "n_steps", "depth": "tree_depth"}
         told = {names.get(name, name): values for name, values in self.stats.items()}
@@ -297,7 +297,7 @@ class Chains:
             try:
                 from arviz import from_dict
             except ImportError:
-                raise ImportError("Chains.to_arviz needs ArviZ: pip install arviz-base") from None
+                raise ImportError("Chains.to_arviz needs ArviZ: pip install arviz") from None
             return from_dict(posterior=draws, sample_stats=told)
         return from_dict({"posterior": draws, "sample_stats": told})
 

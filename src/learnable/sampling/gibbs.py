@@ -252,6 +252,15 @@ class Gibbs(Sampler):
         The order of the blocks.
     n_warmup : int
         Steps in which blocks adapt.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable.sampling import Gibbs
+    >>> sampler = Gibbs({"x": lambda v, rng: rng.normal()}, {"x": 0.0}, "systematic", 0)
+    >>> state, _ = sampler.step(sampler.init({"x": 0.0}, None), np.random.default_rng(0))
+    >>> sampler.draw(state).round(2)
+    array([0.13])
     """
 
     name = "gibbs"

@@ -116,6 +116,17 @@ class MetropolisHastings(Sampler):
         How points are suggested.
     n_warmup : int
         Steps in which a random walk adapts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable.sampling import MetropolisHastings, RandomWalk
+    >>> from learnable.sampling.targets import Target
+    >>> target = Target("example", lambda x: -0.5 * float(x @ x), None, 1, needs_gradient=False)
+    >>> sampler, rng = MetropolisHastings(target, RandomWalk(), 0), np.random.default_rng(0)
+    >>> state, info = sampler.step(sampler.init([0.0], rng), rng)
+    >>> 0 <= info[0] <= 1
+    True
     """
 
     name = "metropolis_hastings"

@@ -44,6 +44,16 @@ class Posterior:
         "coef", "intercept" and the dispersion ("sigma" or "shape").
     model : estimator
         The fitted model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import learnable as ln
+    >>> from learnable.sampling import posterior
+    >>> X = np.arange(20.0)[:, None]
+    >>> found = posterior(ln.LinearRegression(), X, 2 * X[:, 0] + np.sin(X[:, 0]), random_state=0)
+    >>> found.predict([[5.0]]).round()
+    array([10.])
     """
 
     def __init__(self, chains: Chains, model: Any, spread: Spread) -> None:
@@ -141,6 +151,18 @@ class PredictiveDraws:
     ----------
     scores : array of shape (n_draws, n_rows)
         z of each draw.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import learnable as ln
+    >>> from learnable.sampling import posterior
+    >>> X = np.arange(20.0)[:, None]
+    >>> found = posterior(ln.LinearRegression(), X, 2 * X[:, 0] + np.sin(X[:, 0]), random_state=0)
+    >>> dist = found.predict_dist([[5.0]])
+    >>> low, high = dist.interval(0.9)[0]
+    >>> bool(low < dist.mean[0] < high)
+    True
     """
 
     def __init__(self, family: str, scores: Array, spread: Array, df: float) -> None:

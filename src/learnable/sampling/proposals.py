@@ -71,7 +71,17 @@ class RandomWalk(Proposal):
 
 @dataclass(frozen=True)
 class Independence(Proposal):
-    """Points of a fixed distribution, whatever x: `sample(random_state=…)` and `logpdf(x)` as in `probability`."""
+    """Points of a fixed distribution, whatever x: `sample(random_state=…)` and `logpdf(x)` as in `probability`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable.probability import Normal
+    >>> from learnable.sampling import Independence
+    >>> point, ratio = Independence(Normal(0, 2)).propose(np.zeros(1), np.random.default_rng(0))
+    >>> ratio > 0  # from the mode to a less likely point
+    True
+    """
 
     distribution: Any
 
@@ -88,7 +98,16 @@ class Independence(Proposal):
 
 @dataclass(frozen=True)
 class Custom(Proposal):
-    """Any function `(x, rng) → (x′, log ratio)`; a function that returns x′ alone is taken for symmetric."""
+    """Any function `(x, rng) → (x′, log ratio)`; a function that returns x′ alone is taken for symmetric.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable.sampling import Custom
+    >>> step = Custom(lambda x, rng: x + 1.0)
+    >>> step.propose(np.zeros(1), np.random.default_rng(0))
+    (array([1.]), 0.0)
+    """
 
     function: Callable[[Array, Rng], Any]
 
@@ -131,6 +150,12 @@ class MixtureOf(Proposal):
     """One of several proposals, chosen at random with fixed probabilities in each step.
 
     The ratio is that of the chosen proposal: a mixture of reversible kernels is reversible.
+
+    Examples
+    --------
+    >>> from learnable.sampling import MixtureOf, RandomWalk
+    >>> MixtureOf([RandomWalk(0.1), RandomWalk(10.0)], [3, 1]).weights
+    array([0.75, 0.25])
     """
 
     def __init__(self, proposals: Sequence[Any], weights: Sequence[float] | None = None) -> None:
@@ -146,7 +171,14 @@ class MixtureOf(Proposal):
 
 
 class CycleOf(Proposal):
-    """Several proposals, one after the other in every step, each accepted or rejected by itself."""
+    """Several proposals, one after the other in every step, each accepted or rejected by itself.
+
+    Examples
+    --------
+    >>> from learnable.sampling import CycleOf, RandomWalk
+    >>> len(CycleOf([RandomWalk(0.1), RandomWalk(10.0)]).proposals)
+    2
+    """
 
     def __init__(self, proposals: Sequence[Any]) -> None:
         self.proposals = [as_proposal(one) for one in proposals]

@@ -47,6 +47,25 @@ class Sampler:
         Steps in which `step` still adapts; they belong to no draw.
     info_names : tuple of str
         The numbers that `step` tells about each step, in order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable.sampling import Sampler, sample
+    >>> from learnable.sampling.states import Variable
+    >>> class Coin(Sampler):
+    ...     name, variables = "coin", (Variable("heads"),)
+    ...
+    ...     def init(self, x, rng):
+    ...         return float(x)
+    ...
+    ...     def step(self, state, rng):
+    ...         return float(rng.random() < 0.5), ()
+    ...
+    ...     def draw(self, state):
+    ...         return np.array([state])
+    >>> sample(Coin(), [0, 1], n_draws=1000, random_state=0).certificate_.holds
+    True
     """
 
     name: str = "sampler"

@@ -65,7 +65,14 @@ class Support:
 
 @dataclass(frozen=True)
 class Real(Support):
-    """Any real numbers, of a shape."""
+    """Any real numbers, of a shape.
+
+    Examples
+    --------
+    >>> from learnable.sampling import Real
+    >>> Real(3).shape, Real().n_free
+    ((3,), 1)
+    """
 
     size: Any = ()
 
@@ -77,7 +84,14 @@ class Real(Support):
 
 @dataclass(frozen=True)
 class AtLeast(Support):
-    """Numbers above a."""
+    """Numbers above a.
+
+    Examples
+    --------
+    >>> from learnable.sampling import Parameters, AtLeast
+    >>> float(Parameters({"x": AtLeast(2.0)}).natural([0.0])["x"])
+    3.0
+    """
 
     a: float
     size: Any = ()
@@ -109,7 +123,14 @@ def Positive(size: Any = ()) -> AtLeast:  # noqa: N802  # it reads as a class be
 
 @dataclass(frozen=True)
 class AtMost(Support):
-    """Numbers below b."""
+    """Numbers below b.
+
+    Examples
+    --------
+    >>> from learnable.sampling import Parameters, AtMost
+    >>> float(Parameters({"x": AtMost(2.0)}).natural([0.0])["x"])
+    1.0
+    """
 
     b: float
     size: Any = ()
@@ -136,7 +157,14 @@ class AtMost(Support):
 
 @dataclass(frozen=True)
 class Interval(Support):
-    """Numbers strictly between a and b."""
+    """Numbers strictly between a and b.
+
+    Examples
+    --------
+    >>> from learnable.sampling import Parameters, Interval
+    >>> float(Parameters({"x": Interval(0, 4)}).natural([0.0])["x"])
+    2.0
+    """
 
     a: float
     b: float
@@ -169,7 +197,14 @@ class Interval(Support):
 
 @dataclass(frozen=True)
 class Simplex(Support):
-    """Vectors of k positive numbers that add up to 1."""
+    """Vectors of k positive numbers that add up to 1.
+
+    Examples
+    --------
+    >>> from learnable.sampling import Parameters, Simplex
+    >>> Parameters({"p": Simplex(4)}).natural([0.0, 0.0, 0.0])["p"].round(2)
+    array([0.25, 0.25, 0.25, 0.25])
+    """
 
     k: int
     kind = kernels.SIMPLEX
@@ -201,7 +236,14 @@ class Simplex(Support):
 
 @dataclass(frozen=True)
 class Ordered(Support):
-    """Vectors of k increasing numbers."""
+    """Vectors of k increasing numbers.
+
+    Examples
+    --------
+    >>> from learnable.sampling import Parameters, Ordered
+    >>> Parameters({"x": Ordered(3)}).natural([-1.0, 0.0, 0.0])["x"]
+    array([-1.,  0.,  1.])
+    """
 
     k: int
     kind = kernels.ORDERED
@@ -225,7 +267,15 @@ class Ordered(Support):
 
 @dataclass(frozen=True)
 class CovarianceCholesky(Support):
-    """Lower triangular d × d matrices with a positive diagonal: Cholesky factors of covariances."""
+    """Lower triangular d × d matrices with a positive diagonal: Cholesky factors of covariances.
+
+    Examples
+    --------
+    >>> from learnable.sampling import Parameters, CovarianceCholesky
+    >>> Parameters({"L": CovarianceCholesky(2)}).natural([0.0, 0.5, 0.0])["L"]
+    array([[1. , 0. ],
+           [0.5, 1. ]])
+    """
 
     d: int
     kind = kernels.CHOLESKY

@@ -122,7 +122,17 @@ class TemperedState(NamedTuple):
 
 
 class Tempered(Sampler):
-    """The pair `init`, `step` of parallel tempering."""
+    """The pair `init`, `step` of parallel tempering.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable.sampling import Tempered
+    >>> from learnable.sampling.targets import Target
+    >>> target = Target("example", lambda x: -0.5 * float(x @ x), None, 1, needs_gradient=False)
+    >>> Tempered(target, 3, 100.0, 1, 0).betas.round(2)
+    array([1.  , 0.1 , 0.01])
+    """
 
     name = "tempered"
     info_names = ("accept", "log_density", "exchange")
