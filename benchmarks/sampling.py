@@ -268,7 +268,7 @@ def _walk_target() -> Any:
 def walk_ours(n: int) -> Any:
     """Take n steps of random-walk Metropolis in all chains together; nobody else's chains are certified, nor these."""
     from learnable.core.run import StopFlag
-    from learnable.core.threads import on_threads
+    from learnable.core.threads import run_tasks
     from learnable.sampling import MetropolisHastings, RandomWalk
     from learnable.sampling.targets import Target
 
@@ -280,7 +280,7 @@ def walk_ours(n: int) -> Any:
         rng = np.random.default_rng(i)
         return sampler.advance(sampler.init(np.zeros(10), rng), rng, draws[i], infos[i], StopFlag())
 
-    on_threads(run, range(N_CHAINS), 2)
+    run_tasks(run, N_CHAINS, 2)
     return SimpleNamespace(draws=draws)
 
 

@@ -224,10 +224,10 @@ REGISTRY: Final[dict[str, Entry]] = {
             "generative", _CLASSES, True, True, "that exponential families have the mean statistics of the rows"
         ),
     ),
-    "CategoricalHMM": Entry("learnable.sequences.categorical:CategoricalHMM", "learnable.sequences.verify:hmm"),
+    "CategoricalHMM": Entry("learnable.sequences.discrete:CategoricalHMM", "learnable.sequences.verify:hmm"),
     "GaussianHMM": Entry("learnable.sequences.gaussian:GaussianHMM", "learnable.sequences.verify:hmm"),
     "GMMHMM": Entry("learnable.sequences.gaussian_mixture:GMMHMM", "learnable.sequences.verify:mixture_hmm"),
-    "PoissonHMM": Entry("learnable.sequences.categorical:PoissonHMM", "learnable.sequences.verify:hmm"),
+    "PoissonHMM": Entry("learnable.sequences.discrete:PoissonHMM", "learnable.sequences.verify:hmm"),
     **KERNEL_MACHINES,
     "TableEncoder": Entry("learnable.data.encoder:TableEncoder"),
     "TableModel": Entry("learnable.meta.table_model:TableModel", "learnable.meta.verify:table_model"),

@@ -366,7 +366,8 @@ class NumberStatistics:
         self.squares[at] += squares + step * step * share * self.weight[at]
         self.mean[at] += step * share
         self.weight[at] = total
-        self.low[at], self.high[at] = np.minimum(self.low[at], low), np.maximum(self.high[at], high)
+        self.low[at] = np.minimum(self.low[at], low)
+        self.high[at] = np.maximum(self.high[at], high)
         self.missing[at] += missing.astype(np.int64)
         self.fractional[at] |= whole.astype(bool)
 

@@ -279,7 +279,8 @@ def _whole_groups(codes: Rows, wanted: int, rng: np.random.Generator) -> NDArray
     for group in rng.permutation(len(sizes)):
         better = abs(total + sizes[group] - wanted) < abs(total - wanted)
         if (better or total == 0) and held.sum() < len(sizes) - 1:
-            held[group], total = True, total + int(sizes[group])
+            held[group] = True
+            total = total + int(sizes[group])
     return np.asarray(held[codes])
 
 

@@ -207,7 +207,8 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
                 stacklevel=2,
             )
         if table.kept is not None:
-            labels, of_kept = np.full(len(table.kept), -1, np.int32), labels
+            of_kept = labels
+            labels = np.full(len(table.kept), -1, np.int32)
             labels[table.kept] = of_kept
         self.labels_ = labels
 

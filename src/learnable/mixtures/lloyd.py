@@ -134,10 +134,12 @@ class BoundedLloyd(Lloyd):
         self.step = grid_rows(d)
         self.parts = [slice(start, min(start + self.step, n)) for start in range(0, n, self.step)]
         self.panel = np.empty((n, d + 2), np.float32)
-        self.squares, self.scatter = np.empty(n), np.zeros(len(self.parts))
+        self.squares = np.empty(n)
+        self.scatter = np.zeros(len(self.parts))
         self.labels = np.empty(n, np.int32)
         self.bounds = np.empty((2, n))
-        self.counts, self.sums = np.zeros((len(self.parts), K)), np.zeros((len(self.parts), K, d))
+        self.counts = np.zeros((len(self.parts), K))
+        self.sums = np.zeros((len(self.parts), K, d))
         self._build_panel()
         self.passed: Array | None = None  # the centres of the last pass, which the bounds are about
 
@@ -330,7 +332,8 @@ def _nearest_of_sparse(X: Any, centres: Array) -> tuple[Array, Array]:
 
 
 def _nearest_of_dense(X: Array, centres: Array) -> tuple[Array, Array]:
-    n, (K, d) = X.shape[0], centres.shape
+    n = X.shape[0]
+    K, d = centres.shape
     X = np.ascontiguousarray(X)
     labels = np.full(n, -1, np.int32)
     bounds = np.empty((2, n))

@@ -82,7 +82,8 @@ def plus_plus(
         candidates = _draw(mass, rng, trials)
         tried, potentials = lower(X, candidates, closest[0], weight, n_jobs)
         best = int(potentials.argmin())
-        chosen[k], closest = candidates[best], tried[best : best + 1]
+        chosen[k] = candidates[best]
+        closest = tried[best : best + 1]
     return rows_of(X, chosen), chosen
 
 

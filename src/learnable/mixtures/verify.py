@@ -289,12 +289,14 @@ class _Objective:
                 found = found @ (Z.T @ (wr[:, k] * (y - center)))
                 found[0] += center
                 rest = wr[:, k] @ (y - Z @ found) ** 2 + found @ penalty @ found + self.rho
-                weights[k], variances[k] = found, rest / wr[:, k].sum()
+                weights[k] = found
+                variances[k] = rest / wr[:, k].sum()
         return new_gate, weights, variances
 
     def _newton(self, at: Array, target: Array, w: Array, penalty: float) -> Array:
         """Return the damped Newton step of a softmax regression on target probabilities."""
-        Z, (C, p) = self.Z, at.shape
+        Z = self.Z
+        C, p = at.shape
         P = _softmax(Z @ at.T)
         gradient = ((target - P) * w[:, None]).T @ Z - penalty * at @ self.D
         H = penalty * np.kron(np.eye(C), self.D)

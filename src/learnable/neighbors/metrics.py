@@ -357,7 +357,8 @@ class GraphSearch(Search):
             near = near[kept]
             distances = distances[kept]
             best = np.lexsort((near, distances))[:k][::-1]  # a heap: the worst first
-            keys[i], rows[i] = distances[best], near[best]
+            keys[i] = distances[best]
+            rows[i] = near[best]
 
     def _pairs(self, Q: Any, limit: Array) -> tuple[Array, Array, Array]:
         D = self.checked(Q)

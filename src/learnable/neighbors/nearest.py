@@ -87,7 +87,8 @@ class NearestNeighbors(NeighborsModel):
         for i, (end, count) in enumerate(zip(ends, counts, strict=True)):
             run = slice(end - count, end)
             order = np.argsort(distances[run], kind="stable") if sort_results else slice(None)
-            found[0, i], found[1, i] = distances[run][order], rows[run][order]
+            found[0, i] = distances[run][order]
+            found[1, i] = rows[run][order]
         return (found[0], found[1]) if return_distance else found[1]
 
     def radius_neighbors_graph(

@@ -153,7 +153,8 @@ class Search(ABC):
             out = np.flatnonzero(out_of_range(found_keys))
             distances[out] = self._distances_of_pairs(Q, np.full(len(out), i), found[out])
             best = np.lexsort((found, distances))[:k]
-            rows[i], apart[i] = found[best], distances[best]
+            rows[i] = found[best]
+            apart[i] = distances[best]
 
     def _distances_of_keys(self, keys: Array, units: Array) -> Array:
         if self.power in (1.0, CHEBYSHEV):

@@ -150,7 +150,9 @@ class JointTable:
 
     def conditional(self, of: Names, given: Names) -> Array:
         """Return P(of | given), with the axes of `given`, then those of `of`; NaN where the condition is impossible."""
-        of, given = self._list(of), self._list(given, but=of)
+        wanted = self._list(of)
+        given = self._list(given, but=of)
+        of = wanted
         joint = self._sum_to([*given, *of])
         base = joint.sum(axis=tuple(range(len(given), joint.ndim)), keepdims=True)
         return np.where(base > 0.0, joint / np.where(base > 0.0, base, 1.0), np.nan)

@@ -1,5 +1,5 @@
-from .categorical import CategoricalHMM as CategoricalHMM
-from .categorical import PoissonHMM as PoissonHMM
+from .discrete import CategoricalHMM as CategoricalHMM
+from .discrete import PoissonHMM as PoissonHMM
 from .gaussian import GaussianHMM as GaussianHMM
 from .gaussian_mixture import GMMHMM as GMMHMM
 from .hmm import HiddenMarkovModel as HiddenMarkovModel

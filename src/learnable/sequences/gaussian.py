@@ -343,7 +343,8 @@ class Covariances:
             top = self.scale + self.mean_weight * away**2 + spread
             bottom = self.excess + n
             if self.kind == "spherical":
-                top, bottom = top.sum(axis=1), np.broadcast_to(bottom, top.shape).sum(axis=1)
+                bottom = np.broadcast_to(bottom, top.shape).sum(axis=1)
+                top = top.sum(axis=1)
             found = np.where(bottom > 0, top / np.where(bottom > 0, bottom, 1.0), covars)
             variance = _diagonal(found, self.kind, away.shape[1])
         else:

@@ -341,7 +341,8 @@ class OnlineFilter:
         self.model = model
         self._parameters = model._fitted()
         with np.errstate(divide="ignore"):
-            self._start, self._moves = np.log(self._parameters.startprob), np.log(self._parameters.transmat)
+            self._start = np.log(self._parameters.startprob)
+            self._moves = np.log(self._parameters.transmat)
         self.reset()
 
     def reset(self) -> None:

@@ -1,4 +1,4 @@
-r"""Hidden Markov models whose observations are symbols: P(x = o | z = k) = η_ko, rows of η sum to one."""
+r"""Hidden Markov models of symbols, P(x = o | z = k) = η_ko with rows of η that sum to one, and of counts."""
 
 from __future__ import annotations
 

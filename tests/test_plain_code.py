@@ -1,0 +1,47 @@
+"""Plain code: one assignment per statement, no conditional expression inside another."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import learnable
+
+SOURCE = Path(learnable.__file__).parent
+PLAIN = ("core", "data", "evaluation", "generative", "meta", "mixtures", "neighbors", "probability", "sequences")
+
+
+def trees(package):
+    # Compiled kernels keep pairs of vectors side by side.
+    for path in sorted((SOURCE / package).rglob("*.py")):
+        if not path.name.endswith("_kernels.py"):
+            yield path.relative_to(SOURCE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def joins_unrelated_values(node):
+    if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple)):
+        return False
+    targets = [target for target in node.targets if isinstance(target, ast.Tuple)]
+    values = sorted(map(ast.unparse, node.value.elts))
+    return any(sorted(map(ast.unparse, target.elts)) != values for target in targets)  # a swap is fine
+
+
+@pytest.mark.parametrize("package", PLAIN)
+def test_no_statement_assigns_unrelated_values(package):
+    found = []
+    for name, tree in trees(package):
+        found += [f"{name}:{node.lineno}" for node in ast.walk(tree) if joins_unrelated_values(node)]
+    assert not found
+
+
+@pytest.mark.parametrize("package", PLAIN)
+def test_no_conditional_expression_holds_another(package):
+    found = []
+    for name, tree in trees(package):
+        choices = [node for node in ast.walk(tree) if isinstance(node, ast.IfExp)]
+        found += [
+            f"{name}:{node.lineno}"
+            for node in choices
+            if any(isinstance(part, ast.IfExp) for part in (node.body, node.orelse, node.test))
+        ]
+    assert not found
