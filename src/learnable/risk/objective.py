@@ -269,7 +269,7 @@ class Risk:
         return H
 
     def hessian_product(self, x: Array) -> Callable[[Array], Array]:
-        """Return v ↦ Hv, at the cost of one gradient a product."""
+        """Return v ↦ Hv, at the cost of one gradient per product."""
         self._ensure_state(x)
         state = None if self.state is None else self.state.copy()
         theta = x.reshape(self.shape)

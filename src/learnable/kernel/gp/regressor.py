@@ -59,7 +59,7 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
     (n = 2,000: 160 MB), ten with another one of distances, five more for each further kernel in a sum or product; and
     2p + 6 of at most 600 × 600 for p hyperparameters.
 
-    With `inducing`, m points instead: O(nm²) operations and, besides the rows, O(m²) memory and 20 MB a thread, for
+    With `inducing`, m points instead: O(nm²) operations and, besides the rows, O(m²) memory and 20 MB per thread, for
     rows in memory, on disk or Dask; of those elsewhere, at most 65,536 are kept, on which the search begins. A million
     rows of 5 columns and 50 points took 31 s of processor time from memory and 40 s from a file, and 70 and 30 MB.
 

@@ -289,7 +289,7 @@ SMALLEST = 1e-12  # of a probability in the Hessian; slopes have their true ones
 FEW_ROWS = 3000  # times classes: up to here the equations of a step are factorised whole
 _ONE_THREAD = 1200  # up to here a second BLAS thread does not pay
 _GRAM_ROWS = 8192
-_FACTOR_SPEED = 1e10  # operations a second of a Cholesky factor, on a slow machine
+_FACTOR_SPEED = 1e10  # operations per second of a Cholesky factor, on a slow machine
 
 
 def preconditioner(
