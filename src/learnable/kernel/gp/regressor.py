@@ -2,11 +2,11 @@ r"""Gaussian process regression: a prior over functions, conditioned on noisy va
 
     y = m(x) + f(x) + ε,   f ~ GP(0, k),   ε ~ N(0, σ²).
 
-The posterior of f is a Gaussian process again (`gp_posterior.py`). Hyperparameters of k, noise included if k has a
+The posterior of f is a Gaussian process again (`posterior.py`). Hyperparameters of k, noise included if k has a
 `White`
-part, are those of greatest marginal likelihood (`gp_likelihood.py`, `gp_search.py`). Its mean is kernel ridge
+part, are those of greatest marginal likelihood (`likelihood.py`, `search.py`). Its mean is kernel ridge
 regression with
-the penalty σ². For many rows, inducing points carry the information (`gp_sparse.py`).
+the penalty σ². For many rows, inducing points carry the information (`sparse.py`).
 
 Reference: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, 2006, §2 and §5.
 """

@@ -1,4 +1,4 @@
-r"""Gaussian processes of many rows: m inducing points Z stand for them, by the variational bound of `gp_bound.py`.
+r"""Gaussian processes of many rows: m inducing points Z stand for them, by a variational bound (below).
 
 Z are rows, chosen one by one where the variance given those before is largest, and then fixed.
 
