@@ -84,7 +84,8 @@ def main() -> None:
     listed = parser.parse_args().list
     for name, fit in fits().items():
         files = walked(fit)
-        print(f"{name}: {len(files)} files (at most {LIMITS[name]})")
+        shared = sum(file.startswith(("core", "data")) for file in files)
+        print(f"{name}: {len(files)} files (at most {LIMITS[name]}), {shared} of them in core and data")
         if listed:
             print("\n".join(f"    {file}" for file in files))
 

@@ -1,6 +1,6 @@
 """Kernels of stochastic gradient descent on linear models: one epoch of mini-batches in one call.
 
-A row's scores are z = b + (x − centre)ᵀw, one a target or class. θ holds (b, w) of each, (k, 1 + d). Batch t moves
+A row's scores are z = b + (x − centre)ᵀw, one per target or class. θ holds (b, w) of each, (k, 1 + d). Batch t moves
 
     θ ← θ − ηₜ s² ∘ ((n/B) c Σ sᵢ rᵢ ⊗ (1, xᵢ − centre) + ρ (0, w)),        r = ∂ℓ/∂z,
 

@@ -32,8 +32,9 @@ from .penalties import L2Penalty
 
 Array = NDArray[np.float64]
 
-#: Losses whose sums over rows are compiled: where the subclass of `Risk` lives. Measured on 10⁵ rows of 30 columns, one
-#: thread: a sweep takes a quarter of the plain one's time for the logistic loss, a third for the deviances.
+#: Losses whose sums over rows are compiled: where the subclass of `Risk` lives. Processor time of a sweep over 10⁵ rows
+#: of 30 columns, compiled and plain, on one thread: logistic 4.2 and 9.2 ms, softmax of three classes 11 and 30 ms, the
+#: deviances of power 1 and 1.5, gap included, 5.0 and 8.9 ms, 7.7 and 10.1 ms.
 FUSED: dict[str, str] = {
     "LogisticLoss": "learnable.risk.classes:ClassRisk",
     "SoftmaxLoss": "learnable.risk.classes:ClassRisk",
@@ -269,7 +270,7 @@ class Risk:
         return H
 
     def hessian_product(self, x: Array) -> Callable[[Array], Array]:
-        """Return v ↦ Hv, at the cost of one gradient a product."""
+        """Return v ↦ Hv, at the cost of one gradient per product."""
         self._ensure_state(x)
         state = None if self.state is None else self.state.copy()
         theta = x.reshape(self.shape)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from learnable.risk.losses import (
     AbsoluteLoss,
+    DevianceLoss,
     EpsilonInsensitiveLoss,
     ExponentialLoss,
     GammaLoss,
@@ -20,6 +21,7 @@ from learnable.risk.losses import (
     PerceptronLoss,
     PoissonLoss,
     QuantileLoss,
+    SquaredEpsilonInsensitiveLoss,
     SquaredHingeLoss,
     SquaredLoss,
 )
@@ -29,13 +31,22 @@ REALS = (-1.25, 0.0, 2.5)
 COUNTS = (0.0, 1.0, 7.0)
 POSITIVE = (0.5, 1.0, 7.0)
 DEVIANCES = (PoissonLoss, GammaLoss)
-ON_REALS = (SquaredLoss(), AbsoluteLoss(), HuberLoss(0.75), EpsilonInsensitiveLoss(0.25), QuantileLoss(0.75))
+ON_REALS = (
+    SquaredLoss(),
+    AbsoluteLoss(),
+    HuberLoss(0.75),
+    EpsilonInsensitiveLoss(0.25),
+    SquaredEpsilonInsensitiveLoss(0.25),
+    QuantileLoss(0.75),
+)
 ON_SIGNS = (LogisticLoss(), HingeLoss(), SquaredHingeLoss(), ExponentialLoss(), PerceptronLoss())
 CASES = [
     *((loss, y) for loss in ON_REALS for y in REALS),
     *((loss, y) for loss in ON_SIGNS for y in SIGNS),
     *((PoissonLoss(), y) for y in COUNTS),
     *((GammaLoss(), y) for y in POSITIVE),
+    *((DevianceLoss(power), y) for power in (1.0, 1.4) for y in COUNTS),
+    *((DevianceLoss(2.0), y) for y in POSITIVE),
 ]
 WITH_CURVATURE = [(loss, y) for loss, y in CASES if hasattr(loss, "curvature")]
 EXTREME = np.array([0.0, 5e-324, 1e-300, 1e-9, 1.0, 700.0, 710.0, 1e5, 1e16, 1e154, 1e300])
@@ -54,7 +65,7 @@ def kinks(loss, y):
             return np.array([y])
         case HuberLoss():
             return np.array([y - loss.delta, y + loss.delta])
-        case EpsilonInsensitiveLoss():
+        case EpsilonInsensitiveLoss() | SquaredEpsilonInsensitiveLoss():
             return np.array([y - loss.epsilon, y + loss.epsilon])
         case HingeLoss() | SquaredHingeLoss():
             return np.array([y])
@@ -78,12 +89,14 @@ def dual_domain(loss, y):
             return min(-y, 0.0), max(-y, 0.0)
         case SquaredHingeLoss() | ExponentialLoss():
             return (-np.inf, 0.0) if y > 0 else (0.0, np.inf)
-        case PoissonLoss():
+        case PoissonLoss() | DevianceLoss(power=1.0):
             return -y, np.inf
         case QuantileLoss():
             return -loss.level, 1.0 - loss.level
-        case GammaLoss():
+        case GammaLoss() | DevianceLoss(power=2.0):
             return -np.inf, 1.0
+        case DevianceLoss():
+            return (-np.inf if y > 0 else 0.0), np.inf
     return -np.inf, np.inf
 
 

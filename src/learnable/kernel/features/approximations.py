@@ -63,7 +63,7 @@ class Nystroem(KernelChoice, _Features):
     φ(x)ᵀφ(z) = k(x, m) K(m, m)⁺ k(m, z): the kernel of the projections onto the span of the landmarks' features, so
     that it never exceeds the kernel on the diagonal, and equals it where x or z is a landmark. The same landmarks as
     scikit-learn's for the same `random_state`. Time O(m³) for the fit, O(nmd + nm²) to transform; memory 50m² bytes and
-    16 a row for the fit, 24nm to transform. Nothing is optimised, so there is no certificate.
+    16 per row for the fit, 24nm to transform. Nothing is optimised, so there is no certificate.
 
     Attributes
     ----------

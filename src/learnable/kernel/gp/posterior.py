@@ -262,7 +262,7 @@ class Posterior:
         )
 
     def _deviations(self, variance: Array) -> Array:
-        """Return roots of variances in units of y; one column a target."""
+        """Return roots of variances in units of y; one column per target."""
         std = np.sqrt(variance)
         return np.asarray(std * self.y_std_ if self.alpha_.ndim == 1 else std[:, None] * self.y_std_)
 

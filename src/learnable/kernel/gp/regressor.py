@@ -2,11 +2,11 @@ r"""Gaussian process regression: a prior over functions, conditioned on noisy va
 
     y = m(x) + f(x) + ε,   f ~ GP(0, k),   ε ~ N(0, σ²).
 
-The posterior of f is a Gaussian process again (`gp_posterior.py`). Hyperparameters of k, noise included if k has a
+The posterior of f is a Gaussian process again (`posterior.py`). Hyperparameters of k, noise included if k has a
 `White`
-part, are those of greatest marginal likelihood (`gp_likelihood.py`, `gp_search.py`). Its mean is kernel ridge
+part, are those of greatest marginal likelihood (`likelihood.py`, `search.py`). Its mean is kernel ridge
 regression with
-the penalty σ². For many rows, inducing points carry the information (`gp_sparse.py`).
+the penalty σ². For many rows, inducing points carry the information (`sparse.py`).
 
 Reference: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, 2006, §2 and §5.
 """
@@ -59,7 +59,7 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
     (n = 2,000: 160 MB), ten with another one of distances, five more for each further kernel in a sum or product; and
     2p + 6 of at most 600 × 600 for p hyperparameters.
 
-    With `inducing`, m points instead: O(nm²) operations and, besides the rows, O(m²) memory and 20 MB a thread, for
+    With `inducing`, m points instead: O(nm²) operations and, besides the rows, O(m²) memory and 20 MB per thread, for
     rows in memory, on disk or Dask; of those elsewhere, at most 65,536 are kept, on which the search begins. A million
     rows of 5 columns and 50 points took 31 s of processor time from memory and 40 s from a file, and 70 and 30 MB.
 

@@ -1,4 +1,4 @@
-r"""Gaussian processes of many rows: m inducing points Z stand for them, by the variational bound of `gp_bound.py`.
+r"""Gaussian processes of many rows: m inducing points Z stand for them, by a variational bound (below).
 
 Z are rows, chosen one by one where the variance given those before is largest, and then fixed.
 
@@ -15,7 +15,7 @@ and the bound of log p(y), which is log p(y) itself if Z are all rows, is
     F = −½ (n log 2π + ℓ + log|I + A| + s − bᵀ(I + A)⁻¹b + δ).
 
 Its gradient takes a second pass, in which row i has the weights L⁻ᵀ(2Gvᵢ + w yᵢ)/λᵢ, w = (I + A)⁻¹b, G = ∂F/∂A. The
-passes run on blocks of rows: in memory, from files, on Dask, with the same bits. O(nm²) operations a pass, O(m²)
+passes run on blocks of rows: in memory, from files, on Dask, with the same bits. O(nm²) operations per pass, O(m²)
 memory and a block.
 
 Reference: M. Titsias, Variational learning of inducing variables in sparse Gaussian processes, AISTATS 2009.
@@ -405,7 +405,7 @@ class SparseData:
 
     @property
     def y(self) -> range:
-        """One entry a row, for counting."""
+        """One entry per row, for counting."""
         return range(self.blocks.n_rows)
 
     def some(self, chosen: NDArray[np.int64]) -> SparseData:

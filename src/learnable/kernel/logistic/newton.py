@@ -30,11 +30,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, lapack
-from scipy.special import entr, log_softmax
+from scipy.special import entr
 
 from ...core.run import Progress, never, no_progress
 from ...core.threads import interruptible, one_thread_blas
 from ...data.blocks import map_reduce
+from ...risk.losses import SoftmaxLoss
+from ...risk.objective import relative_gap
 from ..operators import Operator, OutOfTimeError, partial_cholesky, product_by_rows
 
 Array = NDArray[np.float64]
@@ -77,6 +79,7 @@ class KernelLogisticProblem:
         self, operator: Operator, codes: NDArray[np.int64], n_classes: int, kappa: Array, intercept: bool
     ) -> None:
         self.operator, self.kappa, self.intercept = operator, kappa[:, None], intercept
+        self.cross_entropy, self.codes = SoftmaxLoss(), codes
         self.own = (codes[:, None] == np.arange(n_classes)).astype(np.float64)
         self.totals = (self.kappa * self.own).sum(axis=0)
         self.binary = n_classes == 2
@@ -92,11 +95,11 @@ class KernelLogisticProblem:
 
     def probabilities(self, Z: Array) -> Array:
         """Return p, (n, K)."""
-        return np.exp(log_softmax(self.scores(Z), axis=1))
+        return self.cross_entropy.probability(self.scores(Z))
 
     def loss(self, Z: Array) -> float:
         """Return Σκℓ."""
-        return float(-(self.kappa * self.own * log_softmax(self.scores(Z), axis=1)).sum())
+        return float(self.kappa[:, 0] @ self.cross_entropy.value(self.codes, self.scores(Z)))
 
     def best_intercept(self, F: Array, b: Array) -> Array:
         """Return the offsets that are best for fixed function values: then slopes sum to zero."""
@@ -136,8 +139,7 @@ class KernelLogisticProblem:
         U = self._feasible(self.probabilities(Z))
         dual_coef = self.free(self.kappa * (self.own - U))
         dual = float((self.kappa * entr(U)).sum()) - 0.5 * float((dual_coef * self.operator(dual_coef, stop)).sum())
-        size = max(dual, 1e-8 * self.start)
-        return max(primal - dual, 0.0) / size if np.isfinite(primal - dual) else np.inf
+        return relative_gap(primal, dual, self.start)
 
     def _feasible(self, U: Array) -> Array:
         """Mix probabilities with a constant distribution until every class has its total weight, as the offset asks."""
@@ -291,7 +293,7 @@ SMALLEST = 1e-12  # of a probability in the Hessian; slopes have their true ones
 FEW_ROWS = 3000  # times classes: up to here the equations of a step are factorised whole
 _ONE_THREAD = 1200  # up to here a second BLAS thread does not pay
 _GRAM_ROWS = 8192
-_FACTOR_SPEED = 1e10  # operations a second of a Cholesky factor, on a slow machine
+_FACTOR_SPEED = 1e10  # operations per second of a Cholesky factor, on a slow machine
 
 
 def preconditioner(

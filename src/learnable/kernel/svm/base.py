@@ -414,7 +414,7 @@ def kernel_scores(
 ) -> list[Array]:
     """Return Σⱼ cⱼ k(xᵢ, zⱼ) over each run of points, of shape (n, t) for coefficients (m, t).
 
-    Memory: copies of X and Z in the precision used, and tiles of 1 MB a thread.
+    Memory: copies of X and Z in the precision used, and tiles of 1 MB per thread.
     """
     n, m, t = X.shape[0], Z.shape[0], coefficients.shape[1]
     coefficients = np.ascontiguousarray(coefficients, dtype=np.float64)

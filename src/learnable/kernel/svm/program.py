@@ -29,7 +29,7 @@ _TURN = threading.Lock()
 class Fit(NamedTuple):
     """One program, solved."""
 
-    beta: Array  #: β (n,), one number a row
+    beta: Array  #: β (n,), one number per row
     b: float  #: offset
     f: Array  #: Kβ (n,)
     violation: float  #: of the optimality conditions, with this b

@@ -332,7 +332,7 @@ def rows_of(X: Any, rows: Rows, kernel: Kernel) -> Any:
 
 
 def _votes(scores: Array, n_classes: int) -> Array:
-    """Return one number a class: the pairs it wins, and less than half a vote for the confidence in them."""
+    """Return one number per class: the pairs it wins, and less than half a vote for the confidence in them."""
     votes, total = np.zeros((len(scores), n_classes)), np.zeros((len(scores), n_classes))
     for k, (i, j) in enumerate(combinations(range(n_classes), 2)):
         votes[:, i] += scores[:, k] >= 0
@@ -346,8 +346,8 @@ class SVC(PairwiseSVM):
     r"""Support vector classifier: minimise ½‖f‖² + C Σᵢ sᵢ max(0, 1 − yᵢ(f(xᵢ) + b)).
 
     Each pair of classes has its own machine. In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). Memory: four copies
-    of X at most, `cache_size` megabytes of kernel rows for each pair in work (at least 1,024 rows), 32 MB a thread for
-    working sets and exact sums, O(n). Time: O(nd) for each kernel row that is used, of one row at least
+    of X at most, `cache_size` megabytes of kernel rows for each pair in work (at least 1,024 rows), 32 MB per thread
+    for working sets and exact sums, O(n). Time: O(nd) for each kernel row that is used, of one row at least
     for each support vector; between O(n²d) and O(n³d), the more the larger C and the noisier the labels.
 
     Attributes

@@ -2,7 +2,7 @@ r"""Support vector regression with a tube.
 
     min_{f, b}  ½‖f‖² + Σᵢ cᵢ max(0, |tᵢ − f(xᵢ) − b| − ε),     cᵢ = C × sample weight
 
-In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). The dual has two multipliers a row, β⁺ ∈ [0, c] and β⁻ ∈ [−c, 0]:
+In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). The dual has two multipliers per row, β⁺ ∈ [0, c] and β⁻ ∈ [−c, 0]:
 
     max  Σ tᵢβᵢ − ε Σ(β⁺ᵢ − β⁻ᵢ) − ½ βᵀKβ,     β = β⁺ + β⁻,   Σβᵢ = 0;     f = Σ βᵢ k(·, xᵢ).
 
@@ -179,7 +179,7 @@ def joined(found: Solution) -> Array:
 
 
 def net(found: Solution, program: BoxProgram) -> Solution:
-    """Return the solution with one multiplier a row: where both sides have one, their sum does with less loss."""
+    """Return the solution with one multiplier per row: where both sides have one, their sum does with less loss."""
     beta = joined(found)
     both = np.concatenate([np.maximum(beta, 0.0), np.minimum(beta, 0.0)])
     if (both == found.beta).all():

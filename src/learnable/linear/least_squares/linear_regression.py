@@ -218,7 +218,7 @@ class LinearRegression(LeastSquaresModel):
 
 @dataclass(frozen=True)
 class RegressionSummary:
-    """One row a coefficient (the intercept first), one table a target.
+    """One row a coefficient (the intercept first), one table per target.
 
     Attributes
     ----------

@@ -9,7 +9,7 @@ margin above rounding; nothing is read out of a gradient that is noise.
   (linearised) Newton step are such weights if the step changes every score by less than one. The step is computed in
   the quotient by what no score sees: a common shift of the softmax's scores and directions that the data do not span.
   What rounding of the gradient may add to a change is bounded, and counted.
-- *Quasi-complete separation*: Newton steps then go on for ever along a direction that separates, by about one a step;
+- *Quasi-complete separation*: Newton steps then go on for ever along a direction that separates, by about one per step;
   the direction itself is tested on every row.
 - What is left, where the rows fit into memory, is decided by a linear program.
 
@@ -41,7 +41,7 @@ Array = NDArray[np.float64]
 _LARGEST_PROGRAM = 2e6  # entries
 _LONGEST_PROGRAM = 20.0  # seconds
 _LARGEST_HESSIAN = 1500  # parameters
-_MOST_STEPS = 40  # further Newton steps: rows that are separated gain about one score a step, and e⁻⁴⁰ is rounding
+_MOST_STEPS = 40  # further Newton steps: rows that are separated gain about one score per step, and e⁻⁴⁰ is rounding
 _SUM_ROUNDING = 50  # units in the last place that a sum over rows may lose
 _ENOUGH_CHANGE = 0.5  # weights stay positive below 1, and rows that are separated gain 1
 _MOST_NOISE = 0.1  # change that rounding of the gradient may add

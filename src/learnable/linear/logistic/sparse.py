@@ -94,7 +94,7 @@ class Composite:
         free = np.arange(problem.n_scores) * problem.width
         bound = np.delete(np.arange(len(g)), free)
         w = point.x[bound]
-        inverse = np.zeros((len(free),) * 2)
+        inverse: Any = np.zeros((len(free),) * 2)
         if problem.intercept:
             inverse = np.linalg.pinv(H[np.ix_(free, free)], rcond=1e-12)
         cross = inverse @ H[np.ix_(free, bound)]

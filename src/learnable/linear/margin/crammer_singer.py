@@ -52,7 +52,7 @@ _MOST_ENTRIES = 4e7  # of X that is decomposed into an orthonormal basis and coo
 
 
 def fit_crammer_singer(blocks: Blocks, n_classes: int, settings: Settings, progress: Progress) -> list[MarginFit]:
-    """Return one fit a class, all with the gap of the joint problem; for two classes the one difference w₁ − w₀."""
+    """Return one fit per class, all with the gap of the joint problem; for two classes the one difference w₁ − w₀."""
     if n_classes == 2:
         fit = fit_margin(blocks, settings._replace(C=2.0 * settings.C, squared=False), progress)
         return [fit._replace(dual=None if fit.dual is None else 0.5 * fit.dual)]

@@ -2,7 +2,7 @@ r"""Coordinate descent on the dual of the linear support vector machines, and th
 
 Dual coordinate descent takes one α at a time to its optimum, in random order, and keeps w = u(α): a step costs one
 row. Variables that stay at a bound are set aside until the others have settled. Between passes, conjugate gradients
-solve for the variables that are at no bound (`dual_subspace.py`). Every pass ends at a feasible α and so at a proven
+solve for the variables that are at no bound. Every pass ends at a feasible α and so at a proven
 gap.
 
 The subgradient method (Pegasos) walks w ← (1 − 1/t)w + (n c/t)·yx over the rows that fall short. Taken in whole

@@ -17,7 +17,7 @@ from scipy.special import entr
 from ...core.errors import ParameterError
 from .base import Array, overflow_is_inf
 
-_NEWTON_STEPS = 60  # of the conjugate of a compound Poisson deviance; from the right they never overshoot
+_HALVINGS = 64  # of the interval that holds the score of a dual point of a compound Poisson deviance
 
 
 class ResidualLoss:
@@ -443,10 +443,12 @@ class DevianceLoss:
         log_mu = z if self.link == "log" else np.log(z)
         log_ratio = log_mu - np.log(np.where(y > 0, y, 1.0))
         scale = np.where(y > 0, y, 1.0) ** (2 - p)
-        near = scale * (_growth(2 - p, log_ratio) - _growth(1 - p, log_ratio))
-        rest = mu if p == 1 else np.exp((2 - p) * log_mu) / (2 - p) - y * np.exp((1 - p) * log_mu) / (1 - p)
-        out = np.where(y > 0, near, rest)
-        return np.where((mu > 0) & np.isfinite(out), out, np.inf)
+        near = np.maximum(scale * (_growth(2 - p, log_ratio) - _growth(1 - p, log_ratio)), 0.0)
+        at_zero = mu if p == 1 else np.exp((2 - p) * log_mu) / (2 - p)
+        below = at_zero if p == 1 else at_zero - y * np.exp((1 - p) * log_mu) / (1 - p)
+        out = np.where(y > 0, near, np.where(y == 0, at_zero, below))
+        possible = np.isfinite(out) if self.link == "log" else np.isfinite(out) & (mu > 0)
+        return np.where(possible, out, np.inf)
 
     def gradient(self, y: Array, z: Array) -> Array:
         """Return m - a."""
@@ -463,7 +465,7 @@ class DevianceLoss:
         return ((1 - p) * m + p * a) / z if p else np.ones_like(m)
 
     def conjugate(self, y: Array, u: Array) -> Array:
-        """Return the supremum of uz - V(y, z), by Newton's method between p = 1 and 2; inf where V is not convex."""
+        """Return the supremum of uz - V(y, z), by bisection between p = 1 and 2; inf where V is not convex."""
         p, u = self.power, np.asarray(u, dtype=np.float64) + np.zeros_like(y)
         if not self.convex:
             return np.full(u.shape, np.inf)
@@ -478,9 +480,14 @@ class DevianceLoss:
             if p == 2:
                 t = 1.0 - u
                 return np.where(t >= 0, -entr(t) - t * (1.0 + np.log(safe)) + 1.0 + np.log(safe), np.inf)
-            z = np.log(np.maximum(safe, np.maximum(u, 1e-300) ** (1.0 / (2 - p))))  # from the right: m - a >= u there
-            for _ in range(_NEWTON_STEPS):
-                z = z - (self.gradient(y, z) - u) / self.curvature(y, z)
+            # m >= 2a and m >= 4u at the upper end, a >= 2m and a >= -4u at the lower one.
+            high = np.maximum(np.log(2.0 * safe), np.log(4.0 * np.maximum(u, 1e-300)) / (2 - p))
+            low = np.minimum(np.log(safe / 2.0), -np.log(4.0 * np.maximum(-u, 1e-300) / safe) / (p - 1))
+            for _ in range(_HALVINGS):
+                middle = 0.5 * (low + high)
+                above = self.gradient(y, middle) >= u
+                low, high = np.where(above, low, middle), np.where(above, middle, high)
+            z = np.where(y > 0, high, np.log(np.maximum(u, 1e-300)) / (2 - p))
             best = u * z - self.value(y, z)
             return np.where((y > 0) | (u > 0), best, np.where(u == 0, 0.0, np.inf))
 
@@ -494,8 +501,10 @@ class DevianceLoss:
         """Return m and a, whose difference is the slope."""
         p = self.power
         if self.link == "log":
-            return np.exp((2 - p) * z) + np.zeros_like(y), y * np.exp((1 - p) * z)
-        return z ** (1 - p) + np.zeros_like(y), y * z**-p
+            m, factor = np.exp((2 - p) * z), np.exp((1 - p) * z)
+        else:
+            m, factor = z ** (1 - p), z**-p
+        return m + np.zeros_like(y), np.where(y == 0, 0.0, y * factor)
 
 
 def _growth(rate: float, x: Array) -> Array:

@@ -2,7 +2,7 @@ r"""Coordinate descent for a quadratic plus a separable penalty, with a duality 
 
     P(W) = ½‖b − AW‖² + Σⱼ (λ₁ⱼ‖Wⱼ‖ + ½λ₂ⱼ‖Wⱼ‖²)
 
-W has one row a column of A; ‖Wⱼ‖ is |wⱼ| for one target, and the norm of a whole row for several (the multi-task
+W has one row per column of A; ‖Wⱼ‖ is |wⱼ| for one target, and the norm of a whole row for several (the multi-task
 lasso). With Â = (A, √λ₂) and b̂ = (b, 0) this is a lasso in Â, whose dual is
 
     D(θ) = ½‖b̂‖² − ½‖b̂ − θ‖²   over   ‖Âⱼᵀθ‖ ≤ λ₁ⱼ.

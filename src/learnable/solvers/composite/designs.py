@@ -302,7 +302,7 @@ class DenseDesign:
             self.single = self._half_digits()
 
     def _half_digits(self) -> NDArray[np.float32]:
-        """Return the columns of A as rows of length one, in single precision."""
+        """Return the unit-norm columns of A, stored as rows, in single precision."""
         n, d = self.X.shape
         out = np.empty((d, n), dtype=np.float32)
         inverse = 1.0 / np.sqrt(np.where(self.norm > 0, self.norm, np.inf))
@@ -333,7 +333,7 @@ class DenseDesign:
             run_on(slices(d, max(1, _DENSE_CHUNK // n)), of_columns, self.n_jobs)
         else:
             sums = map_reduce(slices(n, max(1, _DENSE_CHUNK // d)), of_rows, _add, n_jobs=self.n_jobs).T
-        with np.errstate(over="ignore", invalid="ignore"):  # who reads the norms sees that they are not finite
+        with np.errstate(over="ignore", invalid="ignore"):  # callers check the norms for inf and NaN
             offset = sums[:, 0] / self.weight if self.intercept else np.zeros(d)
             mean, square = shift + offset, sums[:, 1] - self.weight * offset**2
             square = np.where(square <= (NOISE * np.abs(mean)) ** 2 * self.weight, 0.0, square)

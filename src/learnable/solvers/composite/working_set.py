@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 
 _FIRST, _FIRST_SHARE = 100, 100  # columns of the first working set, at least, and as a share of all
 _GROWTH = 0.5  # times the working set that may enter at once
-_SPARE = 1.25  # columns a coefficient that is not zero
+_SPARE = 1.25  # columns per coefficient that is not zero
 _INNER = 0.2  # share of the tolerance to which the working problem is solved in the end
 _EARLY = 0.05  # share of the gap to which it is solved before that
 _MOST_ROUNDS = 200

@@ -207,14 +207,14 @@ class RowCache:
 _BLOCK = 512  # variables in a working set
 _LARGE = 8_000  # variables from which there are twice as many: fewer rounds, each over all rows
 _SHRINK = 0.1  # share of a block's violation at which its solution stops
-_MOST_STEPS = 100  # steps a variable before the next working set: a program without solution has no end
+_MOST_STEPS = 100  # steps a variable before the next working set: infeasible programs would loop forever
 _TOUCHING = 1e-10  # squared distance of two hulls, relative to the extent of the data, below which they touch
 _RESTLESS = 0.5  # share of the rows not at rest up to which they are solved for alone
 _INEXACT = 0.98  # share of tol to reach with float32 rows, whose error the exact check then adds
 
 
 class BoxProgram(NamedTuple):
-    """The program; m is n, or 2n for two variables a row."""
+    """The program; m is n, or 2n for two variables per row."""
 
     linear: Array  #: q (m,)
     low: Array  #: (m,)
@@ -334,7 +334,7 @@ class _Search:
             chosen = _working_set(state, kept, size)
             most = min(self.limit - self.steps, _MOST_STEPS * len(chosen))
             moved = state.solve(chosen, self.floor, most, self.stop)
-            stalled = 0 if moved else stalled + 1  # rounding has the last word
+            stalled = 0 if moved else stalled + 1  # no more progress: rounding limit
             kept = chosen if moved else kept[:0]
             self.steps, self.rounds = self.steps + moved, self.rounds + 1
             violation = state.score()

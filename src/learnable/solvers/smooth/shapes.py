@@ -188,7 +188,7 @@ class HessianFree:
 
 
 def _hessian_cost(problem: RowProblem) -> float:
-    """Return the price of a Hessian in evaluations: p² against p operations a row, but as a matrix product."""
+    """Return the price of a Hessian in evaluations: p² against p operations per row, but as a matrix product."""
     return 1.0 + problem.n_scores * problem.width / 32
 
 

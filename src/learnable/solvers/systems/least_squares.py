@@ -9,7 +9,7 @@ equations, computed from the data.
 - everything else: orthogonal factorisation (`orthogonal.py`).
 
 Rows beyond memory take the Gram path, in one sweep where the matrix is well conditioned, or are compressed first
-(`compression.py`). Memory: O(d²) a thread on the Gram path, O(nd) on the others.
+(`compressed_fit`). Memory: O(d²) per thread on the Gram path, O(nd) on the others.
 
 Least squares and ridge with non-negative coefficients:  min_{b, β ≥ 0} Σ wᵢ (yᵢ − b − xᵢᵀβ)² + α‖β‖².
 
