@@ -105,7 +105,8 @@ def run(arguments: list[str], began: float | None = None) -> int:
     """
     arguments = arguments or ["--help"]
     options.started = time.monotonic() if began is None else began
-    options.debug, options.arguments = "--debug" in arguments, arguments
+    options.debug = "--debug" in arguments
+    options.arguments = arguments
     warnings.showwarning = _warn
     command = typer.main.get_command(app)
     try:

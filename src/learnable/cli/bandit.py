@@ -141,7 +141,8 @@ def evaluate_log(log: Any, method: str, seed: int) -> list[Line]:
                 continue
         remark = "too few rows to trust the interval" if caught else ""
         lines.append(Line(name, found.value, found.lower, found.upper, found.effective_rows, remark))
-    low, high = float(log.reward.min()), float(log.reward.max())
+    low = float(log.reward.min())
+    high = float(log.reward.max())
     learners: dict[str, Any] = {"UCB, learning": UCB(k, sigma=max(high - low, 1e-12) / 2, random_state=seed)}
     if set(np.unique(log.reward).tolist()) <= {0.0, 1.0}:
         learners["Thompson, learning"] = Thompson(k, random_state=seed)

@@ -134,7 +134,8 @@ def read_rows(table: Any, columns: list[str] | None, drop: list[str], *, categor
         shown = ", ".join(table.column_names[:10])
         raise DataError(f"cluster: there is no column {unknown[0]!r}; the table has {shown}.")
     kept: dict[str, np.ndarray[Any, Any]] = {}
-    scale, left_out = [], []
+    scale = []
+    left_out = []
     for name in names:
         if name in drop:
             continue
@@ -210,7 +211,8 @@ def find_clusters(rows: Rows, method: str, K: int | None, most: int | None, cova
             notes += search.notes
         else:
             model = KMeans(K, n_init=10, random_state=seed).fit(Z)
-        labels, chances = model.labels_, None
+        labels = model.labels_
+        chances = None
     else:
         notes.append("a weak prior keeps components from collapsing onto a few rows (Fraley and Raftery, 2007)")
         mixture = GaussianMixture(covariance_type=covariance, n_init=3, max_iter=500, tol=1e-6, prior="default")
@@ -279,7 +281,8 @@ def _silhouette(Z: np.ndarray[Any, Any], labels: np.ndarray[Any, Any], seed: int
 
 
 def _lines(found: Clusters, rows: Rows) -> list[str]:
-    K, n = len(found.order), len(found.labels)
+    K = len(found.order)
+    n = len(found.labels)
     lines = [
         f"{type(found.model).__name__}: {K} cluster{'s' if K > 1 else ''} of {n:,} rows, {len(rows.columns)} columns"
     ]
@@ -305,7 +308,8 @@ def _clusters(found: Clusters, rows: Rows) -> list[dict[str, Any]]:
         own = rows.X[found.labels == k]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a cluster may have no row, or no number in a column
-            mean, spread = np.nanmean(own, axis=0), np.nanstd(own, axis=0)
+            mean = np.nanmean(own, axis=0)
+            spread = np.nanstd(own, axis=0)
         share = len(own) / len(rows.X)
         described.append({"name": str(k), "rows": len(own), "share": share, "mean": mean, "spread": spread})
     return described
@@ -315,7 +319,8 @@ def _record(found: Clusters, rows: Rows, source: str) -> dict[str, Any]:
     """Return what the report shows."""
     from ..evaluation.comparison.record import timestamp
 
-    model, mixture = found.model, found.chances is not None
+    model = found.model
+    mixture = found.chances is not None
     history = model.bound_history_ if mixture else model.inertia_history_
     criterion = found.choice.get("criterion")
     best = "least" if criterion == "BIC" else "greatest"
@@ -353,12 +358,15 @@ def _picture(found: Clusters, rows: Rows) -> dict[str, Any]:
     centres = found.model.means_ if found.chances is not None else found.model.cluster_centers_
     shares = np.zeros(2)
     if d == 1:
-        axes, shown = np.array([[1.0, 0.0]]), (rows.columns[0], "")
+        axes = np.array([[1.0, 0.0]])
+        shown = (rows.columns[0], "")
     elif d == 2:
-        axes, shown = np.eye(2), (rows.columns[0], rows.columns[1])
+        axes = np.eye(2)
+        shown = (rows.columns[0], rows.columns[1])
     else:
         values, vectors = np.linalg.eigh(np.cov(Z.T))
-        axes, shares = vectors[:, ::-1][:, :2], values[::-1][:2] / values.sum()
+        axes = vectors[:, ::-1][:, :2]
+        shares = values[::-1][:2] / values.sum()
         shown = tuple(f"component {a + 1} ({100 * shares[a]:.0f} % of the variance)" for a in range(2))  # type: ignore[assignment]
     some = np.unique(np.linspace(0, len(Z) - 1, min(len(Z), _SAMPLED)).round().astype(int))
     flat = Z[some] @ axes

@@ -128,7 +128,8 @@ def compare(
     from ..evaluation.comparison.race import Server
     from .limit import hard_limit, muted
 
-    clock, arguments = Clock(seconds or None, options.started), options.arguments
+    clock = Clock(seconds or None, options.started)
+    arguments = options.arguments
     with muted():
         server = Server(model or None)
     with hard_limit(clock):
@@ -299,7 +300,8 @@ def _show(
 
 def _more(record: Any) -> list[str]:
     """Return what is said after the headline: intervals, advice, versions."""
-    winner, lines = record["winner"], []
+    winner = record["winner"]
+    lines = []
     if winner is not None and winner["intervals"]:
         found = winner["intervals"]
         lines.append(

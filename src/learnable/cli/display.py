@@ -202,7 +202,8 @@ def _plus_minus(row: dict[str, Any]) -> str:
     """Return an interval as ±, or by its ends where it does not lie evenly about the mean."""
     if row["status"] != "ok" or row["low"] is None or row["high"] is None:
         return ""
-    below, above = row["mean"] - row["low"], row["high"] - row["mean"]
+    below = row["mean"] - row["low"]
+    above = row["high"] - row["mean"]
     if abs(above - below) > 0.02 * (above + below):
         return f"[{score(row['low'])}, {score(row['high'])}]"
     return f"± {score(above)}"
@@ -231,14 +232,16 @@ def unfinished(record: dict[str, Any], most: int = 5) -> list[str]:
 def wide_leaderboard(record: dict[str, Any]) -> Table:
     """Return the final table with everything: full names, intervals, training scores, times, optimisation."""
     protocol = record["protocol"]
-    label, level = protocol["metric"]["label"], f"{100 * protocol['level']:g} %"
+    label = protocol["metric"]["label"]
+    level = f"{100 * protocol['level']:g} %"
     rows = []
     for row in record["leaderboard"]:
         if row["status"] == "ok":
             interval = "" if row["low"] is None else f"[{score(row['low'])}, {score(row['high'])}]"
             what = _cut(row["cut"]) if row.get("cut") else certified(row["certificate"])
         else:
-            interval, what = "", f"{row['status']}: {row['reason'] or 'not started'}"
+            interval = ""
+            what = f"{row['status']}: {row['reason'] or 'not started'}"
         rows.append(
             [
                 "" if row["rank"] is None else str(row["rank"]),
@@ -289,12 +292,16 @@ def legend(record: dict[str, Any], *, details: bool = True) -> list[str]:
 
 def headline(record: dict[str, Any]) -> list[str]:
     """Return what was found on the rows set aside: the winner, a baseline on the same rows, their difference."""
-    protocol, winner = record["protocol"], record["winner"]
+    protocol = record["protocol"]
+    winner = record["winner"]
     if winner is None or winner["holdout"] is None:
         return []
-    judged, against, given = winner["holdout"], winner.get("against"), winner.get("as_given")
+    judged = winner["holdout"]
+    against = winner.get("against")
+    given = winner.get("as_given")
     digits = digits_to_tell([judged["score"], (against or {}).get("score"), (given or {}).get("score")])
-    label, when = protocol["metric"]["label"], protocol.get("time")
+    label = protocol["metric"]["label"]
+    when = protocol.get("time")
     from_to = "" if not when else f" ({when['holdout'][0]} to {when['holdout'][1]})"
     lines = [
         f"{winner['name']} on {protocol['holdout_rows']:,} rows set aside{from_to}: {label} "
@@ -425,7 +432,9 @@ class LiveRace(Silent):
         self.out = out
         self.end = None if seconds is None else started + seconds
         self.lines: dict[str, list[str]] = {}
-        self.current, self.current_end, self.stage = "", None, "reading"
+        self.current = ""
+        self.current_end = None
+        self.stage = "reading"
         self.live = Live(self, console=out, refresh_per_second=8, transient=True)
 
     def __enter__(self) -> LiveRace:
@@ -448,13 +457,15 @@ class LiveRace(Silent):
             if told:
                 self.live.console.print(told)
         elif kind == "stage":
-            self.stage, self.current = event["text"], ""
+            self.stage = event["text"]
+            self.current = ""
         elif kind == "compiling":
             for name, (state, seen) in self.lines.items():
                 if state in ("waiting", "compiling"):
                     self.lines[name] = ["compiling" if name in event["models"] else "waiting", seen]
         elif kind == "start":
-            self.stage, self.current = f"fitting {event['name']}", event["name"]
+            self.stage = f"fitting {event['name']}"
+            self.current = event["name"]
             self.current_end = None if event["seconds"] is None else time.monotonic() + event["seconds"]
             self.lines[event["name"]] = ["running", ""]
         elif kind == "fold":

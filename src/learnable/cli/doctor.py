@@ -56,7 +56,8 @@ def _shipped(levels: tuple[str, ...]) -> str:
     if best is None:
         return "none came compiled; each is compiled once, when it is first used (learnable warmup: all now)"
     shipped = f"{kernel_cache.count_kernels(folders[best])} came compiled for {best}"
-    built, here = kernel_cache.shipped_versions(), kernel_cache.build_versions()
+    built = kernel_cache.shipped_versions()
+    here = kernel_cache.build_versions()
     other = [f"{name} {version}, not {here[name]}" for name, version in built.items() if here.get(name) != version]
     if other:
         return f"{shipped}, but for {' and '.join(other)}: each is compiled once, when it is first used"

@@ -60,7 +60,8 @@ def _kernel(node: ast.expr) -> Any:
     from ..core.registry import resolve
 
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult)):
-        left, right = _kernel(node.left), _kernel(node.right)
+        left = _kernel(node.left)
+        right = _kernel(node.right)
         return left + right if isinstance(node.op, ast.Add) else left * right
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         if node.func.id not in KERNELS:

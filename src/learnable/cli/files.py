@@ -50,7 +50,8 @@ def output_file(
             raise options.WrongUsageError(f"{name} is read by this command and would be replaced; give another name")
     if given is not None or force:
         return name, f"{name} was there already and is replaced"
-    path, number = Path(default), 2
+    path = Path(default)
+    number = 2
     while os.path.lexists(path.with_stem(f"{path.stem}-{number}")):
         number += 1
     free = str(path.with_stem(f"{path.stem}-{number}"))

@@ -227,10 +227,13 @@ def worse_than_guessing(task: str, held_out: float | None, score: float, problem
 
     known, where = (score, "its own training rows") if held_out is None else (held_out, "rows it was not fitted to")
     if task == "regression":
-        guess, what, measure = 0.0, "the mean of the target", "R²"
+        guess = 0.0
+        what = "the mean of the target"
+        measure = "R²"
     else:
         guess = float(np.bincount(problem.y).max() / len(problem.y))
-        what, measure = "the most frequent class", "accuracy"
+        what = "the most frequent class"
+        measure = "accuracy"
     if known >= guess:
         return None
     return (

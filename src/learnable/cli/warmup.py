@@ -17,7 +17,9 @@ def warmup(debug: options.Debug = False) -> None:
     from ..evaluation.comparison.warm import warm_models
     from .display import console, one_line
 
-    out, began, failed = console(), time.perf_counter(), 0
+    out = console()
+    began = time.perf_counter()
+    failed = 0
     for warmed in warm_models():
         failed += warmed.failure is not None
         outcome = f"{warmed.seconds:.1f} s" if warmed.failure is None else one_line(warmed.failure)

@@ -224,7 +224,8 @@ def _exp_of_either(typing: Any, x: Any) -> Any:
 
 def _exp_single(builder: Any, x: Any) -> Any:
     """Return e^x of a float32 to its last digit or two; see `_exp`."""
-    real, word = ir.FloatType(), ir.IntType(32)
+    real = ir.FloatType()
+    word = ir.IntType(32)
 
     def fused(a: Any, b: Any, c: Any) -> Any:
         return _call(builder, "llvm.fmuladd.f32", [a, b, c])

@@ -49,7 +49,10 @@ def _rotate(x, k):  # type: ignore[no-untyped-def]
 @strict_kernel
 def uniform(state):  # type: ignore[no-untyped-def]
     """Return a number in [0, 1) and advance the stream. IN/OUT state (4,) uint64."""
-    s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
+    s0 = state[0]
+    s1 = state[1]
+    s2 = state[2]
+    s3 = state[3]
     drawn = _rotate(s0 + s3, 23) + s0
     t = s1 << np.uint64(17)
     s2 ^= s0

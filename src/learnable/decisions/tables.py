@@ -57,7 +57,8 @@ def frozen_lake_table(layout: str | Sequence[str] = "4x4", slippery: bool = True
     if isinstance(layout, str) and layout not in LAKES:
         raise ParameterError(f"frozen_lake: layout must be '4x4', '8x8' or a list of lines; got {layout!r}.")
     lines = LAKES[layout] if isinstance(layout, str) else tuple(layout)
-    n_rows, n_columns = len(lines), len(lines[0])
+    n_rows = len(lines)
+    n_columns = len(lines[0])
     if any(len(line) != n_columns or set(line) - set("SFHG") for line in lines):
         raise DataError("frozen_lake: a layout has lines of one length made of S, F, H and G.")
     rows: Rows = []
@@ -71,7 +72,8 @@ def frozen_lake_table(layout: str | Sequence[str] = "4x4", slippery: bool = True
             fail = (1.0 - 1.0 / 3.0) / 2.0
             for b in turns:
                 di, dj = ((0, -1), (1, 0), (0, 1), (-1, 0))[b]
-                y, x = min(max(i + di, 0), n_rows - 1), min(max(j + dj, 0), n_columns - 1)
+                y = min(max(i + di, 0), n_rows - 1)
+                x = min(max(j + dj, 0), n_columns - 1)
                 p = 1.0 if not slippery else (1.0 / 3.0 if b == a else fail)
                 letter = lines[y][x]
                 rows.append((s, a, p, y * n_columns + x, float(letter == "G"), letter in "GH"))
@@ -85,7 +87,8 @@ def cliff_walking_table() -> StepTable:
     for s in range(48):
         i, j = divmod(s, 12)
         for a, (di, dj) in enumerate(((-1, 0), (0, 1), (1, 0), (0, -1))):  # up, right, down, left
-            y, x = min(max(i + di, 0), 3), min(max(j + dj, 0), 11)
+            y = min(max(i + di, 0), 3)
+            x = min(max(j + dj, 0), 11)
             if y == 3 and 0 < x < 11:
                 rows.append((s, a, 1.0, 36, -100.0, False))
             else:
@@ -103,7 +106,11 @@ def taxi_table() -> StepTable:
         y, x = divmod(rest, 5)
         start[s] = passenger < 4 and passenger != goal
         for a in range(6):  # south, north, east, west, pick up, drop off
-            i, j, who, reward, end = y, x, passenger, -1.0, False
+            i = y
+            j = x
+            who = passenger
+            reward = -1.0
+            end = False
             if a == 0:
                 i = min(y + 1, 4)
             elif a == 1:
@@ -119,7 +126,9 @@ def taxi_table() -> StepTable:
                     reward = -10.0
             elif a == 5:
                 if passenger == 4 and (y, x) == _TAXI_STANDS[goal]:
-                    who, reward, end = goal, 20.0, True
+                    who = goal
+                    reward = 20.0
+                    end = True
                 elif passenger == 4 and (y, x) in _TAXI_STANDS:
                     who = _TAXI_STANDS.index((y, x))
                 else:
@@ -151,13 +160,15 @@ def car_rental_table() -> StepTable:
     A step earns the expected rentals, less the moves; state 21·i + j has i and j cars, action a moves a − 5 from the
     first.
     """
-    first, second = _one_place(3.0, 3.0), _one_place(4.0, 2.0)
+    first = _one_place(3.0, 3.0)
+    second = _one_place(4.0, 2.0)
     after = np.arange(441)
     rows: list[Any] = []
     for i in range(21):
         for j in range(21):
             for moved in range(-min(j, 5), min(i, 5) + 1):
-                y, x = min(i - moved, 20), min(j + moved, 20)
+                y = min(i - moved, 20)
+                x = min(j + moved, 20)
                 p = np.outer(first[0][y], second[0][x]).reshape(-1)
                 reward = 10.0 * (first[1][y] + second[1][x]) - 2.0 * abs(moved)
                 rows.append((np.full(441, 21 * i + j), np.full(441, moved + 5), p, after, np.full(441, reward)))
@@ -169,7 +180,8 @@ def car_rental_table() -> StepTable:
 
 def _one_place(requests: float, returns: float) -> tuple[Array, Array]:
     """Return, for 0 to 20 cars in the morning, the law of the cars in the evening and the expected rentals."""
-    law, rented = np.zeros((21, 21)), np.zeros(21)
+    law = np.zeros((21, 21))
+    rented = np.zeros(21)
     for cars in range(21):
         asked = np.append(poisson.pmf(np.arange(cars), requests), poisson.sf(cars - 1, requests))  # at most all cars
         rented[cars] = asked @ np.arange(cars + 1)
@@ -202,7 +214,8 @@ def blackjack_table(sab: bool = True, natural: bool = False) -> StepTable:
         for one in range(10):
             for two in range(10):
                 chance = _CARDS[card] * _CARDS[one] * _CARDS[two]
-                total, ace = one + two + 2, int(min(one, two) == 0)
+                total = one + two + 2
+                ace = int(min(one, two) == 0)
                 if ace:
                     total += 10
                 start[360 + card if total == 21 else blackjack_state(total, card + 1, ace)] += chance
@@ -240,7 +253,8 @@ def _stick(s: int, total: int, dealer: tuple[Array, float], is_natural: bool, sa
     draw = float(law[total])
     prize = 1.0
     if is_natural and sab:
-        win, draw = 1.0 - dealers_natural, dealers_natural
+        win = 1.0 - dealers_natural
+        draw = dealers_natural
     elif is_natural and pays:
         prize = 1.5
     outcomes = ((win, prize), (draw, 0.0), (1.0 - win - draw, -1.0))
@@ -287,9 +301,11 @@ def grid_table(lines: Sequence[str], *, step_reward: float = -1.0, rewards: Any 
             for b, p in ((a, 1.0 - slip), ((a - 1) % 4, slip / 2.0), ((a + 1) % 4, slip / 2.0)):
                 if p == 0.0:
                     continue
-                y, x = i + moves[b][0], j + moves[b][1]
+                y = i + moves[b][0]
+                x = j + moves[b][1]
                 if not (0 <= y < len(lines) and 0 <= x < width) or lines[y][x] == "#":
-                    y, x = i, j
+                    y = i
+                    x = j
                 there = lines[y][x]
                 ends = there in prize and there.isupper()
                 rows.append((s, a, p, y * width + x, step_reward + prize.get(there, 0.0), ends))

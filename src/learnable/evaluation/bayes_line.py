@@ -102,11 +102,14 @@ def _changes(line: list[Any], priors: Array, costs: Array, decide: Any) -> Array
 
     at = label(grid)
     changes = np.flatnonzero(at[1:] != at[:-1])
-    a, b, left = grid[changes], grid[changes + 1], at[changes]
+    a = grid[changes]
+    b = grid[changes + 1]
+    left = at[changes]
     for _ in range(_BISECTIONS):
         m = 0.5 * (a + b)
         same = label(m) == left if len(m) else np.empty(0, dtype=bool)
-        a, b = np.where(same, m, a), np.where(same, b, m)
+        a = np.where(same, m, a)
+        b = np.where(same, b, m)
     return np.unique(b)
 
 
@@ -125,8 +128,11 @@ def _normal_crossings(line: list[Any], priors: Array) -> Array:
 
 
 def _roots(p: Normal, q: Normal, log_ratio: float) -> list[float]:
-    centre, s, t = 0.5 * float(p.mean + q.mean), float(p.std), float(q.std)
-    m, k = float(p.mean) - centre, float(q.mean) - centre
+    centre = 0.5 * float(p.mean + q.mean)
+    s = float(p.std)
+    t = float(q.std)
+    m = float(p.mean) - centre
+    k = float(q.mean) - centre
     a = 0.5 * (1 / t - 1 / s) * (1 / t + 1 / s)
     b = m / s**2 - k / t**2
     c = 0.5 * ((k / t) ** 2 - (m / s) ** 2) + np.log(t / s) + log_ratio

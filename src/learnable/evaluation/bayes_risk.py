@@ -162,7 +162,8 @@ def _planar(rule: BayesClassifier) -> tuple[list[Any], Callable[[float], tuple[A
     )
     if not products:
         return None
-    first, second = [p[0] for p in rule.densities], [p[1] for p in rule.densities]
+    first = [p[0] for p in rule.densities]
+    second = [p[1] for p in rule.densities]
     return first, lambda u: (rule.priors * np.array([float(p.pdf(u)) for p in first]), second)
 
 
@@ -177,13 +178,16 @@ def _in_the_plane(
         return 0.0 if total <= 0 else total * risk_on_the_line(line, weights / total, rule.costs).value
 
     tail = 1e-13
-    low, high = min(float(p.quantile(tail)) for p in first), max(float(p.quantile(1 - tail)) for p in first)
+    low = min(float(p.quantile(tail)) for p in first)
+    high = max(float(p.quantile(1 - tail)) for p in first)
     levels = [1e-6, 1e-2, 0.5, 1 - 1e-2, 1 - 1e-6]
     breaks = np.unique([low, high, *(float(p.quantile(level)) for p in first for level in levels)])
-    value, error = 0.0, tail
+    value = 0.0
+    error = tail
     for a, b in pairwise(breaks):
         piece, off = quad(inner, a, b, epsabs=1e-10, epsrel=1e-9, limit=100)[:2]
-        value, error = value + piece, error + off
+        value = value + piece
+        error = error + off
     return BayesRisk(float(value), float(error), "quadrature")
 
 
@@ -254,7 +258,8 @@ def _expectation(rule: BayesClassifier, of_points: Callable[[Array], Array], n_s
         )
     if all(isinstance(p, Univariate) and np.size(p.mean) == 1 for p in rule.densities):
         line = [on_line(p) for p in rule.densities]
-        low, high = min(float(p.quantile(1e-14)) for p in line), max(float(p.quantile(1 - 1e-14)) for p in line)
+        low = min(float(p.quantile(1e-14)) for p in line)
+        high = max(float(p.quantile(1 - 1e-14)) for p in line)
         levels = [1e-6, 1e-2, 0.5, 1 - 1e-2, 1 - 1e-6]
         breaks = np.unique([low, high, *(float(p.quantile(level)) for p in line for level in levels)])
 

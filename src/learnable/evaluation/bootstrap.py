@@ -186,9 +186,12 @@ def _by_rows(
     level: float,
 ) -> Bootstrap:
     """Average over resamples row by row, then over rows."""
-    y, weight = np.asarray(table.y), table.weight
+    y = np.asarray(table.y)
+    weight = table.weight
     classes = np.unique(y) if is_classifier(model) else None
-    total, times, scores = np.zeros(len(y)), np.zeros(len(y)), []
+    total = np.zeros(len(y))
+    times = np.zeros(len(y))
+    scores = []
     for fold in fit_folds(owner, model, table, splits):
         with naming_fold(owner, model, fold.number, fold.total, fold.train):
             losses = loss.loss(y[fold.test], _response(loss, fold.model, table, fold.test, classes), classes)
@@ -199,12 +202,14 @@ def _by_rows(
             scores.append(loss.score_of(loss.mean(losses, part), y[fold.test], part) if varied else np.nan)
     seen = times > 0
     if not seen.all():
-        total[~seen], times[~seen] = total[seen].sum() / times[seen].sum(), 1.0
+        total[~seen] = total[seen].sum() / times[seen].sum()
+        times[~seen] = 1.0
     out_of_bag = total / times
     response = _response(loss, whole, table, np.arange(len(y)), classes)
     apparent = loss.loss(y, response, classes)
     gamma = no_information_score(loss, y, response, classes, weight)
-    err, err1 = loss.mean(apparent, weight), loss.mean(out_of_bag, weight)
+    err = loss.mean(apparent, weight)
+    err1 = loss.mean(out_of_bag, weight)
     plus, overfitting, share = point632_plus(err, err1, gamma)
     mixed = {"bootstrap": (1.0, err1), ".632": (0.632, 0.368 * err + 0.632 * err1), ".632+": (share, plus)}
     intervals = {}
@@ -242,11 +247,13 @@ def _by_resamples(
     for fold in fit_folds(owner, model, table, splits):
         with naming_fold(owner, model, fold.number, fold.total, fold.train):
             scores.append(score_rows(scorer, fold.model, table, fold.test))
-    everything, y = np.arange(table.n_rows), np.asarray(table.y)
+    everything = np.arange(table.n_rows)
+    y = np.asarray(table.y)
     stand_in = Remembered(whole, responses_of(whole, table.X), getattr(whole, "classes_", None))
     err = -score_rows(scorer, whole, table, everything)
     pairs = [score_of(scorer, stand_in, rng.permutation(y), table.weight, everything) for _ in range(_PERMUTATIONS)]
-    gamma, err1 = -float(np.mean(pairs)), -float(np.mean(scores))
+    gamma = -float(np.mean(pairs))
+    err1 = -float(np.mean(scores))
     plus, overfitting, share = point632_plus(err, err1, gamma)
     plain = 0.368 * err + 0.632 * err1
     around = corrected_t_interval(scores, OUT_OF_BAG_SHARE, level)
@@ -259,7 +266,8 @@ def _by_resamples(
 
 def _resamples(owner: str, model: Any, table: RowTable, n_resamples: int, rng: np.random.Generator) -> list[Split]:
     """Draw rows with replacement; a resample that leaves no row out, or has one class only, is drawn again."""
-    y, everything = np.asarray(table.y), np.arange(table.n_rows)
+    y = np.asarray(table.y)
+    everything = np.arange(table.n_rows)
     by_class = is_classifier(model) and y.ndim == 1 and len(np.unique(y)) > 1
     splits: list[Split] = []
     for generator in rng.spawn(n_resamples):

@@ -134,7 +134,8 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
         everything = np.arange(table.n_rows)
         prefit = is_prefit(estimator, self.cv)
         if prefit:
-            self.estimators_, self.calibration_rows_ = [estimator], [everything]
+            self.estimators_ = [estimator]
+            self.calibration_rows_ = [everything]
             scores = [self._scores(estimator, table.X)]
         else:
             self._require_rows(table)
@@ -144,7 +145,8 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
             scores = [self._scores(model, take_rows(table.X, test)) for model, test in zip(models, tests, strict=True)]
             if self.ensemble is False:
                 models, tests, scores = self._join(table, models, tests, scores)
-            self.estimators_, self.calibration_rows_ = models, tests
+            self.estimators_ = models
+            self.calibration_rows_ = tests
         pairs = [
             self._fit_calibrators(model, s, table.y[rows], table.weights(rows))
             for model, s, rows in zip(self.estimators_, scores, self.calibration_rows_, strict=True)
@@ -250,7 +252,8 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
         return np.asarray(self.classes_[best])
 
     def _calibrated(self, model: Any, maps: list[Any], X: Any) -> Array:
-        scores, known = self._scores(model, X), self._positions(model)
+        scores = self._scores(model, X)
+        known = self._positions(model)
         n_classes = len(self.classes_)
         if self.method == "temperature":
             columns = maps[0](scores)
@@ -269,12 +272,15 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(self._inner()).input_tags
-        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
+        tags.input_tags.sparse = inner.sparse
+        tags.input_tags.allow_nan = inner.allow_nan
         return tags
 
     def _check_loaded(self) -> None:
-        models, maps = getattr(self, "estimators_", None), getattr(self, "calibrators_", None)
-        classes, rows = getattr(self, "classes_", None), getattr(self, "calibration_rows_", None)
+        models = getattr(self, "estimators_", None)
+        maps = getattr(self, "calibrators_", None)
+        classes = getattr(self, "classes_", None)
+        rows = getattr(self, "calibration_rows_", None)
         if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
             raise ModelFileError("load: classes_ must hold at least two labels.")
         if not (isinstance(models, list) and isinstance(maps, list) and isinstance(rows, list)):

@@ -81,7 +81,8 @@ class Isotonic:
         return np.asarray(np.interp(scores, self.scores, self.values))
 
     def _check_loaded(self) -> None:
-        x, f = self.scores, self.values
+        x = self.scores
+        f = self.values
         if x.dtype != np.float64 or f.dtype != np.float64 or x.ndim != 1 or x.shape != f.shape or not len(x):
             raise ModelFileError("load: an isotonic map must be two arrays of numbers of the same length.")
         rises = (x[1:] > x[:-1]).all() and (f[1:] >= f[:-1]).all()
@@ -135,7 +136,8 @@ def fit_sigmoid(scores: Array, positive: NDArray[np.bool_], weight: Array | None
 
 def platt_targets(positive: NDArray[np.bool_], w: Array) -> Array:
     """Return t₊ and t₋: the posterior means of the two labels under a uniform prior."""
-    n_positive, n_negative = float(w[positive].sum()), float(w[~positive].sum())
+    n_positive = float(w[positive].sum())
+    n_negative = float(w[~positive].sum())
     return np.where(positive, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_negative + 2.0))
 
 

@@ -138,7 +138,8 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, ConformalModel):
     def _fit_scale(self, table: Sample) -> None:
         """Fit the model of log |residual| to the rows that the main model was fitted to."""
         train = np.flatnonzero(self.folds_ < 0)
-        X, weight = take_rows(table.X, train), table.weights(train)
+        X = take_rows(table.X, train)
+        weight = table.weights(train)
         size = np.abs(table.y[train] - _predicted(self.estimator_, X))
         typical = float(size.mean())
         if typical == 0:
@@ -164,7 +165,8 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, ConformalModel):
         fits = leave_one_out_fits("ConformalRegressor", self._inner(), self.estimator_, table, alpha)
         if fits is None:
             return None
-        self.loo_coef_, self.loo_intercept_ = fits.coef, fits.intercept
+        self.loo_coef_ = fits.coef
+        self.loo_intercept_ = fits.intercept
         self.scores_ = np.abs(fits.errors)
         return fits.disagreement
 
@@ -187,7 +189,8 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, ConformalModel):
         check_is_fitted(self)
         lower, upper = self._ends(X, self._rank(level))
         if never_negative(self.estimator_):
-            lower, upper = np.maximum(lower, 0.0), np.maximum(upper, 0.0)
+            lower = np.maximum(lower, 0.0)
+            upper = np.maximum(upper, 0.0)
         return lower, upper
 
     def _ends(self, X: Any, rank: int) -> tuple[Array, Array]:
@@ -201,10 +204,12 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, ConformalModel):
         if self.method == "cv+":
             shifts = np.column_stack([_predicted(model, X) for model in self.estimators_])
             values, ends = self._sorted_scores()
-            lower, upper = -_select(-shifts, values, ends, rank), _select(shifts, values, ends, rank)
+            lower = -_select(-shifts, values, ends, rank)
+            upper = _select(shifts, values, ends, rank)
         else:
             ends_of = [self._select_each(block, rank) for block in self._leave_one_out_predictions(X)]
-            lower, upper = np.concatenate([e[0] for e in ends_of]), np.concatenate([e[1] for e in ends_of])
+            lower = np.concatenate([e[0] for e in ends_of])
+            upper = np.concatenate([e[1] for e in ends_of])
         # Below level 1/2 the ends may cross; the interval between them still holds what it promises.
         return np.minimum(lower, upper), np.maximum(lower, upper)
 
@@ -222,7 +227,8 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, ConformalModel):
         """Yield μ₋ᵢ(x) of shape (rows, n), for blocks of rows."""
         linear = self._is_linear()
         X = numbers_of(self.estimator_, X) if linear else as_container(type(self).__name__, X)
-        n_rows, step = count_rows(X), max(1, _BLOCK // len(self.scores_))
+        n_rows = count_rows(X)
+        step = max(1, _BLOCK // len(self.scores_))
         for start in range(0, max(n_rows, 1), step):
             rows = np.arange(start, min(start + step, n_rows))
             block = X if len(rows) == n_rows else take_rows(X, rows)
@@ -248,8 +254,10 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, ConformalModel):
             if not hasattr(self, "scale_"):
                 raise ModelFileError("load: the model of the residuals' size is missing.")
         if self._is_linear():
-            coef, intercept = self.loo_coef_, getattr(self, "loo_intercept_", None)
-            n, d = len(self.scores_), getattr(self, "n_features_in_", 0)
+            coef = self.loo_coef_
+            intercept = getattr(self, "loo_intercept_", None)
+            n = len(self.scores_)
+            d = getattr(self, "n_features_in_", 0)
             for values, shape in ((coef, (n, d)), (intercept, (n,))):
                 if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != shape:
                     raise ModelFileError("load: loo_coef_ and loo_intercept_ must have one row of numbers a score.")

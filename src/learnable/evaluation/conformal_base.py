@@ -78,7 +78,8 @@ class ConformalModel(Estimator):
     guarantee_: str = fitted("str", "What is proven at `level`.")
 
     def _fit(self, table: Sample, run: Run) -> Certificate:
-        owner, n = type(self).__name__, table.n_rows
+        owner = type(self).__name__
+        n = table.n_rows
         if n < 2:
             raise DataError(f"{owner}: needs at least 2 rows, to fit and to calibrate; got n_samples = {n}.")
         estimator = self._inner()
@@ -141,7 +142,8 @@ class ConformalModel(Estimator):
 
     def _cut(self, table: Sample) -> Rows:
         """Return the fold of every row."""
-        owner, n = type(self).__name__, table.n_rows
+        owner = type(self).__name__
+        n = table.n_rows
         if self.method == "jackknife+":
             return np.arange(n)
         n_folds = 5 if self.cv is None else self.cv
@@ -167,7 +169,8 @@ class ConformalModel(Estimator):
 
     def _rank(self, level: float | None) -> int:
         """Return ⌈level·(n + 1)⌉, having warned if it exceeds n."""
-        owner, n = type(self).__name__, len(self.scores_)
+        owner = type(self).__name__
+        n = len(self.scores_)
         level = self.level if level is None else level
         check_parameters(owner, {"level": level}, {"level": LEVEL})
         rank = rank_of(level, n)
@@ -182,7 +185,8 @@ class ConformalModel(Estimator):
         return rank
 
     def _guarantee(self, prefit: bool) -> str:
-        n, alpha = len(self.scores_), 1.0 - self.level
+        n = len(self.scores_)
+        alpha = 1.0 - self.level
         head = f"the {self._region} of a new row, exchangeable with the {n} calibration rows, holds its target with"
         if self.method == "split":
             given = ", provided that the model was not fitted to them" if prefit else ""
@@ -204,16 +208,19 @@ class ConformalModel(Estimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(self._inner()).input_tags
-        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
+        tags.input_tags.sparse = inner.sparse
+        tags.input_tags.allow_nan = inner.allow_nan
         return tags
 
     def _check_loaded(self) -> None:
-        folds, scores = getattr(self, "folds_", None), getattr(self, "scores_", None)
+        folds = getattr(self, "folds_", None)
+        scores = getattr(self, "scores_", None)
         if not isinstance(folds, np.ndarray) or folds.dtype != np.int64 or folds.ndim != 1 or not len(folds):
             raise ModelFileError("load: folds_ must hold one fold a row.")
         if not isinstance(scores, np.ndarray) or scores.dtype != np.float64 or not np.isfinite(scores).all():
             raise ModelFileError("load: scores_ must be finite numbers.")
-        models, n_folds = getattr(self, "estimators_", None), self._n_folds()
+        models = getattr(self, "estimators_", None)
+        n_folds = self._n_folds()
         if scores.shape != (int((folds >= 0).sum()),) or folds.min() < -1 or not len(scores):
             raise ModelFileError("load: scores_ must have one number for each row of a fold.")
         if not (hasattr(self, "estimator_") and isinstance(models, list)):

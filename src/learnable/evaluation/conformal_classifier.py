@@ -219,7 +219,8 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, ConformalModel):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        classes, u = getattr(self, "classes_", None), getattr(self, "uniform_", None)
+        classes = getattr(self, "classes_", None)
+        u = getattr(self, "uniform_", None)
         if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
             raise ModelFileError("load: classes_ must hold at least two labels.")
         if not isinstance(u, np.ndarray) or u.dtype != np.float64 or u.shape != self.scores_.shape:

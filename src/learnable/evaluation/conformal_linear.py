@@ -85,7 +85,8 @@ def leave_one_out_fits(owner: str, model: Any, fitted: Any, sample: Sample, alph
         intercept += influence @ spectrum.x_mean - share * step
     for row in np.flatnonzero(~regular):
         [without] = fit_copies(owner, model, sample, [np.delete(np.arange(len(y)), row)])
-        coef[row], intercept[row] = np.ravel(without.coef_), float(np.ravel(without.intercept_)[0])
+        coef[row] = np.ravel(without.coef_)
+        intercept[row] = float(np.ravel(without.intercept_)[0])
     errors = sample.y - np.einsum("ij,ij->i", X, coef) - intercept
     size = float(np.abs(sample.y).max()) or 1.0
     return LeaveOneOut(coef, intercept, errors, float(np.abs(errors - step)[regular].max()) / size)

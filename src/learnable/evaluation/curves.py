@@ -126,7 +126,8 @@ def learning_curve(
     rng = as_generator(random_state)
     ordered = [(_order(owner, model, table, train, name, shuffle, rng), test) for train, test in splits]
     counts = _numbers_of_rows(owner, sizes, min(len(train) for train, _ in splits))
-    found, cut = [], []
+    found = []
+    cut = []
     for count in counts:
         cut.append([(train[:count], test) for train, test in ordered])
         found.append(

@@ -290,7 +290,9 @@ def _simulate(
     with naming_place(owner, star, "the fit without noise"):
         f_star = np.asarray(clone(star).fit(X_best, truth.mean(X_best)).predict(X_test), dtype=np.float64)
     n_repeats = len(seeds) - 1
-    predictions, risks, train_risks = np.empty((n_repeats, n_test)), np.empty(n_repeats), np.empty(n_repeats)
+    predictions = np.empty((n_repeats, n_test))
+    risks = np.empty(n_repeats)
+    train_risks = np.empty(n_repeats)
     for repeat, seed in enumerate(seeds[:-1]):
         # Separate streams, so that training sets of different sizes do not shift the test rows.
         training, testing = np.random.default_rng(seed).spawn(2)

@@ -107,7 +107,9 @@ def diagnose(fitted: Any) -> Diagnosis:
     certificate = getattr(fitted, "certificate_", None)
     if not isinstance(certificate, Certificate):
         raise DataError(f"diagnose: this {type(fitted).__name__} has no certificate; fit it first.")
-    kind, value, tolerance = certificate.kind, certificate.value, certificate.tolerance
+    kind = certificate.kind
+    value = certificate.value
+    tolerance = certificate.tolerance
     if kind == "none":
         advice: tuple[str, ...] = ("judge it on rows it has not seen: nothing else is known",)
         return Diagnosis(False, "nothing", value, tolerance, kind, "this fit proves nothing about itself", advice)

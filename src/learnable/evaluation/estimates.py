@@ -193,7 +193,8 @@ def _leave_one_out(
     y = np.asarray(table.y)
     stand_in = Remembered(model, found.responses, found.classes)
     score = pooled_score(owner, scorer, stand_in, y, table.weight)
-    n, nan = table.n_rows, np.array([np.nan])
+    n = table.n_rows
+    nan = np.array([np.nan])
     on_train = nan
     certificate = None
     if train_scores:
@@ -221,7 +222,8 @@ def _leave_one_out(
 def _out_of_bag(owner: str, model: Any, table: RowTable, scorer: Scorer, metric: str, level: float) -> RiskEstimate:
     """Use the model's own out-of-bag predictions, or at least its score of them."""
     whole = fit_whole(owner, model, table)
-    y, nan = np.asarray(table.y), np.array([np.nan])
+    y = np.asarray(table.y)
+    nan = np.array([np.nan])
     classes = getattr(whole, "classes_", None)
     responses: dict[str, NDArray[Any]] = {}
     if hasattr(whole, "oob_decision_function_") and classes is not None:
@@ -241,8 +243,11 @@ def _out_of_bag(owner: str, model: Any, table: RowTable, scorer: Scorer, metric:
     on_train = np.array([score_rows(scorer, whole, table, np.arange(table.n_rows))])
     certificate = getattr(whole, "certificate_", None)
     if not responses:
-        score, interval = float(whole.oob_score_), Interval(-math.inf, math.inf, level, "none: the model keeps no rows")
-        predictions, note, metric = None, "the model's own score", "oob_score_"
+        score = float(whole.oob_score_)
+        interval = Interval(-math.inf, math.inf, level, "none: the model keeps no rows")
+        predictions = None
+        note = "the model's own score"
+        metric = "oob_score_"
     else:
         stand_in = Remembered(whole, responses, classes)
         rows = np.flatnonzero(
@@ -290,7 +295,8 @@ def _bootstrap(
     value = {"bootstrap": found.out_of_bag, ".632": found.point632, ".632+": found.point632_plus}[scheme]
     words = "out-of-bag bootstrap" if scheme == "bootstrap" else f"{scheme} bootstrap"
     note = f"weight {found.weight:.3g} on the rows left out" if scheme == ".632+" else ""
-    n, none = table.n_rows, np.full(n_resamples, np.nan)
+    n = table.n_rows
+    none = np.full(n_resamples, np.nan)
     on_train = np.full(n_resamples, found.apparent)
     return RiskEstimate(
         value,

@@ -159,9 +159,11 @@ def permutation_importance(
     orders = [rng.permutation(table.n_rows) for rng in generators]  # the same for every column: comparable
     share = np.full(table.n_rows, 1.0 / table.n_rows) if table.weight is None else table.weight / table.weight.sum()
     before, baseline = _judge(owner, model, table.X, table, scorer, loss)
-    values, intervals = np.empty((len(names), n_repeats)), []
+    values = np.empty((len(names), n_repeats))
+    intervals = []
     for position, group in enumerate(columns):
-        taken, given = np.zeros(table.n_rows), np.zeros(table.n_rows)
+        taken = np.zeros(table.n_rows)
+        given = np.zeros(table.n_rows)
         for repeat, order in enumerate(orders):
             losses, score = _judge(owner, model, shuffle_columns(table.X, group, order), table, scorer, loss)
             values[position, repeat] = baseline - score
@@ -274,7 +276,8 @@ def _row_interval(
     After shuffling, a row counts twice: for the loss that it has with another row's values (`taken`), and for the one
     that another row has with its values (`given`). All losses come times the rows' shares.
     """
-    y, n = np.asarray(table.y), table.n_rows
+    y = np.asarray(table.y)
+    n = table.n_rows
     moved = np.zeros(n)
     for parts, sign in ((before, 1.0), (taken, -1.0), (given, -1.0)):
         whole = float(parts.sum())

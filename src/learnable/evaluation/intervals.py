@@ -120,7 +120,8 @@ def empirical_bernstein(values: Any, low: float = 0.0, high: float = 1.0, level:
         raise DataError(
             f"{owner}: values run from {x.min():g} to {x.max():g}, outside [{low:g}, {high:g}]; pass their true range."
         )
-    n, log_term = len(x), math.log(4.0 / (1.0 - level))
+    n = len(x)
+    log_term = math.log(4.0 / (1.0 - level))
     if n < 2:
         return Interval(low, high, level, "empirical Bernstein")
     width = math.sqrt(2.0 * float(x.var(ddof=1)) * log_term / n) + 7.0 * (high - low) * log_term / (3.0 * (n - 1))

@@ -124,7 +124,9 @@ def leave_one_out(owner: str, model: Any, table: RowTable, method: str = "auto")
         note = "the hyperparameters were chosen once, on all rows" if fitted.certificate_.kind != "closed-form" else ""
         return LeaveOneOut(found, {"predict": found}, None, "closed form", note)
     if method == "auto" and _passes_rows(model) and _can_be_asked(last):
-        X, y, weight = _features(model, table.X), table.y, table.weight
+        X = _features(model, table.X)
+        y = table.y
+        weight = table.weight
         found = np.asarray(last.leave_one_out(X, y) if weight is None else last.leave_one_out(X, y, weight))
         classes = np.unique(np.asarray(y)) if is_classifier(last) else None
         return LeaveOneOut(found, {"predict": found}, classes, "closed form")
@@ -147,7 +149,8 @@ def is_linear_smoother(model: Any) -> bool:
 
 def _closed_form(owner: str, model: Any, table: RowTable) -> NDArray[Any]:
     fitted = fit_whole(owner, model, table)
-    last, features = fitted, table.X
+    last = fitted
+    features = table.X
     if isinstance(fitted, Pipeline):
         last = fitted.steps[-1][1]
         features = fitted[:-1].transform(table.X) if len(fitted.steps) > 1 else table.X
@@ -179,7 +182,8 @@ def _least_squares_errors(
     X: Array, y: Array, weight: Array | None, residuals: Array, intercept: bool, rank: int | None
 ) -> Array:
     """Return yᵢ − ŷ₍ᵢ₎ of least squares (of minimum norm); NaN where a row has to be refitted."""
-    n, w = len(X), np.ones(len(X)) if weight is None else weight
+    n = len(X)
+    w = np.ones(len(X)) if weight is None else weight
     exponents = np.frexp(np.abs(X).max(axis=0, initial=0.0))[1]
     scaled = np.ldexp(X, -exponents)
     root = np.sqrt(w / w.max())[:, None]

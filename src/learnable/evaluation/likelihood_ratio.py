@@ -127,7 +127,8 @@ def likelihood_ratio_test(
 
 def log_ratio(null: Any, alternative: Any, X: Array) -> Array:
     """Return log p₁(x) − log p₀(x); where both are impossible, −inf."""
-    under, over = log_density(null, X), log_density(alternative, X)
+    under = log_density(null, X)
+    over = log_density(alternative, X)
     both = np.isneginf(under) & np.isneginf(over)
     return np.where(both, -np.inf, over - np.where(both, 0.0, under))
 
@@ -165,16 +166,20 @@ def _on_the_line(line: list[Any], level: float) -> tuple[float, float, float]:
     def probabilities(t: float) -> Array:
         inside = ratio > t
         at = np.flatnonzero(inside[1:] != inside[:-1])
-        a, b, left = grid[at], grid[at + 1], inside[at]
+        a = grid[at]
+        b = grid[at + 1]
+        left = inside[at]
         for _ in range(_BISECTIONS if len(at) else 0):
             m = 0.5 * (a + b)
             same = (log_ratio(line[0], line[1], m[:, None]) > t) == left
-            a, b = np.where(same, m, a), np.where(same, b, m)
+            a = np.where(same, m, a)
+            b = np.where(same, b, m)
         signs = np.where(left, 1.0, -1.0)  # leaving the region adds, entering it takes away
         ends = np.stack([np.asarray(p.cdf(b)) for p in line]) if len(b) else np.zeros((2, 0))
         return ends @ signs + (1.0 if inside[-1] else 0.0)
 
     finite = ratio[np.isfinite(ratio)]
-    t_low, t_high = float(finite.min()) - 1.0, float(finite.max()) + 1.0
+    t_low = float(finite.min()) - 1.0
+    t_high = float(finite.max()) + 1.0
     threshold = float(brentq(lambda t: probabilities(t)[0] - level, t_low, t_high, xtol=1e-13, rtol=1e-14))
     return threshold, 0.0, float(probabilities(threshold)[1])

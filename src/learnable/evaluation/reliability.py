@@ -167,14 +167,17 @@ def calibration_verdict(y: NDArray[Any], probabilities: Array, level: float = 0.
     given = p[np.arange(len(p)), np.asarray(y, dtype=np.intp)]
     squares = (p**2).sum(axis=1)
     variance = float(((p**3).sum(axis=1) - squares**2).sum())
-    promised, kept = float(squares.mean()), float(given.mean())
+    promised = float(squares.mean())
+    kept = float(given.mean())
     found = {"promised": promised, "kept": kept, "level": level}
     if variance <= 1e-12 * len(p):
         word = "unknown" if kept >= promised - 1e-9 else "overconfident"
         return found | {"z": None, "p_value": None, "word": word}
     z = float((squares - given).sum() / variance**0.5)
     p_value = float(2.0 * ndtr(-abs(z)))
-    word = "calibrated" if p_value >= 1.0 - level else "overconfident" if z > 0 else "underconfident"
+    word = "overconfident" if z > 0 else "underconfident"
+    if p_value >= 1.0 - level:
+        word = "calibrated"
     return found | {"z": z, "p_value": p_value, "word": word}
 
 

@@ -32,7 +32,8 @@ class Remembered:
     """
 
     def __init__(self, model: Any, responses: dict[str, NDArray[Any]], classes: Any = None) -> None:
-        self.model, self.responses = model, responses
+        self.model = model
+        self.responses = responses
         if classes is not None:
             self.classes_ = classes
 
@@ -76,7 +77,8 @@ class OutOfFold:
     """
 
     def __init__(self, model: Any, table: RowTable) -> None:
-        self.model, self.table = model, table
+        self.model = model
+        self.table = table
         self.classes = np.unique(table.y) if is_classifier(model) and table.y is not None else None  # type: ignore[arg-type]
         self.responses: dict[str, NDArray[Any]] = {}
         self.dropped: set[str] = set()
@@ -125,7 +127,8 @@ def jackknife_interval(
     """
     n = len(y)
     n_groups = min(_GROUPS, n)
-    everything, group = np.arange(n), rng.permutation(n) % n_groups
+    everything = np.arange(n)
+    group = rng.permutation(n) % n_groups
     whole = score_of(scorer, stand_in, y, weight, everything)
     if n_groups < 2:
         return Interval(-np.inf, np.inf, level, "jackknife over rows")

@@ -66,7 +66,8 @@ class RowLoss:
         bounds: tuple[float, float] | None = None,
     ) -> Interval:
         """Return the interval of the score: exact binomial, empirical Bernstein (with `bounds`), or t over rows."""
-        n, mean = len(losses), self.mean(losses, weight)
+        n = len(losses)
+        mean = self.mean(losses, weight)
         equal = weight is None or bool((weight == weight[0]).all())
         if equal and not self.relative and bool(np.isin(losses, (0.0, 1.0)).all()):
             found = binomial_interval(int(losses.sum()), n, level)
@@ -122,7 +123,8 @@ def _squares(y: NDArray[Any], predicted: NDArray[Any], classes: Any) -> Array:
 
 
 def _squares_by_chance(y: NDArray[Any], predicted: NDArray[Any], classes: Any, share: Array) -> float:
-    y_mean, f_mean = share @ y, share @ predicted
+    y_mean = share @ y
+    f_mean = share @ predicted
     return float(share @ (y - y_mean) ** 2 + share @ (predicted - f_mean) ** 2 + (y_mean - f_mean) ** 2)
 
 

@@ -188,7 +188,8 @@ def verdict_on(difference: Any, n_train: float, n_test: float, margin: float, le
 
 
 def _test_differences(d: Array, n_train: float, n_test: float) -> TTest:
-    mean, spread = float(d.mean()), float(d.std(ddof=1))
+    mean = float(d.mean())
+    spread = float(d.std(ddof=1))
     if spread <= 1e-14 * float(np.abs(d).max(initial=0.0)):  # the same difference in every fold, up to rounding
         return TTest(math.copysign(math.inf, mean), 0.0) if mean else TTest(0.0, 1.0)
     t = mean / (math.sqrt(1.0 / len(d) + n_test / n_train) * spread)

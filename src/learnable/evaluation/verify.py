@@ -36,7 +36,8 @@ def conformal_regressor(model: Any, X: Any, y: Any, sample_weight: Any) -> Reche
         return _OTHER_ROWS
     size = np.abs(sample.y).max(initial=0.0) or 1.0
     if model._is_linear():
-        coef, intercept = model.loo_coef_, model.loo_intercept_
+        coef = model.loo_coef_
+        intercept = model.loo_intercept_
         table = _numbers(sample.X)
         again = np.abs(sample.y - (table * coef).sum(axis=1) - intercept)
         value = _equations_without_each_row(table, sample, coef, intercept, model)
@@ -90,7 +91,8 @@ def calibrated_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> Rec
     w = np.ones(sample.n_rows) if sample.weight is None else sample.weight
     for inner, maps, rows in zip(model.estimators_, model.calibrators_, model.calibration_rows_, strict=True):
         scores = _columns(inner, take_rows(sample.X, rows))
-        labels, known = sample.labels(rows), np.asarray(inner.classes_)
+        labels = sample.labels(rows)
+        known = np.asarray(inner.classes_)
         if model.method == "temperature":
             seen = np.isin(labels, known)
             codes = np.searchsorted(known, labels[seen])
@@ -164,7 +166,8 @@ def _equations_without_each_row(X: Array, sample: Sample, coef: Array, intercept
     Z = X - centre
     offset = intercept + coef @ centre
     y = sample.y.astype(np.longdouble)
-    gram, moment = Z.T @ (w[:, None] * Z), Z.T @ (w * y)
+    gram = Z.T @ (w[:, None] * Z)
+    moment = Z.T @ (w * y)
     left_out = w * (y - (Z * coef).sum(axis=1) - offset)
     first = w @ Z  # zero with an intercept
     slopes = moment - coef @ gram - offset[:, None] * first - left_out[:, None] * Z - alpha * coef
@@ -187,7 +190,8 @@ def _columns(inner: Any, X: Any) -> Array:
 
 def _sigmoid_residual(sigmoid: Any, scores: Array, positive: NDArray[np.bool_], w: Array) -> float:
     """Return the gradient of Platt's likelihood in the offset, and in the slope for scores of deviation one."""
-    plus, minus = w[positive].sum(), w[~positive].sum()
+    plus = w[positive].sum()
+    minus = w[~positive].sum()
     target = np.where(positive, (plus + 1.0) / (plus + 2.0), 1.0 / (minus + 2.0))
     share = w / w.sum()
     r = share * (expit(-(sigmoid.a * scores + sigmoid.b)) - target)
@@ -218,5 +222,8 @@ def _temperature_residual(beta: float, logits: Array, codes: NDArray[np.int64], 
     e = np.exp(beta * (logits - logits.max(axis=1, keepdims=True)))
     size = w @ np.abs(excess).max(axis=1)
     slope = float(w @ ((e * excess).sum(axis=1) / e.sum(axis=1)) / (size if size > 0 else 1.0))
-    at_low, at_high = np.isclose(np.log(beta), -10.0, atol=1e-9), np.isclose(np.log(beta), 10.0, atol=1e-9)
-    return max(0.0, -slope) if at_low else max(0.0, slope) if at_high else abs(slope)
+    at_low = np.isclose(np.log(beta), -10.0, atol=1e-9)
+    at_high = np.isclose(np.log(beta), 10.0, atol=1e-9)
+    if at_low:
+        return max(0.0, -slope)
+    return max(0.0, slope) if at_high else abs(slope)

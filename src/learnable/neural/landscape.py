@@ -92,7 +92,8 @@ def loss_on_plane(
     """Return the training objective on a plane through a fitted network, in two random directions of its norm."""
     network, theta, buffers, data = rows_of(model, X, y, None)
     f = objective_of(model, network, buffers, data)
-    first, second = _direction(theta, random_state), _direction(theta, random_state + 1)
+    first = _direction(theta, random_state)
+    second = _direction(theta, random_state + 1)
     second -= first * float(first @ second) / float(first @ first)
     t = np.linspace(-reach, reach, n_points)
     with one_thread_blas():
@@ -135,8 +136,10 @@ def double_descent(
     >>> bool(d.test[1] > d.test[0] and d.test[1] > d.test[2]), bool(d.train[2] < 1e-12)
     (True, True)
     """
-    X, X_test = np.asarray(X, dtype=np.float64), np.asarray(X_test, dtype=np.float64)
-    y, y_test = np.asarray(y, dtype=np.float64), np.asarray(y_test, dtype=np.float64)
+    X = np.asarray(X, dtype=np.float64)
+    X_test = np.asarray(X_test, dtype=np.float64)
+    y = np.asarray(y, dtype=np.float64)
+    y_test = np.asarray(y_test, dtype=np.float64)
     if X.ndim != 2 or X_test.shape[1:] != X.shape[1:] or y.shape != (len(X),) or y_test.shape != (len(X_test),):
         raise DataError(
             f"double_descent: X {X.shape}, y {y.shape}, X_test {X_test.shape} and y_test {y_test.shape} do not fit "

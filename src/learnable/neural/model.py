@@ -153,7 +153,8 @@ class NetworkModel(NetworkParameters):
             arrays = (previous.theta_, previous.buffers_, previous.optimiser_v_, previous.optimiser_r_)
             theta, buffers, v, r = (np.array(a[k], dtype=dtype) for a in arrays)
             state = State(theta, buffers, v, r)
-            state.t, state.epoch = previous.n_updates_, previous.n_epochs_
+            state.t = previous.n_updates_
+            state.epoch = previous.n_epochs_
             state.losses = list(previous.loss_curve_)
             return state
         init = settings.init
@@ -312,7 +313,8 @@ class NetworkModel(NetworkParameters):
     ) -> tuple[Network, list[State], Certificate]:
         """Minimise the objective over all rows by L-BFGS, from where each member stands; certify the worst."""
         exact = Network(network.layers, network.n_inputs, dtype=np.float64)
-        worst, n_iter = 0.0, 0
+        worst = 0.0
+        n_iter = 0
         finished = []
         gradients = []
         for k, state in enumerate(members):
@@ -436,7 +438,9 @@ class NetworkModel(NetworkParameters):
                 f"{type(self).__name__}: partial_fit does not support early_stopping=True; stop when your own "
                 "validation score does."
             )
-        settings.max_iter, settings.ensemble_size, settings.polish = 1, 1, False
+        settings.max_iter = 1
+        settings.ensemble_size = 1
+        settings.polish = False
         settings.n_iter_no_change = math.inf
         data = draft._prepare(table, settings)
         run = Run(None)

@@ -268,7 +268,9 @@ class Tape:
                 f"Network: theta must be a {network.dtype} vector of length {network.n_parameters}; got "
                 f"{theta.dtype} of shape {theta.shape}."
             )
-        self.network, self.theta, self.lead = network, theta, lead
+        self.network = network
+        self.theta = theta
+        self.lead = lead
         self.gradient = np.empty_like(theta) if gradient is None else gradient
         self.buffers = network.start_buffers() if buffers is None else buffers
         self.lengths = np.full(lead[-1], lead[0] if len(lead) == 2 else 1, dtype=np.int64)

@@ -63,7 +63,9 @@ class NetworkObjective:
         per_row: bool = True,
         lengths: Array | None = None,
     ) -> None:
-        self.network, self.head, self.alpha = network, head_of(loss), float(alpha)
+        self.network = network
+        self.head = head_of(loss)
+        self.alpha = float(alpha)
         self.X = X
         self.y = np.asarray(y)
         self.sequences = getattr(X, "ndim", 2) == 3
@@ -71,7 +73,10 @@ class NetworkObjective:
         if self.y.ndim == 1 and self.y.dtype.kind == "f" and not self.sequences:
             self.y = self.y[:, None]
         self.weight = np.ones(self.n_rows) if weight is None else np.asarray(weight, dtype=np.float64)
-        self.buffers, self.training, self.per_row, self.lengths = buffers, training, per_row, lengths
+        self.buffers = buffers
+        self.training = training
+        self.per_row = per_row
+        self.lengths = lengths
         self._theta = np.empty(network.n_parameters, dtype=network.dtype)
         self._tapes: dict[int, Tape] = {}
 

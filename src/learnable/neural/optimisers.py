@@ -71,8 +71,12 @@ class Optimiser:
     ) -> None:
         if not hasattr(update, "move"):
             raise ParameterError(f"Optimiser: {update!r} is no update of learnable.solvers, such as Adam().")
-        self.update, self.theta, self.m, self.clip = update, theta, n_decayed, clip
-        self.decay, self.decoupled = decay, decoupled
+        self.update = update
+        self.theta = theta
+        self.m = n_decayed
+        self.clip = clip
+        self.decay = decay
+        self.decoupled = decoupled
         self.t = 0
         self.v = np.zeros_like(theta)
         self.r = np.zeros_like(theta)

@@ -170,11 +170,13 @@ class _Recurrences(NetworkModel):
 
     def _watch(self, network: Network, head: Head, state: State, held: Data, by_loss: bool) -> float:
         z = self._member_scores(network, state.theta, state.buffers, held)
-        y, weight = held.y, held.weight
+        y = held.y
+        weight = held.weight
         if z.ndim == 3:
             inside = np.arange(z.shape[1]) < held.lengths[:, None]  # type: ignore[index]
             weight = None if weight is None else np.repeat(weight, inside.sum(axis=1))
-            z, y = z[inside], y[inside]
+            z = z[inside]
+            y = y[inside]
         if not by_loss:
             return self._score_of(z, y, weight)
         w = np.ones(len(z)) if weight is None else weight
@@ -381,7 +383,8 @@ class _SequenceRegressor(RegressorMixin, _Recurrences, NumberTargets):
     def _prepare(self, table: Table, settings: SimpleNamespace) -> Data:
         data = super()._prepare(table, settings)
         if settings.predicts == "every_step":
-            n, T = len(self._ends), table.n_columns // self.n_inputs_
+            n = len(self._ends)
+            T = table.n_columns // self.n_inputs_
             y = np.asarray(table.y, dtype=np.float64).reshape(n, T, -1)
             self.n_outputs_ = y.shape[2]
             self.single_ = self._step_single

@@ -177,7 +177,8 @@ def rows_of(model: NetworkModel, X: Any, y: Any, sample_weight: Any) -> tuple[Ne
 def objective_of(model: NetworkModel, network: Network, buffers: Array, data: Data) -> NetworkObjective:
     """Return the training objective of a model on some data."""
     settings = effective(model)
-    X, y = data.X, data.y
+    X = data.X
+    y = data.y
     if data.lengths is not None:
         if getattr(settings, "predicts", "end") != "end":
             raise ParameterError("gradient_report: models that predict every step are not covered; use predicts='end'.")
@@ -204,7 +205,8 @@ def _flows(
     flows = []
     after = [*tape.grads[1:], dz]
     for k, layer in enumerate(network.layers):
-        out, before = tape.outs[k], X if k == 0 else tape.outs[k - 1]
+        out = tape.outs[k]
+        before = X if k == 0 else tape.outs[k - 1]
         grad = after[k]
         size = float(np.mean(np.linalg.norm(_as_rows(grad), axis=1)))
         dead = saturated = float("nan")

@@ -163,9 +163,11 @@ class SequenceRows:
             return np.ascontiguousarray(steps).reshape(-1, *array.shape[1:])
 
         if self.every_step:
-            y, weight = of_steps(y), of_steps(weight)
+            y = of_steps(y)
+            weight = of_steps(weight)
         else:
-            y, weight = y[start:stop], None if weight is None else weight[start:stop]
+            y = y[start:stop]
+            weight = None if weight is None else weight[start:stop]
         return np.ascontiguousarray(x[:, start:stop]), y, weight, lengths[start:stop]
 
     def lead(self, n: int) -> tuple[int, int]:
@@ -227,10 +229,17 @@ class Trainer:
         n_jobs: int | None = None,
     ) -> None:
         self.n_jobs = n_jobs
-        self.network, self.head, self.state = network, head, state
-        self.batch_size, self.seed, self.alpha, self.shuffle = batch_size, seed, alpha, shuffle
+        self.network = network
+        self.head = head
+        self.state = state
+        self.batch_size = batch_size
+        self.seed = seed
+        self.alpha = alpha
+        self.shuffle = shuffle
         self.optimiser = Optimiser(update, state.theta, network.n_decayed, clip=clip, decoupled=decoupled)
-        self.optimiser.v, self.optimiser.r, self.optimiser.t = state.v, state.r, state.t
+        self.optimiser.v = state.v
+        self.optimiser.r = state.r
+        self.optimiser.t = state.t
         self.stepper = step.begin()
         self.rate_scale = 1.0
         self.failed: str | None = None

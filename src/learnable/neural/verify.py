@@ -201,7 +201,9 @@ class _Reader:
     """Hands out the arrays of a flat vector in their order, and takes their gradients back."""
 
     def __init__(self, model: Any, theta: Array, buffers: Array) -> None:
-        self.model, self.theta, self.buffers = model, theta, buffers
+        self.model = model
+        self.theta = theta
+        self.buffers = buffers
         self.gradient = np.zeros_like(theta)
         shapes = list(_shapes(model))
         self.n_weights = sum(int(np.prod(shape)) for role, shape in shapes if role == "weight")
@@ -240,7 +242,8 @@ class _Reader:
         if kind == "dense":
             return _dense(*self.take("weight", *step[1:]), *self.take("bias", step[2]))
         if kind in ("batch", "layer"):
-            gain, shift = self.take("gain", step[1]), self.take("shift", step[1])
+            gain = self.take("gain", step[1])
+            shift = self.take("shift", step[1])
             moments = (self.take_buffer(step[1]), self.take_buffer(step[1])) if kind == "batch" else None
             return _normalise(gain, shift, moments)
         if kind == "piecewise":
@@ -326,7 +329,8 @@ def _piecewise(edges: Array) -> Op:
     """Encode the first columns; nothing stands before them that needs their gradient."""
 
     def run(x: Array) -> tuple[Array, Callable[[Array], Array]]:
-        left, width = edges[:, :-1], np.diff(edges, axis=1)
+        left = edges[:, :-1]
+        width = np.diff(edges, axis=1)
         place = (x[:, :, None] - left) / np.where(width > 0, width, 1.0) * (width > 0)
         low = np.zeros(width.shape[1])
         high = np.ones(width.shape[1])

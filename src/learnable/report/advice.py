@@ -147,7 +147,8 @@ def _about_fit(record: dict[str, Any], row: dict[str, Any]) -> list[str]:
     certificate = row.get("certificate") or {}
     if certificate.get("kind") in (None, "none") or certificate.get("holds"):
         return []
-    most, done = certificate.get("max_iter"), certificate.get("n_iter")
+    most = certificate.get("max_iter")
+    done = certificate.get("n_iter")
     if is_number(most) and is_number(done) and done >= most > 0:
         return [f"{row.get('name')} stopped at its limit of {most} iterations, before its tolerance: raise max_iter."]
     return []

@@ -43,7 +43,8 @@ def render_clusters(record: dict[str, Any]) -> str:
     """
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise DataError(f"render_clusters: the record must be of format {FORMAT!r}. Pass the record of a clustering.")
-    clusters, columns = record.get("clusters") or [], [clean(str(name), 60) for name in record.get("columns") or []]
+    clusters = record.get("clusters") or []
+    columns = [clean(str(name), 60) for name in record.get("columns") or []]
     hidden = max(0, len(columns) - _MOST_COLUMNS)
     more = f"; {hidden} further columns are not shown" if hidden else ""
     table = _table(clusters, columns)

@@ -94,7 +94,8 @@ def _missing(numbers: Numbers, place: tuple[str | int, ...], record: dict[str, A
 
 def _figure(record: dict[str, Any]) -> Markup | None:
     title = f"Distribution of {isolated(record.get('name'), 60)}"
-    bins, top = record.get("histogram"), record.get("top")
+    bins = record.get("histogram")
+    top = record.get("top")
     try:
         if bins and bins.get("counts"):
             return sparkline(bins["edges"], bins["counts"], title=title)

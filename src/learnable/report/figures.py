@@ -115,7 +115,8 @@ def _calibration(numbers: Numbers, place: Place, part: Any, metric: str) -> list
 
 
 def _confusion(numbers: Numbers, place: Place, part: Any, metric: str) -> list[Figure]:
-    labels, counts = [str(label) for label in part.get("labels") or []], part.get("counts") or []
+    labels = [str(label) for label in part.get("labels") or []]
+    counts = part.get("counts") or []
     k = len(labels)
     if not k or len(counts) != k or any(len(row) != k for row in counts):
         raise DataError(f"confusion: {k} labels need as many rows and columns.")

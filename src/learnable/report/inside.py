@@ -31,7 +31,8 @@ def column_effects(numbers: Numbers, place: Place, part: Any, metric: str) -> li
     """Return the partial dependence of the predictions on each column."""
     found = []
     for k, entry in dicts(part):
-        points, values = texts(entry.get("points")), texts(entry.get("values"))
+        points = texts(entry.get("points"))
+        values = texts(entry.get("values"))
         if len(points) != len(values) or len(values) < 2 or not all(is_number(value) for value in values):
             continue
         of = entry.get("of")

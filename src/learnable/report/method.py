@@ -12,7 +12,8 @@ from .words import name
 
 def how_measured(numbers: Numbers) -> list[tuple[str, Markup]]:
     """Return terms and their explanations."""
-    record, protocol = numbers.record, numbers.record["protocol"]
+    record = numbers.record
+    protocol = numbers.record["protocol"]
     found: list[tuple[str, Markup | None]] = [
         ("Scheme", _scheme(numbers, protocol)),
         ("Training rows", _shown(numbers, "protocol", "train_rows")),

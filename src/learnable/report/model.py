@@ -108,7 +108,8 @@ def _read(X: Any, y: Any) -> tuple[Any, NDArray[Any], str, str]:
     if isinstance(X, (str, os.PathLike)):
         from ..data.files import read_table
 
-        source, X = Path(X).name, read_table(X)
+        source = Path(X).name
+        X = read_table(X)
     name = y if isinstance(y, str) else str(getattr(y, "name", None) or "y")
     X, y, _ = take_named_columns("report", X, y, None)
     values = np.asarray(read_values("report", y))

@@ -55,7 +55,8 @@ def _model(numbers: Numbers, position: int, row: dict[str, Any]) -> Markup:
     at: tuple[str | int, ...] = ("leaderboard", position, "parameters")
     weights = (settings or {}).get("weights")
     if isinstance(weights, dict):  # of a blend, by the names of its members
-        at, settings = (*at, "weights"), weights
+        at = (*at, "weights")
+        settings = weights
     shown = []
     for key, value in list((settings or {}).items())[:_MOST_SETTINGS]:
         text = numbers.show(*at, key, style="plain") if is_number(value) else name(value, 60)
@@ -75,7 +76,8 @@ def _predicts(numbers: Numbers) -> Markup:
 
 
 def _made_from(numbers: Numbers) -> Markup | None:
-    winner, data = numbers.record.get("winner") or {}, numbers.record["data"]
+    winner = numbers.record.get("winner") or {}
+    data = numbers.record["data"]
     pieces: list[Any] = [name(data.get("source"), 80)] if data.get("source") else []
     if numbers.known("protocol", "train_rows"):
         pieces.append(join(["judged after a fit to ", numbers.show("protocol", "train_rows", style="count"), " rows"]))

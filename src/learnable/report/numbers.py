@@ -62,7 +62,8 @@ class Numbers:
 
     def share(self, path: tuple[str | int, ...], whole: tuple[str | int, ...]) -> Markup:
         """Return one number of the record over another, in percent."""
-        part, total = self.at(*path), self.at(*whole)
+        part = self.at(*path)
+        total = self.at(*whole)
         if not is_number(part) or not is_number(total) or not total:
             return NOTHING
         value = part / total

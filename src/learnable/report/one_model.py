@@ -79,7 +79,8 @@ class Subject:
 
 def one_model_record(subject: Subject) -> dict[str, Any]:
     """Return the record that a report on one model shows."""
-    model, measure = subject.model, ranking_measure(subject.task)
+    model = subject.model
+    measure = ranking_measure(subject.task)
     name = _name(model)
     certificate = getattr(model, "certificate_", getattr(_inner(model), "certificate_", None))
     proof = certificate.to_dict() if isinstance(certificate, Certificate) else None
@@ -143,7 +144,8 @@ def _baseline(subject: Subject) -> dict[str, Any]:
     """Return the line of a constant guess, the best one for these rows."""
     n = len(subject.truth)
     if subject.labels is None:
-        name, guess = "Always the mean", Prediction(np.full(n, subject.truth.mean()))
+        name = "Always the mean"
+        guess = Prediction(np.full(n, subject.truth.mean()))
     else:
         shares = np.bincount(subject.truth, minlength=len(subject.labels)) / n
         name = "Always the most frequent class"

@@ -132,8 +132,10 @@ def environment() -> Environment:
 
 def _view(record: dict[str, Any], limits: Limits) -> dict[str, Any]:
     """Return everything that the template shows."""
-    numbers, stand = Numbers(record), standing(record)
-    data, metric = record["data"], record["protocol"].get("metric") or {}
+    numbers = Numbers(record)
+    stand = standing(record)
+    data = record["data"]
+    metric = record["protocol"].get("metric") or {}
     label = clean(metric.get("label") or metric.get("name") or "score", 40)
     board = leaderboard(numbers, stand, label)
     order = order_columns(record)
@@ -200,7 +202,8 @@ def _correlations(numbers: Numbers) -> list[Figure]:
 
 
 def _classes(numbers: Numbers, data: dict[str, Any]) -> Any:
-    labels, counts = data.get("classes") or [], data.get("class_counts") or []
+    labels = data.get("classes") or []
+    counts = data.get("class_counts") or []
     if not labels or len(labels) != len(counts):
         return None
     shares = [numbers.share(("data", "class_counts", k), ("data", "rows")) for k in range(len(labels[:6]))]

@@ -65,7 +65,8 @@ def standing(record: dict[str, Any]) -> Standing:
     greater = bool((record["protocol"].get("metric") or {}).get("greater_is_better", True))
 
     def order(k: int) -> tuple[float, float]:
-        rank, mean = rows[k].get("rank"), rows[k]["mean"]
+        rank = rows[k].get("rank")
+        mean = rows[k]["mean"]
         return (rank if is_number(rank) else float("inf"), -mean if greater else mean)
 
     finished = [k for k, row in enumerate(rows) if row.get("status", "ok") == "ok" and is_number(row.get("mean"))]

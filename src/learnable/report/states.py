@@ -64,7 +64,8 @@ def _states(states: list[Any], columns: list[str]) -> Markup:
 
 def _figures(record: dict[str, Any], names: list[str]) -> list[tuple[str, Markup]]:
     found = []
-    series, choice = record.get("series") or {}, record.get("choice") or {}
+    series = record.get("series") or {}
+    choice = record.get("choice") or {}
     if series:
         shown = cluster_scatter(
             series["x"],

@@ -93,7 +93,8 @@ def name(text: Any, most: int = _NAME) -> Markup:
 
 def listing(items: Sequence[Any], most: int = 4) -> Markup:
     """Return "a, b and c", "a, b, c and nine more", or, of very many, "a, b, c and many more"."""
-    shown, more = list(items[:most]), len(items) - most
+    shown = list(items[:most])
+    more = len(items) - most
     if more > 0:
         shown.append(f"{word(more)} more" if more <= 10 else "many more")
     if len(shown) < 2:
@@ -167,16 +168,19 @@ def _rounded_up(value: float) -> str:
     power = math.floor(math.log10(value) + 1e-12)
     digit = math.ceil(value / 10.0**power - 1e-9)
     if digit == 10:
-        digit, power = 1, power + 1
+        digit = 1
+        power = power + 1
     return f"{digit}e{power}" if power < -2 else f"{digit * 10.0**power:g}"
 
 
 def interval_sentence(method: Any) -> str:
     """Return what the method of an interval promises."""
-    known, together = str(method or "").lower(), ""
+    known = str(method or "").lower()
+    together = ""
     for units, sentence in _TOGETHER.items():
         if known.endswith(units):
-            known, together = known.removesuffix(units), sentence
+            known = known.removesuffix(units)
+            together = sentence
     known = _ALIASES.get(known, known)
     for key, sentence in _METHODS.items():
         if key in known:

@@ -383,7 +383,8 @@ def agreeing_groups(draws: Array) -> list[list[int]]:
             for j in range(i):
                 pair = diagnostics._plain_rhat(scores[:, [i, j]])
                 if not (pair > APART).any():
-                    old, new = max(group[i], group[j]), min(group[i], group[j])
+                    old = max(group[i], group[j])
+                    new = min(group[i], group[j])
                     group = [new if g == old else g for g in group]
     return [[i for i in range(m) if group[i] == g] for g in sorted(set(group))]
 

@@ -189,7 +189,8 @@ def convergence(draws: Array, *, n_jobs: int | None = None) -> tuple[Array, Arra
 
     def measure(x: Array) -> Array:
         halves = _split(x)
-        scores, folded = np.empty_like(halves), np.empty_like(halves)
+        scores = np.empty_like(halves)
+        folded = np.empty_like(halves)
         lows = np.empty((3, *halves.shape))
         whole = x.shape[2] % 2 == 0
         for j in range(len(x)):

@@ -331,7 +331,8 @@ class _Loop:
 
     def draw(self, draws: Array, infos: Array, already: Array | None) -> int:
         """Fill the arrays, (n_chains, n_draws, …); return how many draws there are when the run ends."""
-        thin, until = self.settings.thin, self.settings.until
+        thin = self.settings.thin
+        until = self.settings.until
         n = int(draws.shape[1])
         every = max(4, -(-n // _CHECKPOINTS))
         filled: int = 0
@@ -402,7 +403,8 @@ def _run(
     if loop.interrupted:
         warnings.warn(f"{sampler.name}: interrupted; the {n} draws so far are kept.", RuntimeWarning, stacklevel=4)
     if n < settings.n_draws:
-        draws, infos = draws[:, :n].copy(), infos[:, :n]
+        draws = draws[:, :n].copy()
+        infos = infos[:, :n]
     stats = {name: np.ascontiguousarray(infos[:, :, k]) for k, name in enumerate(sampler.info_names)}
     seconds = loop.seconds
     if before is not None:

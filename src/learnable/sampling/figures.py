@@ -36,7 +36,8 @@ def draw_chains(chains: Chains, kind: str, name: str | None, other: str | None) 
     place = _place(chains, name, 0)
     if kind == "pair":
         return _pair(chains, place, _place(chains, other, min(1, len(chains.labels) - 1)))
-    x, label = chains.draws[:, :, place], chains.labels[place]
+    x = chains.draws[:, :, place]
+    label = chains.labels[place]
     if kind == "trace":
         return _trace(chains, place, label)
     if kind == "rank":
@@ -111,7 +112,8 @@ def _energy(chains: Chains) -> Markup:
     if "energy" not in chains.stats:
         raise DataError(f"Chains.plot: {chains.sampler} has no energy; hmc and nuts have.")
     E = chains.stats["energy"]
-    centred, change = (E - E.mean()).ravel(), np.diff(E, axis=1).ravel()
+    centred = (E - E.mean()).ravel()
+    change = np.diff(E, axis=1).ravel()
     low, high = extent(centred, change)
     edges = np.linspace(low, high, 41)
     middles = (edges[1:] + edges[:-1]) / 2

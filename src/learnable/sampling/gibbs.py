@@ -299,7 +299,8 @@ class Gibbs(Sampler):
 
     def step(self, state: GibbsState, rng: Rng) -> tuple[GibbsState, tuple[float, ...]]:
         """Draw all blocks in order, or one at random."""
-        values, states = dict(state.values), list(state.blocks)
+        values = dict(state.values)
+        states = list(state.blocks)
         order = range(len(self.blocks)) if self.scan == "systematic" else [int(rng.integers(len(self.blocks)))]
         for b in order:
             names, update = self.blocks[b]

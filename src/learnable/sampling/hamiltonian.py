@@ -304,7 +304,8 @@ class Hamiltonian(Sampler):
 
     def step(self, state: HamiltonianState, rng: Rng) -> tuple[HamiltonianState, tuple[float, ...]]:
         """Take one transition."""
-        draws, infos = np.empty((1, self.target.dimension)), np.empty((1, 8))
+        draws = np.empty((1, self.target.dimension))
+        infos = np.empty((1, 8))
         state = self._advance(state, rng, draws, infos, StopFlag())
         return state, tuple(infos[0].tolist())
 

@@ -44,7 +44,8 @@ def warmup_plan(n_warmup: int) -> NDArray[np.int64]:
     plan[final:] |= LATE
     for i in range(_EARLY_WINDOW, early, _EARLY_WINDOW):
         plan[i] |= SWITCH
-    place, window = early, float(_WINDOW)
+    place = early
+    window = float(_WINDOW)
     while place < final:
         plan[place] |= SWITCH
         after = place + int(window)
@@ -114,7 +115,8 @@ def fit_low_rank(draws: Array, gradients: Array) -> Metric | None:
     """Return a diagonal metric with stretched directions; None if the window has too few draws."""
     if len(draws) < 10:
         return None
-    spread, slope = draws.std(axis=0), gradients.std(axis=0)
+    spread = draws.std(axis=0)
+    slope = gradients.std(axis=0)
     if not ((spread > 0) & (slope > 0)).all():
         return None
     scale = np.sqrt(spread / slope)

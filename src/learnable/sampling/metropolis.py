@@ -164,7 +164,8 @@ class MetropolisHastings(Sampler):
     def step(self, state: MetropolisState, rng: Rng) -> tuple[MetropolisState, tuple[float, ...]]:
         """Suggest, then accept or repeat."""
         if self._compiled:
-            draws, infos = np.empty((1, len(state.u))), np.empty((1, 3))
+            draws = np.empty((1, len(state.u)))
+            infos = np.empty((1, 3))
             return self._walk(state, rng, draws, infos, StopFlag()), tuple(infos[0].tolist())
         if isinstance(self.proposal, RandomWalk):
             return self._random_walk(state, rng)
@@ -219,7 +220,9 @@ class MetropolisHastings(Sampler):
 
     def _walk(self, state: MetropolisState, rng: Rng, free: Array, infos: Array, flag: StopFlag) -> MetropolisState:
         words = step_words(rng, len(free))
-        u, value, factor = state.u.copy(), np.array([state.value]), state.factor.copy()
+        u = state.u.copy()
+        value = np.array([state.value])
+        factor = state.factor.copy()
         adapts = self.proposal.adapt  # type: ignore[attr-defined]
         counts = np.array([state.n_steps, self.n_warmup if adapts else 0], dtype=np.int64)
         aim = float(self.proposal.aim(len(u)))  # type: ignore[attr-defined]

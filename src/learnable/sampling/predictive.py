@@ -203,7 +203,8 @@ class PredictiveDraws:
 
     def log_terms(self, y: Array) -> Array:
         """Return log p(yᵢ | draw), (n_draws, n_rows)."""
-        z, s = self.scores, self._spread
+        z = self.scores
+        s = self._spread
         if self.family == "bernoulli":
             return np.asarray(np.where(y > 0.5, log_expit(z), log_expit(-z)))
         if self.family == "poisson":
@@ -225,7 +226,8 @@ class PredictiveDraws:
     def cdf(self, y: Any) -> Array:
         """Return the predictive probability of at most y, row by row."""
         y = np.asarray(y, dtype=np.float64)
-        z, s = self.scores, self._spread
+        z = self.scores
+        s = self._spread
         if self.family == "bernoulli":
             return np.asarray(np.where(y < 0, 0.0, np.where(y < 1, expit(-z), 1.0)).mean(axis=0))
         if self.family == "poisson":

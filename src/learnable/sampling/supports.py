@@ -328,7 +328,10 @@ class Parameters:
             if not isinstance(name, str) or not name:
                 raise ParameterError(f"parameters: a name must be a string; got {name!r}.")
         self.variables = tuple(Variable(name, support.shape) for name, support in self.supports.items())
-        rows, ends, u, x = [], [], 0, 0
+        rows = []
+        ends = []
+        u = 0
+        x = 0
         for support in self.supports.values():
             length = math.prod(support.shape)
             rows.append([support.kind, u, support.n_free, x, length])
@@ -356,7 +359,8 @@ class Parameters:
 
     def named(self, x: Array) -> dict[str, Array]:
         """Return the parts of one flat natural vector by name."""
-        found, start = {}, 0
+        found = {}
+        start = 0
         for variable in self.variables:
             found[variable.name] = x[start : start + variable.size].reshape(variable.shape)
             start += variable.size

@@ -130,7 +130,8 @@ def _compile_entry(function: Callable[..., Any], kinds: tuple[tuple[str, int], .
         "    n = table[0]",
         "    point = array_at(x, (n,))",
     ]
-    arguments, place = ["point"], 1
+    arguments = ["point"]
+    place = 1
     if form != "value":
         size = "4" if form == "sweep" else "n"
         lines.append(f"    second = array_at(out, ({size},))")
@@ -245,7 +246,8 @@ class Target:
     def raise_error(self) -> None:
         """Raise what the Python function raised inside the sampler, if it did."""
         if self._error is not None:
-            error, self._error = self._error, None
+            error = self._error
+            self._error = None
             self.failed[0] = 0
             raise error
 

@@ -150,7 +150,8 @@ class Tempered(Sampler):
         value = self.target.evaluate(u)[0]
         if not math.isfinite(value):
             raise DataError(f"tempered: the log density at the start is {value}; pass x0 where it is finite.")
-        K, d = len(self.betas), len(u)
+        K = len(self.betas)
+        d = len(u)
         # The hotter a replica, the longer its first steps.
         factors = np.eye(d) * (2.38 / np.sqrt(d * self.betas))[:, None, None]
         clock = np.array([0, self.n_warmup], dtype=np.int64)
@@ -158,7 +159,8 @@ class Tempered(Sampler):
 
     def template(self) -> TemperedState:
         """Return a state of the right form."""
-        K, d = len(self.betas), self.target.dimension
+        K = len(self.betas)
+        d = self.target.dimension
         clock = np.zeros(2, dtype=np.int64)
         return TemperedState(np.zeros((K, d)), np.zeros(K), np.zeros((K, d, d)), np.zeros(K), clock)
 
@@ -168,7 +170,8 @@ class Tempered(Sampler):
 
     def step(self, state: TemperedState, rng: Rng) -> tuple[TemperedState, tuple[float, ...]]:
         """Take inner steps of all replicas, then exchange."""
-        free, infos = np.empty((1, self.target.dimension)), np.empty((1, 3))
+        free = np.empty((1, self.target.dimension))
+        infos = np.empty((1, 3))
         state = self._temper(state, rng, free, infos, StopFlag())
         return state, tuple(infos[0].tolist())
 

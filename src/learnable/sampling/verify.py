@@ -79,9 +79,12 @@ def _ess(parts: Array) -> float:
     def correlation(lag: int) -> float:
         return 1.0 if lag == 0 else 1 - (within - covariance(lag)) / total
 
-    tau, smallest, lag = -1.0, math.inf, 0
+    tau = -1.0
+    smallest = math.inf
+    lag = 0
     while True:
-        even, odd = correlation(lag), correlation(lag + 1)
+        even = correlation(lag)
+        odd = correlation(lag + 1)
         if not even + odd > 0 or lag >= 2 * ((n - 4) // 2):
             tau += even if even + odd >= 0 else max(even, 0.0)
             break

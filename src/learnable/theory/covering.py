@@ -248,7 +248,8 @@ def dudley_of_sample(values: Any, scales: int = 40) -> EntropyIntegral:
 
 def _farthest_first(f: Array, metric: Metric, eps: float) -> tuple[list[int], Array]:
     """Return centres until all functions are within ε of one, and how far each was from those before it."""
-    centres, gaps = [0], [math.inf]
+    centres = [0]
+    gaps = [math.inf]
     nearest = _distances(f, f[0], metric)
     while True:
         farthest = int(np.argmax(nearest))

@@ -149,7 +149,8 @@ def central_limit(
     rng = np.random.default_rng(random_state)
     sigma = math.sqrt(chosen.variance)
     grid = np.linspace(-3.5, 3.5, 141)
-    distances, frames = [], []
+    distances = []
+    frames = []
     for n in ns:
         sums = np.zeros(draws)
         for start in range(0, int(n), 64):

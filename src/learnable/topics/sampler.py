@@ -180,7 +180,9 @@ class TopicSampler(Sampler):
         if self.method == "gibbs":
             kernels.sweep_plain(tokens, starts, phi, self.alpha, words[1], z)
             return TopicState(z), ()
-        share, other, mass = np.empty((V, self.K)), np.empty((V, self.K), dtype=np.int32), np.empty(V)
+        share = np.empty((V, self.K))
+        other = np.empty((V, self.K), dtype=np.int32)
+        mass = np.empty(V)
         kernels.build_aliases(phi, self.alpha, self._used, share, other, mass)
         kernels.sweep_sparse(tokens, starts, 0, len(starts) - 1, phi, share, other, mass, words[1], z)
         return TopicState(z), ()

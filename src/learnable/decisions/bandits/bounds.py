@@ -46,7 +46,8 @@ def upper_bound(policy: Policy, environment: Environment, horizon: int) -> Bound
     >>> upper_bound(EpsilonGreedy(2), stochastic([0.4, 0.6]), 1000).reason
     'a fixed epsilon explores for ever: the regret grows linearly'
     """
-    n, k = horizon, environment.n_arms
+    n = horizon
+    k = environment.n_arms
     if isinstance(policy, policies.EXP3):
         return _exp3(policy, environment, n)
     failing = _fails(policy, environment)

@@ -169,7 +169,8 @@ class SuccessiveRejects(Policy):
             arms[ACTIVE, order] = 0.0
             return
         means = self.means[order]
-        best_gap, worst_gap = means[0] - means[wanted], means[wanted - 1] - means[-1]
+        best_gap = means[0] - means[wanted]
+        worst_gap = means[wanted - 1] - means[-1]
         accept = best_gap > worst_gap and self.m > 1
         decided = order[0] if accept else order[-1]
         self.state["accepted"][decided] = float(accept)
@@ -247,7 +248,8 @@ class LUCB(Policy):
         return np.sort(np.argsort(-np.nan_to_num(self.means, nan=-np.inf), kind="stable")[: self.m])
 
     def _bounds(self) -> tuple[Array, Array]:
-        count, mean = self.state["arms"][COUNT], self.means
+        count = self.state["arms"][COUNT]
+        mean = self.means
         t = max(self.rounds, 1)
         rate = math.log(405.5 * self.n_arms * t**1.1 / self.delta)  # k₁ = 405.5, α = 1.1 (Kaufmann and Kalyanakrishnan)
         rate += math.log(max(rate, math.e))
@@ -265,7 +267,8 @@ class LUCB(Policy):
             return known[1]  # type: ignore[no-any-return]
         low, high = self._bounds()
         order = np.argsort(-self.means, kind="stable")
-        best, rest = order[: self.m], order[self.m :]
+        best = order[: self.m]
+        rest = order[self.m :]
         weakest = int(best[np.argmin(low[best])])
         strongest = int(rest[np.argmax(high[rest])])
         found = (weakest, strongest, float(high[strongest] - low[weakest]))
@@ -327,7 +330,8 @@ def identify(
 
 
 def _drawer(environment: Environment, rng: np.random.Generator) -> Callable[[int], float]:
-    means, sigma = environment.means[0], environment.sigma
+    means = environment.means[0]
+    sigma = environment.sigma
     if environment.kind == "bernoulli":
         return lambda arm: float(rng.random() < means[arm])
     if environment.kind == "normal":

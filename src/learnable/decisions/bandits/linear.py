@@ -84,9 +84,11 @@ class _Linear(Policy):
 
     def _moments(self, x: Array) -> tuple[Array, Array]:
         """Return mean and standard deviation (over σ) of the reward of each arm in a context."""
-        inverse, theta = self.state["inverse"], self.coefficients
+        inverse = self.state["inverse"]
+        theta = self.coefficients
         if self.shared:
-            inverse, theta = inverse[[0] * self.n_arms], theta[[0] * self.n_arms]
+            inverse = inverse[[0] * self.n_arms]
+            theta = theta[[0] * self.n_arms]
         mean = (x * theta).sum(axis=1)
         variance = np.einsum("ai,aij,aj->a", x, inverse, x)
         return mean, np.sqrt(np.maximum(variance, 0.0))

@@ -332,7 +332,8 @@ def _require_overlap(log: DecisionLog, pi: Array) -> None:
 
 def _model_rewards(log: DecisionLog, model: Any, folds: int, random_state: Any) -> Array:
     """Return q̂(x, a) for every row and arm, from models that have not seen the row."""
-    n, k = len(log), log.n_arms
+    n = len(log)
+    k = log.n_arms
     fold = np.random.default_rng(random_state).permutation(n) % min(folds, n)
     q = np.zeros((n, k))
     for f in range(fold.max() + 1):

@@ -491,7 +491,8 @@ class Thompson(Policy):
         active = self.active
         laws = [self._law(arm) for arm in range(self.n_arms)]
         nodes, weights = np.polynomial.legendre.leggauss(128)
-        levels, weights = (nodes + 1.0) / 2.0, weights / 2.0
+        levels = (nodes + 1.0) / 2.0
+        weights = weights / 2.0
         found = np.zeros(self.n_arms)
         for a in np.flatnonzero(active):
             x = laws[a].ppf(levels)

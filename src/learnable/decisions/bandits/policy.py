@@ -78,7 +78,8 @@ class Policy:
     def act(self, context: Any = None) -> int:
         """Return the arm to play; `last_id` and `last_propensity` tell the decision's number and probability."""
         state = self.state
-        arms, meta = state["arms"], state["meta"]
+        arms = state["arms"]
+        meta = state["meta"]
         if not arms[ACTIVE].any():
             raise DataError(f"{type(self).__name__}: there is no arm left to play; call add_arm.")
         chosen = int(act(self.code, state["par"], self._scheduled(), state["rng"], arms, meta))
@@ -123,8 +124,10 @@ class Policy:
 
     def propensities(self, context: Any = None) -> Array:
         """Return the probability of every arm in the next decision, without taking it."""
-        arms, meta = self.state["arms"].copy(), self.state["meta"].copy()
-        par, rng = self.state["par"].copy(), self.state["rng"].copy()
+        arms = self.state["arms"].copy()
+        meta = self.state["meta"].copy()
+        par = self.state["par"].copy()
+        rng = self.state["rng"].copy()
         act(self.code, par, self._scheduled(), rng, arms, meta)
         return np.asarray(arms[CHANCE])
 

@@ -252,7 +252,10 @@ def _simulate_one(
             flag.raise_()
             raise
     whole = played > 0  # all, unless the time was up
-    regret, earned, by_arm, played = regret[whole], earned[whole], by_arm[whole], played[whole]
+    regret = regret[whole]
+    earned = earned[whole]
+    by_arm = by_arm[whole]
+    played = played[whole]
     if environment.kind == "table":  # against the best single arm
         best = np.cumsum(environment.means[:horizon], axis=0).max(axis=1)[points - 1]
         regret = best - earned

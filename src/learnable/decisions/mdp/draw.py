@@ -64,7 +64,8 @@ def draw_grid(
     low, high = (shown.min(), shown.max()) if shown.size else (0.0, 1.0)
     parts = []
     for s, value in enumerate(table):
-        y, x = _SIDE * (s // n_columns) + 1, _SIDE * (s % n_columns) + 1
+        y = _SIDE * (s // n_columns) + 1
+        x = _SIDE * (s % n_columns) + 1
         if blank[s]:
             parts.append(tag("rect", x=x, y=y, width=_SIDE, height=_SIDE, fill=RULE, stroke=RULE))
             continue

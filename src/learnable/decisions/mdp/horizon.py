@@ -114,7 +114,8 @@ def average_reward(
             break
         v = _LAZY * v + (1.0 - _LAZY) * Tv
         v -= v[0]
-    low, high = float(d.min()), float(d.max())
+    low = float(d.min())
+    high = float(d.max())
     certificate = Certificate(
         "bellman", high - low, tol, bound=high - low, n_iter=n_iter, seconds=clock.seconds, fingerprint=mdp.fingerprint
     )

@@ -106,7 +106,10 @@ class MDP:
             if kept.shape != (n_states, n_actions):
                 raise DataError(f"MDP: available must have shape {(n_states, n_actions)}; got {kept.shape}.")
             kept = kept.reshape(-1)
-            P, reward, state, action = P[kept], reward[kept], state[kept], action[kept]
+            P = P[kept]
+            reward = reward[kept]
+            state = state[kept]
+            action = action[kept]
         ends = np.zeros(n_states, dtype=bool)
         if terminal is not None:
             ends = np.asarray(terminal, dtype=bool)

@@ -133,7 +133,9 @@ def count_steps(trajectories: Any, n_states: int | None = None) -> StepCounts:
     if not np.isfinite(r).all():
         at = int(np.argmin(np.isfinite(r)))
         raise DataError(f"MDP: state {s[at]}, action {a[at]} earned {r[at]!r}; rewards must be finite.")
-    s, a, after = s.astype(np.int64), a.astype(np.int64), after.astype(np.int64)
+    s = s.astype(np.int64)
+    a = a.astype(np.int64)
+    after = after.astype(np.int64)
     n = int(max(s.max(), after.max())) + 1 if n_states is None else n_states
     if min(s.min(), a.min(), after.min()) < 0 or max(s.max(), after.max()) >= n:
         raise DataError(f"MDP: states must be 0 to {n - 1} and actions at least 0.")

@@ -77,8 +77,10 @@ def canonical_rows(
     if len(state) and (state.min() < 0 or state.max() >= n_states or action.min() < 0):
         raise DataError(f"MDP: states must be 0 to {n_states - 1} and actions at least 0.")
     order = np.lexsort((action, state))
-    state, action = state[order], action[order]
-    reward, stop = reward[order], stop[order].copy()
+    state = state[order]
+    action = action[order]
+    reward = reward[order]
+    stop = stop[order].copy()
     P = sp.csr_array(P[order])
     P.sum_duplicates()
     _check_pairs(n_states, state, action, P, reward, stop)

@@ -88,7 +88,8 @@ class MDPSolution:
 
 def spread_of(d: Array, ends: bool) -> tuple[float, float]:
     """Return the least and the greatest change of one backup, over the states and the end if there is one."""
-    low, high = float(d.min()), float(d.max())
+    low = float(d.min())
+    high = float(d.max())
     return (min(low, 0.0), max(high, 0.0)) if ends else (low, high)
 
 

@@ -246,12 +246,15 @@ class _Urgent:
         row = np.repeat(np.arange(mdp.n_pairs), np.diff(mdp.P.indptr))
         key = mdp.P.indices.astype(np.int64) * n + mdp.pair_state[row]
         order = np.lexsort((-mdp.P.data, key))
-        key, p = key[order], mdp.P.data[order]
+        key = key[order]
+        p = mdp.P.data[order]
         first = np.concatenate([[True], key[1:] != key[:-1]]) if len(key) else np.zeros(0, dtype=bool)
-        key, p = key[first], p[first]
+        key = key[first]
+        p = p[first]
         self._start = np.zeros(n + 1, dtype=np.int64)
         np.cumsum(np.bincount(key // n, minlength=n), out=self._start[1:])
-        self._state, self._p = key % n, p
+        self._state = key % n
+        self._p = p
 
     def run(self, v: Array, change: Array, threshold: float, chosen: Array) -> Array:
         """Return values whose urgency is at most a threshold, from values whose backup changes them by `change`."""

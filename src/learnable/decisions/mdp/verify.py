@@ -43,10 +43,12 @@ def _two_sided(solution: Any, mdp: Any, v: Any, Q: Any, rounding: float) -> tupl
     best = Q.max(axis=1)
     own = Q[np.arange(mdp.n_states), solution.policy]
     factor = mdp.gamma / (1.0 - mdp.gamma)
-    rise, fall = (best - v).max(), (own - v).min()
+    rise = (best - v).max()
+    fall = (own - v).min()
     off = 0.0
     if (mdp.stop > 0.0).any():  # the end is one more state, of which nothing changes
-        rise, fall = max(rise, 0.0), min(fall, 0.0)
+        rise = max(rise, 0.0)
+        fall = min(fall, 0.0)
     else:
         off = abs(rise + fall) * factor / 2.0  # v is in the middle of its bounds
     upper = best + factor * rise
@@ -59,15 +61,19 @@ def _two_sided(solution: Any, mdp: Any, v: Any, Q: Any, rounding: float) -> tupl
 
 
 def _robust(solution: Any, mdp: Any, rounding: float) -> tuple[float, float]:
-    v, state = solution.values, np.repeat(np.arange(mdp.n_states), np.diff(mdp.pair_start))
+    v = solution.values
+    state = np.repeat(np.arange(mdp.n_states), np.diff(mdp.pair_start))
     Q = np.full((mdp.n_states, mdp.n_actions), -np.inf)
     for k in range(len(mdp.reward)):
-        a, b = mdp.P.indptr[k], mdp.P.indptr[k + 1]
+        a = mdp.P.indptr[k]
+        b = mdp.P.indptr[k + 1]
         worth = np.append(v[mdp.P.indices[a:b]], 0.0)
         mass = np.append(mdp.P.data[a:b], mdp.stop[k])
-        worth, mass = worth[mass > 0.0], mass[mass > 0.0]
+        worth = worth[mass > 0.0]
+        mass = mass[mass > 0.0]
         order = np.argsort(worth)  # the worst first; it gains what the best ones lose
-        worth, mass = worth[order], mass[order]
+        worth = worth[order]
+        mass = mass[order]
         left = min(solution.radius[k] / 2.0, 1.0 - mass[0])
         mass[0] += left
         for i in range(len(mass) - 1, 0, -1):

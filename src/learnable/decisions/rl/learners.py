@@ -131,14 +131,16 @@ class TabularLearner:
         streams = make_streams(random_state, seeds, purpose=3)
         noise = make_streams(random_state, seeds, purpose=4)
         memories = [self._new_memory(world, streams[i]) for i in range(seeds)]
-        earned, lengths = np.zeros((seeds, episodes)), np.zeros((seeds, episodes), dtype=np.int64)
+        earned = np.zeros((seeds, episodes))
+        lengths = np.zeros((seeds, episodes), dtype=np.int64)
         if isinstance(world, GymEnvironment):
             for i in range(seeds):
                 self._play_gym(world, memories[i], int(noise[i, 0] >> np.uint64(33)), earned[i], lengths[i], clock)
         else:
             self._play_compiled(world, memories, noise, earned, lengths, n_jobs, clock)
         done = int((lengths > 0).sum(axis=1).min())  # all, unless the time was up
-        earned, lengths = earned[:, :done], lengths[:, :done]
+        earned = earned[:, :done]
+        lengths = lengths[:, :done]
         self.memory = memories[-1]
         Q = np.array([self._values(memory) for memory in memories])
         return summarise(owner, world, self.gamma, Q, earned, lengths, level, random_state)
@@ -150,7 +152,8 @@ class TabularLearner:
             self.memory = self._new_memory(world, make_streams(random_state, 1, purpose=3)[0])
         if self.memory["Q"].shape[1:] != (world.n_states, world.n_actions):
             raise DataError(f"{type(self).__name__}: learned in another environment; make a new learner.")
-        earned, lengths = np.zeros(episodes), np.zeros(episodes, dtype=np.int64)
+        earned = np.zeros(episodes)
+        lengths = np.zeros(episodes, dtype=np.int64)
         noise = make_streams(random_state, 1, purpose=4)
         if isinstance(world, GymEnvironment):
             self._play_gym(world, self.memory, int(noise[0, 0] >> np.uint64(33)), earned, lengths, Clock(None))
@@ -179,7 +182,8 @@ class TabularLearner:
         return par
 
     def _new_memory(self, world: Any, rng: Array) -> dict[str, Array]:
-        S, A = world.n_states, world.n_actions
+        S = world.n_states
+        A = world.n_actions
         length = world.max_steps + 1 if self._keeps_episodes else 1
         memory = {
             "Q": np.full((2, S, A), float(self.initial)),
@@ -205,7 +209,8 @@ class TabularLearner:
         n_jobs: Any,
         clock: Clock,
     ) -> None:
-        par, explore = self._numbers(), _EXPLORERS[self.exploration]
+        par = self._numbers()
+        explore = _EXPLORERS[self.exploration]
         flag = StopFlag()
 
         def work(lo: int, hi: int) -> None:
@@ -231,7 +236,8 @@ class TabularLearner:
         self, world: GymEnvironment, m: dict[str, Array], seed: int, earned: Array, lengths: Array, clock: Clock
     ) -> None:
         """Play a Gymnasium environment with the same decisions as the compiled loop."""
-        par, explore = self._numbers(), _EXPLORERS[self.exploration]
+        par = self._numbers()
+        explore = _EXPLORERS[self.exploration]
         p = np.zeros(world.n_actions)
         arrays = (m["Q"], m["N"], m["E"], m["model"], m["seen"], m["path"], m["meta"], world.allowed)
         for episode in range(len(earned)):
@@ -276,7 +282,8 @@ class TabularLearner:
         if self.memory is None:
             return
         try:
-            Q, N = self.memory["Q"], self.memory["N"]
+            Q = self.memory["Q"]
+            N = self.memory["N"]
             sound = Q.ndim == 3 and Q.shape[0] == 2 and N.shape == Q.shape and np.isfinite(Q).all()
             sound &= self.memory["rng"].shape == (4,) and self.memory["rng"].dtype == np.uint64
             sound &= self.memory["meta"].shape == (4,) and self.memory["path"].shape[0] == 5

@@ -143,7 +143,8 @@ def _exact_values(world: Any, gamma: float, policies: Array) -> Array | None:
 def _value_from_start(mdp: Any, policy: Array) -> float:
     """Return the value of a policy that surely ends from the start, though not from every state; else −inf."""
     chosen = mdp.pairs_of(policy)
-    P, stop = mdp.P[chosen], mdp.stop[chosen]
+    P = mdp.P[chosen]
+    stop = mdp.stop[chosen]
     met = mdp.start > 0.0
     while True:
         more = met | (np.asarray(P.T @ met.astype(float)).reshape(-1) > 0.0)

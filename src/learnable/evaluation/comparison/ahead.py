@@ -47,7 +47,8 @@ class CompileAhead:
     """
 
     def __init__(self, server: Server, models: Sequence[str], task: str) -> None:
-        self._server, self._task = server, task
+        self._server = server
+        self._task = task
         self._missing = list(dict.fromkeys(name for name in models if name in REGISTRY))
         self._changed = threading.Condition()
         Background(self._work, daemon=True)

@@ -3,10 +3,8 @@
 One part of the rows is set aside at once. The models are cross-validated on the rest, each in a process of its own that
 is killed at its deadline; every fold is encoded once, by an encoder that has seen its training rows alone, and shared,
 memory-mapped. The best model is then judged on the rows set aside, because the best of several scores is optimistic,
-and refitted on all rows to be kept.
-
-Reference: S. Bates, T. Hastie and R. Tibshirani, Cross-validation: what does it estimate and how well does it do it?,
-Journal of the American Statistical Association 119, 2024.
+and refitted on all rows to be kept. (S. Bates, T. Hastie and R. Tibshirani, Cross-validation: what does it estimate and
+how well does it do it?, JASA 119, 2024.)
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ from .screening import LEAST_SHARE, Screening
 from .series import about_past, past_rows
 from .shown import shown
 from .splitting import WORDS, cut, cut_as_given
-from .times import show_time
+from .times import periods
 from .titles import short_names
 from .tuning import Tuning
 from .worker import free_memory
@@ -169,9 +167,11 @@ def compare(
     given = {"seconds": seconds, "folds": folds, "seed": seed, "memory": memory}
     check_parameters("compare", given, _RULES)
     clock = clock or Clock(seconds)
-    models = None if models is None else [models] if isinstance(models, str) else list(models)
+    if models is not None:
+        models = [models] if isinstance(models, str) else list(models)
     server = server or Server(models)
-    given_tune, given_metric = tune, metric
+    given_tune = tune
+    given_metric = metric
     tune = models is None and clock.seconds is not None if tune is None else bool(tune)
     problem = read_problem(
         "compare", data, target, groups=groups, time=time, task=task, drop=drop, keep=keep, source=source,
@@ -237,12 +237,19 @@ class _Comparison:
         lopsided: str | None,
     ) -> None:
         self.ahead = ahead
-        self.folder, self.server, self.problem, self.candidates = folder, server, problem, candidates
-        self.measure, self.seed, self.clock, self.emit = measure, seed, clock, emit
+        self.folder = folder
+        self.server = server
+        self.problem = problem
+        self.candidates = candidates
+        self.measure = measure
+        self.seed = seed
+        self.clock = clock
+        self.emit = emit
         room = free_memory()
         self.memory = int(memory) if memory is not None else room and int(_SHARE_OF_MEMORY * room)
         self.rows: list[Row] = [new_row(c.name, c.model, c.parameters, baseline=c.baseline) for c in candidates]
-        self.folds, self.repeats = folds, 1
+        self.folds = folds
+        self.repeats = 1
         self.scheme, self.final, self.splits = cut(problem, folds, seed)
         self.messages: dict[str, list[Any]] = {}
         self.past: list[Row] = []
@@ -356,7 +363,8 @@ class _Comparison:
         """Cross-validate one candidate and fill its line."""
         event = {"name": candidate.name, "position": position, "of": len(self.candidates), "seconds": limit}
         if limit is not None and limit < 0.02:
-            row["status"], row["reason"] = "timeout", "no time was left to start it"
+            row["status"] = "timeout"
+            row["reason"] = "no time was left to start it"
             self.emit({"kind": "finish", "row": row})
             return
         self.emit({"kind": "start"} | event)
@@ -546,24 +554,13 @@ class _Comparison:
             level=_LEVEL,
             seconds_limit=self.clock.seconds,
             margin=self.margin(),
-            time=self.periods(),
+            time=periods(self.problem.times, self.final),
         )
 
     def margin(self) -> float | None:
         """Return the difference to the best score below which models are called equal."""
         best = next((row["mean"] for row in [*self.rows, *self.past] if row["rank"] == 1), None)
         return None if best is None else self.measure.margin(best)
-
-    def periods(self) -> dict[str, Any] | None:
-        """Return the first and the last time of the training rows and of the hold-out."""
-        times = self.problem.times
-        if times is None:
-            return None
-        ends = {}
-        for part, rows in zip(("train", "holdout"), self.final, strict=True):
-            order = rows[np.argsort(times[rows], kind="stable")]
-            ends[part] = [show_time(times, int(order[0])), show_time(times, int(order[-1]))]
-        return ends
 
     def record(self, ranked: list[Row], finish: Finish, command: str, python: str) -> ComparisonRecord:
         """Return everything that was found."""

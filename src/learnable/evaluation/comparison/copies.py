@@ -62,7 +62,8 @@ def find_copies(features: Any, readings: dict[str, str] | None = None) -> Copies
     (1, 1, True)
     """
     table = open_table("copies", features).read_as(readings)
-    numbers, codes = [], []
+    numbers = []
+    codes = []
     for j, kind in enumerate(table.types()):
         if kind in ("text", "mixed"):
             codes.append(_plain_codes(table.labels(j, kind)))
@@ -154,7 +155,8 @@ def _near_pairs(numbers: list[Array], codes: list[NDArray[np.int64]], groups: ND
         keys = _hash([*labels, *cells])
         order = np.argsort(keys, kind="stable")
         same = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
-        a, b = order[same], order[same + 1]
+        a = order[same]
+        b = order[same + 1]
         near = (np.abs(Z[a] - Z[b]).max(axis=1) <= tolerance) & rare[a] & rare[b]
         found.append(np.column_stack([rows[a[near]], rows[b[near]]]))
     return np.unique(np.concatenate(found), axis=0)

@@ -183,5 +183,7 @@ def part_missing(row: Mapping[str, Any], n_folds: int) -> float:
     """Return how many times as long as it had a model would have taken."""
     folds = n_folds / max(1, len(row["scores"]))
     cut = row["cut"]
-    rounds = 1.0 if cut is None else (cut["of"] / max(1, cut["done"]) if cut["of"] else 3.0)
+    rounds = 1.0
+    if cut is not None:
+        rounds = cut["of"] / max(1, cut["done"]) if cut["of"] else 3.0
     return float(max(folds, rounds))

@@ -131,7 +131,8 @@ def choose_threshold(y: NDArray[Any], probabilities: Array, cost: Cost | None) -
     called = np.arange(1, len(y) + 1, dtype=np.float64)
     total = float(hits[-1])
     last = np.append(np.diff(score[order]) < 0, True)  # rows of one probability are decided alike
-    false_alarms, missed = called - hits, total - hits
+    false_alarms = called - hits
+    missed = total - hits
     if cost is None:
         criterion = "the greatest F1 of the rarer class"
         loss = -2.0 * hits / (called + total)
@@ -156,8 +157,11 @@ def class_figures(y: NDArray[Any], predicted: NDArray[Any], classes: Sequence[st
     """
     found = []
     for code, label in enumerate(classes):
-        actual, called = y == code, predicted == code
-        hits, n, m = int((actual & called).sum()), int(actual.sum()), int(called.sum())
+        actual = y == code
+        called = predicted == code
+        hits = int((actual & called).sum())
+        n = int(actual.sum())
+        m = int(called.sum())
         precision = hits / m if m else None
         recall = hits / n if n else None
         found.append(
@@ -200,11 +204,14 @@ def threshold_table(
     """
     positive = rarer_class(y) if chosen is None else chosen.positive
     used = 0.5 if chosen is None else chosen.threshold
-    score, actual = probabilities[:, positive], y == positive
+    score = probabilities[:, positive]
+    actual = y == positive
     lines = []
     for threshold in sorted({*_THRESHOLDS, used}):
         called = score >= threshold
-        hits, n, m = int((called & actual).sum()), int(actual.sum()), int(called.sum())
+        hits = int((called & actual).sum())
+        n = int(actual.sum())
+        m = int(called.sum())
         line = {
             "threshold": threshold,
             "called": m,

@@ -108,13 +108,9 @@ def grid(column: Any) -> tuple[str, list[Any], list[int]]:
 
     kind = column.type
     numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-    if not numeric and not pa.types.is_temporal(kind):
+    if not numeric and not _is_date(kind):
         return ("level", *_frequent(column))
-    numbers = (
-        column if numeric else pc.cast(pc.cast(column, pa.timestamp("us")), pa.int64()) if _is_date(kind) else None
-    )
-    if numbers is None:
-        return ("level", *_frequent(column))
+    numbers = column if numeric else pc.cast(pc.cast(column, pa.timestamp("us")), pa.int64())
     values = np.asarray(pc.cast(numbers, pa.float64(), safe=False).to_numpy(), dtype=np.float64)
     known = np.flatnonzero(np.isfinite(values))
     if not known.size:
@@ -141,7 +137,8 @@ def direction(values: Array, spread: float) -> str:
     if np.ptp(values) <= _FLAT * spread:
         return "hardly changes"
     steps = np.diff(values)
-    up, down = float(steps[steps > 0].sum()), float(-steps[steps < 0].sum())
+    up = float(steps[steps > 0].sum())
+    down = float(-steps[steps < 0].sum())
     if min(up, down) <= _ONE_WAY * max(up, down):
         return "rises" if up > down else "falls"
     return "rises and falls"

@@ -59,7 +59,8 @@ def explain_candidate(
     get_ready(report, candidate, task)
     where = Path(folder)
     dense = wants_dense(candidate)
-    data, measure = read_split(where, FINAL, dense=dense), ranking_measure(task, metric)
+    data = read_split(where, FINAL, dense=dense)
+    measure = ranking_measure(task, metric)
     rng = np.random.default_rng(seed)
     model = take_fitted(where, candidate.name)
     if model is None:
@@ -84,7 +85,9 @@ def explain_candidate(
     report({"effects": effects_of(model, data.X_test, sources, typed, top[:_DRAWN], classes, rare, seed)})
     rows = _some(len(data.y_train), _MOST_TRAINING_ROWS, rng)
     numbers = read_rows(where, FINAL)[0][rows]
-    scheme = "grouped" if groups is not None else "time" if times is not None else "auto"
+    scheme = "auto" if times is None else "time"
+    if groups is not None:
+        scheme = "grouped"
     curve, failure = curve_where_possible(
         candidate.build(seed),
         data.X_train[rows],
@@ -134,7 +137,8 @@ def trend(curve: Curve, measure: Measure, n_splits: int) -> dict[str, Any] | Non
     the corrected interval. "rising" is a slope above zero, "falling" one below, "flat" one within the measure's margin,
     and "unknown" what the folds cannot tell. Greater is better here, whatever the measure.
     """
-    sizes, scores = np.array(curve.values[-_LAST_SIZES:], dtype=float), curve.test_scores[-_LAST_SIZES:]
+    sizes = np.array(curve.values[-_LAST_SIZES:], dtype=float)
+    scores = curve.test_scores[-_LAST_SIZES:]
     if len(sizes) < _LAST_SIZES or not np.isfinite(scores).all():
         return None
     steps = np.log2(sizes) - np.log2(sizes).mean()

@@ -92,7 +92,8 @@ def correlations(table: Any, names: Sequence[str], y: NDArray[Any], labels: Sequ
         target = y[rows].astype(np.float64)
         if labels is not None:
             rarer = rarer_class(y)
-            target, found["of"] = (y[rows] == rarer).astype(np.float64), str(labels[rarer])
+            target = (y[rows] == rarer).astype(np.float64)
+            found["of"] = str(labels[rarer])
         lines = [{"name": name, **correlation(values, target)} for name, values in columns.items()]
         known = [line for line in lines if line["value"] is not None]
         found["with_target"] = sorted(known, key=lambda line: -abs(line["value"]))[:_SHOWN]
@@ -111,7 +112,8 @@ def correlation(a: Array, b: Array) -> dict[str, Any]:
     low = high = math.nan
     if n > 3 and abs(value) < 1.0:
         half = _Z / math.sqrt(n - 3)
-        low, high = math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half)
+        low = math.tanh(math.atanh(value) - half)
+        high = math.tanh(math.atanh(value) + half)
     return {"value": value, "low": low, "high": high, "rows": n}
 
 

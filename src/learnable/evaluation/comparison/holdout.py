@@ -26,7 +26,8 @@ def best_baseline(comparison: _Comparison, ranked: list[Row]) -> tuple[str, Pred
 
 def holdout_units(comparison: _Comparison) -> Units | None:
     """Return what varies as a whole among the rows set aside: groups of rows, or stretches of time."""
-    problem, rows = comparison.problem, comparison.final[1]
+    problem = comparison.problem
+    rows = comparison.final[1]
     if problem.times is not None:
         return stretches(problem.times[rows])
     if problem.groups is None or problem.grouping != "groups":
@@ -72,7 +73,8 @@ def optimism_note(best: Row, holdout: dict[str, Any] | None, comparison: _Compar
     The best of several cross-validated scores tends to be too good. Whether this one is, only the hold-out tells: it is
     called optimistic where the hold-out is worse by more than the noise of both.
     """
-    label, mean = comparison.measure.label, best["mean"]
+    label = comparison.measure.label
+    mean = best["mean"]
     n_models = sum(row["rank"] is not None and not row["baseline"] for row in ranked)
     chosen = "" if n_models < 2 else f", by which it was chosen among {n_models}"
     if mean is None:

@@ -105,7 +105,9 @@ def compare_with(
     """
     name, other = baseline
     difference, interval = paired_interval(measure, y, prediction, other, level, seed, units)
-    word = "better" if interval.low > 0 else "worse" if interval.high < 0 else "undecided"
+    word = "better" if interval.low > 0 else "undecided"
+    if interval.high < 0:
+        word = "worse"
     return {
         "name": name,
         "score": measure.function(y, other),
@@ -146,7 +148,8 @@ def confusion(y: NDArray[Any], prediction: Prediction, classes: list[str]) -> di
     if n <= _MOST_LABELS:
         return {"labels": classes, "counts": counts}
     order = np.argsort(-counts.sum(axis=1), kind="stable")
-    kept, rest = np.sort(order[: _MOST_LABELS - 1]), order[_MOST_LABELS - 1 :]
+    kept = np.sort(order[: _MOST_LABELS - 1])
+    rest = order[_MOST_LABELS - 1 :]
     merge = np.zeros((n, _MOST_LABELS), dtype=np.int64)
     merge[kept, np.arange(_MOST_LABELS - 1)] = 1
     merge[rest, -1] = 1

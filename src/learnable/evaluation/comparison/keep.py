@@ -124,7 +124,8 @@ def cover_holdout(
     warnings.simplefilter("ignore")
     get_ready(report, candidate, task)
     where = Path(folder)
-    features, y = read_features(where), np.load(where / "y.npy")
+    features = read_features(where)
+    y = np.load(where / "y.npy")
     train, test = read_rows(where, FINAL)
     method = interval_method(candidate)
     model = table_model(

@@ -23,7 +23,8 @@ _ORDER = ("ok", "timeout", "interrupted", "failed", "skipped")
 def fill_row(row: Row, outcome: Outcome, measure: Measure, n_folds: int, test_share: float, level: float) -> None:
     """Write into a line what a model's job reported and how it ended."""
     folds = outcome.messages
-    row["status"], row["reason"] = outcome.status, outcome.reason
+    row["status"] = outcome.status
+    row["reason"] = outcome.reason
     scores = [fold["test"][measure.name] for fold in folds]
     row["scores"] = plain(scores)
     if not folds:
@@ -46,7 +47,8 @@ def fill_row(row: Row, outcome: Outcome, measure: Measure, n_folds: int, test_sh
     if len(folds) == n_folds and n_folds > 1:
         bounds = (measure.low, measure.high)
         interval = score_interval(scores, bounds=bounds, test_share=test_share, level=level)
-        row["low"], row["high"] = plain(interval.low), plain(interval.high)
+        row["low"] = plain(interval.low)
+        row["high"] = plain(interval.high)
 
 
 def rank_rows(rows: Sequence[Row], measure: Measure, n_train: float, n_test: float) -> list[Row]:
@@ -72,8 +74,11 @@ def rank_rows(rows: Sequence[Row], measure: Measure, n_train: float, n_test: flo
     shift = _shifts(complete)
     complete.sort(key=lambda row: -sign * (_number(row["mean"]) + shift.get(len(row["scores"]), 0.0)))
     for position, row in enumerate(complete, start=1):
-        row["rank"], row["tied"], row["p_value"] = position, position == 1, None
-        row["verdict"], row["difference"] = ("best" if position == 1 else None), None
+        row["rank"] = position
+        row["tied"] = position == 1
+        row["p_value"] = None
+        row["verdict"] = "best" if position == 1 else None
+        row["difference"] = None
     for row in complete[1:]:
         _judge(row, complete[0], measure, sign, n_train, n_test)
     rest = [row for row in rows if row["status"] != "ok"]
@@ -95,7 +100,9 @@ def _judge(row: Row, best: Row, measure: Measure, sign: float, n_train: float, n
     if shared < 1 or not (np.isfinite(a).all() and np.isfinite(b).all()):
         return
     found = verdict_on(a - b, n_train, n_test, measure.margin(_number(best["mean"])))
-    row["verdict"], row["tied"], row["p_value"] = found.word, found.word == "equal", plain(found.p)
+    row["verdict"] = found.word
+    row["tied"] = found.word == "equal"
+    row["p_value"] = plain(found.p)
     row["difference"] = plain({"value": found.difference, "low": found.low, "high": found.high})
 
 

@@ -157,10 +157,12 @@ def _student(parts: Array, mean: float, level: float, units: Units | None, metho
     """Return Student's interval of a mean over rows, or over units of rows."""
     centred = parts - parts.mean()
     if units is None:
-        n, total = len(parts), float(centred @ centred)
+        n = len(parts)
+        total = float(centred @ centred)
     else:
         sums = np.bincount(np.unique(units.codes, return_inverse=True)[1], weights=centred)
-        n, total = len(sums), float(sums @ sums)
+        n = len(sums)
+        total = float(sums @ sums)
     if n < 2:
         return Interval(-math.inf, math.inf, level, "one group")
     half = float(stdtrit(n - 1, (1 + level) / 2)) * math.sqrt(n / (n - 1) * total) / len(parts)

@@ -148,7 +148,8 @@ class Server:
             theirs.close()
             status, reason = self._follow(process, ours, timer, messages, on_message)
         except KeyboardInterrupt:
-            status, reason = "interrupted", "stopped by Ctrl-C"
+            status = "interrupted"
+            reason = "stopped by Ctrl-C"
         finally:
             _end(process)
             ours.close()

@@ -70,7 +70,8 @@ def _repeat(comparison: _Comparison, contenders: list[Row]) -> float | None:
     left = comparison.clock.left(comparison.clock.reserve_for_finish(comparison.seconds_to_finish()))
     outcome = comparison.do("workspace:encode_splits", seconds=left, splits=names, task=comparison.problem.task)
     comparison.seconds_of["encoding"] += outcome.seconds
-    spent, found = outcome.seconds, {}
+    spent = outcome.seconds
+    found = {}
     if outcome.status == "interrupted":
         raise KeyboardInterrupt
     if outcome.status != "ok":

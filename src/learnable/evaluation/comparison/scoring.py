@@ -107,8 +107,11 @@ def weakest(certificates: list[dict[str, Any] | None]) -> dict[str, Any] | None:
         return None
 
     def weakness(certificate: dict[str, Any]) -> tuple[bool, float]:
-        value, tolerance = certificate["value"], certificate["tolerance"]
-        ratio = float("inf") if value is None else value / tolerance if tolerance else value
+        value = certificate["value"]
+        tolerance = certificate["tolerance"]
+        ratio = value / tolerance if value is not None and tolerance else value
+        if ratio is None:
+            ratio = float("inf")
         return not certificate["holds"], ratio
 
     return max(found, key=weakness)

@@ -109,7 +109,8 @@ class Screening:
         comparison = self.comparison
         comparison.emit({"kind": "stage", "text": f"trying {len(alive)} models on {rows:,} rows"})
         left = comparison.clock.left(reserve) or 0.0
-        budget, most = _SHARE * left, _MOST_OF_A_ROUND * left
+        budget = _SHARE * left
+        most = _MOST_OF_A_ROUND * left
         n_train, n_test = comparison.mean_sizes()
         spent = 0.0
         tried: list[Candidate] = []

@@ -128,7 +128,8 @@ def _one_season_ago(
     """Return the level one season before each time asked for, or two, or three …; NaN where there is none."""
     steps, wanted = (_steps(times, season) for times in (when, asked))
     last = np.concatenate([steps[1:] != steps[:-1], [True]])  # of several times in one step the latest counts
-    steps, level = steps[last], level[last]
+    steps = steps[last]
+    level = level[last]
     found = np.full(len(asked), np.nan)
     for back in range(1, _SEASONS_BACK + 1):
         target = wanted - back * season.length

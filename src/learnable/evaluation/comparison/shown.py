@@ -46,7 +46,8 @@ class ShownRecord(dict[str, Any]):
         return f"<div><p><b>{escape(self._title())}</b></p>{table}{below}</div>"
 
     def _title(self) -> str:
-        data, board = self.get("data") or {}, self.get("leaderboard") or []
+        data = self.get("data") or {}
+        board = self.get("leaderboard") or []
         models = sum(not row.get("baseline") for row in board)
         counted = "1 model" if models == 1 else f"{models} models"
         return f"Comparison: {counted} for {data.get('target')!r}, {data.get('rows')} rows"
@@ -92,7 +93,8 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 
 def _interval(record: dict[str, Any]) -> str:
-    low, high = record.get("low"), record.get("high")
+    low = record.get("low")
+    high = record.get("high")
     return f" [{_number(low)}, {_number(high)}]" if _is_number(low) and _is_number(high) else ""
 
 

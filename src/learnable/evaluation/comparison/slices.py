@@ -75,7 +75,8 @@ def slices_of(table: Any, columns: Sequence[str], what: str, losses: Array) -> d
     shares = bool(np.isin(losses, (0.0, 1.0)).all())
     found = []
     for name, label, mask in parts:
-        inside, outside = losses[mask], losses[~mask]
+        inside = losses[mask]
+        outside = losses[~mask]
         interval = score_interval(inside, level=_LEVEL) if shares else t_interval(inside, _LEVEL)
         p = _p_value(inside, outside, shares)
         word = "like the rest"
@@ -105,7 +106,8 @@ def cuts(column: Any) -> Iterator[tuple[str, NDArray[np.bool_]]]:
     missing = np.asarray(pc.is_null(column, nan_is_null=True).to_numpy(), dtype=bool)
     kind = column.type
     if pa.types.is_dictionary(kind):
-        column, kind = pc.cast(column, kind.value_type), kind.value_type
+        column = pc.cast(column, kind.value_type)
+        kind = kind.value_type
     few = pc.count_distinct(column).as_py() <= _MOST_LEVELS
     if pa.types.is_floating(kind) or (pa.types.is_integer(kind) and not few):
         values = np.asarray(pc.cast(column, pa.float64(), safe=False).to_numpy(), dtype=np.float64)
@@ -134,7 +136,8 @@ def _p_value(inside: Array, outside: Array, shares: bool) -> float:
     from scipy import stats
 
     if shares:
-        a, b = int(inside.sum()), int(outside.sum())
+        a = int(inside.sum())
+        b = int(outside.sum())
         return float(stats.fisher_exact([[a, len(inside) - a], [b, len(outside) - b]])[1])
     if np.ptp(inside) == 0 and np.ptp(outside) == 0:
         return 1.0

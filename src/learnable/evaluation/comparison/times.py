@@ -11,6 +11,7 @@ from ...core.errors import DataError, DataTypeError
 from ...data.encoder_read import Labels, read_labels
 from ...data.frames import listed
 from ...data.readings import DATES, GAPS, as_datetimes, read_as, recognise, show
+from ..splits import Split
 
 
 class Times(NamedTuple):
@@ -128,3 +129,14 @@ def _refuse_gaps(owner: str, column: Any, name: str) -> None:
         raise DataError(
             f"{owner}: column {name!r}, which says how to split the rows, is missing in {missing} of them; fill it in."
         )
+
+
+def periods(times: Any, final: Split) -> dict[str, Any] | None:
+    """Return the first and the last time of the training rows and of the hold-out; None without times."""
+    if times is None:
+        return None
+    ends = {}
+    for part, rows in zip(("train", "holdout"), final, strict=True):
+        order = rows[np.argsort(times[rows], kind="stable")]
+        ends[part] = [show_time(times, int(order[0])), show_time(times, int(order[-1]))]
+    return ends

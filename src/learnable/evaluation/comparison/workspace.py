@@ -169,8 +169,10 @@ def encode_splits(report: Report, folder: str, splits: list[str], task: str, den
     from ...data.encoder import TableEncoder
 
     where = Path(folder)
-    features, y = read_features(where), np.load(where / "y.npy")
-    columns, readings = features.column_names, read_readings(where)
+    features = read_features(where)
+    y = np.load(where / "y.npy")
+    columns = features.column_names
+    readings = read_readings(where)
     for split in splits:
         began = time.perf_counter()
         train, test = read_rows(where, split)

@@ -238,7 +238,8 @@ def leaf_sizes(model: Any, X: Any, y: Any) -> Check | None:
     matrix = _matrix(model, X)
     if count is None or matrix is None:
         return None
-    leaves, n = int(count()), len(matrix)
+    leaves = int(count())
+    n = len(matrix)
     ratio = leaves * math.log(max(n, 2)) / n
     return Check(
         "leaves hold many rows: leaves·ln n/n is small", ratio < 1.0, f"{leaves} leaves, {n} rows: {ratio:.2f}"

@@ -177,7 +177,8 @@ def stored_rows(model: Any) -> Any:
 
 def count_shared_rows(X: Any, other: Any) -> NDArray[np.bool_] | None:
     """Return which rows of X stand in another table, too; None for tables whose rows cannot be compared."""
-    keys, others = _row_keys(X), _row_keys(other)
+    keys = _row_keys(X)
+    others = _row_keys(other)
     if keys is None or others is None:
         return None
     known = set(others)

@@ -24,7 +24,8 @@ def held_out_drafts(evidence: Evidence, delta: float, uses: int, known: tuple[Ch
     of it. For losses in [0, 1], δ is split evenly over kl, empirical Bernstein and betting.
     """
     checks = (*known, _use_check(uses))
-    losses, n = evidence.losses, evidence.n
+    losses = evidence.losses
+    n = evidence.n
     mean = float(losses.mean())
     level = delta / uses
     if evidence.classes is not None:

@@ -192,7 +192,8 @@ def compression_svm(evidence: Evidence, delta: float) -> Draft | str:
     if getattr(model, "class_weight", None) == "balanced":
         return "compression: class_weight='balanced' reads the counts of all rows"
     support = np.asarray(getattr(model, "support_", []))
-    k, n = len(support), evidence.n
+    k = len(support)
+    n = evidence.n
     if k == 0 or k >= n:
         return "compression: every row is a support vector"
     nats = read_off(model)
@@ -201,7 +202,8 @@ def compression_svm(evidence: Evidence, delta: float) -> Draft | str:
     errors = int(evidence.losses[others].sum())
     value = bounds.compression_bound(n, k, errors, delta, nats)
     same = _refit_agrees(evidence, support)
-    share, rate = k / n, errors / max(1, n - k)
+    share = k / n
+    rate = errors / max(1, n - k)
 
     def at(m: int) -> float:
         kept = round(share * m)
@@ -220,7 +222,8 @@ def compression_perceptron(evidence: Evidence, delta: float) -> Draft | str:
         return "compression: a perceptron per class has no one list of mistakes"
     if model.average or model.penalty is not None or getattr(model, "class_weight", None) is not None:
         return "compression: averages, penalties and class weights depend on every row"
-    k, n = int(np.atleast_1d(model.n_mistakes_)[0]), evidence.n
+    k = int(np.atleast_1d(model.n_mistakes_)[0])
+    n = evidence.n
     if k == 0 or k >= n:
         return f"compression: {k} mistakes are not fewer than the {n} rows"
     # At most k rows made the mistakes; those outside them are judged, and at worst all errors are outside.
@@ -317,7 +320,8 @@ def stability_ridge(evidence: Evidence, delta: float) -> Draft | str:
     kappa, fixed = _largest_norm(evidence)
     choices = len(np.ravel(getattr(model, "alphas", [0.0])))
     target = max(abs(evidence.low), abs(evidence.high))
-    n, alpha = evidence.n, float(alphas[0])
+    n = evidence.n
+    alpha = float(alphas[0])
     empirical = float(evidence.losses.mean())
 
     def at(m: int) -> float:

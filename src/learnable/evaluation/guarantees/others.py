@@ -94,7 +94,8 @@ def neighbours(evidence: Evidence, delta: float) -> Draft | str:
         return "leave-one-out: for known classes only"
     if not isinstance(model.weights, str):
         return "leave-one-out: weights are a function, which may look at all rows"
-    k, n = int(model.n_neighbors), evidence.n
+    k = int(model.n_neighbors)
+    n = evidence.n
     if n <= k + 1:
         return "leave-one-out: too few rows"
     distance, index = model.kneighbors()  # of the fitted rows, each without itself

@@ -66,9 +66,11 @@ class Bound:
         """Return how many rows would bring the bound down to `value` if all rates stayed; None if none would."""
         if self.at is None:
             return None
-        low, high = 0, self.n
+        low = 0
+        high = self.n
         while self.at(high) > value:
-            low, high = high, 2 * high
+            low = high
+            high = 2 * high
             if high > _MOST_ROWS:
                 return None
         while high - low > max(1, high // 10_000):

@@ -237,7 +237,8 @@ def _training_drafts(evidence: Evidence, delta: float) -> tuple[list[Draft], lis
     candidates = candidates_of(evidence.model)
     if isinstance(candidates, str):
         return [], [candidates]
-    found, reasons = [], []
+    found = []
+    reasons = []
     share = delta / len(candidates)
     common = (check_order(evidence.losses),)
     for candidate in candidates:

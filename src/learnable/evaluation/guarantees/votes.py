@@ -26,7 +26,8 @@ def tree_growth(evidence: Evidence, delta: float) -> Draft | str:
     splits = _splits_of(evidence.model)
     if splits is None:
         return "trees: splits on categories are not counted"
-    n, d = evidence.n, int(evidence.model.n_features_in_)
+    n = evidence.n
+    d = int(evidence.model.n_features_in_)
     K = len(evidence.classes) if evidence.classes is not None else 2
     error = float(evidence.losses.mean())
     price = math.log((splits + 1.0) * (splits + 2.0)) + splits * math.log(2.0)  # of s; where missing values go
@@ -70,7 +71,8 @@ def tree_description(evidence: Evidence, delta: float) -> Draft | str:
     splits = _splits_of(evidence.model)
     if splits is None:
         return "trees: splits on categories are not coded"
-    n, d = evidence.n, int(evidence.model.n_features_in_)
+    n = evidence.n
+    d = int(evidence.model.n_features_in_)
     K = len(evidence.classes) if evidence.classes is not None else 2
     error = float(evidence.losses.mean())
     X = rows_of(evidence)
@@ -103,7 +105,8 @@ def boosted_growth(evidence: Evidence, delta: float) -> Draft | str:
     found = _stumps(evidence)
     if isinstance(found, str):
         return found
-    T, d = found, int(evidence.model.n_features_in_)
+    T = found
+    d = int(evidence.model.n_features_in_)
     error = float(evidence.losses.mean())
 
     def log_growth(m: int) -> float:
@@ -199,7 +202,8 @@ def vote_tandem(evidence: Evidence, delta: float) -> Draft | str:
 
 def vote_c_bound(evidence: Evidence, delta: float) -> Draft | str:
     """C-bound: Cantelli's inequality for the margin of the vote, with both moments bounded at δ/2."""
-    first, second = out_of_bag_losses(evidence), _tandem(evidence)
+    first = out_of_bag_losses(evidence)
+    second = _tandem(evidence)
     if isinstance(first, str):
         return first
     if isinstance(second, str):

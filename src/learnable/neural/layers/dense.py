@@ -45,7 +45,8 @@ class Dense(Layer):
 
     def open(self, bench: Bench) -> Cache:
         """Return views of W and b, and of their gradients."""
-        theta, gradient = bench.theta, bench.gradient
+        theta = bench.theta
+        gradient = bench.gradient
         cache = Cache(W=theta["W"], W_t=theta["W"].T, gW=gradient.get("W"), b=theta.get("b"), gb=gradient.get("b"))
         cache.flat = len(bench.lead) == 1
         return cache
@@ -53,7 +54,8 @@ class Dense(Layer):
     def forward(self, x: Array, out: Array, cache: Cache) -> None:
         """Write xW + b."""
         if not cache.flat:
-            x, out = as_rows(x), as_rows(out)
+            x = as_rows(x)
+            out = as_rows(out)
         cache.x = x
         np.dot(x, cache.W, out=out)
         if cache.b is not None:
@@ -139,7 +141,8 @@ class Embedding(Layer):
 
     def forward(self, x: Array, out: Array, cache: Cache) -> None:
         """Copy the other columns and look the vectors up; a code out of range takes the nearest one in range."""
-        rows, target = as_rows(x), as_rows(out)
+        rows = as_rows(x)
+        target = as_rows(out)
         start = len(cache.others)
         target[:, :start] = rows[:, cache.others]
         cache.codes = []

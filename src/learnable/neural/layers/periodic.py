@@ -44,7 +44,8 @@ class Periodic(Layer):
 
     def weights(self, n_inputs: int) -> tuple[Weights, ...]:
         """Return A (d, k, m), f (d, k), p (d, k) and c (d, m)."""
-        k, m = self.frequencies, self.units
+        k = self.frequencies
+        m = self.units
         return (
             Weights("A", (n_inputs, k, m), "weight", k, m),
             Weights("f", (n_inputs, k), "bias", k, m),
@@ -62,7 +63,10 @@ class Periodic(Layer):
 
     def open(self, bench: Bench) -> Cache:
         """Return views and room for the cosines, column by column."""
-        n, d, k, m = int(np.prod(bench.lead)), bench.n_inputs, self.frequencies, self.units
+        n = int(np.prod(bench.lead))
+        d = bench.n_inputs
+        k = self.frequencies
+        m = self.units
         cache = Cache(**{name: bench.theta[name] for name in "Afpc"})
         cache.gA, cache.gf, cache.gp, cache.gc = (bench.gradient.get(name) for name in "Afpc")
         cache.angle, cache.cosine, cache.slope = (np.empty((d, n, k), dtype=bench.dtype) for _ in range(3))
@@ -71,7 +75,8 @@ class Periodic(Layer):
 
     def forward(self, x: Array, out: Array, cache: Cache) -> None:
         """Write the columns, then their mixtures."""
-        rows, target = x.reshape(-1, x.shape[-1]), out.reshape(-1, out.shape[-1])
+        rows = x.reshape(-1, x.shape[-1])
+        target = out.reshape(-1, out.shape[-1])
         d = rows.shape[1]
         cache.x = rows
         np.multiply(rows.T[:, :, None], x.dtype.type(_TURN) * cache.f[:, None, :], out=cache.angle)

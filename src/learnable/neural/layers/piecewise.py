@@ -44,7 +44,8 @@ class PiecewiseLinear(Layer):
 
     def forward(self, x: Array, out: Array, cache: Cache) -> None:
         """Write the columns, then their bins."""
-        rows, target = x.reshape(-1, x.shape[-1]), out.reshape(-1, out.shape[-1])
+        rows = x.reshape(-1, x.shape[-1])
+        target = out.reshape(-1, out.shape[-1])
         cache.x = rows
         encode_bins(rows, cache.edges, cache.inverse, target)
 

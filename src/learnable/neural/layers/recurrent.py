@@ -60,7 +60,8 @@ class _OverTime(Layer):
         if len(bench.lead) != 2:
             raise ParameterError(f"{type(self).__name__}: needs sequences, x of shape (T, n, d).")
         T, n = bench.lead
-        wide, u = self.gates * self.units, self.units
+        wide = self.gates * self.units
+        u = self.units
         cache = Cache(T=T, lengths=bench.lengths, Wx=bench.theta["Wx"], Wh=bench.theta["Wh"], b=bench.theta["b"])
         cache.gWx, cache.gWh, cache.gb = (bench.gradient.get(name) for name in ("Wx", "Wh", "b"))
         cache.pre = np.empty((T, n, wide), dtype=bench.dtype)
@@ -86,7 +87,8 @@ class _OverTime(Layer):
         flat = as_rows(cache.pre)
         np.dot(cache.x, cache.Wx, out=flat)
         kernels.add_bias(cache.b, flat)
-        dot, step = np.dot, type(self)._step
+        dot = np.dot
+        step = type(self)._step
         for product, update in zip(cache.dots, cache.updates, strict=True):
             dot(*product)
             step(*update)
@@ -154,7 +156,8 @@ class Recurrent(_OverTime):
     _step: ClassVar[Any] = staticmethod(steps.rnn_step)
 
     def _updates(self, cache: Cache, bench: Bench) -> list[tuple[Any, ...]]:
-        h, relu = cache.h, self.activation == "relu"
+        h = cache.h
+        relu = self.activation == "relu"
         return [(cache.pre[t], cache.rec, h[t], cache.lengths, t, relu, h[t + 1]) for t in range(cache.T)]
 
     def _back(self, grad: Array, t: int, cache: Cache) -> Array:
@@ -189,7 +192,8 @@ class LSTM(_OverTime):
         cache.tanh_c = np.empty((T, n, self.units), dtype=bench.dtype)
         cache.dc = np.zeros((n, self.units), dtype=bench.dtype)
         cache.backs = None
-        h, c = cache.h, cache.c
+        h = cache.h
+        c = cache.c
         return [
             (cache.pre[t], cache.rec, c[t], h[t], cache.lengths, t, c[t + 1], cache.tanh_c[t], h[t + 1])
             for t in range(T)
@@ -238,13 +242,15 @@ class GRU(_OverTime):
         T, n = bench.lead
         cache.inner = np.empty((T, n, self.units), dtype=bench.dtype)
         cache.d_rec = np.empty((T, n, 3 * self.units), dtype=bench.dtype)
-        cache.bn, cache.gbn = bench.theta["bn"], bench.gradient.get("bn")
+        cache.bn = bench.theta["bn"]
+        cache.gbn = bench.gradient.get("bn")
         h = cache.h
         return [(cache.pre[t], cache.rec, cache.bn, h[t], cache.lengths, t, cache.inner[t], h[t + 1]) for t in range(T)]
 
     def _back(self, grad: Array, t: int, cache: Cache) -> Array:
         rec: Array = cache.d_rec[t]
-        gates, inner = cache.pre[t], cache.inner[t]
+        gates = cache.pre[t]
+        inner = cache.inner[t]
         out = cache.d_pre[t]
         steps.gru_back(grad, gates, inner, cache.h[t], cache.lengths, t, cache.dh, cache.hold, out, rec)
         return rec

@@ -87,20 +87,26 @@ class BatchNorm(Layer):
         moments = (np.empty(k, dtype=bench.dtype) for _ in range(3))
         cache = Cache(training=bench.training, scaled=as_rows(bench.empty()), buffers=bench.buffers)
         cache.mean, cache.var, cache.inverse = moments
-        cache.gain, cache.shift = bench.theta["gain"], bench.theta["shift"]
-        cache.g_gain, cache.g_shift = bench.gradient.get("gain"), bench.gradient.get("shift")
+        cache.gain = bench.theta["gain"]
+        cache.shift = bench.theta["shift"]
+        cache.g_gain = bench.gradient.get("gain")
+        cache.g_shift = bench.gradient.get("shift")
         return cache
 
     def forward(self, x: Array, out: Array, cache: Cache) -> None:
         """Normalise, and in training move the running moments."""
-        rows, target = as_rows(x), as_rows(out)
-        mean, var = cache.buffers["mean"], cache.buffers["var"]
+        rows = as_rows(x)
+        target = as_rows(out)
+        mean = cache.buffers["mean"]
+        var = cache.buffers["var"]
         if cache.training:
             kernels.batch_moments(rows, cache.mean, cache.var)
-            n, share = len(rows), self.momentum
+            n = len(rows)
+            share = self.momentum
             mean += share * (cache.mean - mean)
             var += share * (cache.var * (n / max(n - 1, 1)) - var)
-            mean, var = cache.mean, cache.var
+            mean = cache.mean
+            var = cache.var
         np.divide(1.0, np.sqrt(var + self.epsilon), out=cache.inverse, casting="same_kind")
         kernels.normalise_columns(
             rows, mean.astype(rows.dtype, copy=False), cache.inverse, cache.gain, cache.shift, cache.scaled, target
@@ -135,8 +141,10 @@ class LayerNorm(Layer):
         """Return views and room for x̂."""
         scaled = as_rows(bench.empty())
         cache = Cache(scaled=scaled, inverse=np.empty(len(scaled), dtype=bench.dtype))
-        cache.gain, cache.shift = bench.theta["gain"], bench.theta["shift"]
-        cache.g_gain, cache.g_shift = bench.gradient.get("gain"), bench.gradient.get("shift")
+        cache.gain = bench.theta["gain"]
+        cache.shift = bench.theta["shift"]
+        cache.g_gain = bench.gradient.get("gain")
+        cache.g_shift = bench.gradient.get("shift")
         return cache
 
     def forward(self, x: Array, out: Array, cache: Cache) -> None:

@@ -57,13 +57,15 @@ class Chain(Layer):
     def open(self, bench: Bench) -> Cache:
         """Open every layer; arrays between two layers live here."""
         cache = Cache(caches=[], outs=[], grads=[])
-        n_inputs, lead = bench.n_inputs, bench.lead
+        n_inputs = bench.n_inputs
+        lead = bench.lead
         for k, layer in enumerate(self.layers):
             inner = bench.child(f"{k}.", n_inputs)
             inner.lead = lead
             cache.caches.append(layer.open(inner))
             cache.grads.append(inner.empty())
-            n_inputs, lead = layer.width(n_inputs), layer.out_lead(lead)
+            n_inputs = layer.width(n_inputs)
+            lead = layer.out_lead(lead)
             cache.outs.append(np.empty((*lead, n_inputs), dtype=bench.dtype))
         cache.steps = list(zip(self.layers, cache.outs, cache.caches, strict=True))
         back = list(zip(self.layers, cache.grads, cache.caches, strict=True))

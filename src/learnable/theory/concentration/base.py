@@ -85,9 +85,11 @@ class Inequality:
         check_parameters(self.name, {"eps": eps, "delta": delta}, {"eps": POSITIVE, "delta": LEVEL})
         if self._at(MOST_ROWS).radius(delta) > eps:
             raise ParameterError(f"{self.name}: no sample size gives eps={eps:g} at delta={delta:g}; raise one.")
-        low, high = 0, 1
+        low = 0
+        high = 1
         while self._at(high).radius(delta) > eps:
-            low, high = high, 2 * high
+            low = high
+            high = 2 * high
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if self._at(middle).radius(delta) > eps else (low, middle)

@@ -112,7 +112,8 @@ def betting_sequence(
     threshold = math.log(2.0 / delta)
     tops = np.array([_largest_kept(x[:stop], bets[:stop], threshold) for stop in stops])
     bottoms = 1.0 - np.array([_largest_kept(1.0 - x[:stop], bets[:stop], threshold) for stop in stops])
-    tops, bottoms = np.minimum.accumulate(tops), np.maximum.accumulate(bottoms)
+    tops = np.minimum.accumulate(tops)
+    bottoms = np.maximum.accumulate(bottoms)
     return stops.astype(np.float64), low + (high - low) * bottoms, low + (high - low) * tops
 
 
@@ -165,7 +166,8 @@ class Betting(Inequality):
 
     def sample_size(self, eps: float, delta: float) -> int:
         """Return how many rows it takes if further rows repeat the sample."""
-        radius, n = self.radius(delta), self.n
+        radius = self.radius(delta)
+        n = self.n
         while radius > eps and n < 10**7:
             n *= 2
             radius = self._at(n).radius(delta)
@@ -216,7 +218,8 @@ def _largest_kept(x: Array, bets: Array, threshold: float) -> float:
     """Return the largest mean in [0, 1] against which the capital stays below exp(threshold)."""
     if _log_capital(x, bets, 1.0) < threshold:
         return 1.0
-    low, high = 0.0, 1.0
+    low = 0.0
+    high = 1.0
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2.0
         low, high = (low, middle) if _log_capital(x, bets, middle) >= threshold else (middle, high)

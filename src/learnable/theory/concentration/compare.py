@@ -58,7 +58,8 @@ def compare_inequalities(sample: Any, delta: float = 0.05, low: float = 0.0, hig
     if x.min() < low or x.max() > high:
         raise DataError(f"{owner}: values run from {x.min():g} to {x.max():g}, outside [{low:g}, {high:g}].")
     scaled = (x - low) / (high - low)
-    n, mean = len(x), float(scaled.mean())
+    n = len(x)
+    mean = float(scaled.mean())
     candidates: list[Inequality] = [
         Hoeffding(n),
         Chebyshev(n, variance=0.25),

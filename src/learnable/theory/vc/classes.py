@@ -164,7 +164,8 @@ class Rectangles(SetClass):
                 continue
             found.add(mask)
             members = X[[bool(mask >> i & 1) for i in range(n)]]
-            low, high = members.min(axis=0), members.max(axis=0)
+            low = members.min(axis=0)
+            high = members.max(axis=0)
             for i in range(n):
                 if not mask >> i & 1:
                     waiting.append(_inside(X, np.minimum(low, X[i]), np.maximum(high, X[i])))
