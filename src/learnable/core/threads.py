@@ -399,11 +399,9 @@ class _Workers:
         self._queues = []
 
     def __enter__(self) -> Self:
-        """Return the threads."""
         return self
 
     def __exit__(self, *error: object) -> None:
-        """End the threads."""
         self.close()
 
     def __del__(self) -> None:
@@ -514,9 +512,13 @@ class TaskTeam(_Workers):
             return [task(number) for number in range(count)]
         shift = _Shift(task, count, stop)
         helpers = self._queues[: self._hire(n_helpers)]
-        shift.share(helpers)
-        if watch is None or not helpers:
-            shift.work()
+        try:
+            shift.share(helpers)
+            if watch is None or not helpers:
+                shift.work()
+        except BaseException:  # Ctrl-C outside a task
+            shift.cancel()
+            raise
         _wait_for(shift.done, None if watch is None else lambda: watch(shift.finished()), shift.cancel)
         if watch is not None:
             watch(shift.finished())
