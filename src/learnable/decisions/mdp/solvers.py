@@ -84,13 +84,16 @@ def modified_policy_iteration(
     clock, v = _begin(owner, mdp, tol, max_iter, max_seconds, n_jobs, start)
     sweeps = Sweeps(mdp, n_jobs, tie=_tie(mdp))
     chosen = np.full(mdp.n_states, -1, dtype=np.int64)
+    swept = chosen.copy()
     for iteration in range(1, max_iter + 1):
         Tv = sweeps.best(v, chosen)
         span = _measure(mdp, v, Tv)
         if _is_enough(mdp, span, tol, v) or iteration == max_iter or clock.is_over:
             break
         v = Tv
-        rows = sweeps.rows_of(chosen)
+        if not np.array_equal(swept, chosen):
+            swept = chosen.copy()
+            rows = sweeps.rows_of(swept)
         for _ in range(_MOST_SWEEPS):
             further = sweeps.follow(v, rows)
             left = _measure(mdp, v, further)
