@@ -113,3 +113,17 @@ def test_a_pass_may_run_inside_an_interruptible_pass():
             return [library["num_threads"] for library in threads._controller().info()]
 
     assert set(threads.interruptible_pass(passes)) == {1}
+
+
+def test_a_team_returns_results_in_order_and_raises_what_a_task_raises():
+    with threads.Team(3) as team:
+        for _ in range(20):
+            assert team.run([lambda: "a", lambda: "b", lambda: "c"]) == ["a", "b", "c"]
+        assert team.run([lambda: "a"]) == ["a"]
+        with pytest.raises(ZeroDivisionError):
+            team.run([lambda: 1, lambda: 1 // 0])
+        assert team.run([lambda: 1, lambda: 2]) == [1, 2]  # it goes on
+    before = threading.active_count()
+    with threads.Team(2):
+        assert threading.active_count() == before + 1
+    assert threading.active_count() == before
