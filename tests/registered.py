@@ -34,7 +34,16 @@ def brief(model):
     """Return the model with a seed and few members, rounds and penalties, but at least two of each."""
     known = model.get_params(deep=False)
     few = {"n_iter": 1000} if is_sequence_model(model) else {}
-    few |= {"units": 3, "n_blocks": 1, "n_estimators": 5, "alphas": 5, "n_components": 2, "n_mix": 2, "n_clusters": 3, "n_bins": 5}
+    few |= {
+        "units": 3,
+        "n_blocks": 1,
+        "n_estimators": 5,
+        "alphas": 5,
+        "n_components": 2,
+        "n_mix": 2,
+        "n_clusters": 3,
+        "n_bins": 5,
+    }
     if "max_leaf_nodes" in known:
         few["max_iter"] = 5
     model.set_params(**{name: n for name, n in few.items() if type(known.get(name)) is int})
