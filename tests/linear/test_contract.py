@@ -14,6 +14,7 @@ LAST_DIGITS = "equal gains are told apart by the last digits of sums, which repe
 NO_OFFSET = "without an offset even a class of weight 1e-4 owns the region that no row of the others comes near"
 TO_TOLERANCE = "both machines are right to the tolerance of 1e-3, not to the last digits; so in scikit-learn"
 INFEASIBLE = "the check weighs its classes so differently that nu=0.5 has no machine; so in scikit-learn"
+BATCHES = "mini-batches of repeated rows are others than mini-batches of weighted rows"
 EXPECTED_FAILURES: dict[str, dict[str, str]] = {
     "KernelRidgeClassifier": {"check_class_weight_classifiers": NO_OFFSET},
     **{
@@ -22,6 +23,14 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
             "check_sample_weight_equivalence_on_sparse_data": DRAWN,
         }
         for name in ("RandomForestClassifier", "RandomForestRegressor")
+    },
+    **{
+        name: {
+            "check_sample_weight_equivalence_on_dense_data": BATCHES,
+            "check_sample_weight_equivalence_on_sparse_data": BATCHES,
+        }
+        for family in ("MLP", "ResNet", "LSTM", "RNN")
+        for name in (f"{family}Classifier", f"{family}Regressor")
     },
     "CategoricalNB": {
         "check_sample_weight_equivalence_on_dense_data": FRACTIONS,

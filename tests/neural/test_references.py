@@ -63,9 +63,9 @@ def test_mnist_at_equal_epochs_is_as_good_as_scikit_learns(reference_data):
     )
     errors = {}
     for cls in (MLPClassifier, Theirs):
-        model = cls((512, 512), max_iter=10, batch_size=256, random_state=0).fit(X, y)
-        errors[cls.__module__.partition(".")[0]] = 1.0 - model.score(new, truth)
-    assert errors["learnable"] <= errors["sklearn"] + 0.002  # 10,000 test rows: one standard error
+        models = [cls((512, 512), max_iter=10, batch_size=256, random_state=seed).fit(X, y) for seed in range(4)]
+        errors[cls.__module__.partition(".")[0]] = np.mean([1.0 - model.score(new, truth) for model in models])
+    assert errors["learnable"] <= errors["sklearn"] + 0.001  # seeds spread by .0015: one standard error of a difference
 
 
 @pytest.mark.long

@@ -383,9 +383,8 @@ class _Decoder:
 
     def part(self, document: Any) -> Any:
         """Return a file's only object where that is no estimator; its class says whether it may be one."""
-        name = document.get("class") if isinstance(document, dict) else None
-        known = isinstance(name, str) and name in REGISTRY
-        if not known or not getattr(registered_class(name), "_saves_alone", False):
+        name = str(document.get("class")) if isinstance(document, dict) else "nothing"
+        if name not in REGISTRY or not getattr(registered_class(name), "_saves_alone", False):
             raise ModelFileError(f"the file holds {name!r}, which is only ever a part of a model")
         return self._part(document, name)
 

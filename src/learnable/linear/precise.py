@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.blocks import Blocks
+from ..risk.objective import relative_gap
 from ..solvers.composite.coordinate import FLOOR, Gap, Penalty, duality_gap
 from ..solvers.composite.designs import Design
 from ..solvers.composite.working_set import SparseFit
-from .margin.problem import MarginTask, relative_gap
+from .margin.problem import MarginTask
 
 Array = NDArray[np.float64]
 Long = NDArray[np.longdouble]

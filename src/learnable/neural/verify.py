@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.special import erf
 from sklearn.base import clone
 
+from ..core.checking import Recheck
 from ..core.errors import DataError, VerificationError
-from ..core.verification import Recheck
 from ..data.door import Table
 
 Array = NDArray[np.float64]

@@ -9,10 +9,12 @@ from learnable.core.errors import ParameterError
 from learnable.solvers import (
     Backtracking,
     Constant,
+    CosineDecay,
     ExponentialDecay,
     InverseDecay,
     InverseRoot,
     NormalisedGradient,
+    OneCycle,
     Plateau,
     minimize,
     rates,
@@ -108,3 +110,19 @@ def test_numbers_out_of_range_are_refused(build):
 def test_rules_are_immutable():
     with pytest.raises(FrozenInstanceError):
         Constant(0.1).rate = 0.2
+
+
+def test_one_cycle_rises_to_its_rate_and_falls_to_almost_nothing():
+    steps = rates(OneCycle(rate=0.5, length=100, warm=0.3), 120)
+    assert steps[0] == pytest.approx(0.02)
+    assert steps.max() == steps[30] == pytest.approx(0.5)
+    assert (np.diff(steps[:31]) > 0).all()
+    assert (np.diff(steps[30:101]) < 0).all()
+    np.testing.assert_allclose(steps[100:], 0.5e-4)
+
+
+def test_cosine_decay_is_half_a_cosine_and_then_its_floor():
+    steps = rates(CosineDecay(rate=2.0, length=10, floor=0.1), 15)
+    t = np.arange(15)
+    expected = np.where(t < 10, 0.2 + 0.9 * (1 + np.cos(np.pi * t / 10)), 0.2)
+    np.testing.assert_allclose(steps, expected)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ...core.checking import Recheck
 from ...core.errors import DataError
-from ...core.verification import Recheck
 
 
 def bellman(solution: Any, mdp: Any, y: Any = None, sample_weight: Any = None) -> Recheck:

@@ -347,9 +347,8 @@ class OneCycle(Checked):
     Examples
     --------
     >>> from learnable.solvers import OneCycle, rates
-    >>> rates(OneCycle(rate=1.0, length=10), 11).round(4)
-    array([0.04  , 0.28  , 0.76  , 1.    , 0.9505, 0.8117, 0.6113, 0.3888,
-           0.1884, 0.0496, 0.0001])
+    >>> rates(OneCycle(rate=1.0, length=10), 11)[[0, 1, 2, 3, 5, 10]].round(4).tolist()
+    [0.04, 0.28, 0.76, 1.0, 0.8118, 0.0001]
     """
 
     rate: float = field(metadata=POSITIVE)
