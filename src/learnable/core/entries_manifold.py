@@ -1,0 +1,27 @@
+"""The registry's entries of spectral methods: principal components, scaling of distances, embeddings."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .entries import Entry
+
+MANIFOLDS: Final[dict[str, Entry]] = {
+    "PCA": Entry("learnable.manifold.pca:PCA", "learnable.manifold.verify:pca"),
+    "TruncatedSVD": Entry("learnable.manifold.truncated:TruncatedSVD", "learnable.manifold.verify:truncated_svd"),
+    "ClassicalMDS": Entry("learnable.manifold.scaling:ClassicalMDS", "learnable.manifold.verify:classical_mds"),
+}
+
+#: What every fit of them sets; see `fitted_members`.
+MANIFOLD_MEMBERS: Final[dict[str, str]] = {
+    "PCA": (
+        "certificate_, components_, explained_variance_, explained_variance_ratio_, gaps_, mean_, n_components_, "
+        "n_features_in_, n_samples_, noise_variance_, singular_values_"
+    ),
+    "TruncatedSVD": (
+        "certificate_, components_, explained_variance_, explained_variance_ratio_, n_features_in_, singular_values_"
+    ),
+    "ClassicalMDS": (
+        "X_fit_, certificate_, dissimilarity_matrix_, eigenvalues_, embedding_, n_features_in_, negative_share_"
+    ),
+}

@@ -1,0 +1,3 @@
+from .pca import PCA as PCA
+from .scaling import ClassicalMDS as ClassicalMDS
+from .truncated import TruncatedSVD as TruncatedSVD
