@@ -2,13 +2,14 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from learnable.manifold import PCA, ClassicalMDS, TruncatedSVD
+from learnable.manifold import PCA, ClassicalMDS, Isomap, TruncatedSVD
 
 MODELS = [
     PCA(),
     PCA(n_components=2, whiten=True),
     TruncatedSVD(n_components=1),
     ClassicalMDS(),
+    Isomap(),
 ]
 
 

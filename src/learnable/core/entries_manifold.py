@@ -10,6 +10,7 @@ MANIFOLDS: Final[dict[str, Entry]] = {
     "PCA": Entry("learnable.manifold.pca:PCA", "learnable.manifold.verify:pca"),
     "TruncatedSVD": Entry("learnable.manifold.truncated:TruncatedSVD", "learnable.manifold.verify:truncated_svd"),
     "ClassicalMDS": Entry("learnable.manifold.scaling:ClassicalMDS", "learnable.manifold.verify:classical_mds"),
+    "Isomap": Entry("learnable.manifold.isomap:Isomap", "learnable.manifold.verify_graphs:isomap"),
 }
 
 #: What every fit of them sets; see `fitted_members`.
@@ -23,5 +24,9 @@ MANIFOLD_MEMBERS: Final[dict[str, str]] = {
     ),
     "ClassicalMDS": (
         "X_fit_, certificate_, dissimilarity_matrix_, eigenvalues_, embedding_, n_features_in_, negative_share_"
+    ),
+    "Isomap": (
+        "certificate_, eigenvalues_, embedding_, graph_, landmarks_, mean_squares_, n_features_in_, n_parts_, nbrs_, "
+        "product_norm_, residual_variance_"
     ),
 }

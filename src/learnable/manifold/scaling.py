@@ -73,8 +73,8 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 
     Distances in the picture are at most those given when the distances are Euclidean; the rest is in the dimensions
     that were left out. `negative_share_` says how far the dissimilarities are from being Euclidean: the negative
-    eigenvalues as a share of all, in absolute value. `transform` places new rows by Gower's formula. Time O(n²k) for a few
-    components (O(n³) for many), memory 16n² bytes. A component of eigenvalue zero or less has coordinates zero.
+    eigenvalues as a share of all, in absolute value. `transform` places new rows by Gower's formula. Time O(n²k) for
+    a few components (O(n³) for many), memory 16n² bytes. A component of eigenvalue zero or less has coordinates zero.
 
     Examples
     --------
