@@ -2,7 +2,15 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from learnable.manifold import PCA, ClassicalMDS, Isomap, TruncatedSVD
+from learnable.manifold import (
+    PCA,
+    ClassicalMDS,
+    DiffusionMaps,
+    Isomap,
+    LaplacianEigenmaps,
+    SpectralEmbedding,
+    TruncatedSVD,
+)
 
 MODELS = [
     PCA(),
@@ -10,6 +18,9 @@ MODELS = [
     TruncatedSVD(n_components=1),
     ClassicalMDS(),
     Isomap(),
+    SpectralEmbedding(),
+    LaplacianEigenmaps(),
+    DiffusionMaps(),
 ]
 
 

@@ -102,7 +102,7 @@ def test_landmarks_are_nearly_all_rows():
     full, some = Isomap(n_neighbors=8).fit(Z), Isomap(n_neighbors=8, n_landmarks=120).fit(Z)
     spread = full.embedding_.std()
     assert procrustes(full.embedding_, some.embedding_)[2] < 0.01  # up to a rigid motion
-    assert some.residual_variance_ < 0.02
+    assert some.residual_variance_ == pytest.approx(full.residual_variance_, abs=0.01)
     assert verify(some, Z)
     np.testing.assert_allclose(some.transform(Z[:9]), some.embedding_[:9], atol=1e-8 * spread)
 
@@ -139,7 +139,7 @@ def test_precomputed_distances_are_those_of_the_rows():
 
 def test_the_same_bits_for_any_number_of_threads_and_a_file_keeps_them(tmp_path):
     Z = load_digits().data[:300]
-    one, two = Isomap(n_jobs=1).fit(Z), Isomap(n_jobs=2).fit(Z)
+    one, two = Isomap(n_neighbors=12, n_jobs=1).fit(Z), Isomap(n_neighbors=12, n_jobs=2).fit(Z)
     assert one.embedding_.tobytes() == two.embedding_.tobytes()
     save(one, tmp_path / "isomap.safetensors")
     assert load(tmp_path / "isomap.safetensors").transform(Z[:5]).tobytes() == one.transform(Z[:5]).tobytes()

@@ -11,6 +11,15 @@ MANIFOLDS: Final[dict[str, Entry]] = {
     "TruncatedSVD": Entry("learnable.manifold.truncated:TruncatedSVD", "learnable.manifold.verify:truncated_svd"),
     "ClassicalMDS": Entry("learnable.manifold.scaling:ClassicalMDS", "learnable.manifold.verify:classical_mds"),
     "Isomap": Entry("learnable.manifold.isomap:Isomap", "learnable.manifold.verify_graphs:isomap"),
+    "SpectralEmbedding": Entry(
+        "learnable.manifold.spectral:SpectralEmbedding", "learnable.manifold.verify_graphs:spectral_embedding"
+    ),
+    "LaplacianEigenmaps": Entry(
+        "learnable.manifold.spectral:LaplacianEigenmaps", "learnable.manifold.verify_graphs:spectral_embedding"
+    ),
+    "DiffusionMaps": Entry(
+        "learnable.manifold.diffusion:DiffusionMaps", "learnable.manifold.verify_graphs:diffusion_maps"
+    ),
 }
 
 #: What every fit of them sets; see `fitted_members`.
@@ -29,4 +38,13 @@ MANIFOLD_MEMBERS: Final[dict[str, str]] = {
         "certificate_, eigenvalues_, embedding_, graph_, landmarks_, mean_squares_, n_features_in_, n_parts_, nbrs_, "
         "product_norm_, residual_variance_"
     ),
+    "SpectralEmbedding": (
+        "X_fit_, affinity_matrix_, certificate_, degrees_, eigenvalues_, embedding_, gamma_, n_features_in_, "
+        "n_neighbors_, n_parts_"
+    ),
+    "LaplacianEigenmaps": (
+        "X_fit_, affinity_matrix_, certificate_, degrees_, eigenvalues_, embedding_, gamma_, n_features_in_, "
+        "n_neighbors_, n_parts_"
+    ),
+    "DiffusionMaps": ("X_fit_, certificate_, degrees_, density_, eigenvalues_, embedding_, epsilon_, n_features_in_"),
 }

