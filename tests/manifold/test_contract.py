@@ -8,6 +8,7 @@ from learnable.manifold import (
     DiffusionMaps,
     Isomap,
     LaplacianEigenmaps,
+    LocallyLinearEmbedding,
     SpectralEmbedding,
     TruncatedSVD,
 )
@@ -21,6 +22,7 @@ MODELS = [
     SpectralEmbedding(),
     LaplacianEigenmaps(),
     DiffusionMaps(),
+    LocallyLinearEmbedding(),
 ]
 
 

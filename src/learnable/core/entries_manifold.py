@@ -11,6 +11,9 @@ MANIFOLDS: Final[dict[str, Entry]] = {
     "TruncatedSVD": Entry("learnable.manifold.truncated:TruncatedSVD", "learnable.manifold.verify:truncated_svd"),
     "ClassicalMDS": Entry("learnable.manifold.scaling:ClassicalMDS", "learnable.manifold.verify:classical_mds"),
     "Isomap": Entry("learnable.manifold.isomap:Isomap", "learnable.manifold.verify_graphs:isomap"),
+    "LocallyLinearEmbedding": Entry(
+        "learnable.manifold.locally_linear:LocallyLinearEmbedding", "learnable.manifold.verify_graphs:locally_linear"
+    ),
     "SpectralEmbedding": Entry(
         "learnable.manifold.spectral:SpectralEmbedding", "learnable.manifold.verify_graphs:spectral_embedding"
     ),
@@ -45,6 +48,9 @@ MANIFOLD_MEMBERS: Final[dict[str, str]] = {
     "LaplacianEigenmaps": (
         "X_fit_, affinity_matrix_, certificate_, degrees_, eigenvalues_, embedding_, gamma_, n_features_in_, "
         "n_neighbors_, n_parts_"
+    ),
+    "LocallyLinearEmbedding": (
+        "certificate_, eigenvalues_, embedding_, n_features_in_, n_parts_, nbrs_, reconstruction_error_"
     ),
     "DiffusionMaps": ("X_fit_, certificate_, degrees_, density_, eigenvalues_, embedding_, epsilon_, n_features_in_"),
 }

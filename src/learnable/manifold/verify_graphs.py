@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components, shortest_path
 
 from ..core.checking import Recheck, relative
 from ..data.checking import read_table
-from .verify import ROUNDING, embedding_error
+from .verify import ROUNDING, embedding_error, signs_are_fixed
 
 Array = NDArray[Any]
 
@@ -233,3 +233,67 @@ def diffusion_maps(model: Any, X: Any, y: Any = None, sample_weight: Any = None)
         facts.append(relative(values, np.minimum(np.linalg.eigvalsh((S + S.T) / 2.0)[::-1][1 : k + 1], 1.0), 1.0))
     worst = max(facts)
     return Recheck(value if worst <= 1e-8 else max(value, 1.0, worst), 1e-10, table.fingerprint)
+
+
+@np.errstate(all="ignore")
+def locally_linear(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Recheck:
+    """Recompute the certificate of a LocallyLinearEmbedding, one neighbourhood after the other."""
+    table = read_table(model, X, None, sample_weight)
+    rows = dense_rows(table.X)
+    n, k = table.n_rows, model.n_neighbors
+    D = all_distances(model.nbrs_, table.X)
+    near = np.asarray(model.nbrs_.kneighbors(n_neighbors=k, return_distance=False))
+    others = D + np.where(np.eye(n, dtype=bool), np.inf, 0.0)
+    nearest = np.sort(others, axis=1)[:, :k]
+    facts = [
+        relative(np.take_along_axis(others, near, axis=1), nearest, D.max(initial=0.0) or 1.0),
+        np.inf if search_flaw(model.nbrs_, table.X, {"metric": "minkowski", "p": 2}) else 0.0,
+    ]
+    M = np.zeros((n, n))
+    for i in range(n):
+        if model.method == "standard":
+            row = np.zeros(n)
+            row[i] = 1.0
+            row[near[i]] -= _mixture(rows[near[i]] - rows[i], model.reg)
+            at = np.append(near[i], i)
+            M[np.ix_(at, at)] += np.outer(row[at], row[at])
+        else:
+            M[np.ix_(near[i], near[i])] += _local_form(rows[near[i]], model)
+    Y, values = np.asarray(model.embedding_), np.asarray(model.eigenvalues_)
+    every = np.linalg.eigvalsh(M)
+    count = min(model.n_components + 1, n) - 1
+    size = max(float(np.abs(M).max()), float(every[count]))
+    residual = np.linalg.norm(M @ Y - Y * values, axis=0).max(initial=0.0) / size
+    inner = np.abs(Y.T @ Y - np.eye(Y.shape[1])).max(initial=0.0)
+    graph = sp.csr_array((np.ones(near.size), near.ravel(), np.arange(n + 1) * k), shape=(n, n))
+    facts += [
+        relative(values, np.maximum(every[1 : count + 1], 0.0), size),
+        relative(np.asarray(float(model.reconstruction_error_)), np.asarray(values.sum()), max(values.sum(), 1e-300)),
+        0.0 if signs_are_fixed(Y) and model.n_parts_ == connected_components(graph)[0] else np.inf,
+    ]
+    value = float(max(residual, inner))
+    worst = max(facts)
+    return Recheck(value if worst <= 1e-9 else max(value, 1.0, worst), 1e-10, table.fingerprint)
+
+
+def _mixture(away: Array, reg: float) -> Array:
+    """Return the weights of one neighbourhood, by the definition."""
+    G = away @ away.T
+    trace = float(np.trace(G))
+    G = G + np.eye(len(G)) * (max(reg, 1e-12) * trace if trace > 0 else 1.0)
+    w = np.linalg.lstsq(G, np.ones(len(G)), rcond=None)[0]
+    return np.asarray(w / w.sum())
+
+
+def _local_form(local: Array, model: Any) -> Array:
+    """Return the form of one neighbourhood: outside the tangent plane, or of second derivatives."""
+    d, k = model.n_components, len(local)
+    tangent = np.linalg.svd(local - local.mean(axis=0), full_matrices=False)[0][:, :d]
+    if model.method == "ltsa":
+        basis = np.column_stack([np.full(k, 1.0 / np.sqrt(k)), tangent])
+        return np.asarray(np.eye(k) - basis @ basis.T)
+    products = [tangent[:, i] * tangent[:, j] for i in range(d) for j in range(i, d)]
+    second = np.linalg.qr(np.column_stack([np.ones(k), tangent, *products]))[0][:, d + 1 :]
+    sums = second.sum(axis=0)
+    second = second / np.where(np.abs(sums) < model.hessian_tol, 1.0, sums)
+    return np.asarray(second @ second.T)
