@@ -50,7 +50,8 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     writes a new row as a mixture of its neighbours and mixes their coordinates; a row of the fit gets its own. A graph
     of several components gives coordinates that only tell them apart, with a warning. Time and memory O(nk²).
 
-    Unlike in scikit-learn there is no method "modified", and the eigenpairs are found to machine precision.
+    Unlike in scikit-learn there is no method "modified", "hessian" takes the second derivatives alone (there it is
+    LTSA under another name), and the eigenpairs are found to machine precision.
 
     Examples
     --------
