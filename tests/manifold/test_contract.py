@@ -9,6 +9,7 @@ from learnable.manifold import (
     Isomap,
     LaplacianEigenmaps,
     LocallyLinearEmbedding,
+    SpectralClustering,
     SpectralEmbedding,
     TruncatedSVD,
 )
@@ -23,6 +24,7 @@ MODELS = [
     LaplacianEigenmaps(),
     DiffusionMaps(),
     LocallyLinearEmbedding(),
+    SpectralClustering(n_clusters=2),
 ]
 
 

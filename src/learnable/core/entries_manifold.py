@@ -20,6 +20,9 @@ MANIFOLDS: Final[dict[str, Entry]] = {
     "LaplacianEigenmaps": Entry(
         "learnable.manifold.spectral:LaplacianEigenmaps", "learnable.manifold.verify_graphs:spectral_embedding"
     ),
+    "SpectralClustering": Entry(
+        "learnable.manifold.clustering:SpectralClustering", "learnable.manifold.verify_graphs:spectral_clustering"
+    ),
     "DiffusionMaps": Entry(
         "learnable.manifold.diffusion:DiffusionMaps", "learnable.manifold.verify_graphs:diffusion_maps"
     ),
@@ -48,6 +51,10 @@ MANIFOLD_MEMBERS: Final[dict[str, str]] = {
     "LaplacianEigenmaps": (
         "X_fit_, affinity_matrix_, certificate_, degrees_, eigenvalues_, embedding_, gamma_, n_features_in_, "
         "n_neighbors_, n_parts_"
+    ),
+    "SpectralClustering": (
+        "X_fit_, affinity_matrix_, certificate_, cluster_centers_, degrees_, eigenvalues_, embedding_, gamma_, "
+        "labels_, n_features_in_, n_neighbors_, n_parts_, normalized_cut_"
     ),
     "LocallyLinearEmbedding": (
         "certificate_, eigenvalues_, embedding_, n_features_in_, n_parts_, nbrs_, reconstruction_error_"

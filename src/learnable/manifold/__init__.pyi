@@ -1,3 +1,4 @@
+from .clustering import SpectralClustering as SpectralClustering
 from .diffusion import DiffusionMaps as DiffusionMaps
 from .isomap import Isomap as Isomap
 from .locally_linear import LocallyLinearEmbedding as LocallyLinearEmbedding

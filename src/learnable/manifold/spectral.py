@@ -95,7 +95,118 @@ def smallest_pairs(owner: str, L: Any, k: int, tol: float, method: str = "auto")
     return symmetric_pairs(L, k, largest=False, shift=_SHIFT, tol=tol, method=method, owner=owner)
 
 
-class SpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class AffinityModel(Estimator):
+    """What models of a graph of affinities share: the affinities of the rows, and of new rows to them."""
+
+    affinity_matrix_: Any = fitted("(n_rows, n_rows)", "A with its diagonal, an array or a CSR array.", low=0.0)
+    degrees_: Array = fitted("(n_rows,)", "d.", low=0.0)
+    reach_: Array = fitted("(n_rows,)", "Distance of each row's last neighbour.", optional=True, low=0.0)
+    X_fit_: Any = fitted("(n_rows, n_features)", "The rows, for affinities to new ones.")
+    gamma_: float = fitted("()", "γ.")
+    n_neighbors_: int = fitted("int", "Neighbours, the row itself among them.")
+    n_parts_: int = fitted("int", "Connected components of the graph.")
+    n_features_in_: int = fitted("int", "Number of columns.")
+
+    _door = staticmethod(door(target="none"))
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
+        """Fit the model to the rows of X; y is ignored."""
+        return super().fit(X)
+
+    def _graph(self, table: Table) -> Any:
+        """Set what is known of the graph, and return the affinities without their diagonal."""
+        owner = type(self).__name__
+        if table.X is None:
+            raise DataError(f"{owner}: the rows must be in memory.")
+        refuse_extreme_sizes(table.X, None, owner)
+        n = table.n_rows
+        if n < 2:
+            raise DataError(f"{owner}: found n_samples = {n}; a graph needs at least two rows.")
+        self.gamma_ = 1.0 / table.n_columns if self.gamma is None else float(self.gamma)
+        self.n_neighbors_ = min(n, max(n // 10, 2) if self.n_neighbors is None else self.n_neighbors)
+        self.X_fit_ = table.X.copy() if sp.issparse(table.X) else np.array(table.X, order="C")
+        given = self._affinities(owner)
+        check_affinities(owner, given, n)
+        self.affinity_matrix_ = (given + given.T) / 2.0
+        A = without_diagonal(self.affinity_matrix_)
+        self.degrees_ = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
+        self.n_parts_ = int(connected_components(A, directed=False)[0])
+        return A
+
+    def _affinities(self, owner: str) -> Any:
+        """Return the affinities of the rows as the parameter states them."""
+        X = self.X_fit_
+        if callable(self.affinity):
+            return np.asarray(self.affinity(X), dtype=np.float64)
+        if self.affinity == "precomputed":
+            return sp.csr_array(X.astype(np.float64)) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+        if self.affinity == "rbf":
+            rows = dense_rows(X)
+            return np.exp(-self.gamma_ * cdist(rows, rows, "sqeuclidean"))
+        if "neighbors" not in self.affinity:
+            return self._kernel_values(X, X)
+        n, k = X.shape[0], self.n_neighbors_ - 1
+        if self.affinity == "precomputed_nearest_neighbors":
+            nbrs = fit_neighbours(owner, X, max(k, 1), self.n_jobs, metric="precomputed")
+        else:
+            nbrs = fit_neighbours(owner, X, max(k, 1), self.n_jobs)
+        distances, rows = nbrs.kneighbors(n_neighbors=max(k, 1))
+        self.reach_ = distances[:, -1].copy()
+        ends = np.arange(n + 1) * rows.shape[1]
+        graph = sp.csr_array((np.ones(rows.size), rows.ravel(), ends), shape=(n, n))
+        return sp.csr_array((graph + graph.T) * 0.5 + sp.eye_array(n))
+
+    def _kernel_values(self, X: Any, Y: Any) -> Array:
+        """Return the values of a named kernel between rows."""
+        from sklearn.metrics.pairwise import pairwise_kernels
+
+        given = dict(self.kernel_params or {})
+        given |= {"gamma": self.gamma_, "degree": self.degree, "coef0": self.coef0}
+        found = pairwise_kernels(X, Y, metric=self.affinity, filter_params=True, **given)
+        return np.asarray(found, dtype=np.float64)
+
+    def _new_affinities(self, rows: Array) -> Array:
+        """Return the affinities of new rows to those of the fit; a row of the fit has none to itself."""
+        if self.affinity == "precomputed":
+            return rows
+        if callable(self.affinity):
+            raise DataError(
+                f"{type(self).__name__}: an affinity that is a function of one table has none for new rows; use 'rbf'."
+            )
+        if self.affinity != "rbf" and "neighbors" not in self.affinity:
+            return self._kernel_values(rows, self.X_fit_)
+        known = self.affinity == "precomputed_nearest_neighbors"
+        D = rows.copy() if known else cdist(rows, dense_rows(self.X_fit_))
+        if known:
+            D[D == 0] = np.inf
+        else:
+            same = D == 0
+            first = same.argmax(axis=1)
+            found = same.any(axis=1)
+            D[np.flatnonzero(found), first[found]] = np.inf
+        if self.affinity == "rbf":
+            return np.exp(-self.gamma_ * D**2)
+        k = max(self.n_neighbors_ - 1, 1)
+        reach = np.partition(D, k - 1, axis=1)[:, k - 1 : k]
+        slack = 1.0 + 1e-12  # a row at exactly the distance of the last neighbour is one
+        return np.asarray(0.5 * (reach * slack >= D) + 0.5 * (self.reach_ * slack >= D))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        given = self.affinity in ("precomputed", "precomputed_nearest_neighbors")
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = given
+        tags.input_tags.positive_only = given
+        return tags
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        by_neighbours = isinstance(self.affinity, str) and "neighbors" in self.affinity
+        if by_neighbours and not hasattr(self, "reach_"):
+            raise ModelFileError("load: reach_ is missing.")
+
+
+class SpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, AffinityModel):
     r"""Laplacian eigenmaps: coordinates that change least between similar rows.
 
     Rows that are joined lie near each other in the picture; distances between far rows mean nothing. A graph of several
@@ -136,41 +247,14 @@ class SpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estim
 
     embedding_: Array = fitted("(n_rows, n_components)", "y.")
     eigenvalues_: Array = fitted("(n_components,)", "λ, the smallest first, without the constant one.")
-    affinity_matrix_: Any = fitted("(n_rows, n_rows)", "A with its diagonal, an array or a CSR array.", low=0.0)
-    degrees_: Array = fitted("(n_rows,)", "d.", low=0.0)
-    reach_: Array = fitted("(n_rows,)", "Distance of each row's last neighbour.", optional=True, low=0.0)
-    X_fit_: Any = fitted("(n_rows, n_features)", "The rows, for affinities to new ones.")
-    gamma_: float = fitted("()", "γ.")
-    n_neighbors_: int = fitted("int", "Neighbours, the row itself among them.")
-    n_parts_: int = fitted("int", "Connected components of the graph.")
-    n_features_in_: int = fitted("int", "Number of columns.")
     certificate_: Certificate = fitted(
         "Certificate", "`closed-form`: the largest of ‖Lu − λu‖ (by ‖L‖) and |uᵢᵀuⱼ − [i = j]|."
     )
 
-    _door = staticmethod(door(target="none"))
-
-    def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
-        """Embed the rows of X; y is ignored."""
-        return super().fit(X)
-
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__
-        if table.X is None:
-            raise DataError(f"{owner}: the rows must be in memory.")
-        refuse_extreme_sizes(table.X, None, owner)
+        A = self._graph(table)
         n = table.n_rows
-        if n < 2:
-            raise DataError(f"{owner}: found n_samples = {n}; a graph needs at least two rows.")
-        self.gamma_ = 1.0 / table.n_columns if self.gamma is None else float(self.gamma)
-        self.n_neighbors_ = min(n, max(n // 10, 2) if self.n_neighbors is None else self.n_neighbors)
-        self.X_fit_ = table.X.copy() if sp.issparse(table.X) else np.array(table.X, order="C")
-        given = self._affinities(owner)
-        check_affinities(owner, given, n)
-        self.affinity_matrix_ = (given + given.T) / 2.0
-        A = without_diagonal(self.affinity_matrix_)
-        self.degrees_ = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
-        self.n_parts_ = int(connected_components(A, directed=False)[0])
         if self.n_parts_ > 1:
             warnings.warn(
                 f"{owner}: Graph is not fully connected, spectral embedding may not work as expected: it has "
@@ -191,27 +275,6 @@ class SpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estim
         if not self.normalized:
             return np.ones(len(self.degrees_))
         return np.sqrt(np.where(self.degrees_ > 0, self.degrees_, 1.0))
-
-    def _affinities(self, owner: str) -> Any:
-        """Return the affinities of the rows as the parameter states them."""
-        X = self.X_fit_
-        if callable(self.affinity):
-            return np.asarray(self.affinity(X), dtype=np.float64)
-        if self.affinity == "precomputed":
-            return sp.csr_array(X.astype(np.float64)) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
-        if self.affinity == "rbf":
-            rows = dense_rows(X)
-            return np.exp(-self.gamma_ * cdist(rows, rows, "sqeuclidean"))
-        n, k = X.shape[0], self.n_neighbors_ - 1
-        if self.affinity == "precomputed_nearest_neighbors":
-            nbrs = fit_neighbours(owner, X, max(k, 1), self.n_jobs, metric="precomputed")
-        else:
-            nbrs = fit_neighbours(owner, X, max(k, 1), self.n_jobs)
-        distances, rows = nbrs.kneighbors(n_neighbors=max(k, 1))
-        self.reach_ = distances[:, -1].copy()
-        ends = np.arange(n + 1) * rows.shape[1]
-        graph = sp.csr_array((np.ones(rows.size), rows.ravel(), ends), shape=(n, n))
-        return sp.csr_array((graph + graph.T) * 0.5 + sp.eye_array(n))
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """Embed the rows of X and return their coordinates; float32 for float32."""
@@ -241,48 +304,14 @@ class SpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estim
         found = np.where(small, 0.0, (a @ self.embedding_) / np.where(small, 1.0, divisor))
         return np.asarray(found, dtype=rows.dtype)
 
-    def _new_affinities(self, rows: Array) -> Array:
-        """Return the affinities of new rows to those of the fit; a row of the fit has none to itself."""
-        if self.affinity == "precomputed":
-            return rows
-        if callable(self.affinity):
-            raise DataError(
-                f"{type(self).__name__}: an affinity that is a function of one table has none for new rows; use 'rbf'."
-            )
-        known = self.affinity == "precomputed_nearest_neighbors"
-        D = rows.copy() if known else cdist(rows, dense_rows(self.X_fit_))
-        if known:
-            D[D == 0] = np.inf
-        else:
-            same = D == 0
-            first = same.argmax(axis=1)
-            found = same.any(axis=1)
-            D[np.flatnonzero(found), first[found]] = np.inf
-        if self.affinity == "rbf":
-            return np.exp(-self.gamma_ * D**2)
-        k = max(self.n_neighbors_ - 1, 1)
-        reach = np.partition(D, k - 1, axis=1)[:, k - 1 : k]
-        slack = 1.0 + 1e-12  # a row at exactly the distance of the last neighbour is one
-        return np.asarray(0.5 * (reach * slack >= D) + 0.5 * (self.reach_ * slack >= D))
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        given = self.affinity in ("precomputed", "precomputed_nearest_neighbors")
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = given
-        tags.input_tags.positive_only = given
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     @property
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        by_neighbours = isinstance(self.affinity, str) and "neighbors" in self.affinity
-        if by_neighbours and not hasattr(self, "reach_"):
-            raise ModelFileError("load: reach_ is missing.")
 
 
 class LaplacianEigenmaps(SpectralEmbedding):

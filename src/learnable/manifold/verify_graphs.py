@@ -180,6 +180,12 @@ def affinity_error(model: Any, X: Any) -> float:
         return relative(A, (rows + rows.T) / 2.0, np.abs(rows).max(initial=0.0) or 1.0)
     if model.affinity == "rbf":
         return relative(A, np.exp(-model.gamma_ * cdist(rows, rows) ** 2), 1.0)
+    if "neighbors" not in model.affinity:
+        from sklearn.metrics.pairwise import pairwise_kernels
+
+        given = {**(model.kernel_params or {}), "gamma": model.gamma_, "degree": model.degree, "coef0": model.coef0}
+        stated = pairwise_kernels(rows, metric=model.affinity, filter_params=True, **given)
+        return relative(A, (stated + stated.T) / 2.0, np.abs(stated).max(initial=0.0) or 1.0)
     wanted = max(n // 10, 2) if model.n_neighbors is None else model.n_neighbors
     if model.n_neighbors_ != min(n, wanted):
         return np.inf
@@ -196,6 +202,45 @@ def affinity_error(model: Any, X: Any) -> float:
     low = 0.5 * near + 0.5 * near.T + np.eye(n)
     high = 0.5 * allowed + 0.5 * allowed.T + np.eye(n)
     return error if (low <= A).all() and (high >= A).all() and abs(A.sum() - n - n * k) < 0.5 else np.inf
+
+
+@np.errstate(all="ignore")
+def spectral_clustering(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Recheck:
+    """Recompute the certificate of a SpectralClustering."""
+    table = read_table(model, X, None, sample_weight)
+    n = table.n_rows
+    A = dense_rows(model.affinity_matrix_).copy()
+    facts = [_rows_error(model.X_fit_, table.X), affinity_error(model, table.X)]
+    np.fill_diagonal(A, 0.0)
+    degrees = A.sum(axis=1)
+    root = np.sqrt(np.where(degrees > 0, degrees, 1.0))
+    L = (np.diag(degrees) - A) / root / root[:, None]
+    values, Y = np.asarray(model.eigenvalues_), np.asarray(model.embedding_)
+    size = max(float(np.abs(values).max(initial=0.0)), float(np.abs(L).max(initial=0.0))) or 1.0
+    value, _ = walk_error(L, root, Y, values, size)
+    centers = np.asarray(model.cluster_centers_)
+    K = len(centers)
+    labels = np.asarray(model.labels_)
+    members = np.eye(K)[labels]
+    volume = members.T @ degrees
+    leaving = np.maximum(volume - np.diag(members.T @ A @ members), 0.0)
+    cut = float((leaving / np.where(volume > 0, volume, 1.0)).sum())
+    means = members.T @ Y / np.maximum(members.sum(axis=0), 1.0)[:, None]
+    facts += [
+        relative(model.degrees_, degrees, degrees.max(initial=0.0) or 1.0),
+        relative(values, np.maximum(np.linalg.eigvalsh(L)[: len(values)], 0.0), size),
+        relative(centers, means, np.abs(Y).max(initial=0.0) or 1.0),
+        relative(np.asarray(float(model.normalized_cut_)), np.asarray(cut), 1.0),
+        0.0 if signs_are_fixed(Y * root[:, None]) and np.isclose(model.gamma_, model.gamma) else np.inf,
+        0.0 if model.n_parts_ == connected_components(sp.csr_array(A), directed=False)[0] else np.inf,
+        0.0 if model.n_clusters in (K, "eigengap") and len(labels) == n else np.inf,
+    ]
+    if model.assign_labels == "kmeans":
+        away = ((Y[:, None] - centers) ** 2).sum(axis=2)
+        spread = (Y**2).sum(axis=1).max()
+        facts.append(0.0 if (away[np.arange(n), labels] <= away.min(axis=1) + 1e-3 * spread).all() else np.inf)
+    worst = max(facts)
+    return Recheck(value if worst <= 1e-8 else max(value, 1.0, worst), ROUNDING, table.fingerprint)
 
 
 @np.errstate(all="ignore")
