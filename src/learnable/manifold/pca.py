@@ -365,7 +365,9 @@ def centred_rows(table: Table) -> tuple[Any, Array, float]:
     """Return √w (x − x̄) as an array, or as an operator for sparse rows; x̄; and its squared Frobenius norm."""
     X = table.X
     root = None if table.weight is None else np.sqrt(table.weight)
-    share = np.full(table.n_rows, 1.0 / table.n_rows) if root is None else table.weight / table.weight.sum()
+    share = np.full(table.n_rows, 1.0 / table.n_rows)
+    if table.weight is not None:
+        share = table.weight / table.weight.sum()
     mean = np.asarray(X.astype(np.float64).T @ share) if sp.issparse(X) else share @ X.astype(np.float64, copy=False)
     if not sp.issparse(X):
         constant = (X[0] == X).all(axis=0)

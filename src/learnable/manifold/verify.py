@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..core.checking import Recheck, has_shapes, relative
 from ..core.errors import VerificationError
+from ..data.blocks import map_reduce
 from ..data.checking import read_table
 
 Array = NDArray[Any]
@@ -33,15 +34,22 @@ def signs_are_fixed(vectors: Array) -> bool:
 
 def moments_of(table: Any) -> tuple[float, Array, Array]:
     """Return W, x̄ and Σ w (x − x̄)(x − x̄)ᵀ, in two passes over the blocks."""
-    blocks = [table.blocks[i] for i in range(len(table.blocks))]
-    weights = [np.ones(block.X.shape[0]) if block.weight is None else block.weight for block in blocks]
-    total = float(sum(weight.sum() for weight in weights))
-    mean = sum(np.asarray(block.X.T @ weight) for block, weight in zip(blocks, weights, strict=True)) / total
-    d = len(mean)
-    scatter = np.zeros((d, d))
-    for block, weight in zip(blocks, weights, strict=True):
+
+    def weight_of(block: Any) -> Array:
+        return np.ones(block.X.shape[0]) if block.weight is None else np.asarray(block.weight)
+
+    def sums(block: Any) -> tuple[float, Array]:
+        weight = weight_of(block)
+        return float(weight.sum()), np.asarray(block.X.T @ weight)
+
+    total, first = map_reduce(table.blocks, sums, lambda a, b: (a[0] + b[0], a[1] + b[1]))
+    mean = first / total
+
+    def products(block: Any) -> Array:
         rows = np.asarray(block.X.toarray() if sp.issparse(block.X) else block.X) - mean
-        scatter += rows.T @ (rows * weight[:, None])
+        return np.asarray(rows.T @ (rows * weight_of(block)[:, None]))
+
+    scatter: Array = map_reduce(table.blocks, products, lambda a, b: a + b)
     return total, mean, scatter
 
 

@@ -181,7 +181,7 @@ def symmetric_pairs(
 def gaps_between(values: Array) -> Array:
     """Return how far each of some sorted values is from its nearest neighbour; inf for a single one."""
     steps = np.abs(np.diff(values))
-    return np.minimum(np.concatenate([[np.inf], steps]), np.concatenate([steps, [np.inf]]))
+    return np.asarray(np.minimum(np.concatenate([[np.inf], steps]), np.concatenate([steps, [np.inf]])))
 
 
 def _dense_pairs(A: Array, k: int, largest: bool) -> tuple[Array, Array]:
