@@ -13,52 +13,72 @@ Array = NDArray[Any]
 
 
 @kernel
-def shortest_paths(indptr: Array, indices: Array, lengths: Array, sources: Array, out: Array) -> None:
-    """Fill out[s] with the distances of all nodes from sources[s], by Dijkstra's algorithm with a binary heap.
+def shortest_paths(
+    indptr: Array, indices: Array, lengths: Array, sources: Array, width: float, n_buckets: int, out: Array
+) -> None:
+    """Fill out[s] with the distances of all nodes from sources[s], by Dijkstra's algorithm with buckets (Dial, 1969).
 
-    IN the graph by rows, each edge in both directions; OUT distances, infinite where no path leads.
-    A node may stand in the heap several times: all entries but the first that is taken out are stale.
+    IN the graph by rows, each edge in both directions; the width of a bucket, and so many that n_buckets − 1 of them
+    span the longest edge. OUT distances, infinite where no path leads.
+
+    A node waits in the bucket of its distance, in a list linked both ways, so that it moves in one step when a shorter
+    path is found. Nodes of one bucket are taken in any order, and again if a path within the bucket improves them: the
+    distances at the end are those of a heap, without its logarithm.
     """
-    keys = np.empty(lengths.size + 1)
-    nodes = np.empty(lengths.size + 1, np.int64)
+    n = out.shape[1]
+    head = np.full(n_buckets, -1, np.int32)
+    after = np.empty(n, np.int32)
+    before = np.empty(n, np.int32)
+    bucket = np.empty(n, np.int32)
     for s in range(sources.size):
         distance = out[s]
         distance[:] = np.inf
-        distance[sources[s]] = 0.0
-        keys[0] = 0.0
-        nodes[0] = sources[s]
-        count = 1
-        while count > 0:
-            key = keys[0]
-            node = nodes[0]
-            count -= 1
-            # The last entry sinks from the top.
-            last_key = keys[count]
-            last_node = nodes[count]
-            at = 0
-            while 2 * at + 1 < count:
-                child = 2 * at + 1
-                if child + 1 < count and keys[child + 1] < keys[child]:
-                    child += 1
-                if keys[child] >= last_key:
-                    break
-                keys[at] = keys[child]
-                nodes[at] = nodes[child]
-                at = child
-            keys[at] = last_key
-            nodes[at] = last_node
-            if key > distance[node]:
-                continue
+        bucket[:] = -1
+        start = sources[s]
+        distance[start] = 0.0
+        head[0] = start
+        after[start] = -1
+        before[start] = -1
+        bucket[start] = 0
+        waiting = 1
+        at = 0
+        while waiting > 0:
+            while head[at] < 0:
+                at += 1
+                if at == n_buckets:
+                    at = 0
+            node = head[at]
+            following = after[node]
+            head[at] = following
+            if following >= 0:
+                before[following] = -1
+            bucket[node] = -1
+            waiting -= 1
+            here = distance[node]
             for edge in range(indptr[node], indptr[node + 1]):
                 neighbour = indices[edge]
-                reached = key + lengths[edge]
+                reached = here + lengths[edge]
                 if reached < distance[neighbour]:
                     distance[neighbour] = reached
-                    at = count
-                    count += 1
-                    while at > 0 and keys[(at - 1) // 2] > reached:
-                        keys[at] = keys[(at - 1) // 2]
-                        nodes[at] = nodes[(at - 1) // 2]
-                        at = (at - 1) // 2
-                    keys[at] = reached
-                    nodes[at] = neighbour
+                    place = int(reached / width) % n_buckets
+                    old = bucket[neighbour]
+                    if old == place:
+                        continue
+                    if old >= 0:
+                        previous = before[neighbour]
+                        following = after[neighbour]
+                        if previous >= 0:
+                            after[previous] = following
+                        else:
+                            head[old] = following
+                        if following >= 0:
+                            before[following] = previous
+                    else:
+                        waiting += 1
+                    first = head[place]
+                    after[neighbour] = first
+                    before[neighbour] = -1
+                    if first >= 0:
+                        before[first] = neighbour
+                    head[place] = neighbour
+                    bucket[neighbour] = place

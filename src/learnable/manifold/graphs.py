@@ -21,6 +21,7 @@ from ._kernels import shortest_paths
 
 Array = NDArray[Any]
 
+_BUCKETS = 4096  # of waiting nodes, at most
 _SOURCES = 32  # paths from so many nodes are one task: 10 to 100 ms
 
 
@@ -113,11 +114,16 @@ def paths_from(graph: sp.csr_array, sources: Array, n_jobs: int | None) -> Array
     indptr = graph.indptr.astype(np.int64)
     indices = graph.indices.astype(np.int64)
     lengths = np.asarray(graph.data, dtype=np.float64)
+    longest = float(lengths.max(initial=0.0))
+    positive = lengths[lengths > 0]
+    # A mean edge per bucket: few nodes are taken twice, and few buckets are empty. Far outliers do not multiply them.
+    width = max(float(positive.mean()), longest / _BUCKETS) if len(positive) else 1.0
+    n_buckets = int(longest / width) + 3
     sources = np.asarray(sources, dtype=np.int64)
 
     def work(number: int) -> None:
         part = slice(number * _SOURCES, (number + 1) * _SOURCES)
-        shortest_paths(indptr, indices, lengths, sources[part], out[part])
+        shortest_paths(indptr, indices, lengths, sources[part], width, n_buckets, out[part])
 
     run_tasks(work, -(-len(sources) // _SOURCES), resolve_n_jobs(n_jobs))
     return out
