@@ -6,6 +6,7 @@ from . import evaluation as evaluation
 from . import generative as generative
 from . import kernel as kernel
 from . import linear as linear
+from . import manifold as manifold
 from . import meta as meta
 from . import mixtures as mixtures
 from . import neighbors as neighbors
@@ -88,6 +89,7 @@ from .linear import TweedieRegressor as TweedieRegressor
 from .linear import enet_path as enet_path
 from .linear import lasso_path as lasso_path
 from .linear import ridge_path as ridge_path
+from .manifold import PCA as PCA
 from .meta import BlendClassifier as BlendClassifier
 from .meta import BlendRegressor as BlendRegressor
 from .meta import OneVsOneClassifier as OneVsOneClassifier

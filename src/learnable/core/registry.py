@@ -15,6 +15,7 @@ from typing import Any, Final
 from .entries import KERNEL_MACHINES, KERNELS
 from .entries import Entry as Entry
 from .entries import Traits as Traits
+from .entries_manifold import MANIFOLDS
 from .errors import ModelFileError, ParameterError
 
 _REGRESSION = ("regression",)
@@ -229,6 +230,7 @@ REGISTRY: Final[dict[str, Entry]] = {
     "GMMHMM": Entry("learnable.sequences.gaussian_mixture:GMMHMM", "learnable.sequences.verify:mixture_hmm"),
     "PoissonHMM": Entry("learnable.sequences.discrete:PoissonHMM", "learnable.sequences.verify:hmm"),
     **KERNEL_MACHINES,
+    **MANIFOLDS,
     "TableEncoder": Entry("learnable.data.encoder:TableEncoder"),
     "TableModel": Entry("learnable.meta.table_model:TableModel", "learnable.meta.verify:table_model"),
     "BlendRegressor": Entry("learnable.meta.blend:BlendRegressor", "learnable.meta.verify:blend"),

@@ -1,0 +1,202 @@
+r"""Classical scaling: points whose distances are those given, as nearly as a few dimensions allow.
+
+With squared dissimilarities D² and J = I − 11ᵀ/n, the matrix B = −½JD²J holds the inner products of points centred at
+zero. Its largest eigenpairs Bu = λu give the coordinates √λ u; negative eigenvalues say that no points in any space
+have these distances. Of Euclidean distances the coordinates are the scores of PCA. A new point with squared distances
+δ² to the rows has the coordinates ½ λ^{−1/2} uᵀ(b̄ − δ²), with b̄ the row means of D² (J. Gower, 1968).
+
+Reference: W. Torgerson, Multidimensional scaling: I. Theory and method, Psychometrika 17 (1952).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.certificate import Certificate
+from ..core.declare import fitted, param
+from ..core.errors import DataError, ModelFileError
+from ..core.estimator import Estimator
+from ..core.parameters import Matches, Number
+from ..core.run import Run
+from ..data.door import Table, door, read_features
+from ..linear.base import refuse_extreme_sizes
+from ..solvers.eigen import PAIR_TOLERANCE, symmetric_pairs
+
+Array = NDArray[np.float64]
+
+METRIC = Matches(lambda v: isinstance(v, str) or callable(v), "the name of a metric, or a function of two rows")
+METRIC_PARAMS = Matches(lambda v: v is None or isinstance(v, dict), "a dict of the metric's parameters, or None")
+
+
+def distances_between(owner: str, X: Any, Y: Any, metric: Any, metric_params: Any) -> Array:
+    """Return the distances of rows of X to rows of Y (to X itself if Y is None), by scikit-learn's metrics."""
+    from sklearn.metrics import pairwise_distances
+
+    try:
+        found = pairwise_distances(X, Y, metric=metric, **(metric_params or {}))
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{owner}: the metric {metric!r} gives no distances here: {error}") from error
+    return np.asarray(found, dtype=np.float64)
+
+
+def check_dissimilarities(owner: str, D: Array) -> Array:
+    """Return square, symmetric, non-negative dissimilarities with a zero diagonal, or raise DataError."""
+    if D.ndim != 2 or D.shape[0] != D.shape[1]:
+        raise DataError(f"{owner}: precomputed dissimilarities must be a square matrix; got shape {D.shape}.")
+    size = float(np.abs(D).max(initial=0.0))
+    if not np.abs(D - D.T).max(initial=0.0) <= 1e-8 * size:
+        raise DataError(
+            f"{owner}: Array must be symmetric: dissimilarities differ from their transpose; pass (D + D.T)/2."
+        )
+    if (D < 0).any():
+        raise DataError(f"{owner}: dissimilarities must not be negative; Negative values in data passed to X.")
+    return np.asarray((D + D.T) / 2.0)
+
+
+def centred_products(square: Array) -> Array:
+    """Turn squared dissimilarities into B = −½JD²J, in place."""
+    mean = square.mean(axis=0)
+    square -= mean
+    square -= mean[:, None] - mean.mean()
+    square *= -0.5
+    return square
+
+
+class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+    r"""Classical multidimensional scaling: coordinates whose inner products are nearest to B = −½JD²J.
+
+    Distances in the picture are at most those given when the distances are Euclidean; the rest is in the dimensions
+    that were left out. `negative_share_` says how far the dissimilarities are from being Euclidean: the negative
+    eigenvalues as a share of all, in absolute value. `transform` places new rows by Gower's formula. Time O(n²k) for
+    a few components (O(n³) for many), memory 16n² bytes. A component of eigenvalue zero or less has coordinates zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable.manifold import ClassicalMDS
+    >>> D = np.abs(np.subtract.outer([0.0, 1.0, 3.0], [0.0, 1.0, 3.0]))
+    >>> model = ClassicalMDS(n_components=1, metric="precomputed").fit(D)
+    >>> model.embedding_.ravel().round(3)
+    array([-1.333, -0.333,  1.667])
+    """
+
+    n_components: int = param(Number(low=1, integer=True), "Dimensions.", default=2, kw_only=False)
+    metric: Any = param(
+        METRIC,
+        'A metric of scikit-learn, a function of two rows, or "precomputed": X holds the dissimilarities.',
+        default="euclidean",
+    )
+    metric_params: Any = param(METRIC_PARAMS, "Further parameters of the metric.", default=None)
+
+    embedding_: Array = fitted("(n_rows, n_components)", "Coordinates, √λ u.")
+    dissimilarity_matrix_: Array = fitted("(n_rows, n_rows)", "D.", low=0.0)
+    eigenvalues_: Array = fitted("(n_components,)", "λ, the largest first; the variances times n.")
+    negative_share_: float = fitted(
+        "()", "Σ|λ| of the negative eigenvalues as a share of all; 0 for Euclidean distances.", low=0.0, high=1.0
+    )
+    X_fit_: Any = fitted("(n_rows, n_features)", "The rows, for distances to new ones.")
+    n_features_in_: int = fitted("int", "Number of columns.")
+    certificate_: Certificate = fitted(
+        "Certificate", "`closed-form`: the largest of ‖Bu − λu‖/λ₁ and |uᵢᵀuⱼ − [i = j]|."
+    )
+
+    _door = staticmethod(door(target="none"))
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
+        """Find the coordinates of the rows of X; y is ignored."""
+        return super().fit(X)
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        if table.X is None:
+            raise DataError("ClassicalMDS: the rows must be in memory.")
+        refuse_extreme_sizes(table.X, None, "ClassicalMDS")
+        n = table.n_rows
+        if n < 2:
+            raise DataError(f"ClassicalMDS: found n_samples = {n}; distances need at least two rows.")
+        X = table.X
+        if self.metric == "precomputed":
+            dense = np.array(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+            D = check_dissimilarities("ClassicalMDS", dense)
+        else:
+            D = distances_between("ClassicalMDS", X, None, self.metric, self.metric_params)
+            D = (D + D.T) / 2.0
+        k = min(self.n_components, n)
+        B = centred_products(D**2)
+        pairs = symmetric_pairs(B, k, owner="ClassicalMDS")
+        noise = 10.0 * n * float(np.finfo(np.float64).eps) * pairs.size
+        values = np.where(np.abs(pairs.values) <= noise, 0.0, pairs.values)
+        self.eigenvalues_ = values
+        self.embedding_ = pairs.vectors * np.sqrt(np.maximum(values, 0.0))
+        self.dissimilarity_matrix_ = D
+        self.negative_share_ = _negative_share(B, noise)
+        self.X_fit_ = X.copy() if sp.issparse(X) else np.array(X, order="C")
+        return Certificate("closed-form", pairs.worst, PAIR_TOLERANCE)
+
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """Return the coordinates of the rows of X; float32 for float32."""
+        self.fit(X)
+        return self.embedding_.astype(self.X_fit_.dtype, copy=False)
+
+    def transform(self, X: Any) -> Array:
+        """Return the coordinates of new rows by Gower's formula.
+
+        Parameters
+        ----------
+        X : array, sparse array or dataframe of shape (n_samples, n_features)
+            Rows; with metric="precomputed" their dissimilarities to the rows of the fit.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+            Coordinates; of a row of the fit, its own. Float32 for float32.
+        """
+        check_is_fitted(self)
+        rows = read_features(self, X)
+        if self.metric == "precomputed":
+            away = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
+        else:
+            away = distances_between("ClassicalMDS", rows, self.X_fit_, self.metric, self.metric_params)
+        found = place_by_distances(away**2, (self.dissimilarity_matrix_**2).mean(axis=0), self.embedding_)
+        return np.asarray(found, dtype=rows.dtype)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        tags.input_tags.positive_only = self.metric == "precomputed"
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if self.metric == "precomputed" and self.X_fit_.shape[0] != self.X_fit_.shape[1]:
+            raise ModelFileError("load: precomputed dissimilarities must be a square table.")
+
+
+def place_by_distances(square: Array, mean_square: Array, embedding: Array) -> Array:
+    """Return ½Λ⁻¹Yᵀ(b̄ − δ²) for rows of squared distances δ² to points Y = √λ u; zero where λ is."""
+    values = (embedding**2).sum(axis=0)
+    directions = np.where(values > 0, embedding / np.where(values > 0, values, 1.0), 0.0)
+    return np.asarray(0.5 * (mean_square - square) @ directions)
+
+
+def _negative_share(B: Array, noise: float) -> float:
+    """Return Σ|λ⁻|/Σ|λ|. Beyond 2000 rows only the least of the negative eigenvalues, a lower bound, is known."""
+    if len(B) <= 2000:
+        values = np.linalg.eigvalsh(B)
+        below = float(-values[values < -noise].sum())
+        total = float(np.abs(values).sum())
+        return below / total if total > 0 else 0.0
+    least = float(symmetric_pairs(B, 1, largest=False).values[0])
+    total = float(B.trace())
+    return -least / (total - 2.0 * least) if least < -noise else 0.0
