@@ -62,6 +62,8 @@ class SpectralClustering(ClusterMixin, AffinityModel):
     (array([ True,  True,  True]), array([False, False, False]))
     """
 
+    _theory = "spectral-clustering"
+
     n_clusters: Any = param(
         Number(low=1, integer=True) | Options("eigengap"),
         'K; "eigengap" takes the number, from 2 to 20, after which the eigenvalues rise most, relative to the next.',

@@ -56,6 +56,8 @@ class DiffusionMaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
     array([1., 1., 4., 4., 9., 9.])
     """
 
+    _theory = "spectral-embedding"
+
     n_components: int = param(Number(low=1, integer=True), "Dimensions.", default=2, kw_only=False)
     alpha: float = param(
         Number(low=0.0, high=1.0), "How much of the density of the rows is taken out, 0 to 1.", default=1.0

@@ -63,6 +63,8 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     True
     """
 
+    _theory = "isomap"
+
     n_neighbors: int | None = param(
         optional(Number(low=1, integer=True)), "Neighbours of each row; None with `radius`.", default=5
     )

@@ -64,6 +64,8 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     True
     """
 
+    _theory = "locally-linear"
+
     n_neighbors: int = param(Number(low=1, integer=True), "k, neighbours of each row.", default=5)
     n_components: int = param(Number(low=1, integer=True), "Dimensions.", default=2)
     reg: float = param(

@@ -77,6 +77,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     array([[ 0.838, -0.545]])
     """
 
+    _theory = "principal-components"
+
     n_components: Any = param(
         optional(
             Number(low=1, integer=True)

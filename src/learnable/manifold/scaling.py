@@ -86,6 +86,8 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     array([-1.333, -0.333,  1.667])
     """
 
+    _theory = "multidimensional-scaling"
+
     n_components: int = param(Number(low=1, integer=True), "Dimensions.", default=2, kw_only=False)
     metric: Any = param(
         METRIC,

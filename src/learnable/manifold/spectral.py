@@ -223,6 +223,8 @@ class SpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Affin
     True
     """
 
+    _theory = "spectral-embedding"
+
     n_components: int = param(Number(low=1, integer=True), "Dimensions.", default=2, kw_only=False)
     affinity: Any = param(
         AFFINITY,
@@ -328,5 +330,7 @@ class LaplacianEigenmaps(SpectralEmbedding):
     >>> bool((np.diff(y) > 0).all() or (np.diff(y) < 0).all())  # the order along the line
     True
     """
+
+    _theory = "spectral-embedding"
 
     affinity: Any = param(AFFINITY, "How similar rows are; see `SpectralEmbedding`.", default="rbf")

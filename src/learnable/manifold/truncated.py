@@ -46,6 +46,8 @@ class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     (array([5.]), array([[1., 0.]]))
     """
 
+    _theory = "principal-components"
+
     n_components: int = param(Number(low=1, integer=True), "How many, k.", default=2, kw_only=False)
     algorithm: str = param(
         Options("arpack", "randomized"), "Lanczos, or an iterated random subspace.", default="randomized"

@@ -121,6 +121,8 @@ class MLPClassifier(TableClasses, ClassifierMixin, _Perceptrons):
     ('stationarity', True)
     """
 
+    _theory = "network"
+
     class_weight: Any = param(
         TableClasses.CLASS_WEIGHT, "Weights of the classes; `balanced`: all classes weigh the same.", default=None
     )
@@ -151,6 +153,8 @@ class MLPRegressor(TableNumbers, RegressorMixin, _Perceptrons):
     >>> bool(model.fit(X, np.sin(2 * X[:, 0])).score(X, np.sin(2 * X[:, 0])) > 0.99)
     True
     """
+
+    _theory = "network"
 
     loss: Any = param(
         Options("squared_error", "poisson", "absolute_error", "huber", "gamma") | TableNumbers.LOSS,

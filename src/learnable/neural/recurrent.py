@@ -470,6 +470,8 @@ class LSTMClassifier(_SequenceClassifier):
     True
     """
 
+    _theory = "network"
+
     def _cell(self, settings: SimpleNamespace) -> Layer:
         return LSTM(settings.units, settings.truncation)
 
@@ -491,6 +493,8 @@ class LSTMRegressor(_SequenceRegressor):
     >>> bool(np.abs(model.forecast(wave[100:150], 10) - wave[150:160]).max() < 0.1)
     True
     """
+
+    _theory = "network"
 
     def _cell(self, settings: SimpleNamespace) -> Layer:
         return LSTM(settings.units, settings.truncation)
@@ -524,6 +528,8 @@ class RNNClassifier(_PlainCells, _SequenceClassifier):
     True
     """
 
+    _theory = "network"
+
 
 class RNNRegressor(_PlainCells, _SequenceRegressor):
     """Plain or gated recurrent units for numbers: one at the end of a sequence, or one at every step.
@@ -540,3 +546,5 @@ class RNNRegressor(_PlainCells, _SequenceRegressor):
     >>> bool(np.abs(model.fit(X, y).predict(X) - y).mean() < 0.2)
     True
     """
+
+    _theory = "network"

@@ -106,6 +106,8 @@ class ResNetClassifier(TableClasses, ClassifierMixin, _Blocks):
     True
     """
 
+    _theory = "network"
+
     class_weight: Any = param(
         TableClasses.CLASS_WEIGHT, "Weights of the classes; `balanced`: all classes weigh the same.", default=None
     )
@@ -135,6 +137,8 @@ class ResNetRegressor(TableNumbers, RegressorMixin, _Blocks):
     >>> bool(model.fit(X, y).score(X, y) > 0.9)
     True
     """
+
+    _theory = "network"
 
     loss: Any = param(
         Options("squared_error", "poisson", "absolute_error", "huber", "gamma") | TableNumbers.LOSS,
