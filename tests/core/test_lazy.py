@@ -35,10 +35,8 @@ def test_importing_loads_none_of_the_heavy_libraries():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-@pytest.mark.parametrize("first", ["import learnable.kernel.svm.path", "import learnable"])
+@pytest.mark.parametrize("first", ["import learnable.solvers.em", "import learnable"])
 def test_a_name_wins_over_the_module_of_the_same_name(first):
-    code = (
-        f"{first}; import learnable; print(learnable.kernel.svm.path.__class__.__name__, learnable.svm_path.__name__)"
-    )
+    code = f"{first}; import learnable; print(learnable.solvers.em.__class__.__name__, learnable.solvers.em.__name__)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout == "function svm_path\n"
+    assert found.stdout == "function em\n"
