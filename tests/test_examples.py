@@ -35,6 +35,7 @@ EXPECTED = {
         "14 on the wrong side",
     ],
     "plot_stein.py": ["better than the mean at every θ"],
+    "plot_manifolds.py": ["rank correlation 1.000; closed-form: ", "Isomap leaves out 0.14%", "parallel: 3", "verified: "],
     "plot_em.py": [
         "log-likelihood of two components: -1130.26",
         "ascent: ",
@@ -65,6 +66,7 @@ FIGURES = {
     "plot_paths.py": {"paths"},
     "plot_boundaries.py": {"boundaries"},
     "plot_stein.py": {"stein"},
+    "plot_manifolds.py": {"swiss_roll", "eurodist", "scree"},
     "plot_em.py": {"kmeans_steps", "em_steps", "mixture_density", "em_bound"},
     "plot_hmm.py": {"hmm_gap", "hmm_path", "hmm_states"},
     "plot_motif.py": {"motif_promoters", "motif_splice"},
