@@ -63,6 +63,7 @@ from .kernel import OneClassSVM as OneClassSVM
 from .kernel import RBFSampler as RBFSampler
 from .linear import BasisExpansion as BasisExpansion
 from .linear import BayesianLinearRegression as BayesianLinearRegression
+from .linear import BestSubset as BestSubset
 from .linear import ElasticNet as ElasticNet
 from .linear import ElasticNetCV as ElasticNetCV
 from .linear import GammaRegressor as GammaRegressor

@@ -52,6 +52,9 @@ FITTED: Final[dict[str, str]] = {
     "ID3Classifier": "categories_, certificate_, classes_, n_features_in_, tree_, types_",
     "PolynomialFeatures": "n_features_in_, n_output_features_",
     "BasisExpansion": "knots_, n_features_in_, widths_",
+    "BestSubset": (
+        "certificate_, coef_, intercept_, n_features_in_, objective_path_, proof_, sizes_, subsets_, support_"
+    ),
     "ElasticNet": "certificate_, coef_, dual_gap_, intercept_, n_features_in_",
     "Lasso": "certificate_, coef_, dual_gap_, intercept_, n_features_in_",
     "LassoCV": "alpha_, alphas_, certificate_, coef_, dual_gap_, intercept_, l1_ratio_, mse_path_, n_features_in_",

@@ -137,6 +137,11 @@ REGISTRY: Final[dict[str, Entry]] = {
     ),
     "PolynomialFeatures": Entry("learnable.linear.features.polynomial:PolynomialFeatures"),
     "BasisExpansion": Entry("learnable.linear.features.basis:BasisExpansion"),
+    "BestSubset": Entry(
+        "learnable.linear.subset.best_subset:BestSubset",
+        "learnable.linear.verify_subset:best_subset",
+        traits=Traits("linear", _REGRESSION, False, True, "relative gap to the best subset, by the tree of the search"),
+    ),
     "ElasticNet": Entry(
         "learnable.linear.sparse.elastic_net:ElasticNet",
         "learnable.linear.verify_sparse:elastic_net",

@@ -53,6 +53,7 @@ CANDIDATES: dict[str, tuple[Candidate, ...]] = {
     "RidgeCV": (*_FUNCTION, linear.stability_ridge),
     "Lasso": _FUNCTION,
     "LassoCV": _FUNCTION,
+    "BestSubset": _FUNCTION,
     "ElasticNet": _FUNCTION,
     "ElasticNetCV": _FUNCTION,
     "LinearSVR": _FUNCTION,

@@ -52,6 +52,15 @@ THEOREMS: dict[str, Theorem] = {
         "P. Bickel, Y. Ritov and A. Tsybakov, Annals of Statistics 37, 2009; P. Zhao and B. Yu, JMLR 7, 2006",
         ("irrepresentable condition", "restricted eigenvalue", "order"),
     ),
+    "best-subset": Theorem(
+        "oracle inequality",
+        ("y = Xβ + ε with s nonzero β", "noise of variance σ², normal or lighter in its tails"),
+        "the best s columns have ‖X(β̂ − β)‖²/n of order σ² s ln(ep/s)/n without any condition on X; BIC finds "
+        "the right columns as n grows with p fixed",
+        "G. Raskutti, M. Wainwright and B. Yu, IEEE Transactions on Information Theory 57, 2011, theorem 2(b); "
+        "R. Nishii, Annals of Statistics 12, 1984",
+        ("order",),
+    ),
     "elastic-net": Theorem(
         "rate",
         ("y = Xβ + ε with few nonzero β", "for the right columns: elastic irrepresentable condition"),

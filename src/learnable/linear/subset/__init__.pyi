@@ -1,0 +1,1 @@
+from .best_subset import BestSubset as BestSubset
