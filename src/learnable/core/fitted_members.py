@@ -55,6 +55,8 @@ FITTED: Final[dict[str, str]] = {
     "BestSubset": (
         "certificate_, coef_, intercept_, n_features_in_, objective_path_, proof_, sizes_, subsets_, support_"
     ),
+    "ForwardStepwise": "certificate_, coef_, intercept_, n_features_in_, objective_path_, order_, support_",
+    "BackwardStepwise": "certificate_, coef_, intercept_, n_features_in_, objective_path_, order_, support_",
     "ElasticNet": "certificate_, coef_, dual_gap_, intercept_, n_features_in_",
     "Lasso": "certificate_, coef_, dual_gap_, intercept_, n_features_in_",
     "LassoCV": "alpha_, alphas_, certificate_, coef_, dual_gap_, intercept_, l1_ratio_, mse_path_, n_features_in_",

@@ -24,3 +24,5 @@ from .sparse.lasso_cv import LassoCV as LassoCV
 from .sparse.lasso_cv import enet_path as enet_path
 from .sparse.lasso_cv import lasso_path as lasso_path
 from .subset.best_subset import BestSubset as BestSubset
+from .subset.stepwise import BackwardStepwise as BackwardStepwise
+from .subset.stepwise import ForwardStepwise as ForwardStepwise

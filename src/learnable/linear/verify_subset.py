@@ -7,10 +7,13 @@ of which is below that of all columns but O.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import betainc
 
 from ..core.checking import Recheck
 from ..data.checking import Array, fingerprint_of, sound
@@ -248,3 +251,89 @@ def _search(
         bit = 1 << order[depth]
         stack.append((inside | bit, within, depth + 1))
         stack.append((inside, within ^ bit, depth + 1))
+
+
+@sound
+@np.errstate(all="ignore")
+def stepwise(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
+    """Recompute the certificate of a ForwardStepwise or BackwardStepwise: every step against all its candidates."""
+    problem = problem_of(model, X, y, sample_weight)
+    p, n = len(problem.scale), problem.weight
+    required = np.flatnonzero(_required(model))
+    k = len(required)
+    order = np.asarray(model.order_)
+    floor = max(_EXACT * problem.total, np.finfo(float).tiny)
+    forward = type(model).__name__ == "ForwardStepwise"
+    prefixes = np.array([np.isin(np.arange(p), order[:size]) for size in range(k, len(order) + 1)])
+    rss = np.maximum(problem.rss(prefixes), floor)
+    stored = np.asarray(model.objective_path_, dtype=float)
+    sane = (
+        len(np.unique(order)) == len(order)
+        and np.array_equal(np.sort(order[:k]), required)
+        and stored.shape == rss.shape
+        and (np.abs(np.maximum(stored, floor) - rss) <= _SAME * rss + _ROUNDING * problem.total).all()
+        and (
+            len(order) == p
+            or (forward and rss[-1] - problem.rss(np.ones((1, p), dtype=bool))[0] <= 1e-8 * problem.total)
+        )
+    )
+    place = int(np.asarray(model.support_, dtype=bool).sum()) - k
+    sane = sane and np.array_equal(prefixes[place], np.asarray(model.support_, dtype=bool))
+    sane = sane and _keeps_the_right_size(model, rss, k, n, place)
+    if not (sane and is_least_squares(model, problem, prefixes[place])):
+        return Recheck(np.inf, 0.0, problem.fingerprint)
+    unit = np.maximum(rss, 1e-6 * problem.total)
+    worst = 0.0
+    for step in range(len(prefixes) - 1):
+        if forward:
+            others = np.flatnonzero(~prefixes[step])
+            best = problem.rss(prefixes[step] | np.eye(p, dtype=bool)[others]).min()
+            worst = max(worst, float((rss[step + 1] - best) / unit[step + 1]))
+        else:
+            others = np.setdiff1d(np.flatnonzero(prefixes[step + 1]), required)
+            best = problem.rss(prefixes[step + 1] & ~np.eye(p, dtype=bool)[others]).min()
+            worst = max(worst, float((rss[step] - best) / unit[step]))
+    if problem.total == 0:
+        return Recheck(0.0, _SAME, problem.fingerprint, bound=0.0)
+    bound = _above_the_best(problem, required, k + place, rss[place]) if p <= 16 else None
+    return Recheck(worst, _SAME, problem.fingerprint, bound=bound)
+
+
+def _keeps_the_right_size(model: Any, rss: Array, k: int, n: float, place: int) -> bool:
+    """Tell whether the model kept the size that its criterion asks for."""
+    if model.size is not None:
+        return place == min(model.size - k, len(rss) - 1)
+    sizes = k + np.arange(len(rss))
+    if model.criterion != "f":
+        penalty = 2.0 if model.criterion == "aic" else max(0.0, float(np.log(n)))
+        cost = n * np.log(rss) + penalty * sizes
+        return bool(cost[place] <= cost.min() + 1e-7 * n)
+
+    def p_value(step: int) -> float:
+        freedom = n - model.fit_intercept - sizes[step + 1]
+        if freedom <= 0:
+            return 1.0
+        return float(betainc(freedom / 2, 0.5, rss[step + 1] / (rss[step + 1] + max(rss[step] - rss[step + 1], 0.0))))
+
+    if type(model).__name__ == "ForwardStepwise":
+        expected = 0
+        while expected < len(rss) - 1 and p_value(expected) <= model.p_value:
+            expected += 1
+    else:
+        expected = len(rss) - 1
+        while expected > 0 and p_value(expected - 1) > model.p_value:
+            expected -= 1
+    return place == expected
+
+
+def _above_the_best(problem: Problem, required: Array, size: int, rss: float) -> float:
+    """Return how far above the best subset of its size a residual sum of squares is, by enumeration."""
+    p = len(problem.scale)
+    free = np.setdiff1d(np.arange(p), required)
+    every = np.zeros((math.comb(len(free), size - len(required)), p), dtype=bool)
+    every[:, required] = True
+    for row, chosen in enumerate(itertools.combinations(free.tolist(), size - len(required))):
+        every[row, list(chosen)] = True
+    best = float(problem.rss(every).min())
+    gap = max(0.0, (rss - best) / max(best, 1e-8 * problem.total))
+    return gap if gap > 1e-8 else 0.0

@@ -54,6 +54,8 @@ CANDIDATES: dict[str, tuple[Candidate, ...]] = {
     "Lasso": _FUNCTION,
     "LassoCV": _FUNCTION,
     "BestSubset": _FUNCTION,
+    "ForwardStepwise": _FUNCTION,
+    "BackwardStepwise": _FUNCTION,
     "ElasticNet": _FUNCTION,
     "ElasticNetCV": _FUNCTION,
     "LinearSVR": _FUNCTION,

@@ -61,6 +61,20 @@ THEOREMS: dict[str, Theorem] = {
         "R. Nishii, Annals of Statistics 12, 1984",
         ("order",),
     ),
+    "forward-stepwise": Theorem(
+        "approximation",
+        ("submodularity ratio γ of R² over the chosen columns is positive (it is one for orthogonal columns)",),
+        "R² of the first k columns is at least (1 − e^(−γ)) of that of the best k",
+        "A. Das and D. Kempe, ICML 2011, theorem 3.2",
+        ("order",),
+    ),
+    "backward-stepwise": Theorem(
+        "approximation",
+        ("rows outnumber columns, which are independent", "noise and coefficients small against their distance"),
+        "finds the best subset if the residual of the best one is small against the smallest singular value of X",
+        "C. Couvreur and Y. Bresler, SIAM Journal on Matrix Analysis and Applications 21, 2000",
+        ("order",),
+    ),
     "elastic-net": Theorem(
         "rate",
         ("y = Xβ + ε with few nonzero β", "for the right columns: elastic irrepresentable condition"),
