@@ -71,6 +71,7 @@ from .linear import ForwardStepwise as ForwardStepwise
 from .linear import GammaRegressor as GammaRegressor
 from .linear import Lasso as Lasso
 from .linear import LassoCV as LassoCV
+from .linear import LassoLars as LassoLars
 from .linear import LinearRegression as LinearRegression
 from .linear import LinearSVC as LinearSVC
 from .linear import LinearSVR as LinearSVR
@@ -84,6 +85,7 @@ from .linear import Ridge as Ridge
 from .linear import RidgeCV as RidgeCV
 from .linear import TweedieRegressor as TweedieRegressor
 from .linear import enet_path as enet_path
+from .linear import lars_path as lars_path
 from .linear import lasso_path as lasso_path
 from .linear import ridge_path as ridge_path
 from .meta import BlendClassifier as BlendClassifier

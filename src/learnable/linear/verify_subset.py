@@ -40,6 +40,10 @@ class Problem(NamedTuple):
     fingerprint: str
 
     def rss(self, columns: Array) -> Array:
+        """Return the residual sums of squares of subsets (L, p) given as truth values; exact fits count as one."""
+        return np.asarray(np.maximum(self.least(columns), _EXACT * self.total))
+
+    def least(self, columns: Array) -> Array:
         """Return the residual sums of squares of subsets (L, p) given as truth values."""
         found = np.empty(len(columns))
         sizes = columns.sum(axis=1)
@@ -49,7 +53,7 @@ class Problem(NamedTuple):
             for start in range(0, len(rows), step):
                 part = rows[start : start + step]
                 found[part] = self._stack(np.nonzero(columns[part])[1].reshape(len(part), size))
-        return np.asarray(np.maximum(found, _EXACT * self.total))
+        return found
 
     def _stack(self, numbers: Array) -> Array:
         if numbers.shape[1] == 0:
@@ -337,3 +341,46 @@ def _above_the_best(problem: Problem, required: Array, size: int, rss: float) ->
     best = float(problem.rss(every).min())
     gap = max(0.0, (rss - best) / max(best, 1e-8 * problem.total))
     return gap if gap > 1e-8 else 0.0
+
+
+@sound
+@np.errstate(all="ignore")
+def lasso_lars(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
+    """Recompute the certificate of a LassoLars: the gap at its end, and the optimality of every corner."""
+    problem = problem_of(model, X, y, sample_weight)
+    A, b = problem.A * problem.scale, problem.y
+    W, total = problem.weight, problem.total
+    alphas, coefs = np.asarray(model.alphas_, dtype=float), np.asarray(model.coef_path_, dtype=float)
+    coef = np.asarray(model.coef_, dtype=float)
+    size = np.sqrt(b @ b)
+    terms = abs(problem.y_mean) + np.abs(problem.x_mean) @ np.abs(coef)
+    level = abs(float(model.intercept_) - (problem.y_mean - problem.x_mean @ coef))
+    residuals = b[:, None] - A @ coefs
+    slopes = A.T @ residuals / W - np.sign(coefs) * alphas
+    slopes = np.where(coefs == 0, np.maximum(np.abs(slopes) - alphas, 0), np.abs(slopes))
+    least = 1e-9 * problem.scale[:, None] * (size + np.abs(problem.scale[:, None] * coefs).sum(axis=0)) / W
+    ended = alphas[-1] <= model.alpha * (1 + 1e-12) + 1e-11 * alphas[0] or not model.certificate_.holds
+    sane = (
+        coefs.shape == (len(coef), len(alphas))
+        and (np.diff(alphas) <= 0).all()
+        and not coefs[:, 0].any()
+        and np.array_equal(coefs[:, -1], coef)
+        and ended
+        and model.n_iter_ == max(1, len(alphas) - 1)
+        and level <= 1e-12 * terms + 1e-10 * size / np.sqrt(W)
+        and (slopes <= least).all()
+    )
+    if not sane:
+        return Recheck(np.inf, 0.0, problem.fingerprint)
+    if total == 0:
+        return Recheck(0.0, _ROUNDING, problem.fingerprint)
+    r = residuals[:, -1]
+    primal = r @ r / 2 + W * model.alpha * np.abs(coef).sum()
+    dual = problem.least(np.ones((1, len(coef)), dtype=bool))[0] / 2
+    if model.alpha > 0:
+        largest = np.abs(A.T @ r).max()
+        tau = min(b @ r / (r @ r), W * model.alpha / largest if largest > 0 else np.inf) if r @ r > 0 else 0.0
+        dual = max(dual, tau * (b @ r) - tau**2 * (r @ r) / 2)
+    unit = max(dual, 1e-8 * total / 2)
+    value = float(max(0.0, primal - dual) / unit)
+    return Recheck(value, float(1e-13 * (1 + total / unit)) + 1e-12, problem.fingerprint, bound=value)

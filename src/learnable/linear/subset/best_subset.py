@@ -235,7 +235,7 @@ def start_search(problem: Compressed, required: list[int], low: int, high: int, 
 
 def _triangle(A: Array, y: Array, order: NDArray[np.int64]) -> Array:
     """Return R of [A in this order, y], with as many rows as columns."""
-    R = np.linalg.qr(np.column_stack([A[:, order], y]), mode="r")
+    R = np.asarray(np.linalg.qr(np.column_stack([A[:, order], y]), mode="r"))
     return np.pad(R, ((0, R.shape[1] - len(R)), (0, 0)))
 
 

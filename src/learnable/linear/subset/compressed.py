@@ -90,7 +90,7 @@ def compressed(owner: str, table: Table, *, intercept: bool, alpha: float = 0.0,
     )
     A, _ = found.design()
     p = A.shape[1]
-    dependent = len(A) < p or reciprocal_condition(np.linalg.qr(A, mode="r")) < _DEPENDENT
+    dependent = len(A) < p or reciprocal_condition(np.asarray(np.linalg.qr(A, mode="r"))) < _DEPENDENT
     return found._replace(dependent=bool(dependent))
 
 

@@ -186,7 +186,7 @@ class BackwardStepwise(StepwiseModel):
     def _path(self, problem: Compressed, required: list[int]) -> NDArray[np.int64]:
         """Drop columns one by one: RSS grows by β²/((RᵀR)⁻¹)ⱼⱼ."""
         A, y = problem.design()
-        R = np.linalg.qr(np.column_stack([A, y]), mode="r")
+        R = np.asarray(np.linalg.qr(np.column_stack([A, y]), mode="r"))
         kept = list(range(A.shape[1]))
         left: list[int] = []
         while len(kept) > len(required):
@@ -197,7 +197,7 @@ class BackwardStepwise(StepwiseModel):
             rss = float((R[m:, m] ** 2).sum()) + growth.min()
             j = int(np.flatnonzero(growth <= growth.min() + _tie(problem, rss))[-1])
             left.append(kept.pop(j))
-            R = np.linalg.qr(np.delete(R[: m + 1], j, axis=1), mode="r")
+            R = np.asarray(np.linalg.qr(np.delete(R[: m + 1], j, axis=1), mode="r"))
         return np.array([*required, *reversed(left)], dtype=np.int64)
 
 
