@@ -48,7 +48,12 @@ EXPECTED = {
     ],
     "plot_bounds.py": ["logistic regression          held-out", "learnt: x0 ∧ x3 ∧ ¬x7", "probability 0.95: 140"],
     "plot_stein.py": ["better than the mean at every θ"],
-    "plot_manifolds.py": ["rank correlation 1.000; closed-form: ", "Isomap leaves out 0.14%", "parallel: 3", "verified: "],
+    "plot_manifolds.py": [
+        "rank correlation 1.000; closed-form: ",
+        "Isomap leaves out 0.14%",
+        "parallel: 3",
+        "verified: ",
+    ],
     "plot_em.py": [
         "log-likelihood of two components: -1130.26",
         "ascent: ",

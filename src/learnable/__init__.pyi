@@ -67,13 +67,17 @@ from .kernel import NuSVR as NuSVR
 from .kernel import Nystroem as Nystroem
 from .kernel import OneClassSVM as OneClassSVM
 from .kernel import RBFSampler as RBFSampler
+from .linear import BackwardStepwise as BackwardStepwise
 from .linear import BasisExpansion as BasisExpansion
 from .linear import BayesianLinearRegression as BayesianLinearRegression
+from .linear import BestSubset as BestSubset
 from .linear import ElasticNet as ElasticNet
 from .linear import ElasticNetCV as ElasticNetCV
+from .linear import ForwardStepwise as ForwardStepwise
 from .linear import GammaRegressor as GammaRegressor
 from .linear import Lasso as Lasso
 from .linear import LassoCV as LassoCV
+from .linear import LassoLars as LassoLars
 from .linear import LinearRegression as LinearRegression
 from .linear import LinearSVC as LinearSVC
 from .linear import LinearSVR as LinearSVR
@@ -87,6 +91,7 @@ from .linear import Ridge as Ridge
 from .linear import RidgeCV as RidgeCV
 from .linear import TweedieRegressor as TweedieRegressor
 from .linear import enet_path as enet_path
+from .linear import lars_path as lars_path
 from .linear import lasso_path as lasso_path
 from .linear import ridge_path as ridge_path
 from .manifold import PCA as PCA

@@ -53,6 +53,12 @@ FITTED: Final[dict[str, str]] = {
     "ID3Classifier": "categories_, certificate_, classes_, n_features_in_, tree_, types_",
     "PolynomialFeatures": "n_features_in_, n_output_features_",
     "BasisExpansion": "knots_, n_features_in_, widths_",
+    "BestSubset": (
+        "certificate_, coef_, intercept_, n_features_in_, objective_path_, proof_, sizes_, subsets_, support_"
+    ),
+    "ForwardStepwise": "certificate_, coef_, intercept_, n_features_in_, objective_path_, order_, support_",
+    "BackwardStepwise": "certificate_, coef_, intercept_, n_features_in_, objective_path_, order_, support_",
+    "LassoLars": "alphas_, certificate_, coef_, coef_path_, intercept_, n_features_in_, n_iter_",
     "ElasticNet": "certificate_, coef_, dual_gap_, intercept_, n_features_in_",
     "Lasso": "certificate_, coef_, dual_gap_, intercept_, n_features_in_",
     "LassoCV": "alpha_, alphas_, certificate_, coef_, dual_gap_, intercept_, l1_ratio_, mse_path_, n_features_in_",

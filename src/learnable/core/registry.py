@@ -26,6 +26,7 @@ _ESTIMATES = "that the estimates follow from the sums over each class"
 _LINEAR_REGRESSION = Traits("linear", _REGRESSION, False, True, _RESIDUAL)
 _SPARSE_REGRESSION = Traits("linear", _REGRESSION, False, True, "relative duality gap to the optimum")
 _SEVERAL_TARGETS = replace(_SPARSE_REGRESSION, targets="several")
+_STEPS = Traits("linear", _REGRESSION, False, True, "that every step is the best of its candidates")
 _DEVIANCE = Traits("linear", _REGRESSION, False, True, "relative duality gap, or relative gradient, of the deviance")
 _KKT = "violation of the optimality conditions, with a relative duality gap"
 _SVM_CLASSES = Traits("kernel", _CLASSES, False, False, _KKT)
@@ -139,6 +140,20 @@ REGISTRY: Final[dict[str, Entry]] = {
     ),
     "PolynomialFeatures": Entry("learnable.linear.features.polynomial:PolynomialFeatures"),
     "BasisExpansion": Entry("learnable.linear.features.basis:BasisExpansion"),
+    "BestSubset": Entry(
+        "learnable.linear.subset.best_subset:BestSubset",
+        "learnable.linear.verify_subset:best_subset",
+        traits=Traits("linear", _REGRESSION, False, True, "relative gap to the best subset, by the tree of the search"),
+    ),
+    "ForwardStepwise": Entry(
+        "learnable.linear.subset.stepwise:ForwardStepwise", "learnable.linear.verify_subset:stepwise", traits=_STEPS
+    ),
+    "BackwardStepwise": Entry(
+        "learnable.linear.subset.stepwise:BackwardStepwise", "learnable.linear.verify_subset:stepwise", traits=_STEPS
+    ),
+    "LassoLars": Entry(
+        "learnable.linear.subset.lars:LassoLars", "learnable.linear.verify_subset:lasso_lars", traits=_SPARSE_REGRESSION
+    ),
     "ElasticNet": Entry(
         "learnable.linear.sparse.elastic_net:ElasticNet",
         "learnable.linear.verify_sparse:elastic_net",

@@ -23,3 +23,8 @@ from .sparse.lasso_cv import ElasticNetCV as ElasticNetCV
 from .sparse.lasso_cv import LassoCV as LassoCV
 from .sparse.lasso_cv import enet_path as enet_path
 from .sparse.lasso_cv import lasso_path as lasso_path
+from .subset.best_subset import BestSubset as BestSubset
+from .subset.lars import LassoLars as LassoLars
+from .subset.lars import lars_path as lars_path
+from .subset.stepwise import BackwardStepwise as BackwardStepwise
+from .subset.stepwise import ForwardStepwise as ForwardStepwise

@@ -52,6 +52,29 @@ THEOREMS: dict[str, Theorem] = {
         "P. Bickel, Y. Ritov and A. Tsybakov, Annals of Statistics 37, 2009; P. Zhao and B. Yu, JMLR 7, 2006",
         ("irrepresentable condition", "restricted eigenvalue", "order"),
     ),
+    "best-subset": Theorem(
+        "oracle inequality",
+        ("y = Xβ + ε with s nonzero β", "noise of variance σ², normal or lighter in its tails"),
+        "the best s columns have ‖X(β̂ − β)‖²/n of order σ² s ln(ep/s)/n without any condition on X; BIC finds "
+        "the right columns as n grows with p fixed",
+        "G. Raskutti, M. Wainwright and B. Yu, IEEE Transactions on Information Theory 57, 2011, theorem 2(b); "
+        "R. Nishii, Annals of Statistics 12, 1984",
+        ("order",),
+    ),
+    "forward-stepwise": Theorem(
+        "approximation",
+        ("submodularity ratio γ of R² over the chosen columns is positive (it is one for orthogonal columns)",),
+        "R² of the first k columns is at least (1 − e^(−γ)) of that of the best k",
+        "A. Das and D. Kempe, ICML 2011, theorem 3.2",
+        ("order",),
+    ),
+    "backward-stepwise": Theorem(
+        "approximation",
+        ("rows outnumber columns, which are independent", "noise and coefficients small against their distance"),
+        "finds the best subset if the residual of the best one is small against the smallest singular value of X",
+        "C. Couvreur and Y. Bresler, SIAM Journal on Matrix Analysis and Applications 21, 2000",
+        ("order",),
+    ),
     "elastic-net": Theorem(
         "rate",
         ("y = Xβ + ε with few nonzero β", "for the right columns: elastic irrepresentable condition"),

@@ -1,0 +1,114 @@
+"""Rows compressed to a triangle: subsets of columns have the same least squares there, at the cost of p rows.
+
+    ‖y − b − Xβ‖²_w + α‖β‖² = ‖target − rows·(β·scale)‖²  for the best b,
+
+with unit-norm columns. Dependent columns get a row of `_SHIFT` each, so that every subset has one solution; it moves
+the residual sum of squares by `_SHIFT`² times the squared norm of the scaled coefficients, which is below `FLOOR`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import DataError, ParameterError
+from ...data.blocks import Blocks, Part
+from ...data.door import Table
+from ...solvers.systems.least_squares import compress, dense_rows
+from ...solvers.systems.orthogonal import orthogonal_fit, reciprocal_condition
+from ..base import refuse_extreme_sizes, refuse_tiny_sizes
+
+Array = NDArray[np.float64]
+
+#: Share of the total sum of squares below which a fit counts as exact: of dependent columns it is known no better.
+FLOOR = 1e-10
+_SHIFT = 1e-8  # balances the shift's own error, its square, against that of rounding, (2e-16/shift)²
+_DEPENDENT = 1e-8  # reciprocal condition of unit-norm columns below which some count as dependent
+
+
+class Compressed(NamedTuple):
+    """A least squares problem in as many rows as columns, or one more."""
+
+    rows: Array  #: (m, p) centred, weighted, in the units of the data
+    target: Array  #: (m,)
+    scale: Array  #: (p,) norms of the columns; one for a constant column
+    alpha: float
+    weight: float  #: Σ w
+    x_mean: Array  #: (p,)
+    y_mean: float
+    total: float  #: Σ w (y − ȳ)²
+    dependent: bool
+
+    def design(self) -> tuple[Array, Array]:
+        """Return the unit-norm columns, with a row for each penalty, and the target."""
+        p = len(self.scale)
+        parts = [self.rows / self.scale]
+        if self.alpha > 0:
+            parts.append(np.diag(np.sqrt(self.alpha) / self.scale))
+        if self.dependent:
+            parts.append(_SHIFT * np.eye(p))
+        A = np.vstack(parts)
+        return A, np.r_[self.target, np.zeros(len(A) - len(self.target))]
+
+    def coefficients(self, columns: Any) -> tuple[Array, float]:
+        """Return β (p,), zero outside the columns, and b of the least squares fit on them."""
+        coef = np.zeros(len(self.scale))
+        columns = np.sort(np.asarray(columns, dtype=np.int64))
+        if len(columns):
+            part = np.ascontiguousarray(self.rows[:, columns])
+            coef[columns] = orthogonal_fit(part, self.target[:, None], None, self.alpha, intercept=False).coef[:, 0]
+        return coef, float(self.y_mean - self.x_mean @ coef)
+
+    def objective(self, coef: Array) -> float:
+        """Return Σ w r² + α‖β‖² for the best intercept."""
+        return float(((self.target - self.rows @ coef) ** 2).sum() + self.alpha * (coef**2).sum())
+
+
+def compressed(owner: str, table: Table, *, intercept: bool, alpha: float = 0.0, n_jobs: int | None) -> Compressed:
+    """Read a table once."""
+    blocks = table.blocks
+    if table.in_memory:
+        refuse_extreme_sizes(table.X, table.weight, owner)
+        refuse_extreme_sizes(table.y, None, owner, "y")
+        refuse_tiny_sizes(owner, X=table.X.data if blocks.sparse else table.X, y=table.y)
+        if blocks.sparse:
+            X, _, weight = dense_rows(blocks)
+            blocks = Blocks([Part(X, table.y, weight)])
+    elif getattr(blocks, "sparse", False):
+        raise DataError(f"{owner}: sparse rows must be in memory; pass one sparse array.")
+    rows, targets, weight_sum, x_mean, y_mean = compress(blocks, intercept=intercept, n_jobs=n_jobs)
+    norm = np.sqrt(np.einsum("ij,ij->j", rows, rows))
+    # A constant column is zero but for the rounding of its mean.
+    scale = np.where(norm > 1e-14 * np.sqrt(weight_sum) * np.abs(x_mean), norm, 0.0)
+    rows = np.where(scale > 0, rows, 0.0)
+    scale = np.where(scale > 0, scale, 1.0)
+    target = np.ascontiguousarray(targets[:, 0])
+    found = Compressed(
+        rows, target, scale, float(alpha), weight_sum, x_mean, float(y_mean[0]), float(target @ target), False
+    )
+    A, _ = found.design()
+    p = A.shape[1]
+    dependent = len(A) < p or reciprocal_condition(np.asarray(np.linalg.qr(A, mode="r"))) < _DEPENDENT
+    return found._replace(dependent=bool(dependent))
+
+
+def column_numbers(owner: str, name: str, wanted: Any, model: Any) -> list[int]:
+    """Return columns given by number or by name as sorted numbers."""
+    if wanted is None:
+        return []
+    known = [str(label) for label in getattr(model, "feature_names_in_", [])]
+    found = set()
+    for item in wanted:
+        if isinstance(item, str):
+            if item not in known:
+                raise ParameterError(f"{owner}: {name} names {item!r}, which is no column of X; columns: {known}.")
+            found.add(known.index(item))
+        elif not 0 <= int(item) < model.n_features_in_:
+            raise ParameterError(
+                f"{owner}: {name} must hold column numbers from 0 to {model.n_features_in_ - 1}; got {item!r}."
+            )
+        else:
+            found.add(int(item))
+    return sorted(found)

@@ -1,0 +1,386 @@
+r"""Independent checks of subsets and steps: every least squares fit from the definition, the proof walked leaf by leaf.
+
+Nothing here is shared with the fits. A proof is a tree of splits on columns, so its leaves partition all subsets; a
+leaf with the columns I in and O out holds I itself, whose residual sum of squares is computed, and larger subsets, none
+of which is below that of all columns but O.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import betainc
+
+from ..core.checking import Recheck
+from ..data.checking import Array, fingerprint_of, sound
+from . import verify
+
+_ROUNDING = 1e-14  # of the total sum of squares
+_EXACT = 1e-10  # share of the total sum of squares below which a fit counts as exact
+_SAME = 1e-9  # relative
+_RANK = 1e-8
+_BATCH = 2**21  # numbers in one stack of matrices
+
+
+class Problem(NamedTuple):
+    """Least squares of unit-norm columns without an intercept."""
+
+    A: Array  #: (m, p)
+    y: Array  #: (m,)
+    scale: Array  #: (p,)
+    weight: float
+    total: float
+    dependent: bool
+    x_mean: Array
+    y_mean: float
+    fingerprint: str
+
+    def rss(self, columns: Array) -> Array:
+        """Return the residual sums of squares of subsets (L, p) given as truth values; exact fits count as one."""
+        return np.asarray(np.maximum(self.least(columns), _EXACT * self.total))
+
+    def least(self, columns: Array) -> Array:
+        """Return the residual sums of squares of subsets (L, p) given as truth values."""
+        found = np.empty(len(columns))
+        sizes = columns.sum(axis=1)
+        for size in np.unique(sizes).tolist():
+            rows = np.flatnonzero(sizes == size)
+            step = max(1, _BATCH // max(1, size * len(self.y)))
+            for start in range(0, len(rows), step):
+                part = rows[start : start + step]
+                found[part] = self._stack(np.nonzero(columns[part])[1].reshape(len(part), size))
+        return found
+
+    def _stack(self, numbers: Array) -> Array:
+        if numbers.shape[1] == 0:
+            return np.full(len(numbers), self.y @ self.y)
+        stack = self.A.T[numbers].transpose(0, 2, 1)
+        if self.dependent:
+            Q, sizes, _ = np.linalg.svd(stack, full_matrices=False)
+            Q = Q * (sizes > _RANK * np.maximum(sizes[:, :1], 1.0))[:, None, :]
+        else:
+            Q = np.linalg.qr(stack)[0]
+        fit = np.einsum("lms,ls->lm", Q, np.einsum("lms,m->ls", Q, self.y))
+        return np.asarray(((self.y - fit) ** 2).sum(axis=1))
+
+
+def problem_of(model: Any, X: Any, y: Any, sample_weight: Any, alpha: float = 0.0) -> Problem:
+    """Read the data in extended precision: centred, weighted, compressed by one QR."""
+    rows, _ = verify.rows_of(model, X, y, sample_weight)
+    parts = [(np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z), t[:, 0], s) for Z, t, s in rows.chunks()]
+    Z, t, s = (np.concatenate(part) for part in zip(*parts, strict=True))
+    W = s.sum()
+    x_mean, y_mean = (s @ Z / W, s @ t / W) if model.fit_intercept else (0 * Z[0], 0 * t[0])
+    root = np.sqrt(s)
+    A, b = root[:, None] * (Z - x_mean), root * (t - y_mean)
+    norm = np.sqrt((A * A).sum(axis=0))
+    flat = norm <= 1e-14 * np.sqrt(W) * abs(x_mean)
+    A = np.where(flat, 0, A)
+    scale = np.where(flat | (norm == 0), 1, norm)
+    total = float(b @ b)
+    A = A / scale
+    if alpha > 0:
+        A = np.vstack([A, np.diag(np.sqrt(np.longdouble(alpha)) / scale)])
+        b = np.r_[b, np.zeros(len(scale))]
+    T = np.column_stack([A, b]).astype(float)
+    if len(T) > T.shape[1]:
+        T = np.linalg.qr(T, mode="r")
+    sizes = np.linalg.svd(T[:, :-1], compute_uv=False)
+    dependent = len(sizes) < len(scale) or sizes[-1] < _RANK * len(scale) * sizes[0]
+    return Problem(
+        T[:, :-1],
+        T[:, -1],
+        scale.astype(float),
+        float(W),
+        total,
+        bool(dependent),
+        x_mean.astype(float),
+        float(y_mean),
+        fingerprint_of(rows),
+    )
+
+
+def is_least_squares(model: Any, problem: Problem, support: Array) -> bool:
+    """Tell whether the coefficients are zero off the support and solve its normal equations, with their intercept."""
+    coef = np.asarray(model.coef_, dtype=float)
+    if coef.shape != support.shape or coef[~support].any() or np.shape(model.intercept_) != ():
+        return False
+    scaled = coef * problem.scale
+    r = problem.y - problem.A @ scaled
+    size = np.sqrt(problem.y @ problem.y) + np.abs(scaled).sum()
+    wanted = problem.y_mean - problem.x_mean @ coef
+    terms = abs(problem.y_mean) + np.abs(problem.x_mean) @ np.abs(coef)
+    level = abs(float(model.intercept_) - wanted) <= 1e-12 * terms + 1e-10 * size / np.sqrt(problem.weight)
+    return bool(level) and bool((np.abs(problem.A[:, support].T @ r) <= 1e-10 * size).all())
+
+
+@sound
+@np.errstate(all="ignore")
+def best_subset(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
+    """Recompute the certificate of a BestSubset from its proof."""
+    problem = problem_of(model, X, y, sample_weight, float(model.alpha))
+    p, n = len(problem.scale), problem.weight
+    required = _required(model)
+    low, high = _range(model, p, int(required.sum()))
+    penalty = 2.0 if model.criterion == "aic" else max(0.0, float(np.log(n)))
+    sizes = np.asarray(model.sizes_)
+    subsets = np.asarray(model.subsets_, dtype=bool)
+    floor = max(_EXACT * problem.total, np.finfo(float).tiny)
+    found = np.full(p + 1, np.inf)
+    objective = np.maximum(problem.rss(subsets), floor)
+    found[sizes] = objective
+    noise = _ROUNDING * problem.total
+    sane = (
+        subsets.shape == (len(sizes), p)
+        and (subsets.sum(axis=1) == sizes).all()
+        and (subsets[:, required]).all()
+        and (len(sizes) == 1 if model.size is None else np.array_equal(sizes, np.arange(low, high + 1)))
+        and (np.abs(np.maximum(model.objective_path_, floor) - objective) <= _SAME * objective + noise).all()
+    )
+    cost = n * np.log(objective) + penalty * sizes
+    chosen = np.flatnonzero((subsets == np.asarray(model.support_, dtype=bool)).all(axis=1))
+    chose_well = len(chosen) == 1 and cost[chosen[0]] <= cost.min() + n * (_SAME + noise / objective.min())
+    if not (sane and chose_well and is_least_squares(model, problem, np.asarray(model.support_, dtype=bool))):
+        return Recheck(np.inf, 0.0, problem.fingerprint)
+    by_criterion = model.size is None
+    lower = _lower_bounds(model, problem, required, low, high, found, penalty if by_criterion else None)
+    if lower is None:
+        return Recheck(np.inf, 0.0, problem.fingerprint)
+    every = np.arange(low, high + 1)
+    bound = np.minimum(found[every], lower[every])
+    if problem.total == 0:
+        return Recheck(0.0, _ROUNDING, problem.fingerprint)
+    if by_criterion:
+        value = np.expm1((cost.min() - (n * np.log(bound) + penalty * every).min()) / n)
+        rounding = _SAME + noise / max(bound.min(), floor)
+    else:
+        value = ((found[every] - bound) / np.maximum(bound, 1e-8 * problem.total)).max()
+        rounding = _SAME + noise / max(bound.min(), 1e-8 * problem.total)
+    return Recheck(float(value), float(rounding), problem.fingerprint, bound=float(value))
+
+
+def _required(model: Any) -> Array:
+    """Return which columns every subset must contain."""
+    inside = np.zeros(model.n_features_in_, dtype=bool)
+    names = [str(name) for name in getattr(model, "feature_names_in_", [])]
+    for item in [] if model.required is None else model.required:
+        inside[names.index(item) if isinstance(item, str) else int(item)] = True
+    return inside
+
+
+def _range(model: Any, p: int, k: int) -> tuple[int, int]:
+    """Return the smallest and largest size that the model was asked for."""
+    if model.size is None:
+        return k, p
+    ends = (model.size, model.size) if isinstance(model.size, (int, np.integer)) else model.size
+    return max(int(ends[0]), k), int(ends[1])
+
+
+def _lower_bounds(
+    model: Any, problem: Problem, required: Array, low: int, high: int, found: Array, penalty: float | None
+) -> Array | None:
+    """Return the least residual sum of squares that the leaves leave to each size; None if they are no partition."""
+    p = len(problem.scale)
+    if len(model.proof_):
+        leaves = leaves_of(np.asarray(model.proof_).tolist(), required)
+    else:
+        leaves = list(_search(problem, required, low, high, found, penalty))
+    if leaves is None:
+        return None
+    inside, within = (_truth_values([leaf[side] for leaf in leaves], p) for side in (0, 1))
+    n_in, n_within = inside.sum(axis=1), within.sum(axis=1)
+    lower = np.full(p + 1, np.inf)
+    exact = (n_in >= low) & (n_in <= high)
+    np.minimum.at(lower, n_in[exact], problem.rss(inside[exact]))
+    first, last = np.maximum(n_in + 1, low), np.minimum(n_within, high)
+    open_still = first <= last
+    relaxed = problem.rss(within[open_still])
+    for size in range(low, high + 1):
+        holds = (first[open_still] <= size) & (size <= last[open_still])
+        lower[size] = min(lower[size], relaxed[holds].min(initial=np.inf))
+    return lower
+
+
+def leaves_of(proof: list[int], required: Array) -> list[tuple[int, int]] | None:
+    """Walk a proof: return its leaves as bit sets (columns in, columns not out); None if it is no tree of splits."""
+    start = sum(1 << int(j) for j in np.flatnonzero(required))
+    stack = [(start, (1 << len(required)) - 1)]
+    leaves = []
+    for column in proof:
+        if not stack:
+            return None
+        inside, within = stack.pop()
+        if column < 0:
+            leaves.append((inside, within))
+            continue
+        bit = 1 << column
+        if inside & bit or not within & bit:
+            return None
+        stack.append((inside | bit, within))
+        stack.append((inside, within ^ bit))
+    return None if stack else leaves
+
+
+def _truth_values(sets: list[int], p: int) -> Array:
+    """Return bit sets as rows of truth values."""
+    width = (p + 7) // 8
+    data = np.frombuffer(b"".join(one.to_bytes(width, "little") for one in sets), dtype=np.uint8)
+    return np.unpackbits(data.reshape(len(sets), width), axis=1, bitorder="little")[:, :p].astype(bool)
+
+
+def _search(
+    problem: Problem, required: Array, low: int, high: int, found: Array, penalty: float | None
+) -> Iterator[tuple[int, int]]:
+    """Search again where no proof was kept: yield leaves that cannot beat what was found, or show that they do."""
+    p = len(problem.scale)
+    reach = np.minimum.accumulate(found)
+    if penalty is not None:
+        size = int(np.argmin(found))
+        reach = found[size] * np.exp((size - np.arange(p + 1)) * penalty / problem.weight)
+    strength = problem.rss(~np.eye(p, dtype=bool))
+    order = [int(j) for j in np.argsort(-strength, kind="stable") if not required[j]]
+    stack = [(sum(1 << int(j) for j in np.flatnonzero(required)), (1 << p) - 1, 0)]
+    while stack:
+        inside, within, depth = stack.pop()
+        n_in, n_within = inside.bit_count(), within.bit_count()
+        first = max(n_in + 1, low)
+        done = depth == len(order) or n_in >= high or n_within <= low
+        if done or float(problem.rss(_truth_values([within], p))[0]) >= reach[first]:
+            yield inside, within
+            continue
+        bit = 1 << order[depth]
+        stack.append((inside | bit, within, depth + 1))
+        stack.append((inside, within ^ bit, depth + 1))
+
+
+@sound
+@np.errstate(all="ignore")
+def stepwise(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
+    """Recompute the certificate of a ForwardStepwise or BackwardStepwise: every step against all its candidates."""
+    problem = problem_of(model, X, y, sample_weight)
+    p, n = len(problem.scale), problem.weight
+    required = np.flatnonzero(_required(model))
+    k = len(required)
+    order = np.asarray(model.order_)
+    floor = max(_EXACT * problem.total, np.finfo(float).tiny)
+    forward = type(model).__name__ == "ForwardStepwise"
+    prefixes = np.array([np.isin(np.arange(p), order[:size]) for size in range(k, len(order) + 1)])
+    rss = np.maximum(problem.rss(prefixes), floor)
+    stored = np.asarray(model.objective_path_, dtype=float)
+    sane = (
+        len(np.unique(order)) == len(order)
+        and np.array_equal(np.sort(order[:k]), required)
+        and stored.shape == rss.shape
+        and (np.abs(np.maximum(stored, floor) - rss) <= _SAME * rss + _ROUNDING * problem.total).all()
+        and (
+            len(order) == p
+            or (forward and rss[-1] - problem.rss(np.ones((1, p), dtype=bool))[0] <= 1e-8 * problem.total)
+        )
+    )
+    place = int(np.asarray(model.support_, dtype=bool).sum()) - k
+    sane = sane and np.array_equal(prefixes[place], np.asarray(model.support_, dtype=bool))
+    sane = sane and _keeps_the_right_size(model, rss, k, n, place)
+    if not (sane and is_least_squares(model, problem, prefixes[place])):
+        return Recheck(np.inf, 0.0, problem.fingerprint)
+    unit = np.maximum(rss, 1e-6 * problem.total)
+    worst = 0.0
+    for step in range(len(prefixes) - 1):
+        if forward:
+            others = np.flatnonzero(~prefixes[step])
+            best = problem.rss(prefixes[step] | np.eye(p, dtype=bool)[others]).min()
+            worst = max(worst, float((rss[step + 1] - best) / unit[step + 1]))
+        else:
+            others = np.setdiff1d(np.flatnonzero(prefixes[step + 1]), required)
+            best = problem.rss(prefixes[step + 1] & ~np.eye(p, dtype=bool)[others]).min()
+            worst = max(worst, float((rss[step] - best) / unit[step]))
+    if problem.total == 0:
+        return Recheck(0.0, _SAME, problem.fingerprint, bound=0.0)
+    bound = _above_the_best(problem, required, k + place, rss[place]) if p <= 16 else None
+    return Recheck(worst, _SAME, problem.fingerprint, bound=bound)
+
+
+def _keeps_the_right_size(model: Any, rss: Array, k: int, n: float, place: int) -> bool:
+    """Tell whether the model kept the size that its criterion asks for."""
+    if model.size is not None:
+        return place == min(model.size - k, len(rss) - 1)
+    sizes = k + np.arange(len(rss))
+    if model.criterion != "f":
+        penalty = 2.0 if model.criterion == "aic" else max(0.0, float(np.log(n)))
+        cost = n * np.log(rss) + penalty * sizes
+        return bool(cost[place] <= cost.min() + 1e-7 * n)
+
+    def p_value(step: int) -> float:
+        freedom = n - model.fit_intercept - sizes[step + 1]
+        if freedom <= 0:
+            return 1.0
+        return float(betainc(freedom / 2, 0.5, rss[step + 1] / (rss[step + 1] + max(rss[step] - rss[step + 1], 0.0))))
+
+    if type(model).__name__ == "ForwardStepwise":
+        expected = 0
+        while expected < len(rss) - 1 and p_value(expected) <= model.p_value:
+            expected += 1
+    else:
+        expected = len(rss) - 1
+        while expected > 0 and p_value(expected - 1) > model.p_value:
+            expected -= 1
+    return place == expected
+
+
+def _above_the_best(problem: Problem, required: Array, size: int, rss: float) -> float:
+    """Return how far above the best subset of its size a residual sum of squares is, by enumeration."""
+    p = len(problem.scale)
+    free = np.setdiff1d(np.arange(p), required)
+    every = np.zeros((math.comb(len(free), size - len(required)), p), dtype=bool)
+    every[:, required] = True
+    for row, chosen in enumerate(itertools.combinations(free.tolist(), size - len(required))):
+        every[row, list(chosen)] = True
+    best = float(problem.rss(every).min())
+    gap = max(0.0, (rss - best) / max(best, 1e-8 * problem.total))
+    return gap if gap > 1e-8 else 0.0
+
+
+@sound
+@np.errstate(all="ignore")
+def lasso_lars(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
+    """Recompute the certificate of a LassoLars: the gap at its end, and the optimality of every corner."""
+    problem = problem_of(model, X, y, sample_weight)
+    A, b = problem.A * problem.scale, problem.y
+    W, total = problem.weight, problem.total
+    alphas, coefs = np.asarray(model.alphas_, dtype=float), np.asarray(model.coef_path_, dtype=float)
+    coef = np.asarray(model.coef_, dtype=float)
+    size = np.sqrt(b @ b)
+    terms = abs(problem.y_mean) + np.abs(problem.x_mean) @ np.abs(coef)
+    level = abs(float(model.intercept_) - (problem.y_mean - problem.x_mean @ coef))
+    residuals = b[:, None] - A @ coefs
+    slopes = A.T @ residuals / W - np.sign(coefs) * alphas
+    slopes = np.where(coefs == 0, np.maximum(np.abs(slopes) - alphas, 0), np.abs(slopes))
+    least = 1e-9 * problem.scale[:, None] * (size + np.abs(problem.scale[:, None] * coefs).sum(axis=0)) / W
+    ended = alphas[-1] <= model.alpha * (1 + 1e-12) + 1e-11 * alphas[0] or not model.certificate_.holds
+    sane = (
+        coefs.shape == (len(coef), len(alphas))
+        and (np.diff(alphas) <= 0).all()
+        and not coefs[:, 0].any()
+        and np.array_equal(coefs[:, -1], coef)
+        and ended
+        and model.n_iter_ == max(1, len(alphas) - 1)
+        and level <= 1e-12 * terms + 1e-10 * size / np.sqrt(W)
+        and (slopes <= least).all()
+    )
+    if not sane:
+        return Recheck(np.inf, 0.0, problem.fingerprint)
+    if total == 0:
+        return Recheck(0.0, _ROUNDING, problem.fingerprint)
+    r = residuals[:, -1]
+    primal = r @ r / 2 + W * model.alpha * np.abs(coef).sum()
+    dual = problem.least(np.ones((1, len(coef)), dtype=bool))[0] / 2
+    if model.alpha > 0:
+        largest = np.abs(A.T @ r).max()
+        tau = min(b @ r / (r @ r), W * model.alpha / largest if largest > 0 else np.inf) if r @ r > 0 else 0.0
+        dual = max(dual, tau * (b @ r) - tau**2 * (r @ r) / 2)
+    unit = max(dual, 1e-8 * total / 2)
+    value = float(max(0.0, primal - dual) / unit)
+    return Recheck(value, float(1e-13 * (1 + total / unit)) + 1e-12, problem.fingerprint, bound=value)
