@@ -9,13 +9,8 @@ A certificate is a claim that a stranger can re-check from the model and the dat
 | `gap`          | (P − D) / max(D, 1e-8·P₀): the optimum is at most this far below        |
 | `stationarity` | relative norm of the gradient, or of the KKT residual                   |
 | `ascent`       | relative rise of one more EM step                                       |
-<<<<<<< HEAD
-| `greedy`       | by how much a split falls short of the best of its candidates           |
-| `chain`        | the worst of (R-hat − 1)/0.01 and 400/ESS; above 1 if a draw diverged   |
-=======
 | `greedy`       | by how much a split or step falls short of the best of its candidates   |
-| `chain`        | R-hat − 1                                                               |
->>>>>>> w-subset
+| `chain`        | the worst of (R-hat − 1)/0.01 and 400/ESS; above 1 if a draw diverged   |
 | `bellman`      | what the policy loses at most in any state; without a bound, the residual of one backup |
 | `none`         | nothing is proven                                                       |
 """
@@ -36,13 +31,8 @@ _SENTENCES: Final[dict[str, str]] = {
     "gap": "at most {value:.2g} (relative) above the optimum",
     "stationarity": "the optimality conditions hold up to {value:.2g}",
     "ascent": "one more step would raise the objective by {value:.2g} (relative); a local optimum",
-<<<<<<< HEAD
-    "greedy": "no split falls short of the best of its candidates by more than {value:.2g}",
-    "chain": "the worst of (R-hat − 1)/0.01 and 400/ESS over all parameters is {value:.2g}",
-=======
     "greedy": "no split or step falls short of the best of its candidates by more than {value:.2g}",
-    "chain": "R-hat exceeds 1 by {value:.2g}",
->>>>>>> w-subset
+    "chain": "the worst of (R-hat − 1)/0.01 and 400/ESS over all parameters is {value:.2g}",
     "bellman": "one more backup changes values by {value:.2g}",
     "none": "nothing is proven",
 }

@@ -470,14 +470,6 @@ THEOREMS: dict[str, Theorem] = {
         "G. Cybenko, 1989; K. Hornik, 1991; N. Golowich, A. Rakhlin and O. Shamir, COLT 2018",
         ("order", "duplicates"),
     ),
-    "best-subset": Theorem(
-        "oracle inequality",
-        ("y = Xβ + ε with few nonzero β",),
-        "with a penalty of order σ² ln(p/k) per column the prediction error is of the smallest possible order, "
-        "without any condition on X",
-        "L. Birgé and P. Massart, JEMS 3, 2001; F. Bunea, A. Tsybakov and M. Wegkamp, Annals of Statistics 35, 2007",
-        ("equal variance", "order"),
-    ),
     "greedy-selection": Theorem(
         "approximation",
         ("columns are not too correlated",),
