@@ -20,7 +20,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from . import cluster, compare, doctor, fit, hmm, models, options, predict, verify, warmup
+from . import cluster, compare, doctor, embed, fit, hmm, models, options, predict, verify, warmup
 
 INTERRUPTED = 130
 #: Shown by --help.
@@ -31,6 +31,7 @@ EXAMPLES = (
     "learnable predict model.safetensors new.csv             predictions with intervals or probabilities",
     "learnable verify model.safetensors houses.csv           re-derive what the fit proves",
     "learnable cluster iris.csv --report clusters.html       clusters, how many, and what they look like",
+    "learnable embed iris.csv --report map.html              a picture of the rows, and how far to trust it",
     "learnable hmm quakes.csv -c count --emission poisson    hidden states over time",
     "learnable models                                        what there is to choose from",
     "learnable warmup                                        compile everything now",
@@ -72,6 +73,7 @@ app.command(
 )(predict.predict)
 app.command(short_help="Re-derive what a fit proves.", epilog=options.shown(verify.EXAMPLES))(verify.verify)
 app.command(short_help="Find clusters of similar rows.", epilog=options.shown(cluster.EXAMPLES))(cluster.cluster)
+app.command(short_help="Show the rows of a table as a picture.", epilog=options.shown(embed.EXAMPLES))(embed.embed)
 app.command(short_help="Hidden states of a table in time.", epilog=options.shown(hmm.EXAMPLES))(hmm.hmm)
 app.command(short_help="List the models there are.", epilog=options.shown(models.EXAMPLES))(models.models)
 app.command(short_help="Compile everything now.", epilog=options.shown(warmup.EXAMPLES))(warmup.warmup)
