@@ -95,6 +95,14 @@ from .linear import lars_path as lars_path
 from .linear import lasso_path as lasso_path
 from .linear import ridge_path as ridge_path
 from .manifold import PCA as PCA
+from .manifold import ClassicalMDS as ClassicalMDS
+from .manifold import DiffusionMaps as DiffusionMaps
+from .manifold import Isomap as Isomap
+from .manifold import LaplacianEigenmaps as LaplacianEigenmaps
+from .manifold import LocallyLinearEmbedding as LocallyLinearEmbedding
+from .manifold import SpectralClustering as SpectralClustering
+from .manifold import SpectralEmbedding as SpectralEmbedding
+from .manifold import TruncatedSVD as TruncatedSVD
 from .meta import BlendClassifier as BlendClassifier
 from .meta import BlendRegressor as BlendRegressor
 from .meta import OneVsOneClassifier as OneVsOneClassifier

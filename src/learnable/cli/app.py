@@ -20,7 +20,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from . import bandit, cluster, compare, doctor, fit, hmm, models, options, plan, predict, verify, warmup
+from . import bandit, cluster, compare, doctor, embed, fit, hmm, models, options, plan, predict, verify, warmup
 
 INTERRUPTED = 130
 #: Shown by --help.
@@ -32,6 +32,7 @@ EXAMPLES = (
     "learnable verify model.safetensors houses.csv           re-derive what the fit proves",
     "learnable plan --error .05 --margin .01                 how many rows to label and to test",
     "learnable cluster iris.csv --report clusters.html       clusters, how many, and what they look like",
+    "learnable embed iris.csv --report map.html              a picture of the rows, and how far to trust it",
     "learnable hmm quakes.csv -c count --emission poisson    hidden states over time",
     "learnable bandit clicks.csv --arm ad --reward clicked   what other choices would have earned",
     "learnable models                                        what there is to choose from",
@@ -75,6 +76,7 @@ app.command(
 app.command(short_help="Re-derive what a fit proves.", epilog=options.shown(verify.EXAMPLES))(verify.verify)
 app.command(short_help="Say how many rows a proof needs.", epilog=options.shown(plan.EXAMPLES))(plan.plan)
 app.command(short_help="Find clusters of similar rows.", epilog=options.shown(cluster.EXAMPLES))(cluster.cluster)
+app.command(short_help="Show the rows of a table as a picture.", epilog=options.shown(embed.EXAMPLES))(embed.embed)
 app.command(short_help="Hidden states of a table in time.", epilog=options.shown(hmm.EXAMPLES))(hmm.hmm)
 app.command(short_help="Evaluate policies on a log of decisions.", epilog=options.shown(bandit.EXAMPLES))(bandit.bandit)
 app.command(short_help="List the models there are.", epilog=options.shown(models.EXAMPLES))(models.models)
