@@ -24,4 +24,7 @@ from .losses import ZeroOneLoss as ZeroOneLoss
 from .penalties import ElasticNetPenalty as ElasticNetPenalty
 from .penalties import L1Penalty as L1Penalty
 from .penalties import L2Penalty as L2Penalty
+from .penalties import Lq as Lq
+from .penalties import MCPenalty as MCPenalty
 from .penalties import Penalty as Penalty
+from .penalties import SCADPenalty as SCADPenalty

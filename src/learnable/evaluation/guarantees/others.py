@@ -24,7 +24,7 @@ _OCCAM = "A. Blumer, A. Ehrenfeucht, D. Haussler and M. Warmuth, Occam's razor, 
 #: Models whose predictions are a fixed function of weights and intercepts; a wrapper may hold more.
 LINEAR_CODE = {
     *("LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV", "LinearSVR"),
-    *("BestSubset", "ForwardStepwise", "BackwardStepwise", "LassoLars"),
+    *("BestSubset", "ForwardStepwise", "BackwardStepwise", "ForwardStagewise", "LassoLars"),
     *("BayesianLinearRegression", "PoissonRegressor", "GammaRegressor", "TweedieRegressor"),
     *("LogisticRegression", "LinearSVC", "Perceptron", "LinearDiscriminantAnalysis"),
 }

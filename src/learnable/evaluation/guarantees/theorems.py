@@ -75,6 +75,13 @@ THEOREMS: dict[str, Theorem] = {
         "C. Couvreur and Y. Bresler, SIAM Journal on Matrix Analysis and Applications 21, 2000",
         ("order",),
     ),
+    "forward-stagewise": Theorem(
+        "reduction",
+        ("length of a move tends to zero",),
+        "the path tends to that of the monotone lasso, and is the lasso's where its coefficients never turn back",
+        "T. Hastie, J. Taylor, R. Tibshirani and G. Walther, Electronic Journal of Statistics 1, 2007",
+        ("order",),
+    ),
     "elastic-net": Theorem(
         "rate",
         ("y = Xβ + ε with few nonzero β", "for the right columns: elastic irrepresentable condition"),
