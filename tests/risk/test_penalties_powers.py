@@ -68,7 +68,7 @@ def test_special_powers_are_the_known_penalties():
 
 
 def test_the_prox_of_scad_is_the_one_of_the_paper():
-    """J. Fan and R. Li, 2001, equation (2.8): soft, then ((a − 1)w − sign(w)aλ)/(a − 2), then w."""
+    """J. Fan and R. Li, 2001: soft, then ((a − 1)w − sign(w)aλ)/(a − 2), then w."""
     a, level = 3.7, 0.8
     w = np.array([0.5, 1.2, 1.6, 2.0, 2.9, 3.0, 7.0])
     soft = np.maximum(w - level, 0.0)

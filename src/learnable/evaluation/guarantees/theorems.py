@@ -57,7 +57,7 @@ THEOREMS: dict[str, Theorem] = {
         ("y = Xβ + ε with s nonzero β", "noise of variance σ², normal or lighter in its tails"),
         "the best s columns have ‖X(β̂ − β)‖²/n of order σ² s ln(ep/s)/n without any condition on X; BIC finds "
         "the right columns as n grows with p fixed",
-        "G. Raskutti, M. Wainwright and B. Yu, IEEE Transactions on Information Theory 57, 2011, theorem 2(b); "
+        "G. Raskutti, M. Wainwright and B. Yu, IEEE Transactions on Information Theory 57, 2011; "
         "R. Nishii, Annals of Statistics 12, 1984",
         ("order",),
     ),
@@ -65,7 +65,7 @@ THEOREMS: dict[str, Theorem] = {
         "approximation",
         ("submodularity ratio γ of R² over the chosen columns is positive (it is one for orthogonal columns)",),
         "R² of the first k columns is at least (1 − e^(−γ)) of that of the best k",
-        "A. Das and D. Kempe, ICML 2011, theorem 3.2",
+        "A. Das and D. Kempe, Submodular meets spectral, ICML 2011",
         ("order",),
     ),
     "backward-stepwise": Theorem(
