@@ -73,6 +73,7 @@ from .linear import BayesianLinearRegression as BayesianLinearRegression
 from .linear import BestSubset as BestSubset
 from .linear import ElasticNet as ElasticNet
 from .linear import ElasticNetCV as ElasticNetCV
+from .linear import ForwardStagewise as ForwardStagewise
 from .linear import ForwardStepwise as ForwardStepwise
 from .linear import GammaRegressor as GammaRegressor
 from .linear import Lasso as Lasso

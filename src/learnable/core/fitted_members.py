@@ -58,6 +58,7 @@ FITTED: Final[dict[str, str]] = {
     ),
     "ForwardStepwise": "certificate_, coef_, intercept_, n_features_in_, objective_path_, order_, support_",
     "BackwardStepwise": "certificate_, coef_, intercept_, n_features_in_, objective_path_, order_, support_",
+    "ForwardStagewise": "certificate_, coef_, intercept_, moves_, n_features_in_, unit_",
     "LassoLars": "alphas_, certificate_, coef_, coef_path_, intercept_, n_features_in_, n_iter_",
     "ElasticNet": "certificate_, coef_, dual_gap_, intercept_, n_features_in_",
     "Lasso": "certificate_, coef_, dual_gap_, intercept_, n_features_in_",

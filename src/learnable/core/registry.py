@@ -151,6 +151,9 @@ REGISTRY: Final[dict[str, Entry]] = {
     "BackwardStepwise": Entry(
         "learnable.linear.subset.stepwise:BackwardStepwise", "learnable.linear.verify_subset:stepwise", traits=_STEPS
     ),
+    "ForwardStagewise": Entry(
+        "learnable.linear.subset.stagewise:ForwardStagewise", "learnable.linear.verify_subset:stagewise", traits=_STEPS
+    ),
     "LassoLars": Entry(
         "learnable.linear.subset.lars:LassoLars", "learnable.linear.verify_subset:lasso_lars", traits=_SPARSE_REGRESSION
     ),

@@ -26,5 +26,6 @@ from .sparse.lasso_cv import lasso_path as lasso_path
 from .subset.best_subset import BestSubset as BestSubset
 from .subset.lars import LassoLars as LassoLars
 from .subset.lars import lars_path as lars_path
+from .subset.stagewise import ForwardStagewise as ForwardStagewise
 from .subset.stepwise import BackwardStepwise as BackwardStepwise
 from .subset.stepwise import ForwardStepwise as ForwardStepwise

@@ -384,3 +384,41 @@ def lasso_lars(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     unit = max(dual, 1e-8 * total / 2)
     value = float(max(0.0, primal - dual) / unit)
     return Recheck(value, float(1e-13 * (1 + total / unit)) + 1e-12, problem.fingerprint, bound=value)
+
+
+@sound
+@np.errstate(all="ignore")
+def stagewise(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
+    """Recompute the certificate of a ForwardStagewise: make every move again and compare its correlation."""
+    problem = problem_of(model, X, y, sample_weight)
+    p = len(problem.scale)
+    length = np.sqrt(problem.total)
+    moves = np.asarray(model.moves_).astype(int)
+    unit = model.epsilon * length / problem.scale
+    counts = np.zeros(p)
+    np.add.at(counts, np.abs(moves) - 1, np.sign(moves))
+    coef = counts * unit
+    found = np.asarray(model.coef_, dtype=float)
+    terms = abs(problem.y_mean) + np.abs(problem.x_mean) @ np.abs(coef)
+    level = abs(float(model.intercept_) - (problem.y_mean - problem.x_mean @ coef))
+    near = 1e-9 * (np.abs(coef) + unit)
+    sane = (
+        found.shape == (p,)
+        and (np.abs(np.asarray(model.unit_) - unit) <= 1e-9 * unit).all()
+        and (np.abs(found - coef) <= near).all()
+        and level <= 1e-9 * (terms + length / np.sqrt(problem.weight))
+        and len(moves) <= model.n_steps
+    )
+    if not sane:
+        return Recheck(np.inf, 0.0, problem.fingerprint)
+    r = problem.y / (length if length > 0 else 1.0)
+    worst = 0.0
+    for move in moves.tolist():
+        correlation = problem.A.T @ r
+        greatest = np.abs(correlation).max()
+        column = abs(move) - 1
+        worst = max(worst, float((greatest - np.sign(move) * correlation[column]) / greatest))
+        r = r - np.sign(move) * model.epsilon * problem.A[:, column]
+    ended = np.abs(problem.A.T @ r).max() <= 0.5 * model.epsilon * (1 + 1e-6) + 1e-12
+    stopped = len(moves) == model.n_steps or model.max_seconds is not None
+    return Recheck(worst if ended or stopped else np.inf, _SAME, problem.fingerprint)

@@ -27,4 +27,7 @@ from .objective import Risk as Risk
 from .penalties import ElasticNetPenalty as ElasticNetPenalty
 from .penalties import L1Penalty as L1Penalty
 from .penalties import L2Penalty as L2Penalty
+from .penalties import Lq as Lq
+from .penalties import MCPenalty as MCPenalty
 from .penalties import Penalty as Penalty
+from .penalties import SCADPenalty as SCADPenalty

@@ -1,4 +1,12 @@
 from .composite.coordinate import coordinate_descent as coordinate_descent
+from .conic.duality import DualityReport as DualityReport
+from .conic.duality import DualValue as DualValue
+from .conic.duality import SlaterReport as SlaterReport
+from .conic.duality import dual_value as dual_value
+from .conic.duality import duality_gap as duality_gap
+from .conic.duality import lagrangian as lagrangian
+from .conic.duality import set_optimality as set_optimality
+from .conic.duality import slater_point as slater_point
 from .conic.kkt import ConvexProgram as ConvexProgram
 from .conic.kkt import KKTReport as KKTReport
 from .conic.kkt import kkt_report as kkt_report

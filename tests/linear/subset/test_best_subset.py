@@ -81,7 +81,7 @@ def test_the_best_five_columns_of_the_diabetes_data():
 
 
 def test_the_subsets_of_the_prostate_data(reference_data):
-    """Residual sums of squares of the 67 training rows of The Elements of Statistical Learning, figure 3.5."""
+    """Residual sums of squares of the 67 training rows of The Elements of Statistical Learning, section 3.3."""
     table = np.genfromtxt(reference_data / "prostate.csv", delimiter=",", names=True, dtype=None, encoding=None)
     X = np.column_stack(
         [table[name] for name in ("lcavol", "lweight", "age", "lbph", "svi", "lcp", "gleason", "pgg45")]

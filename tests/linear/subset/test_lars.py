@@ -16,7 +16,7 @@ from learnable.linear import Lasso, LassoLars, LinearRegression, lars_path
 
 @pytest.mark.parametrize("method", ["lar", "lasso"])
 def test_the_diabetes_path_is_scikit_learns(method):
-    """The lasso's path has a column that leaves and comes back (B. Efron et al., 2004, figure 1)."""
+    """The lasso's path has a column that leaves and comes back (B. Efron et al., 2004)."""
     X, y = load_diabetes(return_X_y=True)
     y = y - y.mean()
     alphas, active, coefs = lars_path(X, y, method=method)

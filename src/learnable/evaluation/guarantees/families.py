@@ -56,6 +56,7 @@ CANDIDATES: dict[str, tuple[Candidate, ...]] = {
     "BestSubset": _FUNCTION,
     "ForwardStepwise": _FUNCTION,
     "BackwardStepwise": _FUNCTION,
+    "ForwardStagewise": _FUNCTION,
     "LassoLars": _FUNCTION,
     "ElasticNet": _FUNCTION,
     "ElasticNetCV": _FUNCTION,

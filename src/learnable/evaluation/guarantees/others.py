@@ -27,7 +27,7 @@ MOST_ONLINE_ROWS = 50_000
 #: Models whose predictions are a fixed function of weights and intercepts; a wrapper may hold more.
 LINEAR_CODE = {
     *("LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV", "LinearSVR"),
-    *("BestSubset", "ForwardStepwise", "BackwardStepwise", "LassoLars"),
+    *("BestSubset", "ForwardStepwise", "BackwardStepwise", "ForwardStagewise", "LassoLars"),
     *("BayesianLinearRegression", "PoissonRegressor", "GammaRegressor", "TweedieRegressor"),
     *("LogisticRegression", "LinearSVC", "Perceptron", "LinearDiscriminantAnalysis"),
 }

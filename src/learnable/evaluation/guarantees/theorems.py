@@ -57,7 +57,7 @@ THEOREMS: dict[str, Theorem] = {
         ("y = Xβ + ε with s nonzero β", "noise of variance σ², normal or lighter in its tails"),
         "the best s columns have ‖X(β̂ − β)‖²/n of order σ² s ln(ep/s)/n without any condition on X; BIC finds "
         "the right columns as n grows with p fixed",
-        "G. Raskutti, M. Wainwright and B. Yu, IEEE Transactions on Information Theory 57, 2011, theorem 2(b); "
+        "G. Raskutti, M. Wainwright and B. Yu, IEEE Transactions on Information Theory 57, 2011; "
         "R. Nishii, Annals of Statistics 12, 1984",
         ("order",),
     ),
@@ -65,7 +65,7 @@ THEOREMS: dict[str, Theorem] = {
         "approximation",
         ("submodularity ratio γ of R² over the chosen columns is positive (it is one for orthogonal columns)",),
         "R² of the first k columns is at least (1 − e^(−γ)) of that of the best k",
-        "A. Das and D. Kempe, ICML 2011, theorem 3.2",
+        "A. Das and D. Kempe, Submodular meets spectral, ICML 2011",
         ("order",),
     ),
     "backward-stepwise": Theorem(
@@ -73,6 +73,13 @@ THEOREMS: dict[str, Theorem] = {
         ("rows outnumber columns, which are independent", "noise and coefficients small against their distance"),
         "finds the best subset if the residual of the best one is small against the smallest singular value of X",
         "C. Couvreur and Y. Bresler, SIAM Journal on Matrix Analysis and Applications 21, 2000",
+        ("order",),
+    ),
+    "forward-stagewise": Theorem(
+        "reduction",
+        ("length of a move tends to zero",),
+        "the path tends to that of the monotone lasso, and is the lasso's where its coefficients never turn back",
+        "T. Hastie, J. Taylor, R. Tibshirani and G. Walther, Electronic Journal of Statistics 1, 2007",
         ("order",),
     ),
     "elastic-net": Theorem(

@@ -266,3 +266,25 @@ def close_open_nodes(search: Any) -> None:
         m, k, t = search.frames[level, FREE], search.frames[level, FIXED], search.frames[level, TURN]
         close_leaf(search, max(search.rss[level], search.setting[FLOOR]), k + t, k + m)
         search.state[DEPTH] -= 1
+
+
+@lean_kernel
+def stagewise(gram: Array, correlation: Array, step: float, moves: NDArray[np.int32], n_steps: int) -> int:
+    """Move the most correlated column by ±step until no move helps; return how many moves were made.
+
+    IN gram (p, p) of unit-norm columns. IN/OUT correlation (p,). OUT moves: the column plus one, with the sign.
+    """
+    p = correlation.size
+    for i in range(n_steps):
+        best = 0
+        for j in range(1, p):
+            if abs(correlation[j]) > abs(correlation[best]):
+                best = j
+        if abs(correlation[best]) <= 0.5 * step:  # the move would raise the residual sum of squares
+            return i
+        sign = 1 if correlation[best] > 0 else -1
+        moves[i] = sign * (best + 1)
+        row = gram[best]
+        for j in range(p):
+            correlation[j] -= sign * step * row[j]
+    return n_steps

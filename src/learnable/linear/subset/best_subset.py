@@ -193,10 +193,10 @@ def start_search(problem: Compressed, required: list[int], low: int, high: int, 
     p = A.shape[1]
     free = np.setdiff1d(np.arange(p), required)
     k, m = len(required), len(free)
-    R = _triangle(A, y, np.r_[required, free].astype(np.int64))
+    R = triangle(A, y, np.r_[required, free].astype(np.int64))
     drops = _without_each(R[k:p, k:p], R[k:p, p])
     free = free[np.argsort(-drops, kind="stable")]
-    R = _triangle(A, y, np.r_[required, free].astype(np.int64))
+    R = triangle(A, y, np.r_[required, free].astype(np.int64))
     levels = m + 1
     size = min(_ARENA, sum((j + 1) * (j + 2) for j in range(m + 1)) + 1)
     size = max(size, m * (m + 1))
@@ -233,7 +233,7 @@ def start_search(problem: Compressed, required: list[int], low: int, high: int, 
     return search
 
 
-def _triangle(A: Array, y: Array, order: NDArray[np.int64]) -> Array:
+def triangle(A: Array, y: Array, order: NDArray[np.int64]) -> Array:
     """Return R of [A in this order, y], with as many rows as columns."""
     R = np.asarray(np.linalg.qr(np.column_stack([A[:, order], y]), mode="r"))
     return np.pad(R, ((0, R.shape[1] - len(R)), (0, 0)))

@@ -27,7 +27,7 @@ from ...data.door import Table, door
 from ...data.sources import NamedScore
 from ..base import LinearRegressorModel
 from . import _kernels
-from .best_subset import COLUMNS, penalty_of, start_search
+from .best_subset import COLUMNS, penalty_of, start_search, triangle
 from .compressed import FLOOR, Compressed, column_numbers, compressed
 
 Array = NDArray[np.float64]
@@ -85,8 +85,9 @@ class StepwiseModel(NamedScore, RegressorMixin, LinearRegressorModel):
         problem = compressed(owner, table, intercept=self.fit_intercept, n_jobs=self.n_jobs)
         self.order_ = self._path(problem, required)
         k = len(required)
-        sets = [self.order_[:size] for size in range(k, len(self.order_) + 1)]
-        self.objective_path_ = np.array([problem.objective(problem.coefficients(one)[0]) for one in sets])
+        # One triangle of the columns in this order has the residuals of all its leading subsets.
+        squares = triangle(*problem.design(), self.order_)[:, -1] ** 2
+        self.objective_path_ = np.cumsum(squares[::-1])[::-1][k:].copy()
         floored = np.maximum(self.objective_path_, max(FLOOR * problem.total, np.finfo(float).tiny))
         size = k + self._choose(floored, k, problem.weight)
         columns = self.order_[:size]
