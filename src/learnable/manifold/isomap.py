@@ -212,7 +212,8 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        graph, marks = self.graph_, self.landmarks_
+        graph = self.graph_
+        marks = self.landmarks_
         if not sp.issparse(graph) or graph.format != "csr" or graph.shape[0] != len(self.embedding_):
             raise ModelFileError("load: graph_ must be a CSR array with a row for each row of embedding_.")
         if not len(marks) or marks.max() >= graph.shape[0]:

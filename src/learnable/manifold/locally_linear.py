@@ -111,7 +111,9 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         if table.X is None:
             raise DataError(f"{owner}: the rows must be in memory.")
         refuse_extreme_sizes(table.X, None, owner)
-        n, k, d = table.n_rows, self.n_neighbors, self.n_components
+        n = table.n_rows
+        k = self.n_neighbors
+        d = self.n_components
         if d > table.n_columns:
             raise ParameterError(f"{owner}: n_components={d} must be at most the {table.n_columns} columns of X.")
         self.nbrs_ = fit_neighbours(owner, table.X, k, self.n_jobs, algorithm=self.neighbors_algorithm)

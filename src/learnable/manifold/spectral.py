@@ -145,7 +145,8 @@ class AffinityModel(Estimator):
             return np.exp(-self.gamma_ * cdist(rows, rows, "sqeuclidean"))
         if "neighbors" not in self.affinity:
             return self._kernel_values(X, X)
-        n, k = X.shape[0], self.n_neighbors_ - 1
+        n = X.shape[0]
+        k = self.n_neighbors_ - 1
         if self.affinity == "precomputed_nearest_neighbors":
             nbrs = fit_neighbours(owner, X, max(k, 1), self.n_jobs, metric="precomputed")
         else:

@@ -57,12 +57,14 @@ def moments_of(table: Any) -> tuple[float, Array, Array]:
 def pca(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Recheck:
     """Recompute the certificate of a PCA."""
     table = read_table(model, X, None, sample_weight)
-    k, d = len(model.components_), table.n_columns
+    k = len(model.components_)
+    d = table.n_columns
     if not has_shapes(model, components_=(k, d), explained_variance_=(k,), mean_=(d,), gaps_=(k,)):
         raise VerificationError("verify: the arrays of this PCA do not fit the data.")
     rows, mean, scatter = moments_of(table)
     S = scatter / (rows - 1.0)
-    V, values = np.asarray(model.components_).T, np.asarray(model.explained_variance_)
+    V = np.asarray(model.components_).T
+    values = np.asarray(model.explained_variance_)
     total = float(S.trace())
     unit = float(values.max(initial=0.0)) or 1.0
     residual = np.linalg.norm(S @ V - V * values, axis=0).max(initial=0.0) / unit
@@ -102,7 +104,8 @@ def _gap_error(gaps: Array, every: Array, unit: float) -> float:
 
 def _choice_error(model: Any, values: Array, total: float) -> float:
     """Return infinity unless the number of components is the one that the parameter asks for."""
-    wanted, k = model.n_components, len(values)
+    wanted = model.n_components
+    k = len(values)
     if isinstance(wanted, (int, np.integer)):
         return 0.0 if k == wanted else np.inf
     if isinstance(wanted, float) and total > 0:
@@ -118,10 +121,12 @@ def truncated_svd(model: Any, X: Any, y: Any = None, sample_weight: Any = None) 
     """Recompute the certificate of a TruncatedSVD."""
     table = read_table(model, X, None, sample_weight)
     rows = np.asarray(table.X.toarray() if sp.issparse(table.X) else table.X, dtype=np.float64)
-    k, d = len(model.components_), table.n_columns
+    k = len(model.components_)
+    d = table.n_columns
     if not has_shapes(model, components_=(k, d), singular_values_=(k,)):
         raise VerificationError("verify: the arrays of this TruncatedSVD do not fit the data.")
-    V, values = np.asarray(model.components_).T, np.asarray(model.singular_values_)
+    V = np.asarray(model.components_).T
+    values = np.asarray(model.singular_values_)
     unit = float(values.max(initial=0.0)) or 1.0
     image = rows @ V
     residual = np.linalg.norm(rows.T @ image - V * values**2, axis=0).max() / unit**2
@@ -145,7 +150,8 @@ def truncated_svd(model: Any, X: Any, y: Any = None, sample_weight: Any = None) 
 def classical_mds(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Recheck:
     """Recompute the certificate of a ClassicalMDS."""
     table = read_table(model, X, None, sample_weight)
-    n, k = table.n_rows, np.asarray(model.embedding_).shape[1]
+    n = table.n_rows
+    k = np.asarray(model.embedding_).shape[1]
     stored = model.X_fit_
     same = stored.shape == table.X.shape and abs(stored - table.X).max() == 0
     D = stated_dissimilarities(model, table)

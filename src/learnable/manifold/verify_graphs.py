@@ -92,7 +92,8 @@ def isomap(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Rech
     means = (paths[:, marks] ** 2).mean(axis=0)
     B = B - B.mean(axis=0)
     B = B - B.mean(axis=1, keepdims=True)
-    embedding, values = np.asarray(model.embedding_), np.asarray(model.eigenvalues_)
+    embedding = np.asarray(model.embedding_)
+    values = np.asarray(model.eigenvalues_)
     value, facts = embedding_error(B, embedding[marks], values)
     size = float(values.max(initial=0.0)) or 1.0
     k = min(model.n_components, len(marks))
@@ -212,7 +213,8 @@ def spectral_clustering(model: Any, X: Any, y: Any = None, sample_weight: Any = 
     degrees = A.sum(axis=1)
     root = np.sqrt(np.where(degrees > 0, degrees, 1.0))
     L = (np.diag(degrees) - A) / root / root[:, None]
-    values, Y = np.asarray(model.eigenvalues_), np.asarray(model.embedding_)
+    values = np.asarray(model.eigenvalues_)
+    Y = np.asarray(model.embedding_)
     size = max(float(np.abs(values).max(initial=0.0)), float(np.abs(L).max(initial=0.0))) or 1.0
     value, _ = walk_error(L, root, Y, values, size)
     centers = np.asarray(model.cluster_centers_)
@@ -256,7 +258,8 @@ def diffusion_maps(model: Any, X: Any, y: Any = None, sample_weight: Any = None)
     degrees = K.sum(axis=1)
     root = np.sqrt(degrees)
     S = K / np.outer(root, root)
-    values, shown = np.asarray(model.eigenvalues_), np.asarray(model.embedding_)
+    values = np.asarray(model.eigenvalues_)
+    shown = np.asarray(model.embedding_)
     kept = values > 1e-6
     psi = shown[:, kept] / values[kept] ** model.time
     value, facts = walk_error(S, root, psi, values[kept], 1.0, float(np.sqrt(degrees.sum())))
@@ -280,7 +283,8 @@ def locally_linear(model: Any, X: Any, y: Any = None, sample_weight: Any = None)
     """Recompute the certificate of a LocallyLinearEmbedding, one neighbourhood after the other."""
     table = read_table(model, X, None, sample_weight)
     rows = dense_rows(table.X)
-    n, k = table.n_rows, model.n_neighbors
+    n = table.n_rows
+    k = model.n_neighbors
     D = all_distances(model.nbrs_, table.X)
     near = np.asarray(model.nbrs_.kneighbors(n_neighbors=k, return_distance=False))
     others = D + np.where(np.eye(n, dtype=bool), np.inf, 0.0)
@@ -299,7 +303,8 @@ def locally_linear(model: Any, X: Any, y: Any = None, sample_weight: Any = None)
             M[np.ix_(at, at)] += np.outer(row[at], row[at])
         else:
             M[np.ix_(near[i], near[i])] += _local_form(rows[near[i]], model)
-    Y, values = np.asarray(model.embedding_), np.asarray(model.eigenvalues_)
+    Y = np.asarray(model.embedding_)
+    values = np.asarray(model.eigenvalues_)
     every = np.linalg.eigvalsh(M)
     count = min(model.n_components + 1, n) - 1
     size = max(float(np.abs(M).max()), float(every[count]))
@@ -327,7 +332,8 @@ def _mixture(away: Array, reg: float) -> Array:
 
 def _local_form(local: Array, model: Any) -> Array:
     """Return the form of one neighbourhood: outside the tangent plane, or of second derivatives."""
-    d, k = model.n_components, len(local)
+    d = model.n_components
+    k = len(local)
     tangent = np.linalg.svd(local - local.mean(axis=0), full_matrices=False)[0][:, :d]
     if model.method == "ltsa":
         basis = np.column_stack([np.full(k, 1.0 / np.sqrt(k)), tangent])
