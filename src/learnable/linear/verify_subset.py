@@ -88,7 +88,7 @@ def problem_of(model: Any, X: Any, y: Any, sample_weight: Any, alpha: float = 0.
         b = np.r_[b, np.zeros(len(scale))]
     T = np.column_stack([A, b]).astype(float)
     if len(T) > T.shape[1]:
-        T = np.linalg.qr(T, mode="r")
+        T = np.asarray(np.linalg.qr(T, mode="r"))
     sizes = np.linalg.svd(T[:, :-1], compute_uv=False)
     dependent = len(sizes) < len(scale) or sizes[-1] < _RANK * len(scale) * sizes[0]
     return Problem(

@@ -1,6 +1,7 @@
 """Best subsets: enumeration, the published tables, the proof and what it refuses."""
 
 import copy
+import warnings
 
 import numpy as np
 import pytest
@@ -237,3 +238,15 @@ def test_the_bits_do_not_depend_on_threads():
     one, two = (BestSubset(size=(0, 14), n_jobs=n).fit(X, y) for n in (1, 2))
     np.testing.assert_array_equal(one.coef_, two.coef_)
     np.testing.assert_array_equal(one.proof_, two.proof_)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_nothing_is_claimed_where_columns_fit_the_rows_exactly(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(8, 12)), rng.normal(size=8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = BestSubset().fit(X, y)
+    assert not model.certificate_.holds or ln.verify(model, X, y)
+    for settled in ({"size": 1}, {"size": (0, 2)}, {"alpha": 0.1}):
+        assert ln.verify(BestSubset(**settled).fit(X, y), X, y)
