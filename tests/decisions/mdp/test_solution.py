@@ -23,7 +23,7 @@ def test_only_what_stands_by_itself_is_loaded_by_itself(tmp_path):
     assert set(document) == {"part"}
     inner = document["part"]["fields"]["certificate_"]["$part"]
     write({"part": inner}, {}, tmp_path / "c.safetensors")
-    with pytest.raises(ModelFileError, match="never saved by itself"):
+    with pytest.raises(ModelFileError, match="only ever a part of a model"):
         ln.load(tmp_path / "c.safetensors")
 
 

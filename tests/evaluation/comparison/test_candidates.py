@@ -81,7 +81,7 @@ def test_models_that_cost_much_take_part_in_short_tables_only(task):
 
 
 def test_models_of_several_targets_are_refused_with_their_kin():
-    with pytest.raises(ParameterError, match=r"MultiTaskLasso predicts several targets a row.*use Lasso"):
+    with pytest.raises(ParameterError, match=r"MultiTaskLasso predicts several targets per row.*use Lasso"):
         candidates_for("regression", ["MultiTaskLasso"])
 
 
