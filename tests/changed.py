@@ -12,6 +12,7 @@ import argparse
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -28,8 +29,8 @@ def changed_files(since: str | None) -> list[Path]:
 
 def files_to_run(changed: list[Path]) -> list[Path]:
     """Return the test files to run for changed files."""
-    imports = {path: imported_modules(path) for path in SOURCE.rglob("*.py")}
-    tests = {path: imported_modules(path) for path in (ROOT / "tests").rglob("test_*.py")}
+    imports = imports_below(SOURCE, "*.py")
+    tests = imports_below(ROOT / "tests", "test_*.py")
     wanted = {path for path in changed if path in tests}
     waiting = [path for path in changed if path in imports]
     seen = set(waiting)
@@ -42,6 +43,12 @@ def files_to_run(changed: list[Path]) -> list[Path]:
             waiting += users
             seen |= users
     return sorted(wanted)
+
+
+@cache
+def imports_below(folder: Path, pattern: str) -> dict[Path, set[str]]:
+    """Return what the files of a folder import, by file."""
+    return {path: imported_modules(path) for path in folder.rglob(pattern)}
 
 
 def imported_modules(path: Path) -> set[str]:
