@@ -74,7 +74,7 @@ def noise_threshold(shape: tuple[int, int]) -> float:
     Examples
     --------
     >>> round(noise_threshold((100, 100)), 4)
-    2.8582
+    2.8584
     """
     beta = min(shape) / max(shape)
     root = np.sqrt(2.0 * (beta + 1.0) + 8.0 * beta / (beta + 1.0 + np.sqrt(beta**2 + 14.0 * beta + 1.0)))
