@@ -59,7 +59,8 @@ def check_start(target: Target, u: Array) -> None:
     if len(still) == len(gradient):
         raise DataError(
             f"{target.owner}: the gradient by {', '.join(still[:5])} is zero at the start; the density does not "
-            "depend on its parameters there, or its gradient is not written. If the start is the very mode, pass another x0."
+            "depend on its parameters there, or its gradient is not written. If the start is the very mode, pass "
+            "another x0."
         )
 
 
