@@ -26,7 +26,7 @@ from .driver import ESS, sample
 from .metrics import fit_dense, fit_low_rank, metric_of, warmup_plan
 from .metropolis import step_words
 from .starts import check_start, starting_points
-from .states import Rng, Sampler, branch_of, root_seed
+from .states import FreeSampler, Rng, branch_of, root_seed
 from .targets import Target, check_gradient, make_target
 
 Array = NDArray[np.float64]
@@ -210,7 +210,7 @@ class HamiltonianState(NamedTuple):
     window: Array  #: (k, 2, d): draws and gradients since the last switch, for dense and low-rank metrics
 
 
-class Hamiltonian(Sampler):
+class Hamiltonian(FreeSampler):
     """The pair `init`, `step` of NUTS and HMC.
 
     Parameters
@@ -301,23 +301,6 @@ class Hamiltonian(Sampler):
     def draw(self, state: HamiltonianState) -> Array:
         """Return the natural parameters."""
         return self.target.natural(state.u)
-
-    def step(self, state: HamiltonianState, rng: Rng) -> tuple[HamiltonianState, tuple[float, ...]]:
-        """Take one transition."""
-        draws = np.empty((1, self.target.dimension))
-        infos = np.empty((1, 8))
-        state = self._advance(state, rng, draws, infos, StopFlag())
-        return state, tuple(infos[0].tolist())
-
-    def advance(self, state: Any, rng: Rng, draws: Array, infos: Array, flag: StopFlag) -> Any:
-        """Take many transitions."""
-        if self.target.parameters is None:
-            return self._advance(state, rng, draws, infos, flag)
-        free = np.empty((len(draws), self.target.dimension))
-        state = self._advance(state, rng, free, infos, flag)
-        if not flag.raised:
-            draws[:] = self.target.natural(free)
-        return state
 
     def _advance(self, state: Any, rng: Rng, free: Array, infos: Array, flag: StopFlag) -> HamiltonianState:
         """Run the kernel from one switch of the windows to the next."""

@@ -10,13 +10,16 @@ the single steps would: the driver cuts chains wherever it likes.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import DataError, ParameterError
 from ..core.run import StopFlag
+
+if TYPE_CHECKING:
+    from .targets import Target
 
 Array = NDArray[np.float64]
 Rng = np.random.Generator
@@ -101,6 +104,33 @@ class Sampler:
             draws[i] = self.draw(state)
             infos[i] = info
         return state
+
+
+class FreeSampler(Sampler):
+    """A sampler whose kernel walks in free coordinates; draws are the natural parameters of its `target`."""
+
+    target: Target
+
+    def step(self, state: Any, rng: Rng) -> tuple[Any, tuple[float, ...]]:
+        """Take one step."""
+        free = np.empty((1, self.target.dimension))
+        infos = np.empty((1, len(self.info_names)))
+        state = self._advance(state, rng, free, infos, StopFlag())
+        return state, tuple(infos[0].tolist())
+
+    def advance(self, state: Any, rng: Rng, draws: Array, infos: Array, flag: StopFlag) -> Any:
+        """Take as many steps as there are rows of `draws`, which hold the natural parameters afterwards."""
+        if self.target.parameters is None:
+            return self._advance(state, rng, draws, infos, flag)
+        free = np.empty((len(draws), self.target.dimension))
+        state = self._advance(state, rng, free, infos, flag)
+        if not flag.raised:
+            draws[:] = self.target.natural(free)
+        return state
+
+    def _advance(self, state: Any, rng: Rng, free: Array, infos: Array, flag: StopFlag) -> Any:
+        """Take the steps; write where they end, in free coordinates, and what is told about them."""
+        raise NotImplementedError
 
 
 def flatten(state: Any, path: str = "state") -> dict[str, NDArray[Any]]:

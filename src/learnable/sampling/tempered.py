@@ -25,7 +25,7 @@ from .chains import Chains
 from .driver import ESS, sample
 from .metropolis import step_words
 from .starts import starting_points
-from .states import Rng, Sampler, root_seed
+from .states import FreeSampler, Rng, root_seed
 from .targets import Target, make_target
 
 Array = NDArray[np.float64]
@@ -121,7 +121,7 @@ class TemperedState(NamedTuple):
     clock: NDArray[np.int64]  #: steps taken, steps of warm-up
 
 
-class Tempered(Sampler):
+class Tempered(FreeSampler):
     """The pair `init`, `step` of parallel tempering.
 
     Examples
@@ -168,24 +168,8 @@ class Tempered(Sampler):
         """Return the natural parameters of the replica at temperature 1."""
         return self.target.natural(state.u[0])
 
-    def step(self, state: TemperedState, rng: Rng) -> tuple[TemperedState, tuple[float, ...]]:
-        """Take inner steps of all replicas, then exchange."""
-        free = np.empty((1, self.target.dimension))
-        infos = np.empty((1, 3))
-        state = self._temper(state, rng, free, infos, StopFlag())
-        return state, tuple(infos[0].tolist())
-
-    def advance(self, state: Any, rng: Rng, draws: Array, infos: Array, flag: StopFlag) -> Any:
-        """Take many steps."""
-        if self.target.parameters is None:
-            return self._temper(state, rng, draws, infos, flag)
-        free = np.empty((len(draws), self.target.dimension))
-        state = self._temper(state, rng, free, infos, flag)
-        if not flag.raised:
-            draws[:] = self.target.natural(free)
-        return state
-
-    def _temper(self, state: TemperedState, rng: Rng, free: Array, infos: Array, flag: StopFlag) -> TemperedState:
+    def _advance(self, state: TemperedState, rng: Rng, free: Array, infos: Array, flag: StopFlag) -> TemperedState:
+        """Take inner steps of all replicas, then exchange, again and again."""
         parts: Any = (part.copy() for part in state)
         moved = TemperedState(*parts)
         aim = 0.44 if free.shape[1] == 1 else 0.234
