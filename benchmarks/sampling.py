@@ -267,7 +267,7 @@ def _walk_target() -> Any:
 
 def walk_ours(n: int) -> Any:
     """Take n steps of random-walk Metropolis in all chains together; nobody else's chains are certified, nor these."""
-    from learnable.core.run import StopFlag
+    from learnable.core.estimator import StopFlag
     from learnable.core.threads import run_tasks
     from learnable.sampling import MetropolisHastings, RandomWalk
     from learnable.sampling.targets import Target

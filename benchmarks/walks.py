@@ -2,9 +2,9 @@
 
     python -m benchmarks.walks [--list]
 
-A second fit of each model below is watched: every Python function of the package that it calls counts its file, and so
-does every compiled kernel that Python calls, and every one that such a kernel calls. The first fit has done what
-happens once in a process: imports, loading of compiled kernels. The limits are those that the design sets.
+A third fit of each model below is watched: every Python function of the package that it calls counts its file, and so
+does every compiled kernel that Python calls, and every one that such a kernel calls. Two fits before it have done
+what happens once in a process: imports, loading of compiled kernels. The limits are those that the design sets.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def walked(fit: Callable[[], Any]) -> list[str]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fit()
+        for _ in range(2):  # the first loads Numba, the second the kernels that the first did without
+            fit()
         threading.setprofile(note)
         sys.setprofile(note)
         try:

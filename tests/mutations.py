@@ -16,8 +16,8 @@ import scipy.sparse as sp
 
 from learnable import verify
 from learnable.core._soundness import is_fitted_name
-from learnable.core.certificate import Certificate
 from learnable.core.errors import VerificationError
+from learnable.core.estimator import Certificate
 from learnable.trees.layout import Trees, concatenate
 
 #: Methods that need more than X, or that only describe the object.

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
-from learnable.core.parameters import Boolean, Either, Nothing, Options
+from learnable.core.declare import Boolean, Either, Nothing, Options
 from learnable.core.registry import registered_class
 from learnable.linear import LogisticRegression, Ridge
 

@@ -10,14 +10,14 @@ def test_a_changed_test_is_run():
 
 
 def test_a_module_is_tested_by_what_names_it():
-    found = files_to_run([ROOT / "src/learnable/core/certificate.py"])
-    assert ROOT / "tests/core/test_certificate.py" in found
+    found = files_to_run([ROOT / "src/learnable/core/estimator.py"])
+    assert ROOT / "tests/core/test_estimator_certificate.py" in found
 
 
 def test_relative_imports_are_resolved(tmp_path):
     path = ROOT / "src/learnable/core/estimator.py"
     assert module_name(path) == "learnable.core.estimator"
-    assert "learnable.core.certificate" in imported_modules(path)
+    assert "learnable.core.declare" in imported_modules(path)
     outside = tmp_path / "test_x.py"
     outside.write_text("from learnable.linear import ridge\nimport learnable.core.threads\nimport numpy\n")
     assert imported_modules(outside) == {"learnable.linear", "learnable.linear.ridge", "learnable.core.threads"}

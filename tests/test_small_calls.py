@@ -10,7 +10,7 @@ import learnable as ln
 from learnable.core import estimator as estimator_module
 from learnable.core import threads
 from learnable.core.errors import ParameterError
-from learnable.data.frames import is_frame
+from learnable.data.door import is_frame
 
 SERVED = [
     ln.LinearRegression(),

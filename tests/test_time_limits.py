@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 from tests.registered import brief, build, is_sequence_model, small_table
 
 import learnable as ln
-from learnable.core import run
+from learnable.core import estimator as run
 from learnable.core.registry import REGISTRY, estimator_names, registered_class
 from learnable.core.threads import _controller
 

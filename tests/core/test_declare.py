@@ -11,8 +11,7 @@ from sklearn.base import clone
 from tests.core.toys import simple_door
 
 from learnable.core import Certificate, Estimator, ModelFileError, ParameterError
-from learnable.core.declare import check_fitted, fitted, param
-from learnable.core.parameters import Boolean, Number, Options
+from learnable.core.declare import Boolean, Number, Options, check_fitted, fitted, param
 
 
 class Penalised(Estimator):

@@ -9,7 +9,8 @@ from sklearn.callback import FitCallback, ProgressBar
 from sklearn.exceptions import ConvergenceWarning
 from tests.core.toys import Halving, Proofless
 
-from learnable.core import Estimator, ParameterError, run
+from learnable.core import Estimator, ParameterError
+from learnable.core import estimator as run
 
 X, y = np.arange(6.0).reshape(3, 2), np.array([1.0, 2.0, 6.0])
 

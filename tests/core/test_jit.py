@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from learnable.core import simd
+from learnable.core.estimator import StopFlag
 from learnable.core.jit import kernel
 from learnable.core.kernel_cache import KernelCache
-from learnable.core.run import StopFlag
 
 
 @kernel
@@ -59,7 +59,7 @@ def test_a_kernel_pickles_by_its_name():
 
 
 def test_declaring_kernels_does_not_import_numba():
-    modules = "learnable.core.simd, learnable.data._kernels, learnable.trees.histogram._kernels"
+    modules = "learnable.core.simd, learnable.data.blocks, learnable.trees.histogram._kernels"
     code = f"import sys, {modules}; print('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 

@@ -285,7 +285,7 @@ SCAN = """
 import sys
 import numpy as np
 import learnable
-from learnable.data._kernels import scan_dense
+from learnable.data.blocks import scan_dense
 one = np.ones(1, dtype=np.uint64)
 value = scan_dense(np.ones((2, 1), dtype=np.uint64), one, np.ones(2, dtype=np.uint64))
 from learnable.core.kernel_cache import origins

@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 
 from learnable.core import Certificate, Estimator, ModelFileError
 from learnable.core.checking import Recheck
-from learnable.core.parameters import MAX_ITER, MAX_SECONDS, TOLERANCE, Matches, Number, Options, optional
+from learnable.core.declare import MAX_ITER, MAX_SECONDS, TOLERANCE, Matches, Number, Options, optional
 from learnable.core.registry import REGISTRY, Entry
 
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import learnable
 from learnable.core.errors import DataError
-from learnable.core.run import StopFlag
+from learnable.core.estimator import StopFlag
 from learnable.core.threads import _controller, one_thread_blas
 from learnable.data.blocks import Blocks, Part, grid_rows, map_reduce
 

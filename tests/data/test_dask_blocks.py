@@ -20,9 +20,9 @@ from tests.data.on_disk import numbers
 from learnable import LinearRegression, LogisticRegression, Ridge, RidgeCV
 from learnable.core.errors import DataError, DataTypeError
 from learnable.data import dask_blocks
-from learnable.data.blocks import Blocks, Part, map_reduce
-from learnable.data.dask_blocks import is_dask, is_dask_frame, run_on_partitions
-from learnable.data.fingerprint import scan
+from learnable.data.blocks import Blocks, Part, map_reduce, scan
+from learnable.data.dask_blocks import run_on_partitions
+from learnable.data.door import is_dask, is_dask_frame
 from learnable.data.sources import open_source
 
 pytestmark = pytest.mark.threaded  # BLAS with all its threads

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from learnable.core.errors import DataError
-from learnable.data.blocks import Block, Blocks, Part, map_reduce
+from learnable.data.blocks import Block, Blocks, Part, map_reduce, scan
 from learnable.data.external import BadCellError, ExternalBlocks
-from learnable.data.fingerprint import scan
 
 
 class Shelf(ExternalBlocks):

@@ -13,9 +13,9 @@ from tests.data.on_disk import numbers, streamed, text_file, write, write_parts
 
 from learnable.core.errors import DataError
 from learnable.data import Files
+from learnable.data.door import is_external
 from learnable.data.sources import (
     NamedScore,
-    is_external,
     labels_of_files,
     named_columns,
     open_files,

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from tests.data.on_disk import FORMATS, numbers, streamed, text_file, write
 
 from learnable.core.errors import DataError, DataTypeError
-from learnable.core.run import StopFlag
+from learnable.core.estimator import StopFlag
 from learnable.data import Files, files
-from learnable.data.blocks import Blocks, Part, map_reduce
-from learnable.data.fingerprint import scan
+from learnable.data.blocks import Blocks, Part, map_reduce, scan
 from learnable.data.sources import open_source
 from learnable.data.stream import ArrowRows, codes_of, numbers_of
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from learnable.core.run import Run
+from learnable.core.estimator import Run
 from learnable.ensembles._crew import run_crew
 from learnable.trees.exact.grower import GrowthStopped
 

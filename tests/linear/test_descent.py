@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from learnable import LinearRegression, LogisticRegression, Ridge, load, save, verify
 from learnable.core.errors import DataError, LearnableError
-from learnable.core.run import no_progress
+from learnable.core.estimator import no_progress
 from learnable.data import Files
 from learnable.data.blocks import Blocks, Part
 from learnable.linear.descent import LeastSquares, Likelihood, run_descent

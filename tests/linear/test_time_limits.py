@@ -6,7 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import learnable as ln
 from learnable import ElasticNet, ElasticNetCV, Lasso, LassoCV, MultiTaskLasso, Ridge
-from learnable.core.run import Run
+from learnable.core.estimator import Run
 from learnable.solvers.composite.coordinate import GramQuadratic
 from learnable.solvers.composite.designs import ColumnQuadratic
 

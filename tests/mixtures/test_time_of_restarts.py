@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import learnable as ln
-from learnable.core.run import Run
+from learnable.core.estimator import Run
 
 X = np.random.default_rng(0).normal(size=(400, 4))
 MODELS = [

@@ -145,7 +145,7 @@ def test_a_certificate_in_words(record, sentence):
 
 
 def test_every_kind_of_certificate_has_its_words():
-    from learnable.core.certificate import KINDS
+    from learnable.core.estimator import KINDS
 
     for kind in KINDS:
         text = plain(words.certificate_sentence(Numbers({"c": CLAIM | {"kind": kind}}), "c"))

@@ -8,8 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import learnable as ln
 from learnable.core._encoding import decode
-from learnable.core.certificate import Certificate
 from learnable.core.errors import DataError, ModelFileError, VerificationError
+from learnable.core.estimator import Certificate
 from learnable.sampling import Chains, metropolis_hastings
 from learnable.sampling.chains import chain_value
 

@@ -110,8 +110,8 @@ def build_model(name: str, settings: list[str], seed: int) -> Any:
     """
     import difflib
 
+    from ..core.declare import check_parameters
     from ..core.errors import ParameterError
-    from ..core.parameters import check_parameters
     from ..core.registry import check_model_name, check_one_target, registered_class
     from .expressions import parse_kernel, parse_value
 

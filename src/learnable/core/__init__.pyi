@@ -1,4 +1,3 @@
-from .certificate import Certificate as Certificate
 from .checking import Verdict as Verdict
 from .errors import DataError as DataError
 from .errors import DataTypeError as DataTypeError
@@ -7,9 +6,10 @@ from .errors import ModelFileError as ModelFileError
 from .errors import ParameterError as ParameterError
 from .errors import SeparableDataError as SeparableDataError
 from .errors import VerificationError as VerificationError
+from .estimator import Certificate as Certificate
 from .estimator import Estimator as Estimator
+from .estimator import Run as Run
 from .jit import kernel as kernel
 from .model_file import load as load
 from .model_file import save as save
-from .run import Run as Run
 from .verification import verify as verify

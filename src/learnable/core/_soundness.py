@@ -14,10 +14,10 @@ from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hi
 import numpy as np
 from numpy.typing import NDArray
 
-from .certificate import Certificate
+from .declare import check_parameters
 from .errors import ModelFileError
+from .estimator import Certificate
 from .fitted_members import check_fitted_members
-from .parameters import check_parameters
 from .registry import registered_name
 
 _MAX_DIMENSIONS: Final = 32

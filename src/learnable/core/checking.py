@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .certificate import Certificate
 from .errors import ModelFileError
+from .estimator import Certificate
 
 #: A recomputed value may differ from the record by this share, besides the rounding of its own computation.
 AGREEMENT = 0.01

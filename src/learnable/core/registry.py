@@ -418,7 +418,7 @@ REGISTRY: Final[dict[str, Entry]] = {
     "Temperature": Entry("learnable.evaluation.calibrators:Temperature", estimator=False),
     **KERNELS,
     "Chains": Entry("learnable.sampling.chains:Chains", "learnable.sampling.verify:chains", estimator=False),
-    "Certificate": Entry("learnable.core.certificate:Certificate", estimator=False),
+    "Certificate": Entry("learnable.core.estimator:Certificate", estimator=False),
 }
 
 

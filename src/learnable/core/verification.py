@@ -10,10 +10,10 @@ from typing import Any
 
 from ._soundness import check_members
 from ._soundness_sklearn import sklearn_name
-from .certificate import Certificate
 from .checking import AGREEMENT, BOUND_ROUNDING, FINEST_CLAIM, Recheck, Verdict
 from .entries_sklearn import SKLEARN
 from .errors import LearnableError, ModelFileError, VerificationError
+from .estimator import Certificate
 from .registry import REGISTRY, registered_name, resolve
 
 

@@ -2,6 +2,7 @@ from .blocks import Block as Block
 from .blocks import Blocks as Blocks
 from .blocks import Part as Part
 from .blocks import map_reduce as map_reduce
+from .blocks import scan as scan
 from .door import Table as Table
 from .door import door as door
 from .door import read_features as read_features
@@ -9,6 +10,5 @@ from .door import take_named_columns as take_named_columns
 from .encoder import TableEncoder as TableEncoder
 from .files import Files as Files
 from .files import read_table as read_table
-from .fingerprint import scan as scan
 from .profile import TableProfile as TableProfile
 from .profile import profile as profile

@@ -1,4 +1,4 @@
-"""Rows in blocks, and sums over them: the loop under every model whose fit is a sum over the data.
+"""Rows in blocks, sums over them, and the checksum of a table, which is the first such sum of every fit.
 
 `map_reduce(blocks, statistic, merge)` gives the same bits whatever the number of threads, the number of parts
 the rows come in, and their memory order, because
@@ -11,8 +11,11 @@ the rows come in, and their memory order, because
 
 from __future__ import annotations
 
+import hashlib
+import itertools
+import json
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 from itertools import accumulate
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -21,7 +24,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core.errors import DataError
-from ..core.run import StopFlag
+from ..core.estimator import StopFlag
+from ..core.jit import kernel, numba_is_loaded
 from ..core.threads import one_thread_blas, ordered_map, resolve_n_jobs
 
 S = TypeVar("S")
@@ -261,3 +265,292 @@ def _join(columns: tuple[Any, ...]) -> Any:
     if columns[0] is None or len(columns) == 1:
         return columns[0]
     return sp.vstack(columns, format="csr") if sp.issparse(columns[0]) else np.concatenate(columns)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# A checksum of the training data, computed in the same pass that looks for NaN and infinity.
+#
+# Equal tables have equal checksums whatever the order of their rows and the container they come in; rows
+# without weights count as rows of weight one. It guards against mistakes, not against forgery: it is no
+# cryptographic hash.
+
+
+_COLUMN_ROWS = 4096  # rows of a table by columns whose sums stay in the cache
+_KEPT_COLUMNS = 1024  # of a table whose multipliers are worth keeping: computing them takes longer than a small scan
+_GOLDEN = 0x9E3779B97F4A7C15  # SplitMix64's increment
+# numbers that no feature has
+_WEIGHT_COLUMN = 2**32
+_TARGET_COLUMN = 2**33
+_SHAPE_COLUMN = 2**34
+
+
+class Scan(NamedTuple):
+    """What one pass over the rows found."""
+
+    checksum: int
+    bad_rows: int  #: rows of X that are not finite
+
+
+def scan(blocks: Blocks, n_jobs: int | None = None, classes: Any = None) -> Scan:
+    """Return the checksum of a table and how many of its rows are not finite.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows.
+    n_jobs : int or None
+        Threads.
+    classes : array or list of arrays, optional
+        The labels that the targets number, so that renamed classes are other data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable.data import Blocks, Part, scan
+    >>> X = np.array([[1.0, 0.0], [2.0, np.nan], [3.0, 4.0]])
+    >>> scan(Blocks([Part(X)])).bad_rows
+    1
+    >>> scan(Blocks([Part(X[::2])])) == scan(Blocks([Part(X[2:]), Part(X[:1])]))
+    True
+    """
+    if _lies_by_columns(blocks):  # blocks of rows would be copies
+        starts = list(range(0, blocks.n_rows, _COLUMN_ROWS))
+        rows = map_reduce(starts, partial(_scan_columns, blocks.parts[0]), merge_scans, n_jobs=n_jobs)
+    else:
+        rows = map_reduce(blocks, scan_block, merge_scans, n_jobs=n_jobs)
+    y = blocks.parts[0].y
+    n_targets = 0 if y is None else len(np.atleast_2d(y.T))
+    return Scan(whole_checksum(rows, (blocks.n_rows, blocks.n_columns, n_targets), classes), rows.bad_rows)
+
+
+def scan_block(block: Block) -> Scan:
+    """Return the checksum of some rows."""
+    multipliers = _multipliers(0, block.X.shape[1])
+    tail = _sum_targets_and_weight(block)
+    if hasattr(block.X, "indptr"):
+        X = block.X
+        checksum, bad = scan_sparse(_bits(X.data), unsigned(X.indices), unsigned(X.indptr), multipliers, tail)
+    else:
+        checksum, bad = scan_rows(_bits(block.X), multipliers, tail)
+    return Scan(int(checksum), int(bad))
+
+
+def _lies_by_columns(blocks: Blocks) -> bool:
+    """Tell whether the rows are one array of float64 columns in memory."""
+    X = blocks.parts[0].X if blocks.in_memory and len(blocks.parts) == 1 else None
+    return isinstance(X, np.ndarray) and X.dtype == np.float64 and X.flags.f_contiguous and not X.flags.c_contiguous
+
+
+def _scan_columns(part: Part, start: int) -> Scan:
+    """Return the checksum of some rows of such an array."""
+    rows = slice(start, min(start + _COLUMN_ROWS, part.X.shape[0]))
+    y, weight = (None if column is None else column[rows] for column in (part.y, part.weight))
+    block = Block(part.X[rows], y, weight, start)
+    multipliers = _multipliers(0, part.X.shape[1])
+    checksum, bad = scan_columns(_bits(part.X.T), start, multipliers, _sum_targets_and_weight(block))
+    return Scan(int(checksum), int(bad))
+
+
+def merge_scans(a: Scan, b: Scan) -> Scan:
+    """Return the scan of two runs of rows together."""
+    return Scan((a.checksum + b.checksum) % 2**64, a.bad_rows + b.bad_rows)
+
+
+def whole_checksum(rows: Scan, shape: tuple[int, int, int], classes: Any) -> int:
+    """Return the checksum of a table from that of its rows, its (n, d, k) and its labels.
+
+    The shape tells a table from the same table with a row, a column or a target of zeros more.
+    """
+    numbers = _multipliers(_SHAPE_COLUMN, 3).tolist()
+    of_shape = sum(int(number) * size for number, size in zip(numbers, shape, strict=True))
+    return (rows.checksum + of_shape + _checksum_of_labels(classes)) % 2**64
+
+
+def _multipliers(first: int, count: int) -> Bits:
+    """Return the multipliers of some columns in a row; not to be changed: few are kept from one call to the next."""
+    return _kept(first, count) if count <= _KEPT_COLUMNS else odd_numbers(np.arange(first, first + count))
+
+
+@lru_cache(maxsize=64)
+def _kept(first: int, count: int) -> Bits:
+    return odd_numbers(np.arange(first, first + count))
+
+
+def odd_numbers(columns: NDArray[np.int64]) -> Bits:
+    """Return one odd multiplier a column, a function of the column's number alone (SplitMix64's sequence)."""
+    return _mixed((columns.astype(np.uint64) + _ONE) * np.uint64(_GOLDEN)) | _ONE
+
+
+def _sum_targets_and_weight(block: Block) -> Bits:
+    """Return each row's Σ fold(bits)·m over its targets and its weight."""
+    m = block.X.shape[0]
+    weight = np.ones(1) if block.weight is None else block.weight
+    of_weight = _folded(weight) * _multipliers(_WEIGHT_COLUMN, 1)
+    if block.y is None:
+        return of_weight if len(of_weight) == m else np.repeat(of_weight, m)
+    if block.y.ndim == 1:
+        return _folded(block.y) * _multipliers(_TARGET_COLUMN, 1) + of_weight
+    numbers = _multipliers(_TARGET_COLUMN, block.y.shape[1])
+    return np.asarray((_folded(block.y) * numbers).sum(axis=1, dtype=np.uint64) + of_weight)
+
+
+def _checksum_of_labels(classes: Any) -> int:
+    """Return a checksum of the labels; 1, 1.0 and True are one label, "1" is another."""
+    if classes is None:
+        return 0
+    columns = classes if isinstance(classes, list) else [classes]
+    labels: list[Any] = [
+        [str(label) if isinstance(label, str) else int(label) for label in column.tolist()] for column in columns
+    ]
+    labels = labels if isinstance(classes, list) else labels[0]
+    return int.from_bytes(hashlib.blake2b(json.dumps(labels).encode(), digest_size=8).digest(), "little")
+
+
+def _folded(values: NDArray[Any]) -> Bits:
+    return _folded_bits(_bits(np.ascontiguousarray(values, dtype=np.float64) + 0.0))  # −0.0 + 0.0 is 0.0
+
+
+def _folded_bits(bits: Bits) -> Bits:
+    """Do for an array what `fold` does for a number."""
+    bits = bits ^ (bits >> _S32)
+    return bits ^ (bits >> _S16)
+
+
+def _mixed(x: Bits) -> Bits:
+    """Do for an array what `mix` does for a number."""
+    x = (x ^ (x >> _S30)) * _M1
+    x = (x ^ (x >> _S27)) * _M2
+    return x ^ (x >> _S31)
+
+
+def _bits(values: NDArray[Any]) -> Bits:
+    return values.view(np.uint64)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The checksum of the rows is Σᵢ mix(Σⱼ fold(bits xᵢⱼ)·mⱼ + tailᵢ) mod 2⁶⁴, with odd mⱼ from a counter-based
+# generator. It does not depend on the order of the rows, on how they are cut into blocks, on the container,
+# or on the storage: zero has zero bits, so that a sparse row and its dense twin agree. `fold`, `mix` and the
+# product with an odd number are bijections, so that the change of a single element always changes the sum.
+
+
+Bits = NDArray[np.uint64]
+
+_EXPONENT = np.uint64(0x7FF0000000000000)
+_SIGN_BIT = np.uint64(0x8000000000000000)
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+_S16 = np.uint64(16)
+_S32 = np.uint64(32)
+_S30 = np.uint64(30)
+_S27 = np.uint64(27)
+_S31 = np.uint64(31)
+_M1 = np.uint64(0xBF58476D1CE4E5B9)
+_M2 = np.uint64(0x94D049BB133111EB)
+# Scans of a process, and the numbers of one, that NumPy does in less than a tenth of what loading Numba takes.
+_FEW_SCANS = 20
+_FEW_NUMBERS = 50_000
+
+
+@kernel
+def mix(x: np.uint64) -> np.uint64:
+    """Scramble 64 bits (the finaliser of SplitMix64)."""
+    x = (x ^ (x >> _S30)) * _M1
+    x = (x ^ (x >> _S27)) * _M2
+    return x ^ (x >> _S31)
+
+
+@kernel
+def fold(bits: np.uint64) -> np.uint64:
+    """Bring every bit down to the lowest sixteen as well.
+
+    A small integer has all its bits at the top of a float64, where a product mod 2⁶⁴ keeps only twelve bits
+    of the multiplier: without folding, swapping two columns of zeros and ones would often go unnoticed.
+    """
+    bits ^= bits >> _S32
+    return bits ^ (bits >> _S16)
+
+
+_scans = itertools.count()
+
+
+def scan_rows(bits: Bits, multipliers: Bits, tail: Bits) -> tuple[np.uint64, np.int64]:
+    """Return what `scan_dense` returns; small tables of a process without Numba do not wait for its import."""
+    if bits.size > _FEW_NUMBERS or numba_is_loaded() or next(_scans) >= _FEW_SCANS:
+        return scan_dense(bits, multipliers, tail)
+    return scan_by_numpy(bits, multipliers, tail)
+
+
+def scan_by_numpy(bits: Bits, multipliers: Bits, tail: Bits) -> tuple[np.uint64, np.int64]:
+    """Return what `scan_dense` returns, to the bit: all of it are integers mod 2⁶⁴."""
+    bits = np.where(bits == _SIGN_BIT, _ZERO, bits)
+    n_bad = np.int64(((bits & _EXPONENT) == _EXPONENT).any(axis=1).sum())
+    h = (_folded_bits(bits) * multipliers).sum(axis=1, dtype=np.uint64) + tail
+    return np.uint64(_mixed(h).sum(dtype=np.uint64)), n_bad
+
+
+@kernel
+def scan_dense(bits: Bits, multipliers: Bits, tail: Bits) -> tuple[np.uint64, np.int64]:
+    """Return the checksum of the rows and the number of rows that are not finite.
+
+    IN bits (n, d): the float64 rows seen as integers; multipliers (d,); tail (n,): the rest of a row's sum.
+    """
+    n, d = bits.shape
+    total = _ZERO
+    n_bad = np.int64(0)
+    for i in range(n):
+        row = bits[i]
+        h = _ZERO
+        bad = _ZERO
+        for j in range(d):
+            b = row[j]
+            # −0.0 is the only number whose bits are the sign alone; it equals 0.0 and must hash alike.
+            b = b if b != _SIGN_BIT else _ZERO
+            h += fold(b) * multipliers[j]
+            bad |= _ONE if (b & _EXPONENT) == _EXPONENT else _ZERO
+        n_bad += np.int64(bad)
+        total += mix(h + tail[i])
+    return total, n_bad
+
+
+@kernel
+def scan_columns(bits: Bits, start: int, multipliers: Bits, sums: Bits) -> tuple[np.uint64, np.int64]:
+    """Return what `scan_dense` returns, for some rows of a table that lies by columns.
+
+    IN bits (d, n): the columns; start: the first of the rows. IN/OUT sums (m,): the rest of a row's sum, then all.
+    """
+    bad = np.zeros(sums.size, dtype=np.uint64)
+    for j in range(bits.shape[0]):
+        column = bits[j, start : start + sums.size]
+        multiplier = multipliers[j]
+        for i in range(sums.size):
+            b = column[i]
+            b = b if b != _SIGN_BIT else _ZERO
+            sums[i] += fold(b) * multiplier
+            bad[i] |= _ONE if (b & _EXPONENT) == _EXPONENT else _ZERO
+    total = _ZERO
+    n_bad = np.int64(0)
+    for i in range(sums.size):
+        total += mix(sums[i])
+        n_bad += np.int64(bad[i])
+    return total, n_bad
+
+
+@kernel
+def scan_sparse(
+    bits: Bits, indices: NDArray[Any], indptr: NDArray[Any], multipliers: Bits, tail: Bits
+) -> tuple[np.uint64, np.int64]:
+    """Return what `scan_dense` returns, for the rows of a CSR matrix."""
+    total = _ZERO
+    n_bad = np.int64(0)
+    for i in range(indptr.size - 1):
+        h = _ZERO
+        bad = _ZERO
+        for k in range(indptr[i], indptr[i + 1]):
+            b = bits[k]
+            b = b if b != _SIGN_BIT else _ZERO
+            h += fold(b) * multipliers[indices[k]]
+            bad |= _ONE if (b & _EXPONENT) == _EXPONENT else _ZERO
+        n_bad += np.int64(bad)
+        total += mix(h + tail[i])
+    return total, n_bad

@@ -10,15 +10,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.declare import ArrayLike, Number
 from ..core.errors import ModelFileError, ParameterError
-from ..core.parameters import ArrayLike, Number
 from .arrays import refuse_sparse
-from .blocks import Blocks, Part
-from .door import match_columns
+from .blocks import Blocks, Part, scan
+from .door import (
+    check_count,
+    drop_absent_classes,
+    is_frame,
+    match_columns,
+    read_target,
+    read_weight,
+    take_named_columns,
+)
 from .encoder_input import Columns, open_table, read_whole
-from .fingerprint import scan
-from .frames import is_frame, take_named_columns
-from .targets import check_count, drop_absent_classes, read_target, read_weight
 
 Array = NDArray[np.float64]
 

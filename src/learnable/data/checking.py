@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ..core.errors import DataError, VerificationError
-from .sources import is_external, named_columns, pieces_of
+from .door import is_external
+from .sources import named_columns, pieces_of
 
 Array = NDArray[Any]
 
@@ -178,7 +179,7 @@ def _plain(X: Any) -> Any:
 
 
 def fingerprint_of(rows: Rows, classes: Array | None = None) -> str:
-    """Compute Σ_rows mix(Σ_j fold(bits xⱼ)·mⱼ) + shape + labels mod 2⁶⁴ again, as `data.fingerprint` defines it."""
+    """Compute Σ_rows mix(Σ_j fold(bits xⱼ)·mⱼ) + shape + labels mod 2⁶⁴ again, as `data.blocks` defines it."""
     n = len(rows.y)
     d = rows.n_columns
     k = rows.y.size // max(1, n)

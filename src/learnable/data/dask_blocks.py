@@ -17,28 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import DataError, LearnableError
-from ..core.run import StopFlag
+from ..core.estimator import StopFlag
 from ..core.threads import one_thread_blas
 from .arrays import as_numbers
 from .blocks import Block, Blocks, Part
+from .door import encode_classes, require_target
 from .external import BadCellError, ExternalBlocks, bad_cell, has_bad_cells
 from .frames import listed, open_frame, read_frame, read_series
 from .stream import check_targets, check_weights, codes_of, reweighted_block
-from .targets import encode_classes, require_target
 
 _PATIENCE = 60.0  # seconds without any worker after which a cluster counts as gone
 _POLL = 0.5
 _RETRIES = 3  # of a partition whose worker died or whose file could not be read
-
-
-def is_dask(X: Any) -> bool:
-    """Tell whether X is a Dask array, dataframe or series."""
-    return "dask" in sys.modules and hasattr(X, "__dask_graph__") and hasattr(type(X), "to_delayed")
-
-
-def is_dask_frame(X: Any) -> bool:
-    """Tell whether X is a Dask dataframe."""
-    return is_dask(X) and hasattr(X, "columns") and X.ndim == 2
 
 
 class Reader:

@@ -15,7 +15,8 @@ from sklearn.base import clone
 
 from ..core.errors import DataError
 from .arrays import kind_of
-from .dask_blocks import Reader, is_dask, is_dask_frame, run_on_partitions
+from .dask_blocks import Reader, run_on_partitions
+from .door import is_dask, is_dask_frame
 from .encoder import TableEncoder
 from .encoder_input import open_table
 from .files import Files

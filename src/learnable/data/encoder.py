@@ -27,18 +27,15 @@ from numpy.typing import NDArray
 from sklearn.base import TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import Declared, fitted, param
+from ..core.declare import Boolean, Declared, Matches, Number, Options, check_parameters, fitted, optional, param
 from ..core.errors import ModelFileError
-from ..core.parameters import Boolean, Matches, Number, Options, check_parameters, optional
-from .door import match_columns
+from .door import is_frame, match_columns, read_weight, take_named_columns
 from .encoder_categories import FOLDS, read_encoder_target, read_rows
 from .encoder_fit import EncoderFit
 from .encoder_input import Columns, input_names, open_table, read_whole
 from .encoder_output import Record, encode, features
 from .encoder_read import Type
-from .frames import is_frame, take_named_columns
 from .readings import DATES, READINGS
-from .targets import read_weight
 
 
 def _are_readings(value: Any) -> bool:

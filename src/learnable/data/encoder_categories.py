@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 from ..core.errors import DataError
 from ..core.threads import one_thread_blas
 from .arrays import as_array
+from .door import read_target, read_values
 from .encoder_read import Labels, is_missing
-from .frames import read_values
 from .sample import RowSample
-from .targets import read_target
 
 Array = NDArray[np.float64]
 

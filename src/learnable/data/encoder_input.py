@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.errors import DataError
 from .arrays import as_array, check_shape
-from .dask_blocks import is_dask
+from .door import is_dask, is_frame
 from .encoder_read import (
     Labels,
     Numbers,
@@ -24,7 +24,7 @@ from .encoder_read import (
     shown,
 )
 from .files import Files
-from .frames import is_frame, listed, open_frame
+from .frames import listed, open_frame
 from .readings import read_column
 from .sources import open_files
 

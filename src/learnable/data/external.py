@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import DataError
-from ..core.run import StopFlag
-from .blocks import Block, Part, grid_rows
-from .fingerprint import Scan, merge_scans, scan_block, whole_checksum
+from ..core.estimator import StopFlag
+from .blocks import Block, Part, Scan, grid_rows, merge_scans, scan_block, whole_checksum
 
 S = TypeVar("S")
 

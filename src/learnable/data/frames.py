@@ -10,15 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import DataError, DataTypeError
-from .arrays import as_numbers, check_shape, kind_of
+from .arrays import as_numbers, check_shape
 
-_PLAIN = (np.ndarray, list, tuple)  # told at once; narwhals asks every library in turn
 _NO_NUMPY_TYPE = (nw.Int128, nw.UInt128, nw.Decimal)
-
-
-def is_frame(X: Any) -> bool:
-    """Tell whether X is an eager dataframe: pandas, polars, Arrow, Modin, cuDF."""
-    return not isinstance(X, _PLAIN) and bool(nw.dependencies.is_into_dataframe(X))
 
 
 def open_frame(owner: str, X: Any) -> nw.DataFrame[Any]:
@@ -54,40 +48,6 @@ def read_series(series: nw.Series[Any]) -> NDArray[Any]:
     elif series.dtype in (nw.Categorical, nw.Enum):
         series = series.cast(nw.String)  # Arrow's dictionaries lose their gaps on the way to NumPy
     return series.to_numpy()
-
-
-def read_values(owner: str, values: Any) -> Any:
-    """Return a Series or dataframe of targets as an array; anything else as it is."""
-    if isinstance(values, _PLAIN):
-        return values
-    if nw.dependencies.is_into_series(values):
-        return read_series(nw.from_native(values, series_only=True))
-    if is_frame(values):
-        frame = open_frame(owner, values)
-        columns = [read_series(frame.get_column(name)) for name in frame.columns]
-        return np.column_stack(columns) if columns else np.empty(frame.shape)
-    return values
-
-
-def take_named_columns(owner: str, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-    """Take the columns that `y` and `sample_weight` name out of the dataframe X."""
-    names = [name for name in (y, sample_weight) if isinstance(name, str)]
-    if not names:
-        return X, y, sample_weight
-    if not is_frame(X):
-        raise DataError(
-            f"{owner}: the column name {names[0]!r} needs a dataframe, but X is {kind_of(X)}. Pass the values instead."
-        )
-    frame = open_frame(owner, X)
-    for name in names:
-        if name not in frame.columns:
-            raise DataError(f"{owner}: there is no column {name!r}. Name one of these: {listed(frame.columns)}.")
-    if len(set(names)) < len(names):
-        raise DataError(f"{owner}: y and sample_weight both name column {y!r}. Name two different columns.")
-    y, sample_weight = (
-        read_series(frame.get_column(name)) if isinstance(name, str) else name for name in (y, sample_weight)
-    )
-    return frame.drop(names).to_native(), y, sample_weight
 
 
 def listed(names: Any, most: int = 8) -> str:

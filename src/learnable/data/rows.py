@@ -20,11 +20,20 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ..core.errors import DataError, DataTypeError
 from .arrays import as_array, check_shape, sound_csr, take_sparse_rows
-from .blocks import Blocks, Part
+from .blocks import Blocks, Part, scan
+from .door import (
+    Target,
+    check_count,
+    check_two_classes,
+    drop_absent_classes,
+    is_frame,
+    read_target,
+    read_values,
+    read_weight,
+    take_named_columns,
+)
 from .encoder_input import read_whole
-from .fingerprint import scan
-from .frames import is_frame, listed, open_frame, read_series, read_values, take_named_columns
-from .targets import Target, check_count, check_two_classes, drop_absent_classes, read_target, read_weight
+from .frames import listed, open_frame, read_series
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]

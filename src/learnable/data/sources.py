@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from copy import copy
 from functools import wraps
@@ -16,11 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.errors import DataError
 from .arrays import kind_of
-from .dask_blocks import DaskBlocks, Reader, is_dask, is_dask_frame, run_on_partitions
+from .dask_blocks import DaskBlocks, Reader, run_on_partitions
+from .door import Target, encode_classes, is_dask, is_dask_frame, is_external, require_target, take_named_columns
 from .files import Files
-from .frames import listed, read_series, take_named_columns
+from .frames import listed, read_series
 from .stream import ArrowRows, FileBlocks, batches_for, weights_of
-from .targets import Target, encode_classes, require_target
 
 
 class Opened(NamedTuple):
@@ -30,11 +29,6 @@ class Opened(NamedTuple):
     names: list[str] | None  #: of the features
     classes: NDArray[Any] | None
     class_weight: NDArray[np.float64] | None  #: total weight of each class
-
-
-def is_external(X: Any) -> bool:
-    """Tell whether X is a path, files, or a Dask collection."""
-    return isinstance(X, (str, os.PathLike, Files)) or is_dask(X)
 
 
 def open_files(owner: str, X: Any) -> Files:

@@ -16,13 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import DataError, DataTypeError
-from ..core.run import StopFlag
+from ..core.estimator import StopFlag
+from ..core.jit import intrinsic, kernel
 from ..core.threads import Background, resolve_n_jobs
-from ._kernels import rows_of_columns
 from .blocks import Block, reduce_loads
+from .door import LARGEST_TARGET, LARGEST_WEIGHT
 from .external import BadCellError, ExternalBlocks, bad_cell, has_bad_cells
 from .files import Batch, Encode, Files, release_unused
-from .targets import LARGEST_TARGET, LARGEST_WEIGHT
+
+_WIDTH = np.uint64(8)  # bytes of a float64
+_TILE_ROWS = 256  # of the rows that are written at a time: they stay in the cache until all columns have come
+_numbers_at = intrinsic("numbers_at")  #: uint64 → a pointer to the float64 at this address
+_array_at = intrinsic("array_at")  #: (pointer, n) → the array of n numbers from there on
 
 #: Turns consecutive record batches (and the number of their first row) into a block.
 Convert = Callable[[list[Any], int], Block]
@@ -460,3 +465,17 @@ def _take(pieces: Any, rows: int) -> Any:
         return first
     pieces.insert(0, first.slice(rows))
     return first.slice(0, rows)
+
+
+@kernel
+def rows_of_columns(addresses: NDArray[np.uint64], out: NDArray[np.float64]) -> None:
+    """OUT out (m, d): the rows of a table whose columns are runs of m float64 numbers at the addresses (d,)."""
+    m, d = out.shape
+    for start in range(0, m, _TILE_ROWS):
+        height = min(_TILE_ROWS, m - start)
+        rows = out[start : start + height]
+        for j in range(d):
+            begin = addresses[j] + _WIDTH * np.uint64(start)
+            column = _array_at(_numbers_at(begin), height)
+            for i in range(height):
+                rows[i, j] = column[i]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from ..core.run import Run
+from ..core.estimator import Run
 from ..core.threads import run_tasks
 
 R = TypeVar("R")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.certificate import Certificate
+from ..core.estimator import Certificate
 from ..trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from ..trees.layout import Trees
 from ..trees.settings import seed_of

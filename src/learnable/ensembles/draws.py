@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from ..core.declare import Nothing, Number, Rule
 from ..core.errors import ParameterError
-from ..core.parameters import Nothing, Number, Rule
 
 Rows = NDArray[np.int64]
 Array = NDArray[np.float64]

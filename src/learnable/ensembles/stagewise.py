@@ -30,12 +30,9 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import param
+from ..core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Matches, Number, Options, optional, param
 from ..core.errors import DataError, ModelFileError
-from ..core.estimator import Estimator
-from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Matches, Number, Options, optional
-from ..core.run import Run
+from ..core.estimator import Certificate, Estimator, Run
 from ..data.door import Table, door, read_features
 from ..data.rows import weight_keyword
 from ..data.sources import rowwise

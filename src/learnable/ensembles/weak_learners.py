@@ -14,9 +14,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ..core.declare import Declared, param
+from ..core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Declared, Number, param
 from ..core.errors import DataError
-from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Number
 from ..data.rows import weight_keyword
 from .adaboost.stumps import Stump, StumpSearch, coded, confidences, stump_outputs
 

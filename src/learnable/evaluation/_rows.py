@@ -15,8 +15,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
+from ..core.declare import Matches
 from ..core.errors import ParameterError
-from ..core.parameters import Matches
 from ..data.rows import Sample, take_rows, weight_keyword
 
 Array = NDArray[np.float64]

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
+from ..core.declare import RANDOM_STATE, Number, check_parameters
 from ..core.errors import DataError
-from ..core.parameters import RANDOM_STATE, Number, check_parameters
 from ..data.rows import RowTable, read_rows
 from ..meta.folds import Scorer, fit_folds, fit_whole, naming_fold, score_rows, scorer_of
 from ..meta.splits import Split, as_generator

@@ -19,12 +19,9 @@ from sklearn.base import ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import fitted, param
+from ..core.declare import N_JOBS, Boolean, Matches, Nothing, Options, fitted, param
 from ..core.errors import DataError, ModelFileError
-from ..core.estimator import Estimator
-from ..core.parameters import N_JOBS, Boolean, Matches, Nothing, Options
-from ..core.run import Run
+from ..core.estimator import Certificate, Estimator, Run
 from ..data.rows import Sample, sample_door, take_rows
 from ..linear.logistic.regression import LogisticRegression
 from ._rows import CV, Rows, adopt_features, fit_copies, is_prefit, splits_of

@@ -23,12 +23,10 @@ from numpy.typing import NDArray
 from sklearn.base import MetaEstimatorMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import fitted, param
+from ..core.declare import Matches, Nothing, Options, fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import Matches, Nothing, Options
+from ..core.estimator import Certificate, Run
 from ..core.registry import REGISTRY
-from ..core.run import Run
 from ..data.rows import Sample, as_container, count_rows, sample_door, take_rows
 from ..linear.least_squares.ridge import Ridge
 from ._conformal_kernels import select_shifted

@@ -29,12 +29,9 @@ from numpy.typing import NDArray
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import fitted, param
+from ..core.declare import N_JOBS, RANDOM_STATE, Number, check_parameters, fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Estimator
-from ..core.parameters import N_JOBS, RANDOM_STATE, Number, check_parameters
-from ..core.run import Run
+from ..core.estimator import Certificate, Estimator, Run
 from ..data.rows import Sample, take_rows
 from ._rows import CV, Rows, adopt_features, fit_copies, is_prefit, splits_of
 

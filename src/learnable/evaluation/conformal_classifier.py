@@ -26,11 +26,9 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import fitted, param
+from ..core.declare import RANDOM_STATE, Boolean, Matches, Nothing, Options, fitted, param
 from ..core.errors import DataError, ModelFileError
-from ..core.parameters import RANDOM_STATE, Boolean, Matches, Nothing, Options
-from ..core.run import Run
+from ..core.estimator import Certificate, Run
 from ..data.rows import Sample, sample_door
 from ..linear.logistic.regression import LogisticRegression
 from ._rows import Rows, is_prefit

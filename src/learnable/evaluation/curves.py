@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
+from ..core.declare import RANDOM_STATE, Boolean, check_parameters
 from ..core.errors import ParameterError
-from ..core.parameters import RANDOM_STATE, Boolean, check_parameters
 from ..data.rows import RowTable, read_rows
 from ..meta.folds import FoldScore, cross_score, scorer_of, splits_for
 from ..meta.splits import Rows, Split, as_generator, codes_of

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from ..core.declare import RANDOM_STATE, Matches, Number, check_parameters, optional
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import RANDOM_STATE, Matches, Number, check_parameters, optional
 from ..meta.folds import naming_place
 from ..meta.splits import as_generator
 

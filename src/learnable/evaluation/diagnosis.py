@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.certificate import Certificate
 from ..core.errors import DataError
+from ..core.estimator import Certificate
 
 #: What each kind of certificate says about the answer if it holds: how sure, and of what.
 _MEANINGS = {

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
+from ..core.declare import RANDOM_STATE, Boolean, Number, check_parameters
 from ..core.errors import LearnableError, ParameterError
-from ..core.parameters import RANDOM_STATE, Boolean, Number, check_parameters
 from ..data.rows import RowTable, read_rows
 from ..meta.folds import (
     Scorer,

@@ -20,9 +20,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..core.declare import RANDOM_STATE, Number, check_parameters
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import RANDOM_STATE, Number, check_parameters
-from ..data.frames import is_frame, listed, open_frame
+from ..data.door import is_frame
+from ..data.frames import listed, open_frame
 from ..data.rows import RowTable, read_rows
 from ..meta.folds import scorer_of
 from ..meta.splits import as_generator

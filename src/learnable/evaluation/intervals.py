@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, stdtrit
 
+from ..core.declare import Number, check_parameters
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import Number, check_parameters
 
 Array = NDArray[np.float64]
 

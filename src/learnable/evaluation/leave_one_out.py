@@ -29,8 +29,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures
 from sklearn.utils import get_tags
 
+from ..core.declare import Options, check_parameters
 from ..core.errors import DataError
-from ..core.parameters import Options, check_parameters
 from ..core.threads import interruptible
 from ..data.rows import RowTable, read_rows
 from ..kernel import GaussianProcessRegressor

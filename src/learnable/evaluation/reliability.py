@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.declare import Number, Options, check_parameters
 from ..core.errors import DataError
-from ..core.parameters import Number, Options, check_parameters
 from ..data.arrays import as_array, as_numbers
-from ..data.frames import read_values
-from ..data.targets import encode_classes, read_weight
+from ..data.door import encode_classes, read_values, read_weight
 
 Array = NDArray[np.float64]
 

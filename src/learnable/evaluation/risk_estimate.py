@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.certificate import Certificate
 from ..core.errors import DataError
+from ..core.estimator import Certificate
 from ..meta.folds import FoldScore, Scorer
 from ..meta.splits import Split
 from .intervals import Interval, binomial_interval, corrected_t_interval

@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
+from ..core.declare import Number, check_parameters
 from ..core.errors import DataError
-from ..core.parameters import Number, check_parameters
 from .intervals import LEVEL
 
 Array = NDArray[np.float64]

@@ -19,17 +19,12 @@ from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import fitted, param
+from ..core.declare import N_JOBS, ArrayLike, Number, Rule, check_parameters, fitted, optional, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Estimator
-from ..core.parameters import N_JOBS, ArrayLike, Number, Rule, check_parameters, optional
-from ..core.run import Run
-from ..data.blocks import Block, Blocks, Part, map_reduce
-from ..data.door import Table, read_features, take_named_columns
-from ..data.fingerprint import Scan, scan, whole_checksum
+from ..core.estimator import Certificate, Estimator, Run
+from ..data.blocks import Block, Blocks, Part, Scan, map_reduce, scan, whole_checksum
+from ..data.door import Table, check_count, encode_classes, read_features, read_target, read_weight, take_named_columns
 from ..data.sources import NamedScore, rowwise
-from ..data.targets import check_count, encode_classes, read_target, read_weight
 
 Array = NDArray[np.float64]
 

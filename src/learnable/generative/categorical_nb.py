@@ -20,9 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.declare import fitted, param
+from ..core.declare import ArrayLike, Number, fitted, optional, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import ArrayLike, Number, optional
 from ..data.blocks import Block, map_reduce
 from ..data.door import door
 from ..probability.conjugate.dirichlet_multinomial import DirichletCategorical

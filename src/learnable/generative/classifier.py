@@ -18,11 +18,9 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .. import probability
-from ..core.certificate import Certificate
-from ..core.declare import fitted, param
+from ..core.declare import Matches, fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import Matches
-from ..core.run import Run
+from ..core.estimator import Certificate, Run
 from ..data.blocks import Block, map_reduce
 from ..data.door import Table, door
 from ..probability.base import Distribution, ExponentialFamily

@@ -16,10 +16,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from ..core.certificate import Certificate
-from ..core.declare import fitted, param
+from ..core.declare import ArrayLike, Boolean, Number, fitted, optional, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import ArrayLike, Boolean, Number, optional
+from ..core.estimator import Certificate
 from ..data.blocks import Block, Blocks, map_reduce, unsigned
 from ..data.door import door
 from ..probability.conjugate.dirichlet_multinomial import BetaBinomial, DirichletMultinomial

@@ -20,11 +20,9 @@ from scipy.linalg import LinAlgError, eigh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import fitted, param
+from ..core.declare import N_JOBS, Boolean, Matches, Nothing, Number, Options, Rule, fitted, optional, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import N_JOBS, Boolean, Matches, Nothing, Number, Options, Rule, optional
-from ..core.run import Run
+from ..core.estimator import Certificate, Run
 from ..core.threads import interruptible
 from ..data.door import Table, door, read_features
 from ..data.sources import rowwise

@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from ..core.certificate import Certificate
-from ..core.declare import fitted, param
+from ..core.declare import Boolean, Matches, Nothing, Number, fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import Boolean, Matches, Nothing, Number
+from ..core.estimator import Certificate
 from ..data.door import door
 from ..probability.conjugate.normal_inverse_gamma import NormalInverseGamma
 from ._kernels import normal_scores, observed_normal_scores, student_scores

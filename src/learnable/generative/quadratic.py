@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, eigh, solve_triangular, svd
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import fitted, param
+from ..core.declare import Boolean, Number, Options, fitted, param
 from ..core.errors import ModelFileError
-from ..core.parameters import Boolean, Number, Options
-from ..core.run import Run
+from ..core.estimator import Certificate, Run
 from ..data.blocks import map_reduce
 from ..data.door import Table, door
 from ..data.sources import rowwise

@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from ..core.run import never
+from ..core.estimator import never
 from ..core.threads import interruptible, one_thread_blas
 from ..data.blocks import map_reduce
 from ..risk.kernels import Gaussian, Kernel, Linear, Precomputed

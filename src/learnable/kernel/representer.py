@@ -16,12 +16,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import Declared, fitted, param
+from ..core.declare import Declared, Matches, Number, Options, fitted, optional, param
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator
-from ..core.parameters import Matches, Number, Options, optional
-from ..data.door import Table, door, read_features
-from ..data.targets import Target
+from ..data.door import Table, Target, door, read_features
 from ..linear.base import refuse_extreme_sizes
 from ..risk.kernels import FunctionKernel, Kernel, Linear, Precomputed, RKHSFunction, as_kernel
 from ..risk.kernels.adopted import NAMES, is_foreign

@@ -9,7 +9,7 @@ import numpy as np
 from ..core.checking import Recheck
 from ..core.errors import VerificationError
 from ..data.checking import Rows, fingerprint_of, plain_rows
-from ..data.sources import is_external
+from ..data.door import is_external
 from ..risk.kernels import Precomputed
 from .verify_kernels import blocks_of_values, radius, stated_kernel
 from .verify_ridge import _same_points, _symmetric

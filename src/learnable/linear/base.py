@@ -10,10 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import fitted, param
-from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Estimator
-from ..core.parameters import (
+from ..core.declare import (
     MAX_ITER,
     MAX_SECONDS,
     N_JOBS,
@@ -24,9 +21,12 @@ from ..core.parameters import (
     Nothing,
     Number,
     Options,
+    fitted,
     optional,
+    param,
 )
-from ..core.run import Run
+from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.estimator import Estimator, Run
 from ..data.blocks import Blocks, Part
 from ..data.door import Table, read_features
 from ..data.sources import NamedScore, rowwise

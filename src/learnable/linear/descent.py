@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from ..core.errors import DataError
-from ..core.run import Progress
+from ..core.estimator import Progress
 from ..core.threads import one_thread_blas
 from ..data.blocks import Block, Blocks, unsigned
 from ..risk.classes import ClassRisk

@@ -22,11 +22,9 @@ from scipy.spatial.distance import cdist
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import fitted, param
+from ..core.declare import N_JOBS, RANDOM_STATE, Boolean, Matches, Nothing, Number, Options, fitted, optional, param
 from ..core.errors import DataError
-from ..core.parameters import N_JOBS, RANDOM_STATE, Boolean, Matches, Nothing, Number, Options, optional
-from ..core.run import Run
+from ..core.estimator import Certificate, Run
 from ..data.door import Table, read_features
 from ..meta.splits import as_generator
 from ..mixtures import KMeans

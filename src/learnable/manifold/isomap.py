@@ -20,12 +20,9 @@ from scipy.spatial.distance import cdist
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import fitted, param
+from ..core.declare import N_JOBS, TOLERANCE, Number, Options, fitted, optional, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Estimator
-from ..core.parameters import N_JOBS, TOLERANCE, Number, Options, optional
-from ..core.run import Run
+from ..core.estimator import Certificate, Estimator, Run
 from ..data.door import Table, door, read_features
 from ..linear.base import refuse_extreme_sizes
 from ..neighbors import NearestNeighbors

@@ -23,12 +23,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import fitted, param
+from ..core.declare import N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options, fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Estimator
-from ..core.parameters import N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options
-from ..core.run import Run
+from ..core.estimator import Certificate, Estimator, Run
 from ..data.door import Table, door, read_features
 from ..linear.base import refuse_extreme_sizes
 from ..neighbors import NearestNeighbors

@@ -14,12 +14,9 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import fitted, param
+from ..core.declare import RANDOM_STATE, TOLERANCE, Number, Options, fitted, param
 from ..core.errors import DataError, ParameterError
-from ..core.estimator import Estimator
-from ..core.parameters import RANDOM_STATE, TOLERANCE, Number, Options
-from ..core.run import Run
+from ..core.estimator import Certificate, Estimator, Run
 from ..data.door import Table, door, read_features
 from ..linear.base import refuse_extreme_sizes
 from ..meta.splits import as_generator

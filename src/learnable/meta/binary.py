@@ -22,10 +22,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import Declared, fitted, param
+from ..core.declare import N_JOBS, Declared, Matches, Rule, check_parameters, fitted, param
 from ..core.errors import ModelFileError
-from ..core.parameters import N_JOBS, Matches, Rule, check_parameters
+from ..core.estimator import Certificate
 from ..data.rows import ClassTable, read_classes, weight_keyword
 from .routing import is_routing, of_rows, refuse_without_routing
 

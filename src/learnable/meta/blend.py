@@ -21,11 +21,10 @@ from sklearn.base import ClassifierMixin, MetaEstimatorMixin, RegressorMixin, cl
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..core.certificate import Certificate
-from ..core.declare import Declared, check_fitted, fitted, param
+from ..core.declare import Declared, Matches, check_fitted, check_parameters, fitted, optional, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import Matches, check_parameters, optional
-from ..data.targets import require_target
+from ..core.estimator import Certificate
+from ..data.door import require_target
 
 Array = NDArray[np.float64]
 

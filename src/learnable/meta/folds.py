@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 
-from ..core.certificate import Certificate
 from ..core.errors import DataError, LearnableError, ParameterError
+from ..core.estimator import Certificate
 from ..data.rows import RowTable, weight_keyword
 from .splits import Rows, Split, make_splits
 

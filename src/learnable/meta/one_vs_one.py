@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import fitted, param
+from ..core.declare import Options, fitted, param
 from ..core.errors import DataError, ModelFileError
-from ..core.parameters import Options
 from ..data.rows import ClassTable, read_rows, take_columns, take_rows
 from ..data.sources import rowwise
 from .binary import Array, BinaryReduction, Codes, Problem, confidence

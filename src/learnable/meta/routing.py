@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn import get_config
 
 from ..core.errors import ParameterError
-from ..data.frames import is_frame
+from ..data.door import is_frame
 from ..data.rows import take_rows
 
 

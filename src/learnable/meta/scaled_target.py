@@ -15,12 +15,10 @@ from sklearn.base import MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..core.certificate import Certificate
-from ..core.declare import Declared, fitted, param
+from ..core.declare import Declared, Matches, check_parameters, fitted, param
 from ..core.errors import DataError, ModelFileError
-from ..core.parameters import Matches, check_parameters
-from ..data.frames import read_values, take_named_columns
-from ..data.targets import read_target, require_target
+from ..core.estimator import Certificate
+from ..data.door import read_target, read_values, require_target, take_named_columns
 
 Array = NDArray[np.float64]
 

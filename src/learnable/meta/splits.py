@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.declare import RANDOM_STATE, Number, Options, check_parameters, optional
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import RANDOM_STATE, Number, Options, check_parameters, optional
-from ..data.frames import read_values
+from ..data.door import read_values
 
 Rows = NDArray[np.int64]
 Split = tuple[Rows, Rows]

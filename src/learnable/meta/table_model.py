@@ -16,19 +16,15 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..core.certificate import Certificate
-from ..core.declare import Declared, fitted, param
+from ..core.declare import Declared, Matches, Number, check_parameters, fitted, optional, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Estimator
-from ..core.parameters import Matches, Number, check_parameters, optional
-from ..data.dask_blocks import is_dask, is_dask_frame
+from ..core.estimator import Certificate, Estimator
+from ..data.door import is_dask, is_dask_frame, is_external, require_target, take_named_columns
 from ..data.encoded import encode_external
 from ..data.encoder import TableEncoder
 from ..data.encoder_categories import COMPONENTS
 from ..data.encoder_input import read_whole
-from ..data.frames import take_named_columns
-from ..data.sources import NamedScore, is_external, open_files, rowwise
-from ..data.targets import require_target
+from ..data.sources import NamedScore, open_files, rowwise
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -20,15 +20,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
-from ..core.certificate import Certificate
 from ..core.checking import Recheck, Verdict
 from ..core.errors import DataError, VerificationError
+from ..core.estimator import Certificate
 from ..core.registry import REGISTRY, registered_name, resolve
 from ..core.verification import verify
-from ..data.dask_blocks import is_dask
+from ..data.door import is_dask, read_values, take_named_columns
 from ..data.encoded import encode_external, encoded_by
 from ..data.encoder_input import read_whole
-from ..data.frames import read_values, take_named_columns
 from ..data.rows import ClassTable, read_classes, take_columns, take_rows
 from ..data.sources import pieces_of
 

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv, cross_val_predict
 
-from ..core.certificate import Certificate
 from ..core.checking import Verdict
 from ..core.errors import VerificationError
+from ..core.estimator import Certificate
 from ..core.verification import verify
 
 #: Two transformations agree when they differ by no more than this share of the largest value of a column.

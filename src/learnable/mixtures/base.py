@@ -9,10 +9,20 @@ from numpy.typing import NDArray
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import fitted, param
+from ..core.declare import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    Boolean,
+    Number,
+    Options,
+    fitted,
+    param,
+)
 from ..core.errors import DataError, ParameterError
 from ..core.estimator import Estimator
-from ..core.parameters import MAX_ITER, MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Boolean, Number, Options
 from ..data.blocks import Blocks, Part
 from ..data.door import Table
 from ..data.sources import rowwise

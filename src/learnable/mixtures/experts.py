@@ -23,16 +23,13 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import param
+from ..core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options, param
 from ..core.errors import DataError, ModelFileError
-from ..core.estimator import Estimator
-from ..core.parameters import MAX_ITER, MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options
+from ..core.estimator import Certificate, Estimator
 from ..data.blocks import map_reduce
-from ..data.door import Table, door, read_features, take_named_columns
+from ..data.door import Table, door, read_features, read_target, take_named_columns
 from ..data.sample import MOST_ROWS, stride_for
 from ..data.sources import rowwise
-from ..data.targets import read_target
 from ..meta.splits import as_generator
 from ..solvers.em import em_in_time
 from .normals import normalise

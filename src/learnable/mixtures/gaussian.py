@@ -18,17 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import param
+from ..core.declare import ArrayLike, Matches, Nothing, Number, Options, optional, param
 from ..core.errors import DataError, ModelFileError
-from ..core.parameters import (
-    ArrayLike,
-    Matches,
-    Nothing,
-    Number,
-    Options,
-    optional,
-)
+from ..core.estimator import Certificate
 from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, door, read_features
 from ..meta.splits import as_generator

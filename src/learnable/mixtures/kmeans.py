@@ -25,11 +25,21 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import fitted, param
+from ..core.declare import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    Boolean,
+    Matches,
+    Number,
+    Options,
+    fitted,
+    param,
+)
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Estimator
-from ..core.parameters import MAX_ITER, MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Boolean, Matches, Number, Options
+from ..core.estimator import Certificate, Estimator
 from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, door, read_features
 from ..data.sources import rowwise

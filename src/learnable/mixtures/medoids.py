@@ -24,20 +24,9 @@ from scipy.spatial.distance import cdist
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import param
+from ..core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Matches, Number, Options, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Estimator
-from ..core.parameters import (
-    MAX_ITER,
-    MAX_SECONDS,
-    N_JOBS,
-    RANDOM_STATE,
-    TOLERANCE,
-    Matches,
-    Number,
-    Options,
-)
+from ..core.estimator import Certificate, Estimator
 from ..data.blocks import map_reduce
 from ..data.door import Table, door, read_features
 from ..meta.splits import as_generator

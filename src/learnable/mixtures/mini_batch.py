@@ -23,18 +23,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..core.certificate import Certificate
-from ..core.declare import param
+from ..core.declare import MAX_ITER, TOLERANCE, Boolean, Number, check_parameters, optional, param
 from ..core.errors import DataError, ModelFileError
-from ..core.parameters import (
-    MAX_ITER,
-    TOLERANCE,
-    Boolean,
-    Number,
-    check_parameters,
-    optional,
-)
-from ..core.run import never
+from ..core.estimator import Certificate, never
 from ..core.threads import one_thread_blas
 from ..data.blocks import map_reduce
 from ..data.door import Table, door

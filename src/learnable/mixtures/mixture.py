@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .. import probability
-from ..core.certificate import Certificate
-from ..core.declare import param
+from ..core.declare import MAX_ITER, TOLERANCE, Boolean, Matches, Nothing, Number, Options, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import MAX_ITER, TOLERANCE, Boolean, Matches, Nothing, Number, Options
+from ..core.estimator import Certificate
 from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, door, read_features
 from ..meta.splits import as_generator

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.parameters import Boolean, Number
-from ..core.run import Progress
+from ..core.declare import Boolean, Number
+from ..core.estimator import Progress
 
 Array = NDArray[Any]
 

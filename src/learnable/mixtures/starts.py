@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ..core.errors import DataError, ParameterError
-from ..core.run import never
+from ..core.estimator import never
 from ..data.blocks import Block, grid_rows, map_reduce
 from ..data.sample import MOST_ROWS, stride_for
 from ._kernels import lower_squares

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, multigammaln
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import param
+from ..core.declare import ArrayLike, Number, Options, optional, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import ArrayLike, Number, Options, optional
+from ..core.estimator import Certificate
 from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, door, read_features
 from ..data.sources import rowwise

@@ -16,12 +16,9 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import fitted, param
+from ..core.declare import N_JOBS, Matches, Nothing, Number, Options, fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Estimator
-from ..core.parameters import N_JOBS, Matches, Nothing, Number, Options
-from ..core.run import Run
+from ..core.estimator import Certificate, Estimator, Run
 from ..data.blocks import Block
 from ..data.door import Table, door, read_features
 from ._kernels import HAMMING

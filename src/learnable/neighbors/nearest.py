@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import param
+from ..core.declare import Number, param
 from ..core.errors import ParameterError
-from ..core.parameters import Number
 from .base import N_NEIGHBORS, NeighborsModel, neighbors_door
 
 Array = NDArray[Any]

@@ -14,10 +14,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core.checking import Recheck
-from ..data.blocks import Blocks, Part, map_reduce
+from ..data.blocks import Blocks, Part, map_reduce, scan
 from ..data.checking import read_table
 from ..data.door import Table
-from ..data.fingerprint import scan
 
 Array = NDArray[Any]
 

@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import fitted, param
+from ..core.declare import Matches, Nothing, Options, fitted, param
 from ..core.errors import DataError, ModelFileError
-from ..core.parameters import Matches, Nothing, Options
-from ..core.run import Run
+from ..core.estimator import Certificate, Run
 from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
 from .base import NeighborsModel, neighbors_door

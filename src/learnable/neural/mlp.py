@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from ..core.declare import param
+from ..core.declare import Number, Options, optional, param
 from ..core.errors import ParameterError
-from ..core.parameters import Number, Options, optional
 from ..data.door import door
 from .layers.activations import Logistic
 from .layers.base import Layer

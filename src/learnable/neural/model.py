@@ -25,9 +25,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.run import Run
+from ..core.estimator import Certificate, Run
 from ..core.threads import one_thread_blas
 from ..data.blocks import map_reduce
 from ..data.door import Table, read_features

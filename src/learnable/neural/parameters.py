@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.certificate import Certificate
-from ..core.declare import fitted, param
-from ..core.estimator import Estimator
-from ..core.parameters import (
+from ..core.declare import (
     MAX_ITER,
     MAX_SECONDS,
     N_JOBS,
@@ -22,8 +19,11 @@ from ..core.parameters import (
     Nothing,
     Number,
     Options,
+    fitted,
     optional,
+    param,
 )
+from ..core.estimator import Certificate, Estimator
 from .initial import NAMES as STARTS
 from .layers.activations import UNITS, Unit
 

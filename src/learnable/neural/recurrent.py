@@ -20,13 +20,11 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import fitted, param
+from ..core.declare import Number, Options, check_parameters, fitted, optional, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import Number, Options, check_parameters, optional
 from ..core.threads import one_thread_blas
 from ..data.blocks import map_reduce
-from ..data.door import Table, door, read_features
-from ..data.targets import check_two_classes, encode_classes
+from ..data.door import Table, check_two_classes, door, encode_classes, read_features
 from .heads import Head
 from .layers.base import Layer
 from .layers.dense import Dense

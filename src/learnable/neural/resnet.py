@@ -16,8 +16,7 @@ from typing import Any
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from ..core.declare import param
-from ..core.parameters import Number, Options, optional
+from ..core.declare import Number, Options, optional, param
 from ..data.door import door
 from .layers.base import Layer
 from .layers.dense import Dense

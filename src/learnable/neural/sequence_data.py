@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.declare import Number
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import Number
 
 Array = NDArray[Any]
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.utils.metaestimators import available_if
 
+from ..core.declare import Number, check_parameters
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import Number, check_parameters
 from ..data.door import read_features
 from ..data.sources import rowwise
 from ..probability.normal import Normal

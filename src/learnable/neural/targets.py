@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.exceptions import DataConversionWarning
 
-from ..core.declare import fitted
+from ..core.declare import ArrayLike, Matches, Nothing, Number, Options, fitted
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import ArrayLike, Matches, Nothing, Number, Options
-from ..data.door import Table, read_features
-from ..data.targets import check_two_classes, read_target
+from ..data.door import Table, check_two_classes, read_features, read_target
 from ..risk.losses import AbsoluteLoss, GammaLoss, HuberLoss, PoissonLoss
 from .heads import Head, LogisticHead, LossHead, SoftmaxHead, SquaredHead, head_of
 from .model import Data, NetworkModel, _dense_rows

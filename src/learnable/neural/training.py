@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ..core.run import never
+from ..core.estimator import never
 from ..core.threads import TaskTeam, one_thread_blas, resolve_n_jobs
 from ..solvers.lab.steps import Now, StepRule
 from ._kernels import add

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..core.certificate import Certificate
+from ..core.estimator import Certificate
 from ..plots.markup import Markup, clean, join, tag
 from .words import certificate_mark, listing
 

@@ -20,7 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.atomic import writing
 from ..core.errors import DataError, DataTypeError
-from ..data.frames import is_frame, open_frame, read_values, take_named_columns
+from ..data.door import is_frame, read_values, take_named_columns
+from ..data.frames import open_frame
 from ..evaluation.comparison.measures import Prediction
 from .advice import advise
 from .one_model import Subject, one_model_record

@@ -10,10 +10,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from ..core.certificate import Certificate
 from ..core.errors import LearnableError
-from ..core.estimator import Estimator
-from ..data.frames import is_frame, open_frame
+from ..core.estimator import Certificate, Estimator
+from ..data.door import is_frame
+from ..data.frames import open_frame
 from ..evaluation.comparison.judge import coefficients, draw_details
 from ..evaluation.comparison.measures import Prediction, measure_all, measures_for, ranking_measure
 from ..evaluation.comparison.paired import holdout_interval

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.certificate import Certificate
 from ..core.errors import DataError, ModelFileError
+from ..core.estimator import Certificate
 from . import diagnostics
 from .states import Sampler, Variable
 from .summary import Summary, summarise

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import DataError, ParameterError
-from ..core.run import StopFlag
+from ..core.estimator import StopFlag
 from ..core.threads import one_thread_blas, resolve_n_jobs, run_tasks
 from . import diagnostics
 from .chains import Chains, warn_of_faults

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import ParameterError
-from ..core.run import StopFlag
+from ..core.estimator import StopFlag
 from . import _hamiltonian_kernels as kernels
 from .chains import Chains
 from .driver import ESS, sample

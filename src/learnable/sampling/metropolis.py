@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import DataError, ParameterError
-from ..core.run import StopFlag
+from ..core.estimator import StopFlag
 from ._metropolis_kernels import adapt_factor, walk
 from .chains import Chains
 from .driver import ESS, sample

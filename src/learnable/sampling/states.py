@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import DataError, ParameterError
-from ..core.run import StopFlag
+from ..core.estimator import StopFlag
 
 if TYPE_CHECKING:
     from .targets import Target

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import DataError, ParameterError
-from ..core.run import StopFlag
+from ..core.estimator import StopFlag
 from ._tempering_kernels import temper
 from .chains import Chains
 from .driver import ESS, sample

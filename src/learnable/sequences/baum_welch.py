@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import DataError
-from ..data.blocks import Blocks, Part
+from ..data.blocks import Blocks, Part, scan
 from ..data.door import read_features
-from ..data.fingerprint import scan
 from ._kernels import sum_by_code
 from .inference import Frames, LazyRows, in_order, smooth
 from .markov import estimate_rows, log_dirichlet

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from ..core.declare import fitted, param
+from ..core.declare import ArrayLike, Number, fitted, optional, param
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import ArrayLike, Number, optional
 from .baum_welch import Theta
 from .hmm import LETTERS, PRIOR, HiddenMarkovModel
 from .markov import check_numbers, check_probabilities, estimate_rows, log_dirichlet

@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, solve_triangular
 
-from ..core.declare import fitted, param
+from ..core.declare import ArrayLike, Number, Options, fitted, param
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import ArrayLike, Number, Options
 from ._kernels import log_normal_rows, scatter_rows
 from .baum_welch import Theta
 from .hmm import LETTERS, HiddenMarkovModel

@@ -16,9 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.declare import fitted, param
+from ..core.declare import ArrayLike, Number, Options, fitted, optional, param
 from ..core.errors import ParameterError
-from ..core.parameters import ArrayLike, Number, Options, optional
 from .baum_welch import Theta
 from .gaussian import (
     Covariances,

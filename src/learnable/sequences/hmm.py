@@ -26,12 +26,21 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import fitted, param
+from ..core.declare import (
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    ArrayLike,
+    Boolean,
+    Matches,
+    Number,
+    Options,
+    fitted,
+    param,
+)
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Estimator
-from ..core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, ArrayLike, Boolean, Matches, Number, Options
-from ..core.run import Run
+from ..core.estimator import Certificate, Estimator, Run
 from ..core.threads import resolve_n_jobs
 from ..solvers.em import em_in_time
 from .baum_welch import BaumWelch, Parameters, SequenceTable, Theta, cut_sequences, frames_of, read_sequences

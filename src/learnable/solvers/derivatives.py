@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.declare import Number
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import Number
 
 Array = NDArray[np.float64]
 

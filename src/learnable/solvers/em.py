@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import AscentError, ParameterError
-from ..core.run import Progress, StopFlag, no_progress
+from ..core.estimator import Progress, StopFlag, no_progress
 from ..data.blocks import map_reduce
 
 P = TypeVar("P")

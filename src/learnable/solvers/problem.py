@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.certificate import Certificate
+from ..core.estimator import Certificate
 
 Array = NDArray[np.float64]
 

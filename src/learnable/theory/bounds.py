@@ -35,8 +35,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammaln, ndtr
 
+from ..core.declare import Number, check_parameters
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import Number, check_parameters
 from .concentration.base import COUNT, LEVEL, Array
 from .concentration.binomial import kl_lower, kl_upper, log_binomial
 

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.declare import Number, check_parameters
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import Number, check_parameters
 from .concentration.base import COUNT, LEVEL, Array
 
 _NON_NEGATIVE = Number(low=0.0)

@@ -24,13 +24,10 @@ from sklearn.utils import Bunch
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import fitted, param
+from ..core.declare import N_JOBS, RANDOM_STATE, Matches, Number, Options, fitted, optional, param
 from ..core.errors import DataError, ModelFileError
-from ..core.estimator import Estimator
-from ..core.parameters import N_JOBS, RANDOM_STATE, Matches, Number, Options, optional
+from ..core.estimator import Certificate, Estimator, Run
 from ..core.registry import resolve
-from ..core.run import Run
 from ..core.threads import resolve_n_jobs
 from ..data.door import Table, door, read_features
 from ..data.sources import NamedScore, rowwise

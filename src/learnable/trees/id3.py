@@ -23,13 +23,10 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import param
+from ..core.declare import Matches, Number, Options, optional, param
 from ..core.errors import ModelFileError, ParameterError
-from ..core.estimator import Estimator
+from ..core.estimator import Certificate, Estimator, Run
 from ..core.jit import kernel
-from ..core.parameters import Matches, Number, Options, optional
-from ..core.run import Run
 from ..data.categories import CategoryTable, check_categories, class_weights, read_categories, read_codes
 from ..data.sources import NamedScore, rowwise
 from .category_tree import CategoryTree

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 
-from ..core.declare import Declared, param
+from ..core.declare import ArrayLike, Declared, Matches, Number, Options, optional, param
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import ArrayLike, Matches, Number, Options, optional
 from ..data.door import Table
 from .exact.grower import GrowthRule
 

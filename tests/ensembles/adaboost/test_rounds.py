@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from learnable.core.errors import DataError
-from learnable.core.run import Run
+from learnable.core.estimator import Run
 from learnable.ensembles.adaboost.rounds import FLOAT_ROUNDS, Plan, boost, hold_out
 from learnable.ensembles.weak_learners import Learned, StumpLearner
 

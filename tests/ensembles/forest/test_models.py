@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 import learnable as ln
 from learnable import RandomForestClassifier, RandomForestRegressor
 from learnable.core import DataError, ModelFileError, ParameterError
-from learnable.core.run import Run
+from learnable.core.estimator import Run
 
 IRIS = load_iris(return_X_y=True)
 DIABETES = load_diabetes(return_X_y=True)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learnable.core.run import Run
+from learnable.core.estimator import Run
 from learnable.ensembles.majority.three_votes import (
     Recursion,
     TableExamples,

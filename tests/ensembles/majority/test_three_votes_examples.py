@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from learnable.core.errors import DataError
-from learnable.core.run import Run
+from learnable.core.estimator import Run
 from learnable.ensembles.majority.three_votes import OracleExamples, TableExamples
 
 

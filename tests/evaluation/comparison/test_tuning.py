@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import learnable as ln
-from learnable.core.parameters import check_parameters
+from learnable.core.declare import check_parameters
 from learnable.core.registry import REGISTRY, registered_class
 from learnable.core.search_spaces import SEARCH_SPACES, draw_settings
 from learnable.evaluation import compare

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import learnable as ln
-from learnable.core import run as run_module
+from learnable.core import estimator as run_module
 from learnable.kernel.gp import laplace as gp_laplace
 from learnable.kernel.gp import likelihood as gp_likelihood
 from learnable.kernel.gp import search as gp_pace

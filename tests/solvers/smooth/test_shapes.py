@@ -7,7 +7,7 @@ from sklearn import linear_model as peer
 from tests.oracles.logistic import Likelihood
 
 from learnable import LogisticRegression, verify
-from learnable.core.run import no_progress
+from learnable.core.estimator import no_progress
 from learnable.data import Blocks, Part
 from learnable.linear import descent
 from learnable.linear.logistic.regression import SOLVERS

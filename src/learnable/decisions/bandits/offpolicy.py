@@ -28,8 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from ...core.declare import Number, Options, check_parameters
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import Number, Options, check_parameters
 from ...linear.least_squares.ridge import Ridge
 from .policy import Policy
 

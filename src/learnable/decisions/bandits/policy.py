@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.declare import RANDOM_STATE, Number, check_parameters
 from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.parameters import RANDOM_STATE, Number, check_parameters
 from .._random import make_streams
 from ._kernels import ACTIVE, CHANCE, COMMITTED, COST, COUNT, ROUND, SUM, WEIGHT, act, update
 

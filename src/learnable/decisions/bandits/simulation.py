@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from ...core.declare import MAX_SECONDS, N_JOBS, Number, check_parameters
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import MAX_SECONDS, N_JOBS, Number, check_parameters
-from ...core.run import StopFlag
+from ...core.estimator import StopFlag
 from ...plots.markup import Markup
 from .._random import make_streams
 from ..chunks import Clock, over_ranges

@@ -25,8 +25,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from ...core.certificate import Certificate
 from ...core.errors import DataError
+from ...core.estimator import Certificate
 from .model import MDP
 from .solution import MDPSolution, warn_unless_proven
 from .sweeps import Clock, Sweeps, rounding_of

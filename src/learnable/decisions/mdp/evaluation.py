@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...core.certificate import Certificate
+from ...core.declare import MAX_ITER, N_JOBS, TOLERANCE, Options, check_parameters
 from ...core.errors import DataError
-from ...core.parameters import MAX_ITER, N_JOBS, TOLERANCE, Options, check_parameters
+from ...core.estimator import Certificate
 from .episodic import is_proper
 from .model import MDP
 from .solution import PolicyValues, warn_unless_proven

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.certificate import Certificate
+from ...core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Number, check_parameters
 from ...core.errors import DataError
-from ...core.parameters import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Number, check_parameters
+from ...core.estimator import Certificate
 from .model import MDP
 from .solution import MDPSolution, warn_unless_proven
 from .sweeps import Clock, Sweeps, rounding_of

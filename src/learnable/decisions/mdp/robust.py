@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, check_parameters
 from ...core.errors import DataError
-from ...core.parameters import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, check_parameters
 from ..chunks import over_ranges
 from ._kernels import robust_backup
 from .model import MDP

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ...core.certificate import Certificate
 from ...core.errors import ModelFileError
+from ...core.estimator import Certificate
 
 Array = NDArray[Any]
 

@@ -22,8 +22,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ...core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Options, check_parameters
 from ...core.errors import DataError
-from ...core.parameters import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Options, check_parameters
 from ...solvers.conic.quadratic import linear_program as solve_program
 from . import episodic
 from ._kernels import gauss_seidel, prioritised

@@ -26,9 +26,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.declare import MAX_SECONDS, N_JOBS, Number, Options, check_parameters
 from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.parameters import MAX_SECONDS, N_JOBS, Number, Options, check_parameters
-from ...core.run import StopFlag
+from ...core.estimator import StopFlag
 from .._random import make_streams
 from ..chunks import Clock, over_ranges
 from . import _kernels as k

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.declare import Number, Options, check_parameters
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import Number, Options, check_parameters
 from .._random import make_streams
 from . import _kernels as k
 from .environments import TableEnvironment, as_environment

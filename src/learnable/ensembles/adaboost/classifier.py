@@ -23,12 +23,9 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.certificate import Certificate
-from ...core.declare import param
+from ...core.declare import TOLERANCE, Number, Options, optional, param
 from ...core.errors import DataError, ModelFileError
-from ...core.estimator import Estimator
-from ...core.parameters import TOLERANCE, Number, Options, optional
-from ...core.run import Run
+from ...core.estimator import Certificate, Estimator, Run
 from ...data.door import Table, door, read_features
 from ...data.sources import rowwise
 from ...meta.binary import MODEL

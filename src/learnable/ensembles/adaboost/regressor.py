@@ -19,12 +19,9 @@ from numpy.typing import NDArray
 from sklearn.base import MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.certificate import Certificate
-from ...core.declare import param
+from ...core.declare import Options, optional, param
 from ...core.errors import DataError, ModelFileError
-from ...core.estimator import Estimator
-from ...core.parameters import Options, optional
-from ...core.run import Run
+from ...core.estimator import Certificate, Estimator, Run
 from ...core.threads import resolve_n_jobs
 from ...data.door import Table, door, read_features
 from ...data.rows import take_rows

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import DataError
-from ...core.run import Run, never
+from ...core.estimator import Run, never
 from ..weak_learners import Learned, WeakLearner, labels_of, learner_outputs
 
 # --------------------------------------------------------------------------------------------------------------------

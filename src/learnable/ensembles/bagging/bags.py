@@ -16,17 +16,15 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_ro
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ...core.certificate import Certificate
-from ...core.declare import Declared, fitted, param
+from ...core.declare import N_JOBS, RANDOM_STATE, Boolean, Declared, Number, check_parameters, fitted, optional, param
 from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.parameters import N_JOBS, RANDOM_STATE, Boolean, Number, check_parameters, optional
+from ...core.estimator import Certificate
 from ...core.registry import registered_class
 from ...data.arrays import as_array, as_csr, check_shape
-from ...data.door import match_columns
+from ...data.door import Target, is_frame, match_columns, read_target, read_values, take_named_columns
 from ...data.encoder_input import read_whole
-from ...data.frames import is_frame, open_frame, read_values, take_named_columns
+from ...data.frames import open_frame
 from ...data.rows import read_rows, take_rows
-from ...data.targets import Target, read_target
 from ...meta.binary import MODEL, combined_certificate
 from ...meta.routing import is_routing, of_rows, refuse_without_routing
 from ...trees.decision_tree import ShapleyValues

@@ -23,8 +23,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...core.declare import fitted
 from ...core.errors import DataError, ModelFileError
+from ...data.door import Target, drop_absent_classes
 from ...data.sources import rowwise
-from ...data.targets import Target, drop_absent_classes
 from ...meta.binary import models_have
 from ..draws import Rows, draw_rows
 from .bags import Array, Bagging, BagTable

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
 from ...core.errors import DataError, ParameterError
-from ...data.targets import read_weight
+from ...data.door import read_weight
 from ...trees.layout import Trees, concatenate
 from ..draws import new_seed
 from ._shap import walk_both_ways

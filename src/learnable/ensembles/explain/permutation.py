@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...core.run import Run
+from ...core.estimator import Run
 from ...core.threads import resolve_n_jobs
 from ...trees.layout import Trees
 from .._crew import run_crew

@@ -16,12 +16,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.certificate import Certificate
-from ...core.declare import fitted, param
+from ...core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Matches, Number, fitted, param
 from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.estimator import Estimator
-from ...core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Matches, Number
-from ...core.run import Run
+from ...core.estimator import Certificate, Estimator, Run
 from ...core.threads import resolve_n_jobs
 from ...data.door import Table, read_features
 from ...trees.criteria import Target

@@ -15,9 +15,8 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import fitted, param
+from ...core.declare import Boolean, Matches, Options, fitted, optional, param
 from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.parameters import Boolean, Matches, Options, optional
 from ...data.door import Table, door
 from ...data.sources import rowwise
 from ...trees.criteria import CLASS_CRITERIA, NUMBER_CRITERIA, Target

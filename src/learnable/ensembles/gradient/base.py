@@ -16,18 +16,23 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.certificate import Certificate
-from ...core.declare import fitted, param
+from ...core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Number, Options, fitted, param
 from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.estimator import Estimator
-from ...core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Number, Options
-from ...core.run import Run
+from ...core.estimator import Certificate, Estimator, Run
 from ...data.arrays import as_array
-from ...data.dask_blocks import is_dask
-from ...data.door import Table, door, read_features, take_named_columns
-from ...data.frames import is_frame, open_frame, read_series
-from ...data.sources import is_external, open_files, read_files
-from ...data.targets import read_target, read_weight
+from ...data.door import (
+    Table,
+    door,
+    is_dask,
+    is_external,
+    is_frame,
+    read_features,
+    read_target,
+    read_weight,
+    take_named_columns,
+)
+from ...data.frames import open_frame, read_series
+from ...data.sources import open_files, read_files
 from ...trees.decision_tree import TOLERANCE
 from ...trees.layout import Trees, concatenate
 from ...trees.predict import Predictor

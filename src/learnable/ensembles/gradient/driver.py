@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from ...core.run import Run
+from ...core.estimator import Run
 from ...core.threads import Background, TaskTeam, resolve_n_jobs
 from ...trees.exact.grower import Grown, GrowthStopped
 from ...trees.layout import Trees

@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import fitted, param
+from ...core.declare import ArrayLike, Matches, Number, Options, fitted, optional, param
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import ArrayLike, Matches, Number, Options, optional
-from ...core.run import Run
+from ...core.estimator import Run
 from ...core.threads import resolve_n_jobs
 from ...trees.decision_tree import DecisionTreeRegressor
 from ...trees.exact.grower import GrowthRule

@@ -22,11 +22,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.certificate import Certificate
-from ...core.declare import fitted, param
+from ...core.declare import ArrayLike, Boolean, Matches, Nothing, Number, Options, fitted, optional, param
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import ArrayLike, Boolean, Matches, Nothing, Number, Options, optional
-from ...core.run import Run
+from ...core.estimator import Certificate, Run
 from ...core.threads import BarrierTeam, resolve_n_jobs
 from ...data.door import Table
 from ...trees.decision_tree import TOLERANCE

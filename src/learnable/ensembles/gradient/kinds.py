@@ -11,8 +11,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import fitted, param
-from ...core.parameters import Options
+from ...core.declare import Options, fitted, param
 from ...data.door import Table
 from ...data.sources import NamedScore, named_columns, rowwise
 from ...trees.settings import class_factors

@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.declare import Matches, Number, Options, optional
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import Matches, Number, Options, optional
 from ...core.threads import resolve_n_jobs
 from ...trees.layout import Trees
 from .driver import Rounds, mean_loss

@@ -34,12 +34,9 @@ from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.certificate import Certificate
-from ...core.declare import fitted, param
+from ...core.declare import MAX_SECONDS, RANDOM_STATE, Number, check_parameters, fitted, optional, param
 from ...core.errors import DataError, ModelFileError
-from ...core.estimator import Estimator
-from ...core.parameters import MAX_SECONDS, RANDOM_STATE, Number, check_parameters, optional
-from ...core.run import Run
+from ...core.estimator import Certificate, Estimator, Run
 from ...data.door import Table, door, read_features
 from ...data.sources import rowwise
 from ...meta.binary import MODEL

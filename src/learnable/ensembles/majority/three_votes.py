@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...core.errors import DataError
-from ...core.run import Run
+from ...core.estimator import Run
 from ...data.arrays import sound_csr
 
 # --------------------------------------------------------------------------------------------------------------------

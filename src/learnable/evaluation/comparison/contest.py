@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...core.declare import Number, check_parameters, optional
 from ...core.errors import DataError, LearnableError, ParameterError
-from ...core.parameters import Number, check_parameters, optional
 from .again import python_lines
 from .ahead import CompileAhead
 from .candidates import Candidate, candidates_for, one_of_each_first, stops_early, wants_dense

@@ -11,7 +11,7 @@ from typing import Any, Final, TypedDict
 
 import numpy as np
 
-from ...core.certificate import Certificate
+from ...core.estimator import Certificate
 
 #: Claims about the end of an iteration: a fit that reached its tolerance is complete, whatever the clock said last.
 _OF_THE_END: Final = ("closed-form", "gap", "stationarity", "ascent")

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.declare import Options, check_parameters, optional
 from ...core.errors import DataError, DataTypeError, ParameterError
-from ...core.parameters import Options, check_parameters, optional
+from ...data.door import is_frame
 from ...data.files import read_table
-from ...data.frames import is_frame, listed, open_frame
+from ...data.frames import listed, open_frame
 from ...data.profile import profile
 from ...data.readings import Found
 from .copies import find_copies, merge_groups

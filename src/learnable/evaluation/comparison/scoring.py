@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.certificate import Certificate
+from ...core.estimator import Certificate
 from .candidates import Candidate, wants_dense
 from .cut import cut_of
 from .measures import measure_all, predict_rows

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.certificate import Certificate
+from ...core.estimator import Certificate
 from ...core.search_spaces import SEARCH_SPACES, draw_settings
 from ...meta.blend import TOLERANCE, greedy_weights
 from .candidates import Candidate, blend_of, wants_dense

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 
 from ...core.errors import DataError, LearnableError, ParameterError
+from ...data.door import take_named_columns
 from ...data.files import read_table
-from ...data.frames import take_named_columns
 from ...data.rows import count_rows
 from ...theory.concentration import binomial_lower
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.errors import DataError, ParameterError
 from ...core.registry import REGISTRY, registered_class
-from ...data.frames import take_named_columns
+from ...data.door import take_named_columns
 from ...theory.concentration import Check
 from .checks import CHECKS
 from .theorems import THEOREMS, Theorem

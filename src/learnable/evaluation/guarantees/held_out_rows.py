@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from ...core.declare import Number, check_parameters
 from ...core.errors import DataError
-from ...core.parameters import Number, check_parameters
 from .evidence import saw_these_rows
 from .record import RiskBounds
 from .risk_bound import risk_bound

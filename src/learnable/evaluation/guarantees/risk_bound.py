@@ -18,8 +18,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.declare import Number, Options, check_parameters
 from ...core.errors import DataError
-from ...core.parameters import Number, Options, check_parameters
 from ...theory.concentration.base import Check, check_order
 from .draft import Draft
 from .evidence import Evidence, baseline_of, count_shared_rows, gather, saw_these_rows, stored_rows

@@ -20,9 +20,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import Declared, fitted, param
+from ...core.declare import N_JOBS, RANDOM_STATE, Declared, Number, Options, check_parameters, fitted, optional, param
 from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.parameters import N_JOBS, RANDOM_STATE, Number, Options, check_parameters, optional
 from ...core.threads import interruptible, one_thread_blas
 from ...data.door import read_features
 from ...linear.base import refuse_extreme_sizes

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ...core.certificate import Certificate
 from ...core.errors import DataError, ModelFileError
-from ...core.run import Run
+from ...core.estimator import Certificate, Run
 from ...core.threads import interruptible
 from ...data.blocks import map_reduce
 from ...meta.one_vs_one import count_votes

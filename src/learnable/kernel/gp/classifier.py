@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.certificate import Certificate
-from ...core.declare import param
+from ...core.declare import MAX_ITER, TOLERANCE, Boolean, Options, param
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import MAX_ITER, TOLERANCE, Boolean, Options
-from ...core.run import Run
+from ...core.estimator import Certificate, Run
 from ...core.threads import interruptible
 from ...data.blocks import map_reduce
 from ...data.door import Table, read_features

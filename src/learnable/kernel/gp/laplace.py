@@ -25,7 +25,7 @@ from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.special import expit, ndtr
 
-from ...core.run import never
+from ...core.estimator import never
 from ...core.threads import interruptible
 from ...risk.kernels.base import Kernel
 from ...risk.kernels.tape import record

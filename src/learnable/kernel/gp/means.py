@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 from sklearn.base import clone
 
+from ...core.declare import Matches, Options, Rule
 from ...core.errors import DataError, ModelFileError
-from ...core.parameters import Matches, Options, Rule
 
 Array = NDArray[np.float64]
 

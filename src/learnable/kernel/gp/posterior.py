@@ -22,8 +22,8 @@ from scipy.linalg.lapack import dtrtri
 from ...core.errors import DataError, ModelFileError, ParameterError
 from ...core.threads import interruptible, one_thread_blas
 from ...data.blocks import map_reduce
-from ...data.door import read_features
-from ...data.sources import is_external, rowwise
+from ...data.door import is_external, read_features
+from ...data.sources import rowwise
 from ...probability.normal import Normal
 from ...risk.kernels.adopted import as_kernel
 from ...risk.kernels.base import Kernel

@@ -21,11 +21,9 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpocon
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from ...core.certificate import Certificate
-from ...core.declare import param
+from ...core.declare import ArrayLike, Boolean, Number, optional, param
 from ...core.errors import DataError
-from ...core.parameters import ArrayLike, Boolean, Number, optional
-from ...core.run import Run
+from ...core.estimator import Certificate, Run
 from ...core.threads import one_thread_blas
 from ...data.door import Table
 from ...data.sources import NamedScore

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ...core.errors import ParameterError
-from ...core.run import Progress, Run, never, no_progress
+from ...core.estimator import Progress, Run, never, no_progress
 from ...risk.kernels.base import Kernel
 from ...solvers.problem import Evaluation, Solution
 from ...solvers.smooth.quasi_newton import bounded_bfgs

@@ -26,7 +26,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.special import log_softmax, softmax
 from scipy.stats import norm, qmc
 
-from ...core.run import never
+from ...core.estimator import never
 from ...core.threads import interruptible
 from ...risk.kernels.base import Kernel
 from ...risk.kernels.tape import record

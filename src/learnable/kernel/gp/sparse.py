@@ -41,9 +41,8 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.blas import dtrmm
 
-from ...core.certificate import Certificate
 from ...core.errors import DataError, ParameterError
-from ...core.run import Run
+from ...core.estimator import Certificate, Run
 from ...data.blocks import Block, Blocks, Part, map_reduce
 from ...risk.kernels.base import Kernel
 from ...risk.kernels.composed import Product, Scaled, Sum

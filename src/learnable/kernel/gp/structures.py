@@ -14,10 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.declare import param
-from ...core.errors import DataError
-from ...core.estimator import Estimator
-from ...core.parameters import (
+from ...core.declare import (
     MAX_ITER,
     MAX_SECONDS,
     N_JOBS,
@@ -28,10 +25,11 @@ from ...core.parameters import (
     Number,
     Options,
     optional,
+    param,
 )
-from ...data.door import Table, door
-from ...data.frames import is_frame
-from ...data.targets import check_two_classes, read_target
+from ...core.errors import DataError
+from ...core.estimator import Estimator
+from ...data.door import Table, check_two_classes, door, is_frame, read_target
 from ...risk.kernels.adopted import ForeignKernel, as_structures, is_foreign, is_matrix
 from ...risk.kernels.base import Kernel
 from .likelihood import refuse_huge

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, lapack
 from scipy.special import entr
 
-from ...core.run import Progress, never, no_progress
+from ...core.estimator import Progress, never, no_progress
 from ...core.threads import interruptible, one_thread_blas
 from ...data.blocks import map_reduce
 from ...risk.losses import SoftmaxLoss

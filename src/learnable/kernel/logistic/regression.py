@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 
-from ...core.certificate import Certificate
-from ...core.declare import fitted, param
+from ...core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Number, fitted, param
 from ...core.errors import DataError, ModelFileError
-from ...core.parameters import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Number
-from ...core.run import Run, never
+from ...core.estimator import Certificate, Run, never
 from ...data.door import Table
 from ...data.sources import NamedScore, rowwise
 from ...linear.base import CLASS_WEIGHT, class_weights

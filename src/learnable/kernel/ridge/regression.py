@@ -38,11 +38,9 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
-from ...core.certificate import Certificate
-from ...core.declare import fitted, param
+from ...core.declare import MAX_SECONDS, N_JOBS, TOLERANCE, ArrayLike, Number, Options, fitted, optional, param
 from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.parameters import MAX_SECONDS, N_JOBS, TOLERANCE, ArrayLike, Number, Options, optional
-from ...core.run import Run
+from ...core.estimator import Certificate, Run
 from ...core.threads import interruptible
 from ...data.door import Table
 from ...data.sources import NamedScore, rowwise

@@ -27,11 +27,9 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from ...core.certificate import Certificate
-from ...core.declare import param
+from ...core.declare import N_JOBS, ArrayLike, Boolean, Matches, Nothing, Number, Options, param
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import N_JOBS, ArrayLike, Boolean, Matches, Nothing, Number, Options
-from ...core.run import Run
+from ...core.estimator import Certificate, Run
 from ...core.threads import interruptible, one_thread_blas
 from ...data.door import Table
 from ...data.sources import NamedScore, rowwise

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, lapack
 
-from ...core.run import Progress, no_progress
+from ...core.estimator import Progress, no_progress
 from ...core.threads import interruptible, one_thread_blas
 from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE
 from ..operators import Operator, OutOfTimeError, Woodbury, as_double, partial_cholesky

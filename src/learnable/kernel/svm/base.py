@@ -27,15 +27,10 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import fitted, param
+from ...core.declare import MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Matches, Number, Options, fitted, param
 from ...core.errors import DataError, ModelFileError
-from ...core.estimator import Estimator
-from ...core.parameters import MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Matches, Number, Options
-from ...core.run import Run
-from ...data.door import Table, door, read_features
-from ...data.frames import is_frame, take_named_columns
-from ...data.sources import is_external
-from ...data.targets import Target
+from ...core.estimator import Estimator, Run
+from ...data.door import Table, Target, door, is_external, is_frame, read_features, take_named_columns
 from ...linear.base import refuse_extreme_sizes
 from ...risk.kernels import FunctionKernel, Gaussian, Kernel, Linear, Polynomial, Precomputed, RKHSFunction, as_kernel
 from ...risk.kernels.adopted import is_foreign

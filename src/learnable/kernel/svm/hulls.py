@@ -24,10 +24,9 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.optimize import nnls
 
-from ...core.certificate import Certificate
+from ...core.declare import MAX_SECONDS, N_JOBS, TOLERANCE, Number, check_parameters
 from ...core.errors import DataError
-from ...core.parameters import MAX_SECONDS, N_JOBS, TOLERANCE, Number, check_parameters
-from ...core.run import Run
+from ...core.estimator import Certificate, Run
 from ...core.threads import interruptible
 from ...risk.kernels import Kernel, Linear, as_kernel
 from ...risk.kernels.base import read_points

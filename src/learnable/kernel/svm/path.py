@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.declare import check_parameters
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import check_parameters
-from ...core.run import Run
+from ...core.estimator import Run
 from ...data.door import Table
 from ...solvers.conic.smo import Team
 from .svc import SVC, row_costs, solve_pair

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import DataError, ParameterError
-from ...core.run import Progress, Run, no_progress
+from ...core.estimator import Progress, Run, no_progress
 from ...risk.kernels import Kernel, Precomputed
 from ...solvers.smooth.newton import factorised
 from .program import Fit

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import DataError
-from ...core.run import Progress, Run
+from ...core.estimator import Progress, Run
 from ...risk.kernels import FunctionKernel, Kernel, Linear, Precomputed
 from ...solvers.conic.smo import BoxProgram, RowCache, Solution, Team, decompose, working_set_size
 from ..rows import LinearMatrix, row_source

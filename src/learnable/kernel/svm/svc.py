@@ -46,11 +46,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.certificate import Certificate
-from ...core.declare import fitted, param
+from ...core.declare import RANDOM_STATE, Boolean, Number, Options, fitted, param
 from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.parameters import RANDOM_STATE, Boolean, Number, Options
-from ...core.run import Run
+from ...core.estimator import Certificate, Run
 from ...data.door import Table
 from ...data.sources import NamedScore, rowwise
 from ...linear.base import CLASS_WEIGHT, class_weights

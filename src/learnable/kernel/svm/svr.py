@@ -37,11 +37,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin, RegressorMixin
 
-from ...core.certificate import Certificate
-from ...core.declare import fitted, param
+from ...core.declare import Boolean, Number, fitted, param
 from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.parameters import Boolean, Number
-from ...core.run import Run
+from ...core.estimator import Certificate, Run
 from ...data.door import Table
 from ...data.sources import NamedScore, rowwise
 from ...solvers.conic.smo import BoxProgram, Solution, Team

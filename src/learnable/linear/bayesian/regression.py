@@ -31,14 +31,12 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.certificate import Certificate
-from ...core.declare import fitted, param
+from ...core.declare import TOLERANCE, Boolean, Number, Options, check_parameters, fitted, param
 from ...core.errors import DataError, ModelFileError
-from ...core.parameters import TOLERANCE, Boolean, Number, Options, check_parameters
-from ...core.run import Run
+from ...core.estimator import Certificate, Run
 from ...core.threads import interruptible, one_thread_blas
+from ...data.blocks import Scan, whole_checksum
 from ...data.door import Table, door, read_features
-from ...data.fingerprint import Scan, whole_checksum
 from ...data.sources import NamedScore, rowwise
 from ...probability.gamma import InverseGamma
 from ...probability.multivariate_normal import MultivariateNormal

@@ -22,9 +22,8 @@ from scipy.interpolate import BSpline
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from ...core.declare import Declared, fitted, param
+from ...core.declare import Boolean, Declared, Matches, check_parameters, fitted, optional, param
 from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.parameters import Boolean, Matches, check_parameters, optional
 from ...data.door import read_features
 
 Array = NDArray[np.float64]

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from ...core.declare import Declared, fitted, param
+from ...core.declare import Boolean, Declared, Matches, Number, Options, check_parameters, fitted, param
 from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.parameters import Boolean, Matches, Number, Options, check_parameters
 from ...data.door import read_features
 from ._kernels import monomials_dense, monomials_sparse
 

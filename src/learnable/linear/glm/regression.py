@@ -24,11 +24,9 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 from sklearn.base import RegressorMixin
 
-from ...core.certificate import Certificate
-from ...core.declare import fitted, param
+from ...core.declare import MAX_ITER, TOLERANCE, Number, Options, fitted, param
 from ...core.errors import DataError
-from ...core.parameters import MAX_ITER, TOLERANCE, Number, Options
-from ...core.run import Run
+from ...core.estimator import Certificate, Run
 from ...data.blocks import Blocks
 from ...data.door import Table, door
 from ...data.sources import named_columns, rowwise

@@ -24,11 +24,9 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular, svdvals
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.certificate import Certificate
-from ...core.declare import fitted, param
+from ...core.declare import TOLERANCE, Boolean, Options, fitted, param
 from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.parameters import TOLERANCE, Boolean, Options
-from ...core.run import Run
+from ...core.estimator import Certificate, Run
 from ...data.door import Table, door, read_features
 from ...data.sources import rowwise
 from ...probability.student_t import StudentT

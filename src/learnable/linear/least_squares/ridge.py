@@ -14,11 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ...core.certificate import Certificate
-from ...core.declare import fitted, param
+from ...core.declare import TOLERANCE, ArrayLike, Boolean, Number, Options, fitted, param
 from ...core.errors import ParameterError
-from ...core.parameters import TOLERANCE, ArrayLike, Boolean, Number, Options
-from ...core.run import Run
+from ...core.estimator import Certificate, Run
 from ...data.blocks import Blocks, Part
 from ...data.door import Table, door
 from ...solvers.systems.least_squares import compressed_fit, dense_rows, least_squares, nonnegative_fit

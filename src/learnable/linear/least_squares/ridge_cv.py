@@ -29,11 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
-from ...core.certificate import Certificate
-from ...core.declare import fitted, param
+from ...core.declare import ArrayLike, Boolean, Matches, Nothing, Number, Options, fitted, param
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import ArrayLike, Boolean, Matches, Nothing, Number, Options
-from ...core.run import Run
+from ...core.estimator import Certificate, Run
 from ...core.threads import interruptible, one_thread_blas
 from ...data.blocks import Block, map_reduce
 from ...data.door import Table, door

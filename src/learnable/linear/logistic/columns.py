@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.run import Progress, no_progress
+from ...core.estimator import Progress, no_progress
 from ...data.blocks import unsigned
 from ...risk._class_kernels import softmax_rows
 from ...risk.classes import ClassSums

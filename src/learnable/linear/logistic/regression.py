@@ -28,11 +28,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_softmax, softmax
 
-from ...core.certificate import Certificate
-from ...core.declare import fitted, param
+from ...core.declare import RANDOM_STATE, TOLERANCE, Boolean, Matches, Nothing, Number, Options, fitted, param
 from ...core.errors import DataError, ParameterError, SeparableDataError
-from ...core.parameters import RANDOM_STATE, TOLERANCE, Boolean, Matches, Nothing, Number, Options
-from ...core.run import Run, unobserved
+from ...core.estimator import Certificate, Run, unobserved
 from ...data.blocks import Blocks, Part
 from ...data.door import Table, door
 from ...data.sources import rowwise

@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from ...core.run import Progress, no_progress
+from ...core.estimator import Progress, no_progress
 from ...core.threads import one_thread_blas
 from ...data.blocks import Block, Blocks, Part, map_reduce
 from ...risk.classes import ClassRisk, ClassSums

@@ -34,8 +34,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.estimator import Progress, never, no_progress
 from ...core.jit import kernel
-from ...core.run import Progress, never, no_progress
 from ...core.threads import interruptible, one_thread_blas
 from ...data.blocks import Blocks, Part
 from ...solvers.systems.normal_equations import conjugate_gradient

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.run import Progress, never, no_progress
+from ...core.estimator import Progress, never, no_progress
 from ...core.threads import one_thread_blas
 from ...data.blocks import Blocks, Part, unsigned
 from ...solvers.smooth.newton import factorised

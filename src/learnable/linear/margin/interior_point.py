@@ -37,7 +37,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.run import Progress, StopFlag, never, no_progress
+from ...core.estimator import Progress, StopFlag, never, no_progress
 from ...core.threads import one_thread_blas
 from ...data.blocks import Block, map_reduce
 from ...solvers.conic.interior_point import CentralPath, mehrotra_step

@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...core.run import Progress
+from ...core.estimator import Progress
 from ...core.threads import one_thread_blas
 from ...data.blocks import Blocks, Part, unsigned
 from ...risk.objective import relative_gap

@@ -24,15 +24,23 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...core.certificate import Certificate
-from ...core.declare import fitted, param
+from ...core.declare import MAX_ITER as MOST_PASSES
+from ...core.declare import (
+    N_JOBS,
+    RANDOM_STATE,
+    Boolean,
+    Matches,
+    Nothing,
+    Number,
+    Options,
+    check_parameters,
+    fitted,
+    param,
+)
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import MAX_ITER as MOST_PASSES
-from ...core.parameters import N_JOBS, RANDOM_STATE, Boolean, Matches, Nothing, Number, Options, check_parameters
-from ...core.run import Progress, Run, no_progress
+from ...core.estimator import Certificate, Progress, Run, no_progress
 from ...data.blocks import Block, map_reduce, unsigned
-from ...data.door import Table, door, read_features
-from ...data.targets import read_weight
+from ...data.door import Table, door, read_features, read_weight
 from ..base import LinearClassifierModel, class_weights, refuse_extreme_sizes
 from ._perceptron_kernels import penalised_pass, perceptron_dense, perceptron_sparse
 from .dual_descent import pieces

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import DataError
-from ...core.run import Progress, no_progress
+from ...core.estimator import Progress, no_progress
 from ...core.threads import interruptible, one_thread_blas
 from ...data.blocks import Blocks, Part
 from ...risk.shortfall import ShortfallRisk, Target

@@ -31,11 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from ...core.certificate import Certificate
-from ...core.declare import fitted, param
+from ...core.declare import MAX_ITER, RANDOM_STATE, TOLERANCE, Boolean, Number, Options, fitted, param
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import MAX_ITER, RANDOM_STATE, TOLERANCE, Boolean, Number, Options
-from ...core.run import Run
+from ...core.estimator import Certificate, Run
 from ...data.door import Table, door, read_features
 from ...data.sources import NamedScore
 from ...risk.shortfall import Target

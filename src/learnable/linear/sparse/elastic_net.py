@@ -31,11 +31,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from ...core.certificate import Certificate
-from ...core.declare import fitted, param
+from ...core.declare import MAX_ITER, RANDOM_STATE, TOLERANCE, Boolean, Matches, Number, Options, fitted, param
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import MAX_ITER, RANDOM_STATE, TOLERANCE, Boolean, Matches, Number, Options
-from ...core.run import Run
+from ...core.estimator import Certificate, Run
 from ...data.blocks import Blocks
 from ...data.door import Table, door
 from ...data.sources import NamedScore

@@ -28,10 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ...core.certificate import Certificate
-from ...core.declare import fitted, param
-from ...core.errors import DataError, ParameterError
-from ...core.parameters import (
+from ...core.declare import (
     MAX_ITER,
     TOLERANCE,
     ArrayLike,
@@ -41,9 +38,12 @@ from ...core.parameters import (
     Number,
     Options,
     check_parameters,
+    fitted,
     optional,
+    param,
 )
-from ...core.run import Progress, Run, no_progress
+from ...core.errors import DataError, ParameterError
+from ...core.estimator import Certificate, Progress, Run, no_progress
 from ...core.threads import resolve_n_jobs
 from ...data.blocks import Blocks, Part, map_reduce
 from ...data.door import Table, door

@@ -21,11 +21,9 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from sklearn.base import RegressorMixin
 
-from ...core.certificate import Certificate
-from ...core.declare import fitted, param
+from ...core.declare import TOLERANCE, Matches, Nothing, Number, Options, fitted, param
 from ...core.errors import ModelFileError, ParameterError
-from ...core.parameters import TOLERANCE, Matches, Nothing, Number, Options
-from ...core.run import Run
+from ...core.estimator import Certificate, Run
 from ...data.door import Table, door
 from ...data.sources import NamedScore
 from ..base import LinearRegressorModel

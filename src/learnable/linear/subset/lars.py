@@ -18,11 +18,9 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from sklearn.base import RegressorMixin
 
-from ...core.certificate import Certificate
-from ...core.declare import fitted, param
+from ...core.declare import MAX_ITER, TOLERANCE, Number, Options, check_parameters, fitted, param
 from ...core.errors import ModelFileError, ParameterError
-from ...core.parameters import MAX_ITER, TOLERANCE, Number, Options, check_parameters
-from ...core.run import Progress, Run, no_progress
+from ...core.estimator import Certificate, Progress, Run, no_progress
 from ...data.door import Table, door
 from ...data.sources import NamedScore
 from ..base import LinearRegressorModel

@@ -18,11 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from ...core.certificate import Certificate
-from ...core.declare import fitted, param
+from ...core.declare import MAX_ITER, Number, fitted, param
 from ...core.errors import ModelFileError
-from ...core.parameters import MAX_ITER, Number
-from ...core.run import Run
+from ...core.estimator import Certificate, Run
 from ...data.door import Table, door
 from ...data.sources import NamedScore
 from ..base import LinearRegressorModel

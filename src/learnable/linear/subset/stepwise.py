@@ -18,11 +18,9 @@ from scipy.linalg import solve_triangular
 from scipy.stats import f as f_distribution
 from sklearn.base import RegressorMixin
 
-from ...core.certificate import Certificate
-from ...core.declare import fitted, param
+from ...core.declare import Number, Options, fitted, optional, param
 from ...core.errors import ModelFileError, ParameterError
-from ...core.parameters import Number, Options, optional
-from ...core.run import Run
+from ...core.estimator import Certificate, Run
 from ...data.door import Table, door
 from ...data.sources import NamedScore
 from ..base import LinearRegressorModel

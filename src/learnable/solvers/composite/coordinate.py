@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from ...core.errors import DataError, ParameterError
-from ...core.run import Progress, no_progress
+from ...core.estimator import Progress, no_progress
 from ...core.threads import one_thread_blas
 from ..problem import Solution
 from ._kernels import gap_terms, gather_square, gram_descent, gram_epochs, gram_row_epochs, gram_step

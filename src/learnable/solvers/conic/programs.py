@@ -28,8 +28,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...core.certificate import Certificate
 from ...core.errors import DataError, LearnableError
+from ...core.estimator import Certificate
 from .kkt import Goal, KKTReport, Rows
 
 Array: TypeAlias = NDArray[np.float64]

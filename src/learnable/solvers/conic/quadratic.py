@@ -38,10 +38,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...core.certificate import Certificate
+from ...core.declare import MAX_ITER, MAX_SECONDS, TOLERANCE, check_parameters, optional
 from ...core.errors import DataError, LearnableError
-from ...core.parameters import MAX_ITER, MAX_SECONDS, TOLERANCE, check_parameters, optional
-from ...core.run import Progress, no_progress
+from ...core.estimator import Certificate, Progress, no_progress
 from ...core.threads import one_thread_blas
 from .interior_point import CentralPath, mehrotra_step
 from .kkt import KKTReport, kkt_report

@@ -37,7 +37,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.run import Progress, no_progress
+from ...core.estimator import Progress, no_progress
 from ...core.threads import TaskTeam, resolve_n_jobs
 from ._smo_kernels import (
     LANES,

@@ -39,8 +39,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.declare import Nothing, Number
 from ...core.errors import ParameterError
-from ...core.parameters import Nothing, Number
 from ..problem import Solution
 from .objective import ALL_ROWS, Objective, Recorder, is_whole
 from .steps import FROM_ZERO, POSITIVE, Checked, Now, StepRule

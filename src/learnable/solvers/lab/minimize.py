@@ -24,9 +24,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.certificate import Certificate
+from ...core.declare import MAX_ITER, MAX_SECONDS, TOLERANCE, Boolean, Number, check_parameters, optional
 from ...core.errors import ParameterError
-from ...core.parameters import MAX_ITER, MAX_SECONDS, TOLERANCE, Boolean, Number, check_parameters, optional
+from ...core.estimator import Certificate
 from ..problem import Moment, Solution
 from ..smooth.newton import newton
 from ..smooth.quasi_newton import lbfgs, nonlinear_cg

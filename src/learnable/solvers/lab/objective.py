@@ -30,9 +30,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 
-from ...core.certificate import Kind
+from ...core.declare import Number
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import Number
+from ...core.estimator import Kind
 from ..derivatives import as_point, difference_steps, numerical_jacobian
 from ..problem import Evaluation, Moment, Trace
 

@@ -28,8 +28,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.declare import Number, Rule
 from ...core.errors import ParameterError
-from ...core.parameters import Number, Rule
 
 Array = NDArray[np.float64]
 

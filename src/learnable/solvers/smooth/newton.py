@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from ...core.errors import DataError, NoRootError
-from ...core.run import Observer, Progress, never, no_progress, unobserved
+from ...core.estimator import Observer, Progress, never, no_progress, unobserved
 from ..derivatives import as_point, numerical_jacobian
 from ..problem import Evaluation, Solution, TwiceSmooth
 from ..systems.normal_equations import conjugate_gradient

@@ -34,7 +34,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.run import Observer, Progress, never, no_progress, unobserved
+from ...core.estimator import Observer, Progress, never, no_progress, unobserved
 from ..problem import Evaluation, Smooth, Solution
 
 Array = NDArray[np.float64]

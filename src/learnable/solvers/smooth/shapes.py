@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.run import Observer, Progress, never, no_progress, unobserved
+from ...core.estimator import Observer, Progress, never, no_progress, unobserved
 from ...core.threads import interruptible, one_thread_blas
 from ...data.blocks import Blocks
 from ..problem import Evaluation, Solution

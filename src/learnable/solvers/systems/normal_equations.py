@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.run import Progress, no_progress
+from ...core.estimator import Progress, no_progress
 from ...core.threads import one_thread_blas
 from ...data.blocks import Block, Blocks, BlockSource, map_reduce, unsigned
 from ._kernels import sparse_column_moments, sparse_normal_product

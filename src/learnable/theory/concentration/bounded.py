@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from ...core.declare import Number, check_parameters
 from ...core.errors import ParameterError
-from ...core.parameters import Number, check_parameters
 from .base import Array, Check, Inequality, check_range, finite_sample
 
 

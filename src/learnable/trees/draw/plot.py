@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.declare import Number, check_parameters, optional
 from ...core.errors import DataError
-from ...core.parameters import Number, check_parameters, optional
 from ...plots.axes import ACCENT, MUTED
 from ...plots.markup import Markup, clean, compact, svg, tag
 from ...plots.optimization import COLOURS

@@ -3,8 +3,9 @@ import math
 import numpy as np
 import pytest
 
-from learnable.core import Run, run
-from learnable.core.run import StopFlag, no_progress
+from learnable.core import Run
+from learnable.core import estimator as run
+from learnable.core.estimator import StopFlag, no_progress
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learnable.core import Certificate, ParameterError
-from learnable.core.certificate import KINDS
+from learnable.core.estimator import KINDS
 
 numbers = st.floats(allow_nan=True, allow_infinity=True)
 

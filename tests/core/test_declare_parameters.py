@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learnable.core import ParameterError
-from learnable.core.parameters import (
+from learnable.core.declare import (
     MAX_ITER,
     MAX_SECONDS,
     N_JOBS,

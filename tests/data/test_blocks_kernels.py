@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from learnable.data._kernels import rows_of_columns, scan_by_numpy, scan_dense
+from learnable.data.blocks import scan_by_numpy, scan_dense
+from learnable.data.stream import rows_of_columns
 
 
 @pytest.mark.parametrize("m, d", [(1, 1), (255, 3), (256, 2), (257, 5), (1000, 17), (3, 400), (0, 2)])

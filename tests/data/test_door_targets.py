@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from learnable import LogisticRegression, verify
-from learnable.data.targets import read_target
+from learnable.data.door import read_target
 
 ROWS = [[0.0], [1.0], [2.0], [3.0]]
 
