@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles.hidden_paths import enumerate_paths, posteriors
 
-from learnable.sequences import inference
-from learnable.sequences.inference import Frames, best_path, draw_paths, filtered, pairwise, smooth
+from learnable.sequences import baum_welch, inference
+from learnable.sequences.baum_welch import Frames, smooth
+from learnable.sequences.inference import best_path, draw_paths, filtered, pairwise
 
 NO_CODES = np.empty(0, dtype=np.int64)
 
@@ -28,7 +29,8 @@ def draw(seed, K, lengths, zeros=0.0, spread=3.0):
 def always_two_threads():
     """Let short sequences use two threads, too."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(inference, "_WORTH", 0)
+        patch.setattr(baum_welch, "WORTH_A_THREAD", 0)
+        patch.setattr(inference, "WORTH_A_THREAD", 0)
         yield
 
 
@@ -167,8 +169,8 @@ def test_an_error_of_either_thread_is_raised():
             raise FloatingPointError("second half")
         return np.zeros((len(lines), 2))
 
-    n, half = 4 * inference._LINES, 3 * inference._LINES
-    frames = Frames(inference.LazyRows(fail, np.arange(n), 2), NO_CODES, np.array([0, n]))
+    n, half = 4 * baum_welch._LINES, 3 * baum_welch._LINES
+    frames = Frames(baum_welch.LazyRows(fail, np.arange(n), 2), NO_CODES, np.array([0, n]))
     for threads in (1, 2):
         with pytest.raises(FloatingPointError, match="second half"):
             smooth(frames, np.full(2, 0.5), np.full((2, 2), 0.5), threads)

@@ -5,7 +5,8 @@ import pytest
 from tests.oracles.forward_backward import forward_backward
 
 from learnable.sequences import _kernels as kernels
-from learnable.sequences.inference import Frames, filtered, smooth
+from learnable.sequences.baum_welch import Frames, smooth
+from learnable.sequences.inference import filtered
 
 
 @pytest.mark.parametrize("M", [4, 8, 20])

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from learnable.core.errors import DataError, ParameterError
-from learnable.sequences.markov import allowed_moves, count_moves, estimate_rows, gcd_of_loops, log_dirichlet
+from learnable.sequences.baum_welch import allowed_moves, estimate_rows, log_dirichlet
+from learnable.sequences.markov import count_moves, gcd_of_loops
 
 
 def test_structures():

@@ -3,7 +3,7 @@ r"""k-means: K centres that minimise the squared distances of the rows to the ne
     J(c) = Σᵢ wᵢ minₖ ‖xᵢ − cₖ‖²
 
 Lloyd's algorithm alternates between giving every row its nearest centre and putting every centre in the mean of its
-rows; neither step can raise J, and it ends in a local minimum (`lloyd.py`). Where it starts is in `starts.py`.
+rows; neither step can raise J, and it ends in a local minimum (`lloyd.py`).
 
 Two other distances become the Euclidean one after a change of coordinates: Mahalanobis' (x − c)ᵀS⁻¹(x − c), with the
 covariance S of the data, by whitening; and 1 − cos(x, c) = ½‖x/‖x‖ − c‖² for centres of length one, by normalising
@@ -45,14 +45,22 @@ from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
 from ..meta.splits import as_generator
 from ..solvers.em import EMResult, em
-from .lloyd import BoundedLloyd, Lloyd, distances_to, nearest_centres
+from .lloyd import (
+    NOISE,
+    BoundedLloyd,
+    Lloyd,
+    distances_to,
+    has_settled,
+    nearest_centres,
+    plus_plus,
+    random_rows,
+    sample_rows,
+)
 from .narration import VERBOSE, LloydNarrator
 from .spaces import Space, directions_of_rows, rounding_of_inertia, space_of, whitening_of
-from .starts import check_enough_rows, plus_plus, random_rows, sample_rows
+from .starts import check_enough_rows
 
 Array = NDArray[Any]
-
-_NOISE = 1e-12  # share of the inertia that its own rounding may be
 
 
 # What models with centres share: the nearest centre of a row, distances to all of them, and where a search starts.
@@ -335,12 +343,12 @@ class KMeans(CentreModel):
         with np.errstate(over="ignore"):  # squares of numbers near the end of the floats
             self.inertia_ = float(np.float64(inertia) / space.unit / space.unit)
             self.inertia_history_ = np.maximum(-found.history, 0.0) / space.unit / space.unit
-        reached = found.history >= found.history[-1] - _NOISE * space.scatter
+        reached = found.history >= found.history[-1] - NOISE * space.scatter
         steps = int(reached.argmax()) if found.converged else found.n_iter
         self.n_iter_ = min(steps + 1, self.max_iter)  # the step that confirms counts too
         self._n_features_out = K
         self._set_labels(labels, table)
-        value = found.rise / max(inertia, rounding, 1e-300) if found.rise > _NOISE * inertia else 0.0
+        value = found.rise / max(inertia, rounding, 1e-300) if found.rise > NOISE * inertia else 0.0
         return Certificate("ascent", value=value, tolerance=self.tol, n_iter=self.n_iter_)
 
     def _space(self, table: Table) -> Space:
@@ -462,15 +470,10 @@ class _Climber:
         space = self.space
 
         def settled(before: Array, after: Array, rise: float, objective: float) -> bool:
-            shift = float(((after - before) ** 2).sum())
-            size = max(-objective, blur)
-            if (np.abs(after - before) <= 4 * np.spacing(np.abs(after))).all():  # no more progress: rounding limit
-                ends = abs(rise) <= _NOISE * size + blur
-            else:
-                ends = shift <= tol * space.variance and -1e-10 * size - blur <= rise <= tol * size
+            ends = has_settled(before, after, rise, objective, tol, space.variance, blur)
             if ends:
                 self.narrator.settle(before, after)
-            return bool(ends)
+            return ends
 
         return {
             "max_iter": self.model.max_iter,

@@ -132,17 +132,6 @@ def directions_of_rows(owner: str, X: Any) -> Any:
     return sp.csr_array(sp.diags_array(1 / lengths) @ X) if sp.issparse(X) else X / lengths[:, None]
 
 
-def sums_of_clusters(X: Any, labels: Array, weight: Array, origins: Array) -> tuple[Array, Array]:
-    """Return weight and sum of each cluster's rows, less its origin."""
-    K = len(origins)
-    n = len(labels)
-    of_cluster = sp.csr_array((weight, (labels, np.arange(n))), shape=(K, n))
-    counts = np.bincount(labels, weight, K)
-    if sp.issparse(X):
-        return counts, (of_cluster @ X).toarray() - counts[:, None] * origins
-    return counts, of_cluster @ (X - origins[labels])
-
-
 def rounding_of_inertia(X: Any, labels: Array, weight: Array, centres: Array) -> float:
     """Return the inertia that rounding of the centres may leave: (8·2⁻⁵³)² Σ w x², over entries off their centre."""
     if sp.issparse(X):

@@ -1,104 +1,24 @@
-r"""Where k-means starts: k-means++ and random rows.
+"""Where a Gaussian mixture starts, and its prior.
 
-k-means++ takes the first centre at random and every further one with probability proportional to the squared distance
-to the nearest centre so far; of 2 + ⌊log K⌋ such draws the one that lowers the sum of these squares most is kept. The
-expected objective is then within a factor O(log K) of the best one.
-
-Both draw from at most 2¹⁷ rows, every 2ᵏ-th: the same ones whether the table lies in memory, in files or on Dask.
-
-Reference: D. Arthur and S. Vassilvitskii, k-means++: the advantages of careful seeding, SODA 2007.
+A start is one M-step from responsibilities: those of k-means, of K random rows alone, or random ones. All are drawn
+from the same rows, whether the table lies in memory, in files or on Dask (`lloyd.py`).
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ..core.errors import DataError, ParameterError
-from ..core.estimator import never
-from ..data.blocks import Block, grid_rows, map_reduce
-from ..data.sample import MOST_ROWS, stride_for
-from ._kernels import lower_squares
+from ..data.blocks import Block, map_reduce
+from .lloyd import plus_plus, random_rows
 from .normals import Mixture, NormalMixture, Prior, whitening_factors
 
 Array = NDArray[Any]
-
-
-def sample_rows(blocks: Any, n_rows: int) -> tuple[Array, Array]:
-    """Return the rows that starts are drawn from, and their weights."""
-    X, _, weight = blocks.every(stride_for(n_rows, MOST_ROWS))
-    return X, np.ones(X.shape[0]) if weight is None else weight
-
-
-def plus_plus(
-    X: Any,
-    K: int,
-    rng: np.random.Generator,
-    weight: Array | None = None,
-    n_jobs: int | None = None,
-    trials: int = 0,
-    stop: Callable[[], bool] = never,
-) -> tuple[Array, Array]:
-    """Draw K centres by k-means++; return them (dense) and their row numbers.
-
-    Parameters
-    ----------
-    X : (n, d) array or CSR array
-        Rows; at least K.
-    K : int
-        How many centres.
-    rng : numpy Generator
-        The source of chance.
-    weight : (n,) array, optional
-        Weights of the rows.
-    n_jobs : int or None
-        Threads; the result does not depend on it.
-    trials : int
-        Draws for each centre; 0 means 2 + ⌊log K⌋.
-    stop : function
-        Asked before each centre; once it says True, the rest are drawn without regard to distances.
-    """
-    n = X.shape[0]
-    trials = trials or 2 + int(np.log(K))
-    weight = np.ones(n) if weight is None else weight
-    lower = _lower_sparse if sp.issparse(X) else _lower_dense
-    X = X if sp.issparse(X) else np.ascontiguousarray(X)
-    chosen = np.empty(K, dtype=np.int64)
-    chosen[0] = _draw(weight, rng, 1)[0]
-    closest, _ = lower(X, chosen[:1], np.full(n, np.inf), weight, n_jobs)
-    for k in range(1, K):
-        if stop():
-            chosen[k:] = rng.choice(np.setdiff1d(np.arange(n), chosen[:k]), K - k, replace=False)
-            break
-        mass = closest[0] * weight
-        if not mass.sum() > 0:  # every row is a centre already: the others are as good as each other
-            mass = weight
-        candidates = _draw(mass, rng, trials)
-        tried, potentials = lower(X, candidates, closest[0], weight, n_jobs)
-        best = int(potentials.argmin())
-        chosen[k] = candidates[best]
-        closest = tried[best : best + 1]
-    return rows_of(X, chosen), chosen
-
-
-def random_rows(X: Any, K: int, rng: np.random.Generator, weight: Array | None = None) -> tuple[Array, Array]:
-    """Draw K different rows, with probability proportional to their weights; return them and their numbers."""
-    n = X.shape[0]
-    share = None if weight is None else weight / weight.sum()
-    chosen = rng.choice(n, size=K, replace=False, p=share)
-    return rows_of(X, chosen), chosen
-
-
-def rows_of(X: Any, rows: Array) -> Array:
-    """Return some rows as a dense float64 array."""
-    taken = X[rows]
-    return np.array(taken.toarray() if sp.issparse(taken) else taken, dtype=np.float64)
 
 
 def check_enough_rows(owner: str, n_rows: int, K: int, name: str = "n_clusters") -> None:
@@ -109,44 +29,6 @@ def check_enough_rows(owner: str, n_rows: int, K: int, name: str = "n_clusters")
             f"ask for at most {n_rows}."
         )
 
-
-def _draw(mass: Array, rng: np.random.Generator, size: int) -> Array:
-    """Return positions, each with probability proportional to its mass."""
-    ends = np.cumsum(mass)
-    drawn = np.searchsorted(ends, rng.random(size) * ends[-1], side="right")
-    return np.minimum(drawn, np.flatnonzero(mass > 0)[-1])
-
-
-def _lower_dense(X: Array, candidates: Array, closest: Array, weight: Array, n_jobs: int | None) -> tuple[Array, Array]:
-    n = X.shape[0]
-    step = grid_rows(X.shape[1])
-    C = np.array(X[candidates], dtype=np.float64)
-    tried = np.empty((len(C), n))
-    parts = [slice(start, min(start + step, n)) for start in range(0, n, step)]
-
-    def work(part: slice) -> Array:
-        trials = np.empty((len(C), part.stop - part.start))
-        potentials = np.empty(len(C))
-        lower_squares(X[part], C, closest[part], weight[part], trials, potentials)
-        tried[:, part] = trials
-        return potentials
-
-    return tried, map_reduce(parts, work, np.add, n_jobs=n_jobs)
-
-
-def _lower_sparse(X: Any, candidates: Array, closest: Array, weight: Array, n_jobs: int | None) -> tuple[Array, Array]:
-    squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
-    products = (X[candidates] @ X.T).toarray()
-    tried = np.maximum(squares[candidates][:, None] + squares - 2 * products, 0.0)
-    tried[np.arange(len(candidates)), candidates] = 0.0
-    tried = np.minimum(tried, closest)
-    return tried, tried @ weight
-
-
-# Where a Gaussian mixture starts, and its prior.
-#
-# A start is one M-step from responsibilities: those of k-means, of K random rows alone, or random ones. All are drawn
-# from the same rows, whether the table lies in memory, in files or on Dask (`starts.py`).
 
 _PRIOR_NAMES = {"alpha", "dof", "scale", "mean", "kappa"}
 

@@ -31,6 +31,7 @@ from ..probability.multivariate_t import MultivariateStudentT
 from ..probability.student_t import StudentT
 from ..solvers.em import em_in_time
 from .base import MixtureBase, log_sums, precisions_of
+from .lloyd import sample_rows
 from .narration import VERBOSE, MixtureNarrator
 from .normals import Density, Mixture, NormalMixture, Prior
 from .starts import (
@@ -38,7 +39,6 @@ from .starts import (
     covariances_of,
     from_responsibilities,
     responsibilities,
-    sample_rows,
     seconds_left,
     table_moments,
 )

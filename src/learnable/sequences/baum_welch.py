@@ -1,26 +1,39 @@
-"""Baum–Welch: the two steps of expectation–maximisation for any hidden Markov model.
+r"""Baum–Welch: the two steps of expectation–maximisation for any hidden Markov model.
 
-The E-step is forward–backward (`inference.py`); the M-step divides expected counts: π_k ∝ γ_1(k) + a_k − 1,
+A hidden chain z with first law π and transitions A emits x_t with likelihood b_t(k) = p(x_t | z_t = k). The E-step is
+forward–backward: with
+
+$$ \alpha_t(j) = b_t(j) \sum_i \alpha_{t-1}(i) A_{ij}, \qquad \beta_t(i) = \sum_j A_{ij} b_{t+1}(j) \beta_{t+1}(j) $$
+
+P(z_t = k | x) ∝ α_t(k) β_t(k), P(z_t = i, z_{t+1} = j | x) ∝ α_t(i) A_ij b_{t+1}(j) β_{t+1}(j), and log P(x) is
+log Σ_k α_T(k). Both are computed with sums that are rescaled (`_kernels.py`), and again in logarithms where a state
+would be lost. Cost O(TK²), memory O(TK): likelihoods and posteriors. The two halves of a sequence run on two threads.
+
+The M-step divides expected counts: π_k ∝ γ_1(k) + a_k − 1,
 A_ij ∝ Σ_t P(z_t = i, z_{t+1} = j | x) + a_ij − 1, with Dirichlet parameters a ≥ 1; transitions that are zero stay zero.
 The emissions' own statistics and formulas are the model's. Sums over rows are taken on a fixed grid, in order: their
 bits do not depend on the number of threads.
+
+Reference: L. Rabiner, A tutorial on hidden Markov models and selected applications in speech recognition, Proceedings
+of the IEEE 77 (1989), 257–286.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import DataError
+from ..core.errors import DataError, ParameterError
+from ..core.threads import run_tasks
+from ..data.arrays import require_finite
 from ..data.blocks import Blocks, Part, scan
 from ..data.door import read_features
-from ._kernels import sum_by_code
-from .inference import Frames, LazyRows, in_order, smooth
-from .markov import estimate_rows, log_dirichlet
+from . import _kernels as kernels
+from ._kernels import likelihood_rows, sum_by_code
 
 Array = NDArray[Any]
 
@@ -150,6 +163,252 @@ def _add(a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, ...]:
     return tuple(x + y for x, y in zip(a, b, strict=True))
 
 
+# --------------------------------------------------------------------------------------------------------------------
+# Forward–backward.
+
+R = TypeVar("R")
+#: Lines whose likelihoods are computed at once: they stay in the cache.
+_LINES = 2**14
+#: Numbers, rows times states, from which a second thread is worth its start.
+WORTH_A_THREAD = 2**17
+
+
+class LazyRows:
+    """The log-likelihoods of lines, computed when some of them are asked for."""
+
+    def __init__(self, compute: Callable[[Array], Array], lines: Array, K: int) -> None:
+        self._compute = compute
+        self._lines = lines
+        self.shape = (len(lines), K)
+
+    def __getitem__(self, rows: slice) -> Array:
+        return self._compute(self._lines[rows])
+
+
+class Frames(NamedTuple):
+    """Log-likelihoods of observations, and the sequences they belong to."""
+
+    log: Array | LazyRows  #: (lines, K) log b
+    codes: Array  #: (n,) int64, the line of each row; empty if row t has line t
+    offsets: Array  #: (S + 1,) int64, where the sequences begin
+
+    @property
+    def n_rows(self) -> int:
+        """Number of observations."""
+        return int(self.offsets[-1])
+
+
+class Smoothed(NamedTuple):
+    """What forward–backward finds."""
+
+    log_likelihoods: Array  #: (S,) log P(x) of each sequence
+    padded: Array  #: (n, M) P(z_t = k | x), and zeros up to a multiple of four
+    pairs: Array  #: (K, K) Σ_t P(z_t = i, z_{t+1} = j | x)
+
+    @property
+    def gamma(self) -> Array:
+        """P(z_t = k | x), (n, K)."""
+        return self.padded[:, : len(self.pairs)]
+
+
+def smooth(frames: Frames, startprob: Array, transmat: Array, threads: int = 1) -> Smoothed:
+    """Return the posteriors of states and pairs. Impossible observations give a log-likelihood of −inf."""
+    K = len(startprob)
+    S = len(frames.offsets) - 1
+    n = frames.n_rows
+    M = padded_size(K)
+    threads = threads if n * M >= WORTH_A_THREAD else 1
+    b, offset = likelihoods(frames, threads)
+    start = pad(startprob)
+    A = pad_table(transmat)
+    AT = pad_table(transmat.T)
+    sums = np.empty(n * M)
+    end = pad(np.full(K, 1.0 / K))
+    middle = np.zeros((2, S * M))
+    logs = np.zeros((2, S))
+    pairs = np.zeros((2, M * M))
+    ring = np.zeros((2, 2, (kernels.RING + 1) * M))
+    pred = np.empty((2, M))
+    sides = (frames.offsets, b, frames.codes)
+    fine = both(
+        lambda: kernels.climb(*sides, start, A, True, sums, middle[0], logs[0], pred[0]),
+        lambda: kernels.climb(*sides, end, AT, False, sums, middle[1], logs[1], pred[1]),
+        threads,
+    ) and both(
+        lambda: kernels.meet(*sides, start, A, True, sums, middle[0], logs[0], pairs[0], ring[0], pred[0]),
+        lambda: kernels.meet(*sides, end, AT, False, sums, middle[1], logs[1], pairs[1], ring[1], pred[1]),
+        threads,
+    )
+    if not fine:
+        return _smooth_in_logs(frames, startprob, transmat)
+    forward, backward = pairs.reshape(2, M, M)
+    moves = (forward + backward.T)[:K, :K] * transmat
+    return Smoothed(logs[0] + sums_of_sequences(frames, offset), sums.reshape(n, M), moves)
+
+
+def _smooth_in_logs(frames: Frames, startprob: Array, transmat: Array) -> Smoothed:
+    K = len(startprob)
+    store = np.full((frames.n_rows, K), -np.inf)
+    logs = np.zeros(len(frames.offsets) - 1)
+    pairs = np.zeros((K, K))
+    logb = np.ascontiguousarray(frames.log[:])
+    L = log_of(transmat)
+    kernels.forward_logs(frames.offsets, logb, frames.codes, log_of(startprob), L, store, logs)
+    if np.isfinite(logs).all():
+        kernels.backward_logs(frames.offsets, logb, frames.codes, L, store, pairs)
+    padded = np.zeros((len(store), padded_size(K)))
+    padded[:, :K] = store
+    return Smoothed(logs, padded, pairs)
+
+
+def likelihoods(frames: Frames, threads: int = 1, floor: bool = False) -> tuple[Array, Array]:
+    """Return b, padded, with a greatest entry of one in each row, and the logarithm that was taken out."""
+    n, K = frames.log.shape
+    M = padded_size(K)
+    b = np.empty(n * M)
+    offset = np.empty(n)
+    padding = pad(np.zeros(K), -np.inf)
+
+    def fill(rows: slice) -> None:
+        log = frames.log[rows]
+        part = b[rows.start * M : rows.stop * M]
+        likelihood_rows(widen(log, M).reshape(-1), padding, part, offset[rows])
+        if floor:  # zero is left to what is impossible
+            seen = part.reshape(-1, M)[:, :K]
+            seen[(seen == 0) & (log > -np.inf)] = 1e-300
+
+    in_order(fill, n, threads)
+    return b, offset
+
+
+def widen(log: Array, M: int) -> Array:
+    """Return a table (n, M) whose first columns are those of `log`; the others are any numbers but NaN."""
+    whole: Any = log.base
+    fits = isinstance(whole, np.ndarray) and whole.shape == (len(log), M) and whole.flags.c_contiguous
+    if fits and whole.dtype == np.float64 and whole.ctypes.data == log.ctypes.data:
+        return whole  # `log` is a view of a table that was padded from the beginning
+    out = np.zeros((len(log), M))
+    out[:, : log.shape[1]] = log
+    return out
+
+
+def sums_of_sequences(frames: Frames, offset: Array) -> Array:
+    """Return the sum over each sequence of what was taken out of its rows."""
+    rows = offset[frames.codes] if frames.codes.size else offset
+    return np.add.reduceat(rows, frames.offsets[:-1])
+
+
+def in_order(work: Callable[[slice], R], n: int, threads: int) -> list[R]:
+    """Return work(rows) for slices of n rows, on a grid that does not depend on the number of threads."""
+    grid = [slice(lo, min(lo + _LINES, n)) for lo in range(0, n, _LINES)]
+    done: list[list[R]] = [[], []]
+    half = (len(grid) + 1) // 2
+    both(
+        lambda: done[0].extend(work(rows) for rows in grid[:half]),
+        lambda: done[1].extend(work(rows) for rows in grid[half:]),
+        threads if len(grid) > 1 else 1,
+    )
+    return done[0] + done[1]
+
+
+def both(first: Callable[[], Any], second: Callable[[], Any], threads: int) -> bool:
+    """Run two functions, side by side if there are two threads; tell whether neither said False."""
+    if threads < 2:
+        return first() is not False and second() is not False
+    answers = run_tasks(lambda number: (first, second)[number](), 2, threads)
+    return answers[0] is not False and answers[1] is not False
+
+
+def padded_size(K: int) -> int:
+    """Return M, the least multiple of four that is at least K."""
+    return -(-K // 4) * 4
+
+
+def pad(v: Array, fill: float = 0.0) -> Array:
+    """Return a vector over states with entries `fill` up to a multiple of four."""
+    out = np.full(padded_size(len(v)), fill)
+    out[: len(v)] = v
+    return out
+
+
+def pad_table(A: Array, fill: float = 0.0) -> Array:
+    """Return a table over pairs of states, padded likewise, as a vector."""
+    K = len(A)
+    M = padded_size(len(A))
+    out = np.full((M, M), fill)
+    out[:K, :K] = A
+    return out.ravel()
+
+
+def log_of(p: Array) -> Array:
+    """Return log p, −inf at zero."""
+    with np.errstate(divide="ignore"):
+        return np.log(p)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Laws of states: what may be one, and the step that estimates rows of them from counts.
+
+#: Rows of probabilities may miss the sum one by this much; they are then divided by their sum.
+SLACK = 1e-8
+
+
+def check_probabilities(owner: str, name: str, values: Any, ndim: int) -> Array:
+    """Return probabilities whose last axis sums to one, or raise ParameterError."""
+    try:
+        p = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"{owner}: {name} must be an array of probabilities; got {values!r}.") from error
+    if p.ndim != ndim or p.size == 0:
+        raise ParameterError(f"{owner}: {name} must have {ndim} dimensions and no empty one; got shape {p.shape}.")
+    sums = p.sum(axis=-1)
+    if not ((p >= 0).all() and (abs(sums - 1) <= SLACK).all()):
+        raise ParameterError(
+            f"{owner}: {name} must be probabilities >= 0 whose rows sum to 1; "
+            f"got the least {p.min()} and sums between {sums.min()} and {sums.max()}; divide the rows by their sums."
+        )
+    return p / sums[..., None]
+
+
+def check_numbers(owner: str, name: str, values: Any, shape: tuple[int, ...], positive: bool = False) -> Array:
+    """Return finite numbers of a shape, or raise ParameterError."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != shape or not np.isfinite(array).all() or (positive and (array < 0).any()):
+        rule = "numbers >= 0" if positive else "finite numbers"
+        raise ParameterError(f"{owner}: {name} must be {rule} of shape {shape}; got shape {array.shape}.")
+    return array
+
+
+def allowed_moves(owner: str, structure: Any, K: int) -> Array:
+    """Return which transitions a structure allows: a (K, K) table of truth values."""
+    i, j = np.indices((K, K))
+    if structure is None:
+        return np.ones((K, K), dtype=bool)
+    if isinstance(structure, str):
+        return (j >= i) & (j <= i + 1) if structure == "left-right" else abs(i - j) <= 1
+    allowed = np.asarray(structure) != 0
+    if allowed.shape != (K, K) or not allowed.any(axis=1).all():
+        raise ParameterError(
+            f"{owner}: structure must have shape ({K}, {K}) and allow a move out of every state; "
+            f"got shape {allowed.shape}."
+        )
+    return allowed
+
+
+def estimate_rows(counts: Array, prior: Array, current: Array) -> Array:
+    """Return rows ∝ counts + prior − 1; entries that are zero stay zero, a row without counts stays as it is."""
+    raised = np.where(current > 0, counts + prior - 1.0, 0.0)
+    total = raised.sum(axis=1, keepdims=True)
+    return np.where(total > 0, raised / np.where(total > 0, total, 1.0), current)
+
+
+def log_dirichlet(p: Array, prior: Array) -> float:
+    """Return Σ (a − 1) log p over the entries that are not zero, the log-density up to a constant."""
+    free = (p > 0) & (prior != 1)
+    return float(((prior[free] - 1) * np.log(p[free])).sum())
+
+
+# --------------------------------------------------------------------------------------------------------------------
 # Sequences of observations: one table of rows, and the lengths of the sequences that it holds one after the other.
 
 _BLOCK_ROWS = 2**14  # short sequences share a block of about this many rows
@@ -181,13 +440,16 @@ class Block(NamedTuple):
 
 def read_sequences(model: Any, X: Any, lengths: Any, n_jobs: int | None, *, reset: bool = True) -> SequenceTable:
     """Read and check sequences; the fingerprint is computed for a fit (`reset`)."""
-    rows = read_features(model, X, sparse=False, reset=reset, missing=True)
+    rows = read_features(model, X, sparse=False, reset=reset, check_finite=not reset, missing=True)
     rows = np.ascontiguousarray(rows, dtype=np.float64)
     offsets = read_offsets(type(model).__name__, lengths, len(rows))
     if not reset:
         return SequenceTable(rows, offsets, "")
-    stamps = row_stamps(offsets)
-    return SequenceTable(rows, offsets, f"{scan(Blocks([Part(rows, stamps)]), n_jobs).checksum:016x}")
+    checksum, bad_rows = scan(Blocks([Part(rows, row_stamps(offsets))]), n_jobs)
+    if bad_rows:
+        names = getattr(model, "feature_names_in_", None)
+        require_finite(type(model).__name__, rows, "X", names, missing=True)
+    return SequenceTable(rows, offsets, f"{checksum:016x}")
 
 
 def row_stamps(offsets: Array) -> Array:

@@ -11,9 +11,8 @@ from scipy.special import gammaln
 
 from ..core.declare import ArrayLike, Number, fitted, optional, param
 from ..core.errors import DataError, ParameterError
-from .baum_welch import Theta
+from .baum_welch import Theta, check_numbers, check_probabilities, estimate_rows, log_dirichlet
 from .hmm import LETTERS, PRIOR, HiddenMarkovModel
-from .markov import check_numbers, check_probabilities, estimate_rows, log_dirichlet
 
 Array = NDArray[Any]
 

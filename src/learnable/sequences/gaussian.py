@@ -23,10 +23,8 @@ from scipy.linalg import cho_solve, solve_triangular
 from ..core.declare import ArrayLike, Number, Options, fitted, param
 from ..core.errors import DataError, ParameterError
 from ._kernels import log_normal_rows, scatter_rows
-from .baum_welch import Theta
+from .baum_welch import Theta, check_numbers, padded_size
 from .hmm import LETTERS, HiddenMarkovModel
-from .inference import padded_size
-from .markov import check_numbers
 
 Array = NDArray[Any]
 
@@ -432,10 +430,9 @@ def cluster_rows(rows: Array, K: int, rng: Any) -> tuple[Array, Array] | None:
     """Return K centres and each row's cluster, or None where there are too few distinct rows for clusters."""
     if len(np.unique(rows, axis=0)) < K:
         return None
-    from ..mixtures.kmeans import KMeans  # here: a loaded model needs no start
+    from ..mixtures.lloyd import cluster  # here: a loaded model needs no start
 
-    clusters = KMeans(n_clusters=K, n_init=1, random_state=int(rng.randint(2**31 - 1))).fit(rows)
-    return np.asarray(clusters.cluster_centers_, dtype=float), np.asarray(clusters.labels_)
+    return cluster(rows, K, np.random.default_rng(int(rng.randint(2**31 - 1))))
 
 
 def draw_means(X: Array, K: int, rng: Any) -> Array:

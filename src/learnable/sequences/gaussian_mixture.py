@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..core.declare import ArrayLike, Number, Options, fitted, optional, param
 from ..core.errors import ParameterError
-from .baum_welch import Theta
+from .baum_welch import Theta, check_numbers, check_probabilities, estimate_rows, log_dirichlet
 from .gaussian import (
     Covariances,
     GaussianRows,
@@ -34,7 +34,6 @@ from .gaussian import (
     whole_rows,
 )
 from .hmm import LETTERS, PRIOR
-from .markov import check_numbers, check_probabilities, estimate_rows, log_dirichlet
 
 Array = NDArray[Any]
 

@@ -43,9 +43,21 @@ from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Certificate, Estimator, Run
 from ..core.threads import resolve_n_jobs
 from ..solvers.em import em_in_time
-from .baum_welch import BaumWelch, Parameters, SequenceTable, Theta, cut_sequences, frames_of, read_sequences
-from .inference import Frames, best_path, draw_paths, filtered, pairwise, smooth
-from .markov import MarkovChain, allowed_moves, check_probabilities
+from .baum_welch import (
+    BaumWelch,
+    Frames,
+    Parameters,
+    SequenceTable,
+    Theta,
+    allowed_moves,
+    check_probabilities,
+    cut_sequences,
+    frames_of,
+    read_sequences,
+    smooth,
+)
+from .inference import best_path, draw_paths, filtered, pairwise
+from .markov import MarkovChain
 
 Array = NDArray[Any]
 

@@ -29,6 +29,7 @@ from sklearn.utils import check_random_state
 from ..core.errors import DataError, ParameterError
 from ..probability.dirichlet import Dirichlet
 from ._kernels import walk
+from .baum_welch import check_probabilities
 
 Array = NDArray[Any]
 
@@ -392,26 +393,6 @@ def _cumulated(P: Array) -> Array:
 
 # Tables of transition probabilities: checks, counts of moves, the stationary law, periods.
 
-#: Rows of probabilities may miss the sum one by this much; they are then divided by their sum.
-SLACK = 1e-8
-
-
-def check_probabilities(owner: str, name: str, values: Any, ndim: int) -> Array:
-    """Return probabilities whose last axis sums to one, or raise ParameterError."""
-    try:
-        p = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ParameterError(f"{owner}: {name} must be an array of probabilities; got {values!r}.") from error
-    if p.ndim != ndim or p.size == 0:
-        raise ParameterError(f"{owner}: {name} must have {ndim} dimensions and no empty one; got shape {p.shape}.")
-    sums = p.sum(axis=-1)
-    if not ((p >= 0).all() and (abs(sums - 1) <= SLACK).all()):
-        raise ParameterError(
-            f"{owner}: {name} must be probabilities >= 0 whose rows sum to 1; "
-            f"got the least {p.min()} and sums between {sums.min()} and {sums.max()}; divide the rows by their sums."
-        )
-    return p / sums[..., None]
-
 
 def stationary_law(P: Array) -> Array:
     """Return the stationary law of an irreducible chain by elimination without subtractions.
@@ -497,41 +478,3 @@ def _list_of_paths(owner: str, paths: Any) -> list[list[Any]]:
 
 def _is_missing(state: Any) -> bool:
     return state is None or (isinstance(state, float) and math.isnan(state))
-
-
-def allowed_moves(owner: str, structure: Any, K: int) -> Array:
-    """Return which transitions a structure allows: a (K, K) table of truth values."""
-    i, j = np.indices((K, K))
-    if structure is None:
-        return np.ones((K, K), dtype=bool)
-    if isinstance(structure, str):
-        return (j >= i) & (j <= i + 1) if structure == "left-right" else abs(i - j) <= 1
-    allowed = np.asarray(structure) != 0
-    if allowed.shape != (K, K) or not allowed.any(axis=1).all():
-        raise ParameterError(
-            f"{owner}: structure must have shape ({K}, {K}) and allow a move out of every state; "
-            f"got shape {allowed.shape}."
-        )
-    return allowed
-
-
-def estimate_rows(counts: Array, prior: Array, current: Array) -> Array:
-    """Return rows ∝ counts + prior − 1; entries that are zero stay zero, a row without counts stays as it is."""
-    raised = np.where(current > 0, counts + prior - 1.0, 0.0)
-    total = raised.sum(axis=1, keepdims=True)
-    return np.where(total > 0, raised / np.where(total > 0, total, 1.0), current)
-
-
-def log_dirichlet(p: Array, prior: Array) -> float:
-    """Return Σ (a − 1) log p over the entries that are not zero, the log-density up to a constant."""
-    free = (p > 0) & (prior != 1)
-    return float(((prior[free] - 1) * np.log(p[free])).sum())
-
-
-def check_numbers(owner: str, name: str, values: Any, shape: tuple[int, ...], positive: bool = False) -> Array:
-    """Return finite numbers of a shape, or raise ParameterError."""
-    array = np.asarray(values, dtype=np.float64)
-    if array.shape != shape or not np.isfinite(array).all() or (positive and (array < 0).any()):
-        rule = "numbers >= 0" if positive else "finite numbers"
-        raise ParameterError(f"{owner}: {name} must be {rule} of shape {shape}; got shape {array.shape}.")
-    return array
