@@ -30,7 +30,7 @@ from ..core.run import Run
 from ..data.blocks import Blocks, Part
 from ..data.door import Table, read_features
 from ..data.sources import NamedScore, rowwise
-from ..risk.likelihoods import LinearLikelihood
+from ..risk.objective import LinearLikelihood
 from ..solvers.systems.normal_equations import iterative_fit
 from ..solvers.systems.orthogonal import LinearFit
 from . import descent

@@ -54,8 +54,7 @@ from ...solvers.problem import Evaluation
 from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE
 from .._kernels import gauss_tile64, multiply_rows
 from .likelihood import WORST, Objective, Observations, per_row, refuse_huge, small_blas, stationarity
-from .means import fitted_mean, trend_of
-from .posterior import noise_free
+from .posterior import fitted_mean, noise_free, trend_of
 from .search import Pace, climb, log_bounds, share_of, warn_at_bounds
 
 Array = NDArray[np.float64]

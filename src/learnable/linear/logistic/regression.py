@@ -37,7 +37,7 @@ from ...data.blocks import Blocks, Part
 from ...data.door import Table, door
 from ...data.sources import rowwise
 from ...risk.classes import ClassRisk, ClassSums, class_sums
-from ...risk.likelihoods import LinearLikelihood
+from ...risk.objective import LinearLikelihood
 from ...solvers.problem import Solution
 from ...solvers.smooth.shapes import solve
 from .. import descent

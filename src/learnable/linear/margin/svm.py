@@ -50,8 +50,7 @@ from ..base import (
     weighted_blocks,
 )
 from .crammer_singer import fit_crammer_singer
-from .l1 import fit_l1
-from .solvers import SOLVERS, MarginFit, Settings, fit_margin
+from .solvers import SOLVERS, MarginFit, Settings, fit_l1, fit_margin
 
 Array = NDArray[np.float64]
 

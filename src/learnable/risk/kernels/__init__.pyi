@@ -11,11 +11,11 @@ from .dot import Constant as Constant
 from .dot import Linear as Linear
 from .dot import Polynomial as Polynomial
 from .dot import White as White
-from .mercer import MercerExpansion as MercerExpansion
-from .mercer import is_mercer as is_mercer
-from .mercer import mercer_expansion as mercer_expansion
-from .rkhs import RKHSFunction as RKHSFunction
-from .rkhs import feature as feature
+from .spaces import MercerExpansion as MercerExpansion
+from .spaces import RKHSFunction as RKHSFunction
+from .spaces import feature as feature
+from .spaces import is_mercer as is_mercer
+from .spaces import mercer_expansion as mercer_expansion
 from .stationary import DoubleExponential as DoubleExponential
 from .stationary import Gaussian as Gaussian
 from .stationary import Matern as Matern
