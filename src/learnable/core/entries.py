@@ -130,7 +130,8 @@ def _parts(module: str, *names: str) -> dict[str, Entry]:
 
 #: Kernels that can be a parameter of a saved model; functions cannot.
 KERNELS: Final[dict[str, Entry]] = {
-    **_parts("dot", "Linear", "Polynomial", "Constant", "White"),
-    **_parts("stationary", "Gaussian", "DoubleExponential", "Matern", "RationalQuadratic", "Periodic"),
+    **_parts("base", "Gaussian"),
+    **_parts("elementary", "Linear", "Polynomial", "Constant", "White"),
+    **_parts("elementary", "DoubleExponential", "Matern", "RationalQuadratic", "Periodic"),
     **_parts("composed", "Sum", "Product", "Scaled", "Restricted", "Precomputed"),
 }

@@ -20,12 +20,12 @@ from ..core.declare import Declared, fitted, param
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator
 from ..core.parameters import Matches, Number, Options, optional
+from ..data.arrays import refuse_extreme_sizes
 from ..data.door import Table, door, read_features
 from ..data.targets import Target
-from ..linear.base import refuse_extreme_sizes
 from ..risk.kernels import FunctionKernel, Kernel, Linear, Precomputed, RKHSFunction, as_kernel
 from ..risk.kernels.adopted import NAMES, is_foreign
-from ..risk.kernels.dot import inner
+from ..risk.kernels.base import inner
 
 Array = NDArray[np.float64]
 

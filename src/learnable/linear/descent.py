@@ -163,19 +163,15 @@ class _Scaled(Protocol):
 
     def evaluate(self, u: Array) -> Evaluation:
         """Return value, gradient and measure over all rows."""
-        ...
 
     def gradient(self, u: Array, rows: Any) -> Array:
         """Return an unbiased estimate of the gradient from some rows."""
-        ...
 
     def smoothness(self) -> tuple[float, float]:
         """Return L of the whole function and L_max of the worst single row, both on the scale of the whole."""
-        ...
 
     def epoch(self, u: Array, batches: NDArray[np.int64], rates: Array) -> tuple[Array, Array]:
         """Return u after one gradient step a batch, (m, b) row numbers, and the mean of the points before each step."""
-        ...
 
 
 class LeastSquares:

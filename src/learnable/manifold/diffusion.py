@@ -26,8 +26,8 @@ from ..core.errors import DataError
 from ..core.estimator import Estimator
 from ..core.parameters import N_JOBS, Number, Options
 from ..core.run import Run
+from ..data.arrays import refuse_extreme_sizes
 from ..data.door import Table, door, read_features
-from ..linear.base import refuse_extreme_sizes
 from ..solvers.eigen import PAIR_TOLERANCE, fix_signs, symmetric_pairs
 from .graphs import fit_neighbours
 from .spectral import dense_rows

@@ -26,8 +26,8 @@ from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator
 from ..core.parameters import N_JOBS, TOLERANCE, Number, Options, optional
 from ..core.run import Run
+from ..data.arrays import refuse_extreme_sizes
 from ..data.door import Table, door, read_features
-from ..linear.base import refuse_extreme_sizes
 from ..neighbors import NearestNeighbors
 from ..solvers.eigen import PAIR_TOLERANCE, symmetric_pairs
 from .graphs import fit_neighbours, join_parts, neighbour_graph, paths_from, paths_of_new_rows

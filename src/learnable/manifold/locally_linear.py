@@ -29,8 +29,8 @@ from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator
 from ..core.parameters import N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options
 from ..core.run import Run
+from ..data.arrays import refuse_extreme_sizes
 from ..data.door import Table, door, read_features
-from ..linear.base import refuse_extreme_sizes
 from ..neighbors import NearestNeighbors
 from ..solvers.eigen import PAIR_TOLERANCE, symmetric_pairs
 from .graphs import fit_neighbours

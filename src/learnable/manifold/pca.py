@@ -27,8 +27,8 @@ from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator
 from ..core.parameters import N_JOBS, RANDOM_STATE, TOLERANCE, Boolean, Number, Options, optional
 from ..core.run import Run
+from ..data.arrays import refuse_extreme_sizes
 from ..data.door import Table, door, read_features
-from ..linear.base import refuse_extreme_sizes
 from ..meta.splits import as_generator
 from ..solvers.eigen import GRAM_CONDITION, PAIR_TOLERANCE, EigenPairs, singular_triplets, symmetric_pairs
 from ..solvers.systems.moments import centred_moments

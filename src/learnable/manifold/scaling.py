@@ -24,8 +24,8 @@ from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator
 from ..core.parameters import Matches, Number
 from ..core.run import Run
+from ..data.arrays import refuse_extreme_sizes
 from ..data.door import Table, door, read_features
-from ..linear.base import refuse_extreme_sizes
 from ..solvers.eigen import PAIR_TOLERANCE, symmetric_pairs
 
 Array = NDArray[np.float64]

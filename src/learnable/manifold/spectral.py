@@ -29,8 +29,8 @@ from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator
 from ..core.parameters import N_JOBS, RANDOM_STATE, Boolean, Matches, Nothing, Number, Options, optional
 from ..core.run import Run
+from ..data.arrays import refuse_extreme_sizes
 from ..data.door import Table, door, read_features
-from ..linear.base import refuse_extreme_sizes
 from ..solvers.eigen import PAIR_TOLERANCE, EigenPairs, fix_signs, symmetric_pairs
 from .graphs import fit_neighbours
 

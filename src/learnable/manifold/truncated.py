@@ -20,8 +20,8 @@ from ..core.errors import DataError, ParameterError
 from ..core.estimator import Estimator
 from ..core.parameters import RANDOM_STATE, TOLERANCE, Number, Options
 from ..core.run import Run
+from ..data.arrays import refuse_extreme_sizes
 from ..data.door import Table, door, read_features
-from ..linear.base import refuse_extreme_sizes
 from ..meta.splits import as_generator
 from ..solvers.eigen import PAIR_TOLERANCE, singular_triplets
 

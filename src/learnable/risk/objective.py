@@ -13,17 +13,13 @@ finite.
 The class itself is the definition, in NumPy. Where a compiled sweep over the rows is measurably faster, a subclass with
 that sweep is registered for a loss with half a squared norm (`FUSED`), and `Risk(loss, …)` makes one. The plain class
 is its test oracle.
-
-What a linear model says about itself to those who want its whole posterior: likelihood, and prior by its penalty.
-
-A model shows it by a method `_likelihood(sum_of_weights)`; nothing else is needed of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -485,22 +481,3 @@ def _null_space(G: Array) -> Array:
         dependent /= np.linalg.norm(dependent, axis=0)
         dependent = np.linalg.qr(dependent)[0]
     return np.column_stack([dependent, np.eye(len(G))[:, scale == 0]])  # a constant column carries no score at all
-
-
-Family = Literal["normal", "student_t", "bernoulli", "categorical", "poisson", "gamma"]
-
-
-class LinearLikelihood(NamedTuple):
-    """p(y | b + xᵀw) and the precision of the normal prior on w that the penalty stands for."""
-
-    family: Family
-    precision: float = 0.0  #: of each coefficient; 0 is a flat prior
-    in_units_of_noise: bool = False  #: whether the prior's variance is the noise's, φ, over the precision
-
-
-class ShowsLikelihood(Protocol):
-    """A model whose penalised objective is a negative log posterior."""
-
-    def _likelihood(self, sum_of_weights: float) -> LinearLikelihood:
-        """Return likelihood and prior, given the sum of the weights of the rows."""
-        ...

@@ -28,7 +28,6 @@ class Smooth(Protocol):
 
     def evaluate(self, x: Array, /) -> Evaluation:
         """Return value, gradient and measure at x."""
-        ...
 
 
 class TwiceSmooth(Smooth, Protocol):
@@ -36,7 +35,6 @@ class TwiceSmooth(Smooth, Protocol):
 
     def hessian(self, x: Array, /) -> Array | Callable[[Array], Array]:
         """Return the Hessian at x, as a matrix or as a function v ↦ Hv."""
-        ...
 
 
 class Moment(NamedTuple):

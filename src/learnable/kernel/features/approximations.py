@@ -24,8 +24,8 @@ from ...core.declare import Declared, fitted, param
 from ...core.errors import DataError, ModelFileError, ParameterError
 from ...core.parameters import N_JOBS, RANDOM_STATE, Number, Options, check_parameters, optional
 from ...core.threads import interruptible, one_thread_blas
+from ...data.arrays import refuse_extreme_sizes
 from ...data.door import read_features
-from ...linear.base import refuse_extreme_sizes
 from ...risk.kernels import FunctionKernel, Kernel, as_kernel
 from ...risk.kernels.adopted import is_foreign
 from ..representer import KernelChoice, finite_diagonal, is_given, kernel_of

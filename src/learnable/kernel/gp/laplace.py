@@ -46,8 +46,7 @@ from ...core.threads import interruptible
 from ...risk.kernels.base import Kernel
 from ...risk.kernels.tape import record
 from ...solvers.problem import Evaluation
-from .._kernels import mirror
-from .likelihood import stationarity
+from .likelihood import mirror, stationarity
 
 Array = NDArray[np.float64]
 

@@ -39,13 +39,11 @@ from ...data.blocks import map_reduce
 from ...data.door import read_features
 from ...data.sources import is_external, rowwise
 from ...probability.normal import Normal
-from ...risk.kernels.adopted import as_kernel
-from ...risk.kernels.base import Kernel
+from ...risk.kernels.base import Gaussian, Kernel, as_kernel
 from ...risk.kernels.composed import Product, Restricted, Scaled, Sum
-from ...risk.kernels.dot import Constant, White
+from ...risk.kernels.elementary import Constant, White
 from ...risk.kernels.spaces import RKHSFunction
-from ...risk.kernels.stationary import Gaussian
-from .._kernels import gauss_tile64
+from ..rows import gauss_tile64
 from .likelihood import inverse_of_lower
 
 Array = NDArray[np.float64]

@@ -48,15 +48,16 @@ from ...core.errors import DataError, ModelFileError
 from ...core.parameters import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Number
 from ...core.run import Progress, Run, never, no_progress
 from ...core.threads import interruptible, one_thread_blas
+from ...data.arrays import class_weights
 from ...data.blocks import map_reduce
 from ...data.door import Table
 from ...data.sources import NamedScore, rowwise
-from ...linear.base import CLASS_WEIGHT, class_weights
+from ...linear.base import CLASS_WEIGHT
 from ...risk.losses import SoftmaxLoss
 from ...risk.objective import relative_gap
 from ..operators import MOST_ROWS_KEPT, Operator, OutOfTimeError, partial_cholesky, product_by_rows
 from ..representer import RepresenterModel, finite_diagonal, kernel_of, memory_door, training_points
-from ..svm.program import FACTORED, dual_bounds
+from ..svm.base import FACTORED, dual_bounds
 
 Array = NDArray[np.float64]
 

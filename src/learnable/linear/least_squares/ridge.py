@@ -36,9 +36,8 @@ from ...data.door import Table, door
 from ...solvers.systems.least_squares import compressed_fit, dense_rows, least_squares, nonnegative_fit
 from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE, SINGLE_TOLERANCE
 from ...solvers.systems.orthogonal import LinearFit, orthogonal_fit, weighted_mean
-from ..base import LeastSquaresModel
+from ..base import LeastSquaresModel, is_single, round_linear
 from ..descent import SOLVERS as DESCENT
-from ..single import is_single, round_linear
 
 Array = NDArray[np.float64]
 

@@ -251,17 +251,14 @@ class Model(Protocol):
 
     def evaluate(self, z: Array) -> float:
         """Return the loss; remember slopes and curvatures."""
-        ...
 
     def loss(self, z: Array) -> float:
         """Return the loss alone."""
-        ...
 
     def minimise(
         self, W: Array, l1: float, l2: float, least: float, *, extrapolate: bool = True
     ) -> tuple[Array, Array]:
         """Return the W (n_scores, k) and the change of the intercepts that about minimise the penalised model."""
-        ...
 
 
 class BinaryModel:

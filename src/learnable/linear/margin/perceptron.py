@@ -33,10 +33,11 @@ from ...core.jit import kernel
 from ...core.parameters import MAX_ITER as MOST_PASSES
 from ...core.parameters import N_JOBS, RANDOM_STATE, Boolean, Matches, Nothing, Number, Options, check_parameters
 from ...core.run import Progress, Run, no_progress
+from ...data.arrays import class_weights, refuse_extreme_sizes
 from ...data.blocks import Block, map_reduce, unsigned
 from ...data.door import Table, door, read_features
 from ...data.targets import read_weight
-from ..base import LinearClassifierModel, class_weights, refuse_extreme_sizes
+from ..base import LinearClassifierModel
 from .dual_descent import pieces
 from .svm import random_order_of
 

@@ -40,13 +40,13 @@ from ...core.threads import interruptible, one_thread_blas
 from ...data.blocks import Blocks, Part, unsigned
 from ...risk.objective import relative_gap
 from ...risk.shortfall import ShortfallRisk, Target
-from ...solvers.composite.coordinate import Penalty
+from ...solvers.composite.coordinate import FLOOR, Penalty
 from ...solvers.composite.proximal_newton import CompositePoint, proximal_newton, quadratic_minimum
 from ...solvers.problem import Solution
 from ...solvers.smooth.newton import newton
 from ...solvers.smooth.shapes import HessianFree
 from ...solvers.systems.normal_equations import conjugate_gradient
-from ..precise import proven_margin_gap
+from ..base import FINEST_CLAIM, SUM_ROUNDING, long_rows
 from ._kernels import lasso_hinge_pass
 from .dual_descent import dual_descent, subgradient_descent
 from .interior_point import interior_point
@@ -465,3 +465,49 @@ def _gap_of(slope: Array, cost: Array, w: Array, short: Array) -> float:
     scale = min(1.0 / max(largest, 1e-300), total / max(2.0 * loss, 1e-300))
     dual = scale * total - scale**2 * loss
     return relative_gap(float(np.abs(w).sum()) + loss, dual, float(cost.sum()))
+
+
+def proven_margin_gap(task: MarginTask, w: Array, dual: Array | None, gap: float, tol: float) -> float:
+    """Return the relative gap of a support vector machine's weights, in more digits where rounding may be above `tol`.
+
+    `dual` is Σ σα of each row; None for the squared loss, whose dual point α = 2c·shortfall follows from the weights.
+    """
+    limit = max(tol, FINEST_CLAIM)
+    if _rounding_of_margin_gap(task, w, dual, 0.0) <= limit:
+        return gap
+    loss = task.loss(task.scores(w))
+    if _rounding_of_margin_gap(task, w, dual, loss) <= limit:
+        return gap
+    z = np.concatenate([X @ w[1:].astype(np.longdouble) for X, _, _ in long_rows(task.blocks)])
+    cost, bias = task.cost.astype(np.longdouble), np.longdouble(task.bias)
+    short = np.maximum(task.offset - task.sign * (z + bias * w[0]), 0)
+    alpha = 2 * cost * short if dual is None else np.maximum(task.sign * dual, 0).astype(np.longdouble)
+    beta = (task.sign * alpha).sum(axis=0)
+    done, u = 0, np.zeros(len(w), dtype=np.longdouble)
+    u[0] = bias * beta.sum()
+    for X, _, s in long_rows(task.blocks):
+        u[1:] += X.T @ beta[done : done + len(s)]
+        done += len(s)
+    primal = 0.5 * (w.astype(np.longdouble) ** 2).sum() + (cost * short**task.power).sum()
+    value = (task.offset * alpha).sum() - 0.5 * (u * u).sum()
+    if task.squared:
+        value = value - (alpha * alpha / (4 * cost)).sum()
+    return float(relative_gap(primal, value, task.start_value))
+
+
+def _rounding_of_margin_gap(task: MarginTask, w: Array, dual: Array | None, loss: float) -> float:
+    """Return what rounding of the scores and of u = Σ βx may do to the relative gap, from the longest row.
+
+    `loss` is that of the weights, or less.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        longest = float(np.sqrt(task.row_norms.max(initial=0.0)))
+        length = float(np.sqrt(w @ w))
+        most = float(task.cost.sum())
+        reach = length * longest + float(np.abs(task.offset).max(initial=1.0))
+        weight = 2.0 * most * reach if dual is None else float(np.abs(dual).sum())
+        noise = SUM_ROUNDING * longest * weight
+        terms = SUM_ROUNDING * (0.5 * length * length + (weight + most) * reach)
+        size = max(0.5 * length * length + loss, FLOOR * task.start_value, 1e-300)
+        rounding = (noise * (noise + length) + terms) / size
+    return rounding if np.isfinite(rounding) else np.inf

@@ -43,11 +43,9 @@ class CompositeProblem(Protocol):
 
     def at(self, x: Array, /) -> CompositePoint:
         """Evaluate P."""
-        ...
 
     def model_minimum(self, point: CompositePoint, /) -> Array:
         """Return (about) the minimiser of the penalised quadratic model of P at a point."""
-        ...
 
 
 def proximal_newton(

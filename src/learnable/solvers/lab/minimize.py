@@ -82,11 +82,9 @@ class Proximable(Protocol):
 
     def value(self, w: Array, /) -> float:
         """Return Ω(w)."""
-        ...
 
     def prox(self, w: Array, step: float, /) -> Array:
         """Return the minimiser v of Ω(v) + ‖v − w‖²/(2 step)."""
-        ...
 
 
 def proximal_gradient(
