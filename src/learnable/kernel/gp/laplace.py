@@ -45,7 +45,7 @@ from ...core.run import never
 from ...core.threads import interruptible
 from ...risk.kernels.base import Kernel
 from ...risk.kernels.tape import record
-from ...solvers.problem import Evaluation
+from ...solvers.problem import Evaluation, backtrack
 from .likelihood import mirror, stationarity
 
 Array = NDArray[np.float64]
@@ -129,16 +129,18 @@ def climb(
 ) -> tuple[tuple[Array, Array, float], bool]:
     """Take a step from (a, f = aK, height), halved until the height does not fall; tell whether f stands still."""
     a, f, now = at
-    length = 1.0
-    for _ in range(_HALVINGS):
-        trial = a + length * step
-        moved = trial @ K
-        new = height(trial, moved)
-        if new >= now - 1e-14 * abs(now):
-            still = float(np.abs(moved - f).max()) <= _STILL * (1.0 + float(np.abs(moved).max()))
-            return (trial, moved, new), still
-        length *= 0.5
-    return at, True
+
+    def trial(length: float) -> tuple[Array, Array, float] | None:
+        there = a + length * step
+        moved = there @ K
+        new = height(there, moved)
+        return (there, moved, new) if new >= now - 1e-14 * abs(now) else None
+
+    found = backtrack(trial, most=_HALVINGS)
+    if found is None:
+        return at, True
+    moved = found[1]
+    return found, float(np.abs(moved - f).max()) <= _STILL * (1.0 + float(np.abs(moved).max()))
 
 
 def _height(sign: Array, a: Array, f: Array) -> float:

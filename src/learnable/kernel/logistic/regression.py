@@ -34,6 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,6 +56,7 @@ from ...data.sources import NamedScore, rowwise
 from ...linear.base import CLASS_WEIGHT
 from ...risk.losses import SoftmaxLoss
 from ...risk.objective import relative_gap
+from ...solvers.problem import backtrack
 from ..operators import MOST_ROWS_KEPT, Operator, OutOfTimeError, partial_cholesky, product_by_rows
 from ..representer import RepresenterModel, finite_diagonal, kernel_of, memory_door, training_points
 from ..svm.base import FACTORED, dual_bounds
@@ -132,17 +134,18 @@ class KernelLogisticProblem:
             p = self.free(P)
             H = np.diag((self.kappa * p).sum(axis=0)) - (self.kappa * p).T @ p
             step = np.linalg.lstsq(H, slope, rcond=1e-13)[0]
-            for _ in range(_MOST_HALVINGS):
-                new = self.loss(F + (b - step))
-                if new <= value:
-                    break
-                step = 0.5 * step
-            else:
+            length = backtrack(partial(self._lowers, F, b, step, value), most=_MOST_HALVINGS)
+            if length is None:
                 break
-            b, value = b - step, new
-            if np.abs(step).max() <= 1e-15 * max(1.0, float(np.abs(b).max())):
+            b = b - length * step
+            value = self.loss(F + b)
+            if length * np.abs(step).max() <= 1e-15 * max(1.0, float(np.abs(b).max())):
                 break
         return b
+
+    def _lowers(self, F: Array, b: Array, step: Array, value: float, length: float) -> float | None:
+        """Return the length of a step of the offsets if it does not raise the loss."""
+        return length if self.loss(F + (b - length * step)) <= value else None
 
     def gap_in_time(self, A: Array, F: Array, b: Array, stop: Callable[[], bool]) -> float:
         """Return the gap; infinity if there is no time to measure it."""
@@ -231,14 +234,13 @@ State = tuple[Array, Array, Array]
 
 def _search(problem: KernelLogisticProblem, now: State, goal: State, objective: float) -> State | None:
     """Halve the step to the Newton point until the objective falls; products with K are linear along it."""
-    length = 1.0
-    for _ in range(_MOST_HALVINGS):
+
+    def trial(length: float) -> State | None:
         A, F, b = ((1.0 - length) * x + length * y for x, y in zip(now, goal, strict=True))
         value = problem.loss(F + b) + 0.5 * float((A * F).sum())
-        if value < objective:
-            return A, F, b
-        length *= 0.5
-    return None
+        return (A, F, b) if value < objective else None
+
+    return backtrack(trial, most=_MOST_HALVINGS)
 
 
 def _newton_point(

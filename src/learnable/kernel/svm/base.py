@@ -134,12 +134,6 @@ def offset_between(solution: Solution, program: BoxProgram, group: int = 0) -> f
     return 0.5 * (top + bottom)
 
 
-def relative_gap(primal: float, dual: float, start_value: float) -> float:
-    """Return (P − D)/max(D, 1e-8 P₀)."""
-    size = max(dual, 1e-8 * start_value)
-    return max(primal - dual, 0.0) / size if size > 0 else float("inf") if primal > dual else 0.0
-
-
 def dual_bounds(kernel: Kernel, X: Any, matrix: Array | None = None) -> bool:
     """Tell whether the dual bounds the primal: K is positive semidefinite.
 

@@ -29,6 +29,7 @@ from ...data.blocks import unsigned
 from ...risk.classes import ClassSums, logistic_point, softmax_rows
 from ...solvers.composite._kernels import shrunk, sparse_products_with
 from ...solvers.composite.coordinate import anderson_weights
+from ...solvers.problem import backtrack
 
 Array = NDArray[np.float64]
 Index = NDArray[np.uint32] | NDArray[np.uint64]  # unsigned: no test for negative indices in the loop
@@ -452,9 +453,9 @@ def _line_search(
         return 0.0
     if promised > -_ROUNDING * start:
         return 1.0
-    length = 1.0
-    for _ in range(_HALVINGS):
-        if model.loss(z + length * move) + of(W + length * step) <= start + 0.01 * length * promised:
-            return length
-        length /= 2
-    return 0.0
+
+    def trial(length: float) -> float | None:
+        value = model.loss(z + length * move) + of(W + length * step)
+        return length if value <= start + 0.01 * length * promised else None
+
+    return backtrack(trial, most=_HALVINGS) or 0.0

@@ -42,7 +42,7 @@ from ...risk.objective import relative_gap
 from ...risk.shortfall import ShortfallRisk, Target
 from ...solvers.composite.coordinate import FLOOR, Penalty
 from ...solvers.composite.proximal_newton import CompositePoint, proximal_newton, quadratic_minimum
-from ...solvers.problem import Solution
+from ...solvers.problem import Solution, backtrack
 from ...solvers.smooth.newton import newton
 from ...solvers.smooth.shapes import HessianFree
 from ...solvers.systems.normal_equations import conjugate_gradient
@@ -448,14 +448,16 @@ def _support_step(columns: Any, sign: Array, cost: Array, w: Array) -> Array:
         lambda p: A.T @ (bend * (A @ p)), -slope, preconditioner=lambda r: scale * r, tol=_RESIDUAL, max_iter=_STEPS
     )
     here = value(old)
-    for halving in range(_TRIALS):
-        new = old + 0.5**halving * found.x
+
+    def trial(length: float) -> Array | None:
+        new = old + length * found.x
         new = np.where(new * old > 0, new, 0.0)
-        if value(new) < here:
-            moved = w.copy()
-            moved[support] = new
-            return moved
-    return w
+        return new if value(new) < here else None
+
+    better = backtrack(trial, most=_TRIALS)
+    moved = w.copy()
+    moved[support] = old if better is None else better
+    return moved
 
 
 def _gap_of(slope: Array, cost: Array, w: Array, short: Array) -> float:
