@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from learnable.kernel._kernels import add_weighted, gauss_tile, gauss_tile64, power_tile, sparse_dots
+from learnable.kernel.rows import add_weighted, gauss_tile, gauss_tile64, power_tile, sparse_dots
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from learnable.kernel._kernels import gauss_sums, gauss_sums64
+from learnable.kernel.operators import gauss_sums, gauss_sums64
 
 
 @pytest.mark.parametrize(("dtype", "add", "atol"), [(np.float32, gauss_sums, 1e-5), (np.float64, gauss_sums64, 1e-13)])

@@ -7,7 +7,7 @@ import pytest
 
 import learnable as ln
 from learnable.data.blocks import Blocks, Part
-from learnable.linear.precise import _long_residual
+from learnable.linear.sparse.elastic_net import _long_residual
 
 
 def table(scale, seed=0, shape=(60, 4)):

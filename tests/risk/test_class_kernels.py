@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learnable.risk._class_kernels import logistic_dense, logistic_point, logistic_sparse, softmax_rows
+from learnable.risk.classes import logistic_dense, logistic_point, logistic_sparse, softmax_rows
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)

@@ -80,7 +80,7 @@ _EQUATIONS = "relative residual of the equations of the coefficients"
 KERNEL_MACHINES: Final[dict[str, Entry]] = {
     "KernelRidge": Entry(
         "learnable.kernel.ridge.regression:KernelRidge",
-        "learnable.kernel.verify_ridge:kernel_ridge",
+        "learnable.kernel.verify_representer:kernel_ridge",
         traits=Traits("kernel", _REGRESSION, False, False, _EQUATIONS),
         variants=tuple({"kernel": "rbf", "alpha": alpha} for alpha in (0.01, 0.1, 1.0)),
         most_rows=5000,
@@ -88,19 +88,19 @@ KERNEL_MACHINES: Final[dict[str, Entry]] = {
     ),
     "KernelRidgeClassifier": Entry(
         "learnable.kernel.ridge.regression:KernelRidgeClassifier",
-        "learnable.kernel.verify_ridge:kernel_ridge_classifier",
+        "learnable.kernel.verify_representer:kernel_ridge_classifier",
         traits=Traits("kernel", _CLASSES, False, False, _EQUATIONS),
         only_scores=True,
     ),
     "KernelRidgeCV": Entry(
         "learnable.kernel.ridge.ridge_cv:KernelRidgeCV",
-        "learnable.kernel.verify_ridge:kernel_ridge",
+        "learnable.kernel.verify_representer:kernel_ridge",
         traits=Traits("kernel", _REGRESSION, False, False, _EQUATIONS),
         scales_target=True,
     ),
     "KernelLogisticRegression": Entry(
         "learnable.kernel.logistic.regression:KernelLogisticRegression",
-        "learnable.kernel.verify_logistic:kernel_logistic",
+        "learnable.kernel.verify_representer:kernel_logistic",
         traits=Traits("kernel", _CLASSES, False, False, "relative duality gap to the optimum"),
         variants=({},),
         most_rows=1000,
@@ -117,8 +117,8 @@ KERNEL_MACHINES: Final[dict[str, Entry]] = {
         "learnable.kernel.verify_gp:gaussian_process_classifier",
         traits=Traits("kernel", _CLASSES, False, False, "relative gradient of the approximate marginal likelihood"),
     ),
-    "Trend": Entry("learnable.kernel.gp.means:Trend", estimator=False),
-    "KernelPCA": Entry("learnable.kernel.features.pca:KernelPCA", "learnable.kernel.verify_pca:kernel_pca"),
+    "Trend": Entry("learnable.kernel.gp.posterior:Trend", estimator=False),
+    "KernelPCA": Entry("learnable.kernel.features.pca:KernelPCA", "learnable.kernel.verify_representer:kernel_pca"),
     "Nystroem": Entry("learnable.kernel.features.approximations:Nystroem"),
     "RBFSampler": Entry("learnable.kernel.features.approximations:RBFSampler"),
 }
@@ -130,7 +130,8 @@ def _parts(module: str, *names: str) -> dict[str, Entry]:
 
 #: Kernels that can be a parameter of a saved model; functions cannot.
 KERNELS: Final[dict[str, Entry]] = {
-    **_parts("dot", "Linear", "Polynomial", "Constant", "White"),
-    **_parts("stationary", "Gaussian", "DoubleExponential", "Matern", "RationalQuadratic", "Periodic"),
+    **_parts("base", "Gaussian"),
+    **_parts("elementary", "Linear", "Polynomial", "Constant", "White"),
+    **_parts("elementary", "DoubleExponential", "Matern", "RationalQuadratic", "Periodic"),
     **_parts("composed", "Sum", "Product", "Scaled", "Restricted", "Precomputed"),
 }

@@ -59,7 +59,7 @@ REGISTRY: Final[dict[str, Entry]] = {
     ),
     "LogisticRegression": Entry(
         "learnable.linear.logistic.regression:LogisticRegression",
-        "learnable.linear.verify_sparse:logistic",
+        "learnable.linear.verify_glm:logistic",
         traits=Traits("linear", _CLASSES, False, True, "relative duality gap to the optimum"),
         variants=({"C": 1.0}, {"C": 0.01}, {"C": 100.0}, {"C": 1.0, "l1_ratio": 1.0}),
     ),

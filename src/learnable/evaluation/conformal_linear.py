@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from ..data.door import read_features
 from ..data.rows import Sample
 from ..linear.least_squares.linear_regression import LinearRegression
-from ..linear.least_squares.ridge import Ridge
-from ..linear.least_squares.spectrum import ridge_spectrum
+from ..linear.least_squares.ridge import Ridge, ridge_spectrum
 from ._rows import fit_copies
 
 Array = NDArray[np.float64]

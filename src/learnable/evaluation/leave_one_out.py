@@ -35,7 +35,7 @@ from ..core.threads import interruptible
 from ..data.rows import RowTable, read_rows
 from ..kernel import GaussianProcessRegressor
 from ..linear import LinearRegression, Ridge, RidgeCV
-from ..linear.least_squares.spectrum import ridge_spectrum
+from ..linear.least_squares.ridge import ridge_spectrum
 from ..meta.folds import fit_folds, fit_whole
 from ..solvers.systems.least_squares import dense_rows
 from ..solvers.systems.orthogonal import weighted_mean

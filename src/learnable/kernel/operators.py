@@ -28,12 +28,12 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from ..core.estimator import never
+from ..core.jit import kernel as compiled
 from ..core.threads import interruptible, one_thread_blas
 from ..data.blocks import map_reduce
 from ..risk.kernels import Gaussian, Kernel, Linear, Precomputed
 from ..risk.kernels.tiles import TILE, symmetric_matrix, symmetric_products
-from ._kernels import gauss_sums, gauss_sums64, gauss_tile, gauss_tile64
-from .rows import embed_with, float32_serves
+from .rows import embed_with, float32_serves, gauss_tile, gauss_tile64
 
 Array = NDArray[np.float64]
 
@@ -413,3 +413,31 @@ def gaussian_products(kernel: Kernel, X: Any, n_jobs: int | None = None) -> Gaus
         return None
     found = GaussianProducts(kernel, X, n_jobs)
     return found if found.usable else None
+
+
+@compiled
+def _sum_line(line: Any, weight: Any, weights: Any, below: Any) -> Any:
+    """Return Σ line·weights, and add weight·line to `below`."""
+    total = weights[0] - weights[0]
+    for c in range(line.size):
+        total += line[c] * weights[c]
+        below[c] += line[c] * weight
+    return total
+
+
+@compiled
+def gauss_sums(dots: Any, own: Any, other: Any, line: Any, slot: Any, v: Any, w: Any, beside: Any, below: Any) -> None:
+    """Add Σ_z k(a, z) w(z) to `beside` (float64) and Σ_a k(a, z) v(a) to `below` (float32); `line` is (1, width)."""
+    for a in range(own.size):
+        gauss_tile(dots[a : a + 1], own[a : a + 1], other, line, slot, 0)
+        beside[a] += _sum_line(line[0], v[a], w, below)
+
+
+@compiled
+def gauss_sums64(
+    dots: Any, own: Any, other: Any, line: Any, slot: Any, v: Any, w: Any, beside: Any, below: Any
+) -> None:
+    """Do the same in float64."""
+    for a in range(own.size):
+        gauss_tile64(dots[a : a + 1], own[a : a + 1], other, line, slot, 0)
+        beside[a] += _sum_line(line[0], v[a], w, below)

@@ -19,11 +19,11 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.declare import Declared, Matches, Number, Options, fitted, optional, param
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator
+from ..data.arrays import refuse_extreme_sizes
 from ..data.door import Table, Target, door, read_features
-from ..linear.base import refuse_extreme_sizes
 from ..risk.kernels import FunctionKernel, Kernel, Linear, Precomputed, RKHSFunction, as_kernel
 from ..risk.kernels.adopted import NAMES, is_foreign
-from ..risk.kernels.dot import inner
+from ..risk.kernels.base import inner
 
 Array = NDArray[np.float64]
 

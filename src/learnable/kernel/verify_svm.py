@@ -22,9 +22,8 @@ from ..data.checking import Rows, class_weights_of, codes_of, fingerprint_of, nu
 from ..data.sources import named_columns
 from ..risk.kernels import Kernel, as_kernel
 from ..risk.kernels.adopted import is_foreign
-from .verify_platt import sigmoids_agree
-from .verify_svm_kernels import has_matrix, kernel_sums, kernel_values, largest_diagonal, stated_gamma
-from .verify_svm_state import dense, offset_agrees, stored_state_agrees
+from .verify_kernels import has_matrix, kernel_sums, kernel_values, largest_diagonal, stated_gamma
+from .verify_svm_state import dense, offset_agrees, sigmoids_agree, stored_state_agrees
 
 Array = NDArray[Any]
 

@@ -1,7 +1,17 @@
-"""What all linear models share: coefficients, predictions from them, and the invariants of a loaded model."""
+"""What all linear models share: coefficients, predictions from them, and the invariants of a loaded model.
+
+A table of float32 numbers gets float32 coefficients, as in scikit-learn. Fits compute in float64; their result is
+rounded, the intercept is computed again for the rounded coefficients, in float64, and the certificate is measured
+again: it speaks of the numbers that are stored. Where it does not survive the rounding, the coefficients stay float64.
+
+A duality gap needs a dual point, ‖Σ r x‖ ≤ λ. Where columns or targets are huge, λ may be far below the last digit of
+that sum. What rounding may do to a gap is bounded from sums that are at hand; only where the bound is above the
+tolerance are the sums computed again, from the rows, in extended precision (`long_rows`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +25,6 @@ from ..core.declare import (
     MAX_SECONDS,
     N_JOBS,
     RANDOM_STATE,
-    ArrayLike,
     Boolean,
     Matches,
     Nothing,
@@ -25,26 +34,26 @@ from ..core.declare import (
     optional,
     param,
 )
-from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator, Run
+from ..data.arrays import SMALLEST_ENTRY
 from ..data.blocks import Blocks, Part
 from ..data.door import Table, read_features
 from ..data.sources import NamedScore, rowwise
-from ..risk.likelihoods import LinearLikelihood
-from ..solvers.systems.normal_equations import iterative_fit
+from ..risk.penalties import LinearLikelihood
+from ..solvers.systems.moments import relative_residual, residual_sums
+from ..solvers.systems.normal_equations import column_sums, iterative_fit, optimality
 from ..solvers.systems.orthogonal import LinearFit
 from . import descent
 
 Array = NDArray[np.float64]
+Long = NDArray[np.longdouble]
+SUM_ROUNDING = 2.0**-51  # of a sum of products: two last digits
+FINEST_CLAIM = 1e-9  # tolerance below which rounding does not count against a claim
+_CHUNK = 2**20  # numbers in extended precision at a time
 
 CLASS_WEIGHT = Nothing() | Options("balanced") | Matches(lambda v: isinstance(v, dict), "a dict of weights")
 VERBOSE = Boolean() | Number(low=0, integer=True)
-LARGEST_ENTRY = 1e100  # whose squares can still be summed
-SMALLEST_ENTRY = 1e-100  # whose squares do not vanish
-TOO_LARGE = (
-    f"{{owner}}: {{what}} reaches {{size:.3g}}, beyond {LARGEST_ENTRY:g}, so that sums of squares would "
-    "overflow; rescale it, for example by StandardScaler."
-)
 
 #: The tolerance that nobody asked for. Its type tells it from a number that somebody did, which may well be 1e-8 too.
 DEFAULT_TOLERANCE = np.float64(1e-8)
@@ -248,31 +257,6 @@ class LeastSquaresModel(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegr
         return False
 
 
-def class_weights(table: Table, class_weight: Any, owner: str) -> Array | None:
-    """Return the weight of each class, or None if all are one."""
-    if class_weight is None:
-        return None
-    classes = np.asarray(table.classes)
-    n_classes = len(classes)
-    if isinstance(class_weight, str):  # "balanced": every class gets the same total
-        in_memory = table.class_weight is None
-        totals = np.bincount(table.y, table.weight, n_classes) if in_memory else np.asarray(table.class_weight)
-        return np.asarray(totals.sum() / (n_classes * totals))
-    missing = [label for label in classes.tolist() if label not in class_weight]
-    unknown = [label for label in class_weight if label not in classes.tolist()]
-    if missing and unknown:  # keys of classes that a part of the rows lacks are fine where every class has its own
-        raise ParameterError(
-            f"{owner}: class_weight must name the classes of y; got {unknown[0]!r}, which is none of them, and nothing "
-            f"for {missing[0]!r}. Write the labels as y has them."
-        )
-    values = [class_weight.get(label, 1.0) for label in classes.tolist()]
-    if not ArrayLike(Number(low=0.0)).allows(values) or not any(values):
-        raise ParameterError(
-            f"{owner}: class_weight must be positive numbers, or zero for some classes; got {class_weight!r}."
-        )
-    return np.array(values, dtype=np.float64)
-
-
 def weighted_blocks(table: Table, of_class: Array | None) -> Any:
     """Return the rows with their weights times the weight of their class."""
     if of_class is None:
@@ -281,27 +265,6 @@ def weighted_blocks(table: Table, of_class: Array | None) -> Any:
         return table.blocks.reweighted(of_class)
     weight = of_class[table.y] if table.weight is None else table.weight * of_class[table.y]
     return Blocks([Part(table.X, table.y, weight)])
-
-
-def refuse_extreme_sizes(X: Any, weight: Array | None, owner: str, name: str = "X") -> None:
-    """Raise where sums of squares over the rows would overflow; `name` says what X is."""
-    data = X.data if hasattr(X, "indptr") else X
-    largest = max(float(data.max(initial=0.0)), -float(data.min(initial=0.0)))
-    heaviest = 1.0 if weight is None else float(weight.max())
-    if largest > LARGEST_ENTRY or heaviest > LARGEST_ENTRY:
-        what, size = (name, largest) if largest > LARGEST_ENTRY else ("sample_weight", heaviest)
-        raise DataError(TOO_LARGE.format(owner=owner, what=what, size=size))
-
-
-def refuse_tiny_sizes(owner: str, **columns: Any) -> None:
-    """Raise where all squares would underflow to zero."""
-    for name, values in columns.items():
-        largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
-        if 0.0 < largest < SMALLEST_ENTRY:
-            raise DataError(
-                f"{owner}: {name} reaches only {largest:.3g}, below {SMALLEST_ENTRY:g}, so that sums of squares would "
-                "underflow; rescale it, for example by StandardScaler."
-            )
 
 
 def in_units_of_columns(blocks: Blocks) -> tuple[Blocks, Array]:
@@ -326,3 +289,74 @@ def in_range(coef: Array, owner: str) -> Array:
         column = int(np.argmax(~np.isfinite(coef).all(axis=0)))
         raise DataError(f"{owner}: the coefficient of column {column} is beyond the range of float64; rescale it.")
     return coef
+
+
+def long_rows(blocks: Blocks) -> Iterator[tuple[Any, Long, Long]]:
+    """Yield some rows (dense or sparse), their targets (m, t) and weights at a time, in extended precision."""
+    X, y, weight = blocks.joined()
+    targets = np.asarray(y).reshape(X.shape[0], -1)
+    step = X.shape[0] if blocks.sparse else max(1, _CHUNK // max(1, X.shape[1]))
+    for start in range(0, X.shape[0], step):
+        part = slice(start, start + step)
+        target = targets[part].astype(np.longdouble)
+        s = np.ones(len(target), dtype=np.longdouble) if weight is None else weight[part].astype(np.longdouble)
+        yield X[part].astype(np.longdouble), target, s
+
+
+def is_single(table: Table) -> bool:
+    """Tell whether the rows are in memory, in single precision."""
+    return bool(table.in_memory and table.X.dtype == np.float32)
+
+
+def in_single(coef: Array) -> Array:
+    """Return numbers rounded to float32, as float64."""
+    with np.errstate(over="ignore", under="ignore"):
+        return coef.astype(np.float32).astype(np.float64)
+
+
+def round_linear(
+    blocks: Blocks,
+    fit: LinearFit,
+    alpha: float,
+    *,
+    intercept: bool,
+    tolerance: float,
+    nonnegative: bool = False,
+    n_jobs: int | None = None,
+) -> LinearFit | None:
+    """Return a (ridge) least squares fit with float32 coefficients; None where its measure leaves the tolerance.
+
+    `tolerance` is the one that the certificate will have, at least `SINGLE_TOLERANCE`. A fit that did not reach it
+    before is rounded, too. A gap grows like 1/α: where a small α makes too much of the rounding, the residual of the
+    equations is measured instead.
+    """
+    coef = in_single(fit.coef)
+    if not np.isfinite(coef).all():
+        return None
+    sums = column_sums(blocks, intercept=intercept, n_jobs=n_jobs)
+    state = residual_sums(blocks, sums.x_mean, sums.y_mean, coef, n_jobs=n_jobs)
+    offset = sums.y_mean - sums.x_mean @ coef
+    reached = fit.value <= tolerance
+    if fit.kind == "gap":
+        gap = optimality(sums, state, coef, sums.y_mean, alpha, intercept, tolerance)
+        if gap <= tolerance or not reached:
+            return fit._replace(coef=coef, intercept=offset, value=gap)
+    gradient = state.cross - alpha * coef
+    if nonnegative:
+        gradient = np.where(coef > 0, gradient, np.maximum(gradient, 0.0))
+    values = relative_residual(
+        gradient,
+        state.total if intercept else np.zeros_like(state.total),
+        x=(np.sqrt(sums.x_square), sums.x_mean),
+        y=(np.sqrt(sums.y_square), sums.y_mean),
+        coef=coef,
+        intercept=offset,
+        penalty=alpha * np.abs(coef).max(axis=0, initial=0.0),
+        weight=sums.weight,
+        tolerance=tolerance,
+    )
+    value = float(values.max(initial=0.0))
+    if reached and not value <= tolerance:
+        return None
+    kind = "stationarity" if fit.kind == "gap" else fit.kind
+    return fit._replace(coef=coef, intercept=offset, value=value, kind=kind)

@@ -9,14 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.checking import Recheck
 from ..core.errors import VerificationError
-from ..data.checking import Rows, class_weights_of, codes_of, coefficients_of, fingerprint_of, numbers_of, plain_rows
+from ..data.checking import Array, Rows, coefficients_of, fingerprint_of
 from ..data.sources import named_columns
-
-Array = NDArray[Any]
+from .verify import class_rows, rows_of
 
 _ROUNDING = 1e-12
 _EPSILON = 4 * np.finfo(np.float64).eps
@@ -25,10 +23,11 @@ _EPSILON = 4 * np.finfo(np.float64).eps
 @np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
 def linear_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a LinearSVC."""
-    rows, codes, fingerprint, kept = _labelled_rows(model, X, y, sample_weight)
+    rows, fingerprint = class_rows(model, X, y, sample_weight)
+    codes = rows.y
     cost = np.longdouble(model.C) * rows.weight.astype(np.longdouble)
     W, bias = _weights(model)
-    dual = _dual_of(model, kept)
+    dual = _dual_of(model, _kept(X, y, sample_weight))
     if model.multi_class == "crammer_singer":
         return _joint_gap(rows, codes, cost, W, bias, dual, fingerprint)
     values = []
@@ -53,8 +52,7 @@ def linear_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 @np.errstate(all="ignore")
 def linear_svr(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a LinearSVR."""
-    X, y, sample_weight = named_columns("verify", X, y, sample_weight)
-    rows = plain_rows(model, X, numbers_of(y), sample_weight)
+    rows, kept = rows_of(model, X, y, sample_weight)
     cost = np.longdouble(model.C) * rows.weight.astype(np.longdouble)
     W, bias = _weights(model)
     t, epsilon = rows.y[:, 0].astype(np.longdouble), np.longdouble(model.epsilon)
@@ -62,7 +60,7 @@ def linear_svr(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     edge = abs(residual) - epsilon
     short = np.maximum(edge, 0)
     squared = model.loss == "squared_epsilon_insensitive"
-    dual = _dual_of(model, _kept(sample_weight))
+    dual = _dual_of(model, kept)
     beta = 2 * cost * short * np.sign(residual) if dual is None else dual[0]
     loss = (cost * (short * short if squared else short)).sum()
     at_zero = np.maximum(abs(t) - epsilon, 0)
@@ -75,7 +73,8 @@ def linear_svr(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 @np.errstate(all="ignore")
 def perceptron(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Count the share of rows that a Perceptron has on the wrong side of a score; certified fits have none."""
-    rows, codes, fingerprint, _ = _labelled_rows(model, X, y, sample_weight)
+    rows, fingerprint = class_rows(model, X, y, sample_weight)
+    codes = rows.y
     W = coefficients_of(model)
     b = np.broadcast_to(np.asarray(model.intercept_, dtype=np.longdouble), (len(W),))
     wrong, margins = np.zeros(len(codes), dtype=bool), []
@@ -101,19 +100,10 @@ def _margins_agree(model: Any, rows: Rows, margins: Array) -> bool:
     )
 
 
-def _labelled_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Array, str, Array | None]:
-    """Return the rows with their costs, the class codes, the checksum of the data, and which rows have weight."""
-    X, y, sample_weight = named_columns("verify", X, y, sample_weight)
-    rows = plain_rows(model, X, np.asarray([] if y is None else y).ravel(), sample_weight)
-    codes = codes_of(model.classes_, rows.y)
-    rows = rows._replace(y=codes)
-    fingerprint = fingerprint_of(rows, model.classes_)
-    weight = rows.weight * class_weights_of(model.class_weight, model.classes_, rows)[codes]
-    return rows._replace(weight=weight), codes, fingerprint, _kept(sample_weight)
-
-
-def _kept(sample_weight: Any) -> Array | None:
-    return None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64) > 0
+def _kept(X: Any, y: Any, sample_weight: Any) -> Array | None:
+    """Return which rows have weight."""
+    weight = named_columns("verify", X, y, sample_weight)[2]
+    return None if weight is None else np.asarray(weight, dtype=np.float64) > 0
 
 
 def _weights(model: Any) -> tuple[Array, Any]:

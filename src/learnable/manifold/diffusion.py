@@ -23,8 +23,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.declare import N_JOBS, Number, Options, fitted, param
 from ..core.errors import DataError
 from ..core.estimator import Certificate, Estimator, Run
+from ..data.arrays import refuse_extreme_sizes
 from ..data.door import Table, door, read_features
-from ..linear.base import refuse_extreme_sizes
 from ..solvers.eigen import PAIR_TOLERANCE, fix_signs, symmetric_pairs
 from .graphs import fit_neighbours
 from .spectral import dense_rows

@@ -26,8 +26,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.declare import N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options, fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Certificate, Estimator, Run
+from ..data.arrays import refuse_extreme_sizes
 from ..data.door import Table, door, read_features
-from ..linear.base import refuse_extreme_sizes
 from ..neighbors import NearestNeighbors
 from ..solvers.eigen import PAIR_TOLERANCE, symmetric_pairs
 from .graphs import fit_neighbours

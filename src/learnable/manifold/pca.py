@@ -24,8 +24,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.declare import N_JOBS, RANDOM_STATE, TOLERANCE, Boolean, Number, Options, fitted, optional, param
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Certificate, Estimator, Run
+from ..data.arrays import refuse_extreme_sizes
 from ..data.door import Table, door, read_features
-from ..linear.base import refuse_extreme_sizes
 from ..meta.splits import as_generator
 from ..solvers.eigen import GRAM_CONDITION, PAIR_TOLERANCE, EigenPairs, singular_triplets, symmetric_pairs
 from ..solvers.systems.moments import centred_moments

@@ -21,8 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.declare import Matches, Number, fitted, param
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Certificate, Estimator, Run
+from ..data.arrays import refuse_extreme_sizes
 from ..data.door import Table, door, read_features
-from ..linear.base import refuse_extreme_sizes
 from ..solvers.eigen import PAIR_TOLERANCE, symmetric_pairs
 
 Array = NDArray[np.float64]

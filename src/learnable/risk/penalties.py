@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,15 +39,12 @@ class Penalty(Protocol):
 
     def value(self, w: Array) -> float:
         """Return Ω(w)."""
-        ...
 
     def prox(self, w: Array, step: float) -> Array:
         """Return the minimiser v of Ω(v) + ‖v - w‖²/(2 step)."""
-        ...
 
     def conjugate(self, u: Array) -> float:
         """Return the supremum over w of ⟨u, w⟩ - Ω(w)."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -422,3 +419,21 @@ def _half_square_conjugate(u: Array, factor: float) -> float:
 def _check_strength(penalty: Any) -> None:
     if not 0.0 <= penalty.strength < math.inf:
         raise ParameterError(f"{type(penalty).__name__}: strength must be >= 0 and finite, got {penalty.strength!r}.")
+
+
+Family = Literal["normal", "student_t", "bernoulli", "categorical", "poisson", "gamma"]
+
+
+class LinearLikelihood(NamedTuple):
+    """p(y | b + xᵀw) and the precision of the normal prior on w that the penalty stands for."""
+
+    family: Family
+    precision: float = 0.0  #: of each coefficient; 0 is a flat prior
+    in_units_of_noise: bool = False  #: whether the prior's variance is the noise's, φ, over the precision
+
+
+class ShowsLikelihood(Protocol):
+    """A model whose penalised objective is a negative log posterior: it tells who wants the whole of it."""
+
+    def _likelihood(self, sum_of_weights: float) -> LinearLikelihood:
+        """Return likelihood and prior, given the sum of the weights of the rows."""

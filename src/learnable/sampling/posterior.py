@@ -28,7 +28,7 @@ from sklearn.base import clone, is_classifier
 
 from ..core.errors import DataError, ParameterError
 from ..data.door import read_features
-from ..risk.likelihoods import LinearLikelihood
+from ..risk.penalties import LinearLikelihood
 from . import _regression_kernels as kernels
 from .chains import Chains
 from .driver import ESS, sample

@@ -34,8 +34,8 @@ from .lab.first_order import Rescale as Rescale
 from .lab.first_order import RMSprop as RMSprop
 from .lab.first_order import Truncate as Truncate
 from .lab.minimize import minimize as minimize
-from .lab.nonsmooth import proximal_gradient as proximal_gradient
-from .lab.nonsmooth import subgradient_descent as subgradient_descent
+from .lab.minimize import proximal_gradient as proximal_gradient
+from .lab.minimize import subgradient_descent as subgradient_descent
 from .lab.objective import ConditioningReport as ConditioningReport
 from .lab.objective import conditioning_report as conditioning_report
 from .lab.steps import Backtracking as Backtracking

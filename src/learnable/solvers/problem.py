@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..core.estimator import Certificate
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
 
 
 class Evaluation(NamedTuple):
@@ -28,7 +29,6 @@ class Smooth(Protocol):
 
     def evaluate(self, x: Array, /) -> Evaluation:
         """Return value, gradient and measure at x."""
-        ...
 
 
 class TwiceSmooth(Smooth, Protocol):
@@ -36,7 +36,30 @@ class TwiceSmooth(Smooth, Protocol):
 
     def hessian(self, x: Array, /) -> Array | Callable[[Array], Array]:
         """Return the Hessian at x, as a matrix or as a function v ↦ Hv."""
-        ...
+
+
+def backtrack(trial: Callable[[float], T | None], *, most: int, first: float = 1.0, shrink: float = 0.5) -> T | None:
+    """Return what the first of the step lengths `first`, `first`·`shrink`, … gives that `trial` accepts.
+
+    Parameters
+    ----------
+    trial : function
+        length ↦ what the step leads to, or None where it does not descend enough.
+    most : int
+        Most trials; after them None is returned.
+
+    Examples
+    --------
+    >>> backtrack(lambda length: length if length**2 < 0.1 else None, most=10)
+    0.25
+    """
+    length = first
+    for _ in range(most):
+        found = trial(length)
+        if found is not None:
+            return found
+        length *= shrink
+    return None
 
 
 class Moment(NamedTuple):

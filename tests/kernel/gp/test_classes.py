@@ -9,7 +9,7 @@ from tests.kernel.traced import matrices, once
 import learnable as ln
 from learnable import GaussianProcessClassifier
 from learnable.core.errors import DataError, ModelFileError, ParameterError
-from learnable.kernel.gp.classes import row_slices
+from learnable.kernel.gp.classifier import row_slices
 from learnable.risk.kernels import Gaussian, Matern, White
 
 RNG = np.random.default_rng(0)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from learnable import GaussianProcessRegressor, LinearRegression
 from learnable.core.errors import DataError, ModelFileError
-from learnable.kernel.gp.means import Trend, trend_of
+from learnable.kernel.gp.posterior import Trend, trend_of
 from learnable.risk.kernels import Gaussian
 
 RNG = np.random.default_rng(0)

@@ -11,7 +11,6 @@ from learnable.core import estimator as run_module
 from learnable.kernel.gp import laplace as gp_laplace
 from learnable.kernel.gp import likelihood as gp_likelihood
 from learnable.kernel.gp import search as gp_pace
-from learnable.kernel.gp import softmax as gp_softmax
 from learnable.risk.kernels import Gaussian, White
 
 RNG = np.random.default_rng(0)
@@ -34,7 +33,7 @@ class Clock:
         self.now, self.unit = 0.0, unit
         monkeypatch.setattr(gp_pace.time, "perf_counter", lambda: self.now)
         monkeypatch.setattr(run_module.time, "perf_counter", lambda: self.now)
-        for module in (gp_laplace, gp_likelihood, gp_softmax):
+        for module in (gp_laplace, gp_likelihood):
             for name, cost in (("dpotrf", 1.0), ("dpotri", 2.0)):
                 monkeypatch.setattr(module, name, self.timed(getattr(module, name), cost))
         for name, cost in (("lower_factor", 1.0), ("inverse_from_factor", 2.0)):

@@ -7,9 +7,15 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 from tests.oracles.gaussian_process import averaged_sigmoid, joint_laplace, joint_prediction
 
-from learnable.kernel.gp.laplace import Labels
+from learnable.kernel.gp.laplace import (
+    Labels,
+    SoftmaxObjective,
+    averaged_softmax,
+    find_joint_mode,
+    joint_latent,
+    one_hot,
+)
 from learnable.kernel.gp.posterior import inverse_factor
-from learnable.kernel.gp.softmax import SoftmaxObjective, averaged_softmax, find_joint_mode, joint_latent, one_hot
 from learnable.risk.kernels import Gaussian, Matern, White
 
 RNG = np.random.default_rng(0)

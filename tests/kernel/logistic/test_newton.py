@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kernel.kernel_tables import rings
 
-from learnable.kernel.logistic.newton import KernelLogisticProblem, fit_logistic
+from learnable.kernel.logistic.regression import KernelLogisticProblem, fit_logistic
 from learnable.kernel.operators import Operator
 from learnable.risk.kernels import Gaussian
 

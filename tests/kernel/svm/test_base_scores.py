@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from learnable.kernel.svm.base import kernel_scores
+from learnable.kernel.rows import kernel_scores
 from learnable.risk.kernels import Gaussian, Linear, Matern, Polynomial
 
 KERNELS = [Gaussian(2.0), Polynomial(3, 0.1, 1.0), Linear(), Matern(1.0)]

@@ -8,7 +8,8 @@ from tests.kernel.kernel_tables import rings
 
 import learnable as ln
 from learnable.core.errors import DataError
-from learnable.kernel.svm.program import offset_between, relative_gap
+from learnable.kernel.svm.base import offset_between
+from learnable.risk.objective import relative_gap
 from learnable.solvers.conic.smo import BoxProgram, Solution
 
 PROGRAM = BoxProgram(np.zeros(3), np.zeros(3), np.ones(3))

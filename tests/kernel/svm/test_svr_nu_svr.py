@@ -6,7 +6,7 @@ import sklearn.svm
 from tests.kernel.kernel_tables import curved
 
 from learnable import SVR, NuSVR, verify
-from learnable.kernel.svm.program import fill_up
+from learnable.kernel.svm.base import fill_up
 
 
 @pytest.mark.parametrize("settings", [{}, {"nu": 0.2, "C": 5.0}, {"kernel": "linear", "nu": 0.8}])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.oracles.ridge import augmented_ridge, exact_ridge, hat_matrix, leave_one_out_predictions
 
-from learnable.linear.least_squares.spectrum import ridge_spectrum
+from learnable.linear.least_squares.ridge import ridge_spectrum
 
 ALPHAS = np.array([1e-3, 0.5, 1.0, 40.0])
 CASES = [

@@ -9,14 +9,18 @@ from scipy.optimize import minimize_scalar
 from tests.oracles.sparse import gap_of_logistic, logistic_optimum
 
 from learnable.data.blocks import Blocks, Part
-from learnable.linear.logistic._kernels import curved_epoch, curved_moments, recentre, softmax_epoch, softmax_moments
 from learnable.linear.logistic.columns import (
     BinaryModel,
     Columns,
     Penalties,
     SoftmaxModel,
     column_newton,
+    curved_epoch,
+    curved_moments,
     penalised_gap,
+    recentre,
+    softmax_epoch,
+    softmax_moments,
 )
 from learnable.risk.classes import class_sums
 

@@ -59,8 +59,8 @@ def test_many_columns_are_solved_by_working_sets(sparse):
 def test_column_descent_goes_on_where_no_matrix_fits(monkeypatch):
     X, y = polynomial_table(100)
     best = LinearSVC(penalty="l1", C=0.05).fit(X, y)
-    monkeypatch.setattr("learnable.linear.margin.l1._WHOLE", 0)
-    monkeypatch.setattr("learnable.linear.margin.l1._MOST_GRAM", 0)
+    monkeypatch.setattr("learnable.linear.margin.solvers._WHOLE", 0)
+    monkeypatch.setattr("learnable.linear.margin.solvers._MOST_GRAM", 0)
     model = LinearSVC(penalty="l1", C=0.05, tol=1e-4).fit(X, y)
     assert model.certificate_.holds and verify(model, X, y)
     values = [objective(weights_of(m), X, y, 0.05) for m in (model, best)]

@@ -6,7 +6,8 @@ import scipy.sparse as sp
 from tests.oracles.sparse import centred
 
 from learnable.data.blocks import Blocks, Part
-from learnable.solvers.composite.designs import DenseDesign, MomentDesign, SparseDesign, SparseQuadratic
+from learnable.solvers.composite.designs import DenseDesign, SparseDesign, SparseQuadratic
+from learnable.solvers.composite.working_set import MomentDesign
 from learnable.solvers.systems.moments import centred_moments
 
 RNG = np.random.default_rng(0)

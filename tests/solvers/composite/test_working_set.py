@@ -8,8 +8,8 @@ from tests.oracles.sparse import centred
 from learnable.data.blocks import Blocks, Part
 from learnable.solvers import coordinate_descent
 from learnable.solvers.composite.coordinate import Penalty
-from learnable.solvers.composite.designs import DenseDesign, MomentDesign, SparseDesign
-from learnable.solvers.composite.working_set import WorkingSet, design_of
+from learnable.solvers.composite.designs import DenseDesign, SparseDesign
+from learnable.solvers.composite.working_set import MomentDesign, WorkingSet, design_of
 
 RNG = np.random.default_rng(1)
 X = RNG.standard_normal((60, 400))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.solvers.program_cases import parts, random_program
 
 from learnable.solvers import QuadraticProgram
-from learnable.solvers.conic.kkt_systems import Constraints, system_of
+from learnable.solvers.conic.interior_point import Constraints, system_of
 
 
 def whole(program, rows, inverse_weight):

@@ -23,8 +23,8 @@ from sklearn.utils.validation import check_is_fitted
 from ...core.declare import N_JOBS, RANDOM_STATE, Declared, Number, Options, check_parameters, fitted, optional, param
 from ...core.errors import DataError, ModelFileError, ParameterError
 from ...core.threads import interruptible, one_thread_blas
+from ...data.arrays import refuse_extreme_sizes
 from ...data.door import read_features
-from ...linear.base import refuse_extreme_sizes
 from ...risk.kernels import FunctionKernel, Kernel, as_kernel
 from ...risk.kernels.adopted import is_foreign
 from ..representer import KernelChoice, finite_diagonal, is_given, kernel_of

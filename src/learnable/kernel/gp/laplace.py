@@ -11,27 +11,42 @@ the posterior is approximated by a normal distribution at its mode, f = Kg, foun
 where s = −½ diag(K − KRK) ∘ σ(1 − σ)(1 − 2σ): how log|B| changes because the mode moves.
 
 Reference: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, 2006, algorithms 3.1, 3.2 and 5.1.
+
+Laplace's approximation of several Gaussian processes that are seen through one label.
+
+    P(y = c | x) = exp fᶜ(x) / Σₖ exp fᵏ(x),   f¹, …, fᶜ ~ GP(0, k), independent, with the same kernel.
+
+With one-hot labels yᶜ, probabilities πᶜ at the mode, gᶜ = yᶜ − πᶜ, Bᶜ = I + √πᶜ K √πᶜ = LᶜLᶜᵀ,
+Eᶜ = √πᶜ Bᶜ⁻¹ √πᶜ and Σ Eᶜ = MMᵀ, the mode is fᶜ = Kgᶜ, found by Newton's method, and
+
+    log p(y) ≈ log q = Σᵢ log πᵢ(yᵢ) − ½ Σ fᶜᵀgᶜ − Σ log Lᶜᵢᵢ − Σ log Mᵢᵢ,
+
+because |I + KW| = Π|Bᶜ| |Σ Eᶜ|. (The book's algorithm leaves the last term out.) With Rᵃᵇ = δᵃᵇEᵃ − Eᵃ(MMᵀ)⁻¹Eᵇ, the
+blocks of (W⁻¹ + K)⁻¹, the derivatives are Σᵢₖ Sᵢₖ ∂Kᵢₖ/∂θⱼ, S = ½ Σ (gᶜgᶜᵀ − Rᶜᶜ + uᶜgᶜᵀ + gᶜuᶜᵀ), u = (I − RK)s, and
+s says how log|I + KW| changes because the mode moves.
+
+Reference: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, 2006, §3.5, algorithms 3.3 and 3.4.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpotri
-from scipy.special import expit, ndtr
+from scipy.special import expit, log_softmax, ndtr, softmax
+from scipy.stats import norm, qmc
 
 from ...core.estimator import never
 from ...core.threads import interruptible
 from ...risk.kernels.base import Kernel
 from ...risk.kernels.tape import record
-from ...solvers.problem import Evaluation
-from .._kernels import mirror
-from .likelihood import stationarity
+from ...solvers.problem import Evaluation, backtrack
+from .likelihood import mirror, stationarity
 
 Array = NDArray[np.float64]
 
@@ -114,16 +129,18 @@ def climb(
 ) -> tuple[tuple[Array, Array, float], bool]:
     """Take a step from (a, f = aK, height), halved until the height does not fall; tell whether f stands still."""
     a, f, now = at
-    length = 1.0
-    for _ in range(_HALVINGS):
-        trial = a + length * step
-        moved = trial @ K
-        new = height(trial, moved)
-        if new >= now - 1e-14 * abs(now):
-            still = float(np.abs(moved - f).max()) <= _STILL * (1.0 + float(np.abs(moved).max()))
-            return (trial, moved, new), still
-        length *= 0.5
-    return at, True
+
+    def trial(length: float) -> tuple[Array, Array, float] | None:
+        there = a + length * step
+        moved = there @ K
+        new = height(there, moved)
+        return (there, moved, new) if new >= now - 1e-14 * abs(now) else None
+
+    found = backtrack(trial, most=_HALVINGS)
+    if found is None:
+        return at, True
+    moved = found[1]
+    return found, float(np.abs(moved - f).max()) <= _STILL * (1.0 + float(np.abs(moved).max()))
 
 
 def _height(sign: Array, a: Array, f: Array) -> float:
@@ -157,32 +174,44 @@ class LaplaceObjective:
     def __init__(
         self, kernel: Kernel, data: Labels, bounds: Array, max_iter: int = 100, stop: Callable[[], bool] = never
     ) -> None:
-        self.kernel, self.data, self.bounds, self.max_iter = kernel, data, bounds, max_iter
+        self.kernel = kernel
+        self.data = data
+        self.bounds = bounds
+        self.max_iter = max_iter
         self._stop = stop
         self._last: Array | None = None
-        self.unfinished: Mode | None = None  #: what the first evaluation had when the time was up
+        self.unfinished: Any = None  #: the mode that the first evaluation had when the time was up
 
     def evaluate(self, theta: Array) -> Evaluation:
-        """Return value, gradient and measure; infinite where B is not positive definite."""
+        """Return value, gradient and measure; infinite where a matrix is not positive definite."""
         K, back, _ = record(self.kernel.with_theta(theta), self.data.X)
-        first, sound = self._last is None, np.isfinite(K).all()
-        mode = find_mode(K, self.data.y, self._last, self.max_iter, self._stop) if sound else None
+        first = self._last is None
+        mode = self._mode(K, self._last)
         if mode is None:
             return Evaluation(np.inf, np.zeros_like(theta), np.inf)
         self._last = mode.f
         if not mode.still and self._stop():  # of no use but as a start, which the first one has to be
             self.unfinished = mode if first else None
             return Evaluation(-mode.value if first else np.inf, np.zeros_like(theta), np.inf)
-        gradient = back(interruptible(_weights, K, mode))
+        gradient = back(interruptible(self._slopes, K, mode))
         if not np.isfinite(gradient).all():
             return Evaluation(np.inf, np.zeros_like(theta), np.inf)
         return Evaluation(-mode.value, -gradient, stationarity(theta, gradient, self.bounds, len(K)))
 
     def value(self, theta: Array) -> float:
         """Return −log q alone."""
-        K = self.kernel.with_theta(theta)(self.data.X)
-        mode = find_mode(K, self.data.y, self._last, self.max_iter, self._stop) if np.isfinite(K).all() else None
+        mode = self._mode(self.kernel.with_theta(theta)(self.data.X), self._last)
         return np.inf if mode is None or (not mode.still and self._stop()) else -mode.value
+
+    def _mode(self, K: Array, start: Array | None) -> Any:
+        """Return the mode for these kernel values; None where there is none to working precision."""
+        if not np.isfinite(K).all():
+            return None
+        return find_mode(K, self.data.y, start, self.max_iter, self._stop)
+
+    def _slopes(self, K: Array, mode: Any) -> Array:
+        """Return S, with which ∂ log q/∂θⱼ = Σᵢₖ Sᵢₖ ∂Kᵢₖ/∂θⱼ."""
+        return _weights(K, mode)
 
     def curvature(self, theta: Array) -> Array:
         """Return ½ tr R ∂ⱼK R ∂ₖK, the information of normal observations with the precisions W. For few rows."""
@@ -219,3 +248,238 @@ def averaged_sigmoid(mean: Array, variance: Array) -> Array:
     """Return E σ(f) for f ~ N(mean, variance), to eight digits: a mixture of probits has it in closed form."""
     spread = np.sqrt(1.0 + np.square(_SLOPES) * variance[..., None])
     return np.asarray(np.clip(ndtr(mean[..., None] * _SLOPES / spread) @ _SHARES, 0.0, 1.0))
+
+
+_POINTS = 512  # of the average of the softmax, and as many mirror images
+_NOTHING = np.empty((0, 0, 0))
+_SMALLEST = 1e-200  # a probability below counts as this: its square root is still a number
+
+
+class JointMode(NamedTuple):
+    """The mode of the posterior of all C processes and what stands around it."""
+
+    value: float  #: log q
+    f: Array  #: (C, n)
+    g: Array  #: (C, n) y − π
+    root: Array  #: (C, n) √π
+    L: Array  #: (C, n, n) lower factors of the Bᶜ; above the diagonal zeros; one matrix seen C times where all f agree
+    M: Array  #: (n, n) lower factor of Σ Eᶜ
+    residual: float  #: max |fᶜ − Kgᶜ| / (1 + max |f|)
+    n_iter: int
+    still: bool  #: whether the last step moved nothing
+
+
+class _Around(NamedTuple):
+    g: Array
+    root: Array
+    L: Array
+    E: Array
+    M: Array
+
+
+def find_joint_mode(
+    K: Array, y: Array, start: Array | None = None, max_iter: int = 100, stop: Callable[[], bool] = never
+) -> JointMode | None:
+    """Return the mode by Newton's method; None where a matrix is not positive definite to working precision.
+
+    Parameters
+    ----------
+    K : (n, n) array
+        Kernel values.
+    y : (C, n) array
+        One-hot labels.
+    start : (C, n) array, optional
+        A guess of f.
+    max_iter : int
+        Newton steps.
+    stop : function
+        Once it says True the last point is returned whose matrices are known; the start is one for the price of one
+        process, as equal scores have equal factors. The residual tells how far from the mode that is.
+    """
+    return interruptible(_find_joint_mode, K, y, start, max_iter, stop)
+
+
+def _find_joint_mode(
+    K: Array, y: Array, start: Array | None, max_iter: int, stop: Callable[[], bool]
+) -> JointMode | None:
+    a, f = np.zeros_like(y), np.zeros_like(y)
+    height = _joint_height(y, a, f)
+    if start is not None and start.shape == y.shape:  # as a = g(start), so that f is in the span of K
+        trial = y - softmax(start, axis=0)
+        moved = trial @ K
+        if _joint_height(y, trial, moved) > height:
+            a, f, height = trial, moved, _joint_height(y, trial, moved)
+    at = _joint_around(K, y, f)
+    n_iter, still = 0, False
+    while at is not None and n_iter < max_iter and not still and not stop():
+        pi = at.root**2
+        b = pi * f - pi * np.sum(pi * f, axis=0) + at.g
+        step = b - _precision_times(at, b @ K) - a
+        step -= step.mean(axis=0)  # as Σ aᶜ = 0: what rounding says else, K would amplify
+        here, at = at._replace(E=_NOTHING), None  # the matrices are the most of all memory
+        reached, still = climb(K, (a, f, height), step, lambda a, f: _joint_height(y, a, f))
+        at = _joint_around(K, y, reached[1], stop)
+        if at is None and stop():
+            at, still = here, False
+            break
+        a, f, height = reached
+        n_iter += 1
+    if at is None:
+        return None
+    value = _joint_height(y, a, f) - float(
+        np.log(np.diagonal(at.L, axis1=1, axis2=2)).sum() + np.log(np.diag(at.M)).sum()
+    )
+    residual = float(np.abs(f - at.g @ K).max()) / (1.0 + float(np.abs(f).max()))
+    found = JointMode(value, f, at.g, at.root, at.L, np.ascontiguousarray(at.M), residual, n_iter, still)
+    return found if np.isfinite(value) else None
+
+
+def _joint_height(y: Array, a: Array, f: Array) -> float:
+    """Return log p(y | f) − ½ Σ fᶜᵀK⁻¹fᶜ, where fᶜ = Kaᶜ."""
+    return float(np.sum(y * log_softmax(f, axis=0))) - 0.5 * float(np.sum(a * f))
+
+
+def _joint_around(K: Array, y: Array, f: Array, stop: Callable[[], bool] = never) -> _Around | None:
+    """Return g, √π, the factors of the Bᶜ, the Eᶜ and the factor of their sum; None once `stop` says True."""
+    pi = softmax(f, axis=0)
+    root = np.sqrt(np.maximum(pi, _SMALLEST))
+    n, C = len(K), len(y)
+    distinct = root[:1] if (root == root[0]).all() else root
+    L = np.empty((len(distinct), n, n))
+    E = np.empty_like(L)
+    for c, r in enumerate(distinct):
+        if stop():
+            return None
+        B = r[:, None] * K * r
+        B.flat[:: n + 1] += 1.0
+        if not np.isfinite(B).all():
+            return None
+        factor, info = dpotrf(B.T, lower=1, clean=1, overwrite_a=1)
+        if info != 0:
+            return None
+        L[c] = factor
+        E[c] = _precision(r, L[c])
+    L, E = np.broadcast_to(L, (C, n, n)), np.broadcast_to(E, (C, n, n))
+    M, info = dpotrf(E.sum(axis=0).T, lower=1, clean=1, overwrite_a=1)
+    return _Around(y - pi, root, L, E, M) if info == 0 else None
+
+
+def _precision(root: Array, L: Array) -> Array:
+    """Return Eᶜ from the factor of Bᶜ."""
+    inverse, _ = dpotri(L, lower=1)
+    E = np.asarray(inverse.T)
+    mirror(E)
+    E *= root[:, None]
+    E *= root
+    return E
+
+
+def _precision_times(at: _Around, v: Array) -> Array:
+    """Return (W⁻¹ + K)⁻¹v = Ev − E(Σ Eᶜ)⁻¹ Σ Eᶜvᶜ for v (C, n)."""
+    Ev = np.einsum("cij,cj->ci", at.E, v)
+    half = dtrsm(1.0, at.M, Ev.sum(axis=0)[:, None], lower=1)
+    shared = dtrsm(1.0, at.M, half, lower=1, trans_a=1)[:, 0]
+    return np.asarray(Ev - at.E @ shared)
+
+
+class SoftmaxObjective(LaplaceObjective):
+    """The same for several processes; the labels are numbers 0, …, C − 1."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        data: Labels,
+        bounds: Array,
+        n_classes: int,
+        max_iter: int = 100,
+        stop: Callable[[], bool] = never,
+    ) -> None:
+        super().__init__(kernel, data, bounds, max_iter, stop)
+        self.y = one_hot(data.y, n_classes)
+
+    def _mode(self, K: Array, start: Array | None) -> JointMode | None:
+        if not np.isfinite(K).all():
+            return None
+        return find_joint_mode(K, self.y, start, self.max_iter, self._stop)
+
+    def _slopes(self, K: Array, mode: JointMode) -> Array:
+        return _joint_weights(K, mode)
+
+    def curvature(self, theta: Array) -> Array:
+        """Return ½ Σ tr Eᶜ∂ⱼK Eᶜ∂ₖK, the information of normal observations with the precisions πᶜ. For few rows."""
+        kernel = self.kernel.with_theta(theta)
+        K = kernel(self.data.X)
+        mode = find_joint_mode(K, self.y, None, self.max_iter, self._stop)
+        at = None if mode is None else _joint_around(K, self.y, mode.f)
+        if at is None:
+            return np.eye(len(theta))
+        slopes = kernel.gradient(self.data.X)
+        F = np.zeros((len(theta), len(theta)))
+        for E in at.E:
+            parts = E @ slopes
+            F += 0.5 * np.einsum("aij,bji->ab", parts, parts)
+        return np.asarray(0.5 * (F + F.T) + np.eye(len(F)) * (1e-3 * float(np.trace(F)) + 1e-6))
+
+
+def _joint_weights(K: Array, mode: JointMode) -> Array:
+    """Return S."""
+    C, n = mode.f.shape
+    E = np.array([_precision(root, L) for root, L in zip(mode.root, mode.L, strict=True)])
+    at = _Around(mode.g, mode.root, mode.L, E, np.asfortranarray(mode.M))
+    pi, S, EK = at.root**2, np.zeros((n, n)), at.E @ K
+    own = np.diagonal(K) - np.einsum("ij,cij->cj", K, EK)
+    for c in range(C):
+        half = dtrsm(1.0, at.M, at.E[c], lower=1)
+        S += half.T @ half
+        S -= at.E[c]
+        EK[c] = dtrsm(1.0, at.M, EK[c], lower=1)
+    blocks = np.einsum("aki,bki->abi", EK, EK)  # covariances of the processes at each row, given the labels
+    blocks[np.arange(C), np.arange(C)] += own
+    own = blocks[np.arange(C), np.arange(C)] - 2.0 * np.einsum("abi,bi->ai", blocks, pi)
+    s = -0.5 * pi * (own - np.sum(pi * own, axis=0))
+    u = s - _precision_times(at, s @ K)
+    g = at.g
+    S += (g + u).T @ g + g.T @ u
+    return np.asarray(0.5 * S)
+
+
+def one_hot(codes: Array, n_classes: int) -> Array:
+    """Return y of shape (C, n)."""
+    return (codes == np.arange(n_classes)[:, None]).astype(np.float64)
+
+
+def joint_latent(K: Array, g: Array, root: Array, inverses: Array, inverse_M: Array) -> tuple[Array, Array]:
+    """Return means (c, C) and how much each covariance (c, C, C) of the processes is below that of the prior.
+
+    Parameters
+    ----------
+    K : (c, n) array
+        Kernel values of new points with the rows.
+    g, root : (C, n) arrays
+        Of the mode.
+    inverses, inverse_M : (C, n, n) and (n, n) arrays
+        Lᶜ⁻¹ and M⁻¹.
+    """
+    C = len(g)
+    shared, below = [], np.zeros((len(K), C, C))
+    for c in range(C):
+        V = (K * root[c]) @ inverses[c].T
+        below[:, c, c] = np.einsum("ij,ij->i", V, V)
+        shared.append(((V @ inverses[c]) * root[c]) @ inverse_M.T)
+    Q = np.array(shared)
+    below -= np.einsum("aki,bki->kab", Q, Q)
+    return K @ g.T, below
+
+
+def averaged_softmax(mean: Array, covariance: Array) -> Array:
+    """Return E softmax(f) for f ~ N(mean, covariance), rows of (c, C) and (c, C, C), to about three digits.
+
+    The average runs over 1024 fixed points, a scrambled Sobol sequence and its mirror image: the same for every row, so
+    that equal rows have equal probabilities.
+    """
+    C = mean.shape[1]
+    z = norm.ppf(np.clip(qmc.Sobol(C, seed=0).random(_POINTS), 1e-9, 1.0 - 1e-9))
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+    spread = np.einsum("iab,pb->ipa", root, np.vstack([z, -z]))
+    return np.asarray(softmax(mean[:, None, :] + spread, axis=2).mean(axis=1))

@@ -33,12 +33,12 @@ from scipy.linalg.blas import dsyrk, dtrsm
 from scipy.linalg.lapack import dpotrf, dpotri, dtrtri
 
 from ...core.errors import DataError, ParameterError
+from ...core.jit import kernel as compiled
 from ...core.threads import interruptible, interruptible_pass, one_thread_blas
 from ...data.blocks import map_reduce
 from ...risk.kernels.base import Kernel
 from ...risk.kernels.tape import record
 from ...solvers.problem import Evaluation
-from .._kernels import mirror
 
 Array = NDArray[np.float64]
 
@@ -324,3 +324,20 @@ def _each(starts: Sequence[int], work: Callable[[int], None]) -> None:
     if len(starts):
         with one_thread_blas():
             map_reduce(list(starts), work, lambda a, b: None)
+
+
+_MIRROR_TILE = 64  # 32 kB of doubles: a tile and its mirror image stay in the cache
+
+
+@compiled
+def mirror(A: Any) -> None:
+    """Copy the upper triangle of a square matrix to the lower one, tile by tile.
+
+    IN/OUT  A  (n, n)
+    """
+    n = A.shape[0]
+    for i0 in range(0, n, _MIRROR_TILE):
+        for j0 in range(i0, n, _MIRROR_TILE):
+            for j in range(j0, min(j0 + _MIRROR_TILE, n)):
+                for i in range(i0, min(i0 + _MIRROR_TILE, j)):
+                    A[j, i] = A[i, j]

@@ -41,8 +41,7 @@ from .likelihood import (
     refuse_huge,
     units_of,
 )
-from .means import MEAN, Trend, fitted_mean, trend_of
-from .posterior import Posterior, chosen_kernel, precision_diagonal
+from .posterior import MEAN, Posterior, Trend, chosen_kernel, fitted_mean, precision_diagonal, trend_of
 from .search import Pace, log_bounds, maximise, share_of, warn_at_bounds
 from .sparse import fit_sparse
 from .structures import GaussianProcess, own_points, process_door

@@ -42,9 +42,10 @@ from ...core.declare import MAX_SECONDS, N_JOBS, TOLERANCE, ArrayLike, Number, O
 from ...core.errors import DataError, ModelFileError, ParameterError
 from ...core.estimator import Certificate, Run
 from ...core.threads import interruptible
+from ...data.arrays import class_weights
 from ...data.door import Table
 from ...data.sources import NamedScore, rowwise
-from ...linear.base import CLASS_WEIGHT, class_weights
+from ...linear.base import CLASS_WEIGHT
 from ...risk.kernels import FunctionKernel, Kernel, Linear, Precomputed
 from ..operators import MOST_ROWS_KEPT, Operator, Woodbury
 from ..representer import NAMED_KERNEL, RepresenterModel, finite_diagonal, kernel_of, memory_door, training_points

@@ -1,25 +1,20 @@
-r"""What all support vector machines share: the kernel, scores, invariants of loaded models.
+r"""What all support vector machines share: the program, the kernel, scores, invariants of loaded models.
 
 Every machine is a function x ↦ Σ βⱼ k(x, xⱼ) + b over its support vectors, the rows whose β is not zero. β solves a box
-program (`solvers.decomposition`); b lies between the largest pull that may rise and the least that may fall.
-
-The door of support vector machines: rows of any kind where the kernel is a function, and LIBSVM's rule for weights.
+program (`solvers.conic.smo`); b lies between the largest pull that may rise and the least that may fall. Few rows of a
+linear kernel or a function are solved as a given matrix is.
 
 A function as kernel may compare whatever it understands: strings, graphs, sparse rows. Where X is no dense table of
 numbers, the function is asked once for the matrix of all rows, and the machine is that of a given matrix. A row whose
 weight is zero or negative is left out, as in LIBSVM.
-
-Sums of kernels at new points: Σⱼ cⱼ k(x, zⱼ), tile by tile on threads.
-
-Kernels of inner products are computed in float32 where their exponents are moderate and the table is large: values are
-then right to about 1e-6 Σ|cⱼ|. Sums over the tiles are float64. Small tables, and every other kernel, are float64.
 """
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,16 +24,148 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...core.declare import MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Matches, Number, Options, fitted, param
 from ...core.errors import DataError, ModelFileError
-from ...core.estimator import Estimator, Run
-from ...data.door import Table, Target, door, is_external, is_frame, read_features, take_named_columns
-from ...linear.base import refuse_extreme_sizes
-from ...risk.kernels import FunctionKernel, Gaussian, Kernel, Linear, Polynomial, Precomputed, RKHSFunction, as_kernel
+from ...core.estimator import Estimator, Progress, Run
+from ...data.arrays import refuse_extreme_sizes
+from ...data.door import Table, Target, door, is_frame, read_features, take_named_columns
+from ...data.sources import is_external
+from ...risk.kernels import FunctionKernel, Kernel, Linear, Precomputed, RKHSFunction, as_kernel
 from ...risk.kernels.adopted import is_foreign
-from ...solvers.conic.smo import BoxProgram, Solution, Team
-from ..rows import embed_with, float32_serves, formula_of, products_serve, tile_sums
-from .program import refuse_asymmetry, solve_program
+from ...solvers.conic.smo import BoxProgram, RowCache, Solution, Team, decompose, working_set_size
+from ..rows import LinearMatrix, kernel_scores, row_source
 
 Array = NDArray[np.float64]
+
+FACTORED = 2_000  # rows up to which a factor costs little beside the fit
+_FORMED = 512  # rows up to which linear kernels and functions are solved by the whole matrix, as a given one is
+_AT_BOUND = 1e-9  # share of its box, and of the largest one, by which a multiplier at a bound may be off
+_TURN = threading.Lock()
+
+
+class Fit(NamedTuple):
+    """One program, solved."""
+
+    beta: Array  #: β (n,), one number per row
+    b: float  #: offset
+    f: Array  #: Kβ (n,)
+    violation: float  #: of the optimality conditions, with this b
+    primal: float  #: P
+    dual: float  #: D ≤ the optimum ≤ P; −∞ if K is not known to be positive semidefinite
+    n_steps: int
+
+
+def solve_program(
+    kernel: Kernel,
+    X: Any,
+    program: BoxProgram,
+    team: Team,
+    *,
+    tol: float = 1e-3,
+    megabytes: float = 200.0,
+    max_steps: int | None = None,
+    shrinking: bool = True,
+    run: Run | None = None,
+    start: Array | None = None,
+) -> Solution:
+    """Solve a box program of a kernel's matrix: first with float32 rows, where they serve, then in float64."""
+    run = Run() if run is None else run
+    settings: dict[str, Any] = {
+        "tol": tol,
+        "shrinking": shrinking,
+        "progress": _in_turn(run),
+        "stop": run.flag.array,
+    }
+    n, block = X.shape[0], working_set_size(len(program.linear))
+    kernel, X = small_matrix(kernel, X)
+    if isinstance(kernel, Linear):
+        return decompose(LinearMatrix(X, team), program, start=start, max_steps=max_steps, **settings)
+    source = row_source(kernel, X)
+    matrix = RowCache(source, n, megabytes, team, block)
+    found = decompose(matrix, program, start=start, max_steps=max_steps, **settings)
+    left = None if max_steps is None else max_steps - found.n_steps
+    if matrix.rounding() and found.violation > tol and not run.should_stop() and (left is None or left > 0):
+        del matrix  # its memory, before as much again
+        matrix = RowCache(row_source(kernel, X, single=False), n, megabytes, team, block)
+        more = decompose(matrix, program, start=found.beta, max_steps=left, **settings)
+        found = more._replace(n_steps=found.n_steps + more.n_steps, n_rounds=found.n_rounds + more.n_rounds)
+    return found
+
+
+def small_matrix(kernel: Kernel, X: Any) -> tuple[Kernel, Any]:
+    """Return few rows of a linear kernel or a function as a given matrix, so that all three take the same steps."""
+    if X.shape[0] <= _FORMED and isinstance(kernel, (Linear, FunctionKernel)):
+        K = kernel._between(X, X)
+        refuse_asymmetry("kernel", K)
+        return Precomputed(), (K + K.T) / 2.0
+    return kernel, X
+
+
+def _in_turn(run: Run) -> Progress:
+    """Return the fit's progress for programs on several threads: callbacks are called by one at a time."""
+
+    def progress(iteration: int, value: float) -> bool:
+        with _TURN:
+            return run.progress(iteration, value)
+
+    return progress
+
+
+def offset_between(solution: Solution, program: BoxProgram, group: int = 0) -> float:
+    """Return the offset: the mean pull of the variables inside their bounds, or the middle of what is possible.
+
+    A variable counts as inside by more than rounding: the last bits of one at its bound decide nothing.
+    """
+    if not program.constrained:
+        return 0.0
+    pull = -(np.tile(solution.f, len(program.linear) // len(solution.f)) + program.linear)
+    own = np.ones(len(pull), dtype=bool) if program.second is None else program.second == bool(group)
+    largest = float(np.abs(solution.beta[own]).max(initial=0.0))
+    room = _AT_BOUND * np.minimum(program.high - program.low, largest)
+    may_rise, may_fall = own & (solution.beta < program.high - room), own & (solution.beta > program.low + room)
+    if (may_rise & may_fall).any():
+        return float(pull[may_rise & may_fall].mean())
+    top = float(np.max(pull, where=may_rise, initial=-np.inf))
+    bottom = float(np.min(pull, where=may_fall, initial=np.inf))
+    if not np.isfinite(top) or not np.isfinite(bottom):
+        return float(top if np.isfinite(top) else bottom if np.isfinite(bottom) else 0.0)
+    return 0.5 * (top + bottom)
+
+
+def dual_bounds(kernel: Kernel, X: Any, matrix: Array | None = None) -> bool:
+    """Tell whether the dual bounds the primal: K is positive semidefinite.
+
+    Where the kernel does not promise it (a given matrix, a function), K is factored, up to some thousand rows; `matrix`
+    is K where it is known.
+    """
+    if kernel._is_mercer() or X.shape[0] > FACTORED:
+        return kernel._is_mercer()
+    matrix = X if isinstance(kernel, Precomputed) else kernel(X) if matrix is None else matrix
+    K = np.array(matrix, dtype=np.float64)
+    K.flat[:: len(K) + 1] += 1e-10 * max(float(np.abs(K.diagonal()).max(initial=0.0)), np.finfo(float).tiny)
+    try:
+        np.linalg.cholesky(K)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def refuse_asymmetry(owner: str, K: Any) -> None:
+    """Raise unless a given kernel matrix is symmetric: a fit to another need not end."""
+    size = max(float(K.max(initial=0.0)), -float(K.min(initial=0.0)))
+    for first in range(0, len(K), 1024):
+        gap = float(np.abs(K[first : first + 1024] - K[:, first : first + 1024].T).max())
+        if gap > 1e-6 * size:
+            raise DataError(
+                f"{owner}: a precomputed kernel matrix must be symmetric; got entries K[i, j] and K[j, i] that differ "
+                f"by {gap:.2g}. Pass (K + K.T)/2 if that is rounding."
+            )
+
+
+def fill_up(cost: Array, total: float) -> Array:
+    """Return multipliers at their bounds, from the first row on, that sum to `total`."""
+    before = np.cumsum(cost) - cost
+    return np.asarray(np.clip(total - before, 0.0, cost))
+
+
 Rows = NDArray[np.int64]
 
 _DENSE = 2**18  # entries of sparse rows up to which they are computed with as dense ones
@@ -399,36 +526,3 @@ def _refuse_one_class_left(model: Any, y: Any, sample_weight: Any) -> None:
         f"{type(model).__name__}: {nu}Invalid input - all samples with positive weights belong to the same class. Give "
         "rows of two classes a positive weight."
     )
-
-
-_FEW = 2**22  # kernel values up to which float64 costs nothing that one could notice
-
-
-def kernel_scores(
-    kernel: Kernel, X: Any, Z: Any, coefficients: Array, runs: list[tuple[int, int]], *, n_jobs: int | None = None
-) -> list[Array]:
-    """Return Σⱼ cⱼ k(xᵢ, zⱼ) over each run of points, of shape (n, t) for coefficients (m, t).
-
-    Memory: copies of X and Z in the precision used, and tiles of 1 MB per thread.
-    """
-    n, m, t = X.shape[0], Z.shape[0], coefficients.shape[1]
-    coefficients = np.ascontiguousarray(coefficients, dtype=np.float64)
-    if m == 0 or n == 0:
-        return [np.zeros((n, t)) for _ in runs]
-    if isinstance(kernel, Linear):
-        return [np.asarray(X @ (Z[i:j].T @ coefficients[i:j]), dtype=np.float64) for i, j in runs]
-    if sp.issparse(X) or sp.issparse(Z) or not isinstance(kernel, (Gaussian, Polynomial)):
-        return [
-            kernel.products(X, coefficients[i:j], Z[i:j], n_jobs=n_jobs) if j > i else np.zeros((n, t)) for i, j in runs
-        ]
-    centre = Z.mean(axis=0, dtype=np.float64) if isinstance(kernel, Gaussian) else None
-    left, own = embed_with(kernel, X, centre)
-    right, other = embed_with(kernel, Z, centre)
-    largest = max(float(own.max()), float(other.max()))
-    if not products_serve(kernel, largest):
-        return [np.asarray(kernel.products(X, coefficients[i:j], Z[i:j], n_jobs=n_jobs)) for i, j in runs]
-    single = n * m > _FEW and float32_serves(kernel, largest)
-    dtype: Any = np.float32 if single else np.float64
-    left, right, own, other = (np.ascontiguousarray(a, dtype=dtype) for a in (left, right, own, other))
-    with Team(n_jobs) as team:
-        return tile_sums(formula_of(kernel, dtype), (left, own), (right, other), coefficients, runs, team)

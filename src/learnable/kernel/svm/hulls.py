@@ -32,7 +32,7 @@ from ...risk.kernels import Kernel, Linear, as_kernel
 from ...risk.kernels.base import read_points
 from ...solvers.conic.quadratic import quadratic_program
 from ...solvers.conic.smo import BoxProgram, Team
-from .program import solve_program
+from .base import solve_program
 
 Array = NDArray[np.float64]
 

@@ -26,8 +26,8 @@ from scipy.special import expit
 from ...core.errors import DataError
 from ...risk.kernels import Kernel, Precomputed
 from ...solvers.conic.smo import Team
-from .base import Array, Rows, kernel_scores
-from .program import Fit
+from ..rows import kernel_scores
+from .base import Array, Fit, Rows
 
 N_FOLDS = 5
 _LEAST = 1e-7  # probability that a pair gives a class at least, as in LIBSVM

@@ -32,7 +32,7 @@ from ...core.errors import DataError, ParameterError
 from ...core.estimator import Progress, Run, no_progress
 from ...risk.kernels import Kernel, Precomputed
 from ...solvers.smooth.newton import factorised
-from .program import Fit
+from .base import Fit
 
 Array = NDArray[np.float64]
 

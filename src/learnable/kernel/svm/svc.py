@@ -49,14 +49,26 @@ from sklearn.utils.validation import check_is_fitted
 from ...core.declare import RANDOM_STATE, Boolean, Number, Options, fitted, param
 from ...core.errors import DataError, ModelFileError, ParameterError
 from ...core.estimator import Certificate, Run
+from ...data.arrays import class_weights
 from ...data.door import Table
 from ...data.sources import NamedScore, rowwise
-from ...linear.base import CLASS_WEIGHT, class_weights
+from ...linear.base import CLASS_WEIGHT
 from ...risk.kernels import Kernel, Precomputed
 from ...solvers.conic.smo import BoxProgram, Team
-from .base import COST, Array, Rows, SupportVectorMachine, svm_door
+from .base import (
+    COST,
+    Array,
+    Fit,
+    Rows,
+    SupportVectorMachine,
+    dual_bounds,
+    fill_up,
+    offset_between,
+    small_matrix,
+    solve_program,
+    svm_door,
+)
 from .platt import couple, fit_sigmoid, fold_fits, pair_probabilities
-from .program import Fit, dual_bounds, fill_up, offset_between, small_matrix, solve_program
 
 #: (kernel, rows of the pair, y = ±1, costs, team) -> the machine of a pair; y is +1 for the pair's first class.
 PairSolver = Callable[[Kernel, Any, Array, Array, Team], Fit]

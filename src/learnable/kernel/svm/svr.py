@@ -43,8 +43,7 @@ from ...core.estimator import Certificate, Run
 from ...data.door import Table
 from ...data.sources import NamedScore, rowwise
 from ...solvers.conic.smo import BoxProgram, Solution, Team
-from .base import COST, Array, SupportVectorMachine, svm_door
-from .program import Fit, dual_bounds, fill_up, offset_between
+from .base import COST, Array, Fit, SupportVectorMachine, dual_bounds, fill_up, offset_between, svm_door
 
 
 class SingleMachine(SupportVectorMachine):

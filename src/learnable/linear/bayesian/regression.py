@@ -35,6 +35,7 @@ from ...core.declare import TOLERANCE, Boolean, Number, Options, check_parameter
 from ...core.errors import DataError, ModelFileError
 from ...core.estimator import Certificate, Run
 from ...core.threads import interruptible, one_thread_blas
+from ...data.arrays import refuse_extreme_sizes, refuse_tiny_sizes
 from ...data.blocks import Scan, whole_checksum
 from ...data.door import Table, door, read_features
 from ...data.sources import NamedScore, rowwise
@@ -46,7 +47,7 @@ from ...probability.student_t import StudentT
 from ...solvers.systems.least_squares import dense_rows, least_squares
 from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE, centred_moments, relative_residual, residual_sums
 from ...solvers.systems.orthogonal import eliminate_intercept, weighted_mean
-from ..base import LinearModel, refuse_extreme_sizes, refuse_tiny_sizes
+from ..base import LinearModel
 from .evidence import Problem, RowMoments, maximise, merge, problem_of, spectral, stationarity, thin
 
 Array = NDArray[np.float64]

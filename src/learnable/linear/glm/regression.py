@@ -31,9 +31,8 @@ from ...data.blocks import Blocks
 from ...data.door import Table, door
 from ...data.sources import named_columns, rowwise
 from ...risk.deviance import DevianceRisk, TargetSums, target_sums
-from ...risk.likelihoods import LinearLikelihood
 from ...risk.losses import DevianceLoss
-from ...risk.penalties import L2Penalty
+from ...risk.penalties import L2Penalty, LinearLikelihood
 from ...solvers.problem import Solution
 from ...solvers.smooth.newton import newton
 from ...solvers.smooth.shapes import solve

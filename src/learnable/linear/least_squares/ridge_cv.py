@@ -48,8 +48,7 @@ from ...solvers.systems.moments import (
 )
 from ...solvers.systems.orthogonal import LinearFit
 from ..base import LinearRegressorModel
-from .ridge import Ridge
-from .spectrum import ENORMOUS, RidgeSpectrum, extreme_exponent, ridge_spectrum
+from .ridge import ENORMOUS, Ridge, RidgeSpectrum, extreme_exponent, ridge_spectrum
 
 Array = NDArray[np.float64]
 

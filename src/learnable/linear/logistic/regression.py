@@ -31,25 +31,22 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 from ...core.declare import RANDOM_STATE, TOLERANCE, Boolean, Matches, Nothing, Number, Options, fitted, param
 from ...core.errors import DataError, ParameterError, SeparableDataError
 from ...core.estimator import Certificate, Run, unobserved
+from ...data.arrays import LARGEST_ENTRY, TOO_LARGE, class_weights, refuse_extreme_sizes
 from ...data.blocks import Blocks, Part
 from ...data.door import Table, door
 from ...data.sources import rowwise
 from ...risk.classes import ClassRisk, ClassSums, class_sums
-from ...risk.likelihoods import LinearLikelihood
+from ...risk.penalties import LinearLikelihood
 from ...solvers.problem import Solution
 from ...solvers.smooth.shapes import solve
 from .. import descent
 from ..base import (
     DEFAULT_TOLERANCE,
     GRADIENT_MARGIN,
-    LARGEST_ENTRY,
-    TOO_LARGE,
     LinearClassifierModel,
-    class_weights,
     in_range,
     in_units_of_columns,
     is_explicit,
-    refuse_extreme_sizes,
     weighted_blocks,
 )
 from .separation import is_separable

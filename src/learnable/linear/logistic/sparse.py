@@ -31,8 +31,7 @@ from ...risk.classes import ClassRisk, ClassSums
 from ...solvers.composite.coordinate import GramQuadratic, Penalty
 from ...solvers.composite.proximal_newton import CompositePoint, proximal_newton, quadratic_minimum
 from ...solvers.problem import Evaluation
-from ._kernels import recentre_rows
-from .columns import BinaryModel, Columns, Penalties, SoftmaxModel, column_newton, penalised_gap
+from .columns import BinaryModel, Columns, Penalties, SoftmaxModel, column_newton, penalised_gap, recentre_rows
 
 Array = NDArray[np.float64]
 

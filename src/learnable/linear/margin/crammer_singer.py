@@ -38,6 +38,7 @@ from ...core.estimator import Progress, never, no_progress
 from ...core.jit import kernel
 from ...core.threads import interruptible, one_thread_blas
 from ...data.blocks import Blocks, Part
+from ...solvers.problem import backtrack
 from ...solvers.systems.normal_equations import conjugate_gradient
 from .dual_descent import as_rows, pieces
 from .interior_point import joint_interior_point
@@ -194,16 +195,19 @@ def face_step(task: JointTask, alpha: Array, W: Array, stop: Callable[[], bool] 
         max_iter=_STEPS,
         progress=lambda iteration, value: stop(),
     )
-    before, trial, step = task.dual_value(alpha, W), alpha.copy(), found.x.reshape(shape)
-    for halving in range(_HALVINGS):
-        moved = alpha[rows] + 0.5**halving * step
+    before = task.dual_value(alpha, W)
+    step = found.x.reshape(shape)
+
+    def trial(length: float) -> tuple[Array, Array] | None:
+        moved = alpha[rows] + length * step
         project_rows_onto_simplex(moved, task.y[rows], task.cost[rows])
-        trial[rows] = moved
-        trial = task.feasible(trial)  # a step much longer than a simplex leaves rounding behind
-        U = task.weights_of(trial)
-        if task.dual_value(trial, U) > before:
-            return trial, U
-    return None
+        new = alpha.copy()
+        new[rows] = moved
+        new = task.feasible(new)  # a step much longer than a simplex leaves rounding behind
+        U = task.weights_of(new)
+        return (new, U) if task.dual_value(new, U) > before else None
+
+    return backtrack(trial, most=_HALVINGS)
 
 
 @kernel

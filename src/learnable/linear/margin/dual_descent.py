@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 from ...core.estimator import Progress, never, no_progress
 from ...core.threads import one_thread_blas
 from ...data.blocks import Blocks, Part, unsigned
+from ...solvers.problem import backtrack
 from ...solvers.smooth.newton import factorised
 from ...solvers.systems.normal_equations import conjugate_gradient
 from ._kernels import dual_pass_dense, dual_pass_sparse, subgradient_pass
@@ -303,13 +304,15 @@ class _Face:
             move, gain = self._gain(value, slope, new)
             if gain > most:
                 best, most = (new, move), gain
-        for halving in range(1, _HALVINGS):
-            if best is not None:
-                break
-            new = np.clip(value + 0.5**halving * p, 0.0, self.upper)
+        if best is not None:
+            return best
+
+        def trial(length: float) -> tuple[Array, Array] | None:
+            new = np.clip(value + length * p, 0.0, self.upper)
             move, gain = self._gain(value, slope, new)
-            best = (new, move) if gain > 0 else None
-        return best
+            return (new, move) if gain > 0 else None
+
+        return backtrack(trial, most=_HALVINGS - 1, first=0.5)
 
     def _gain(self, value: Array, slope: Array, new: Array) -> tuple[Array, float]:
         """Return what a step adds to u and to D."""

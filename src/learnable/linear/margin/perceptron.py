@@ -1,4 +1,6 @@
-r"""Rosenblatt's perceptron.
+r"""Passes of the perceptron over rows, compiled.
+
+Rosenblatt's perceptron.
 
 For every row that is on the wrong side, y(wᵀx + b) ≤ 0:    w ← w + η s y x,   b ← b + η s y,
 
@@ -39,14 +41,143 @@ from ...core.declare import (
 )
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Certificate, Progress, Run, no_progress
+from ...core.jit import kernel
+from ...data.arrays import class_weights, refuse_extreme_sizes
 from ...data.blocks import Block, map_reduce, unsigned
 from ...data.door import Table, door, read_features, read_weight
-from ..base import LinearClassifierModel, class_weights, refuse_extreme_sizes
-from ._perceptron_kernels import penalised_pass, perceptron_dense, perceptron_sparse
+from ..base import LinearClassifierModel
 from .dual_descent import pieces
 from .svm import random_order_of
 
 Array = NDArray[np.float64]
+
+
+@kernel
+def perceptron_dense(
+    X: Array,
+    order: NDArray[np.int64],
+    label: Array,
+    step: Array,
+    intercept: bool,
+    average: bool,
+    w: Array,
+    total: Array,
+    done: Array,
+) -> tuple[int, float]:
+    """One pass; return the mistakes and Σ max(0, −yz). IN/OUT w = (b, w); the mean of all w is w − total/done."""
+    d = X.shape[1]
+    weights, sums = w[1:], total[1:]
+    mistakes, loss = 0, 0.0
+    for i in order:
+        row = X[i]
+        z = w[0]
+        for j in range(d):
+            z += row[j] * weights[j]
+        if label[i] * z <= 0.0:
+            mistakes += 1
+            loss -= label[i] * z
+            change = step[i] * label[i]
+            for j in range(d):
+                weights[j] += change * row[j]
+            if average:
+                for j in range(d):
+                    sums[j] += change * done[0] * row[j]
+            if intercept:
+                w[0] += change
+                total[0] += change * done[0]
+        done[0] += 1.0
+    return mistakes, loss
+
+
+@kernel
+def perceptron_sparse(
+    data: Array,
+    indices: NDArray[Any],
+    indptr: NDArray[Any],
+    order: NDArray[np.int64],
+    label: Array,
+    step: Array,
+    intercept: bool,
+    average: bool,
+    w: Array,
+    total: Array,
+    done: Array,
+) -> tuple[int, float]:
+    """Do the same over CSR rows."""
+    weights, sums = w[1:], total[1:]
+    mistakes, loss = 0, 0.0
+    for i in order:
+        z = w[0]
+        for e in range(indptr[i], indptr[i + 1]):
+            z += data[e] * weights[indices[e]]
+        if label[i] * z <= 0.0:
+            mistakes += 1
+            loss -= label[i] * z
+            change = step[i] * label[i]
+            for e in range(indptr[i], indptr[i + 1]):
+                weights[indices[e]] += change * data[e]
+            if average:
+                for e in range(indptr[i], indptr[i + 1]):
+                    sums[indices[e]] += change * done[0] * data[e]
+            if intercept:
+                w[0] += change
+                total[0] += change * done[0]
+        done[0] += 1.0
+    return mistakes, loss
+
+
+@kernel
+def penalised_pass(
+    data: Array,
+    indices: NDArray[Any],
+    indptr: NDArray[Any],
+    order: NDArray[np.int64],
+    label: Array,
+    step: Array,
+    form: tuple[bool, float, float],
+    w: Array,
+    state: Array,
+    shrunk: Array,
+) -> tuple[int, float]:
+    """One pass with a penalty: every row multiplies w by 1 − ηαl₂, and draws what it touches to zero by ηαl₁.
+
+    `form` is (intercept, ηαl₁, ηαl₂). IN/OUT w = (b, w/scale); `state` = (scale, L1 strength so far); `shrunk` what
+    each coefficient has had of it (Tsuruoka et al., ACL 2009). Return the mistakes and Σ max(0, −yz).
+    """
+    intercept, l1, l2 = form
+    weights = w[1:]
+    mistakes, loss = 0, 0.0
+    for i in order:
+        z = 0.0
+        for e in range(indptr[i], indptr[i + 1]):
+            z += data[e] * weights[indices[e]]
+        z = z * state[0] + w[0]
+        state[0] *= max(0.0, 1.0 - l2)
+        if state[0] < 1e-9:
+            for j in range(len(weights)):
+                weights[j] *= state[0]
+            state[0] = 1.0
+        if label[i] * z <= 0.0:
+            mistakes += 1
+            loss -= label[i] * z
+            change = step[i] * label[i]
+            for e in range(indptr[i], indptr[i + 1]):
+                weights[indices[e]] += change * data[e] / state[0]
+            if intercept:
+                w[0] += change
+        if l1 > 0.0:
+            state[1] += l1
+            for e in range(indptr[i], indptr[i + 1]):
+                j = indices[e]
+                before = weights[j] * state[0]
+                after = before
+                if before > 0.0:
+                    after = max(0.0, before - (state[1] + shrunk[j]))
+                elif before < 0.0:
+                    after = min(0.0, before + (state[1] - shrunk[j]))
+                weights[j] = after / state[0]
+                shrunk[j] += after - before
+    return mistakes, loss
 
 
 class Walk(NamedTuple):

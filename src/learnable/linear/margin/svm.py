@@ -34,22 +34,14 @@ from sklearn.base import RegressorMixin
 from ...core.declare import MAX_ITER, RANDOM_STATE, TOLERANCE, Boolean, Number, Options, fitted, param
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Certificate, Run
+from ...data.arrays import class_weights, refuse_extreme_sizes, refuse_tiny_sizes
 from ...data.door import Table, door, read_features
 from ...data.sources import NamedScore
 from ...risk.shortfall import Target
 from ...solvers.lab.first_order import generator_of
-from ..base import (
-    IterativeModel,
-    LinearClassifierModel,
-    LinearRegressorModel,
-    class_weights,
-    refuse_extreme_sizes,
-    refuse_tiny_sizes,
-    weighted_blocks,
-)
+from ..base import IterativeModel, LinearClassifierModel, LinearRegressorModel, weighted_blocks
 from .crammer_singer import fit_crammer_singer
-from .l1 import fit_l1
-from .solvers import SOLVERS, MarginFit, Settings, fit_margin
+from .solvers import SOLVERS, MarginFit, Settings, fit_l1, fit_margin
 
 Array = NDArray[np.float64]
 

@@ -37,14 +37,12 @@ from ...core.estimator import Certificate, Run
 from ...data.blocks import Blocks
 from ...data.door import Table, door
 from ...data.sources import NamedScore
-from ...solvers.composite.coordinate import Penalty
-from ...solvers.composite.working_set import SparseFit, WorkingSet, design_of
+from ...solvers.composite.coordinate import FLOOR, Gap, Penalty, duality_gap
+from ...solvers.composite.working_set import Design, SparseFit, WorkingSet, design_of
 from ...solvers.systems.least_squares import least_squares, nonnegative_fit
 from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE, SINGLE_TOLERANCE
 from ...solvers.systems.orthogonal import LinearFit
-from ..base import LinearRegressorModel
-from ..precise import proven_sparse_fit
-from ..single import is_single, round_linear, round_sparse
+from ..base import FINEST_CLAIM, SUM_ROUNDING, LinearRegressorModel, in_single, is_single, long_rows, round_linear
 
 Array = NDArray[np.float64]
 
@@ -409,3 +407,115 @@ class MultiTaskLasso(MultiTaskElasticNet):
     _theory = "group-lasso"
 
     l1_ratio = 1.0
+
+
+MOST_REFINED = 2000  # nonzero coefficients for which a Newton step is worth its price
+
+
+def round_sparse(design: Design, fit: SparseFit, penalty: Penalty, tol: float) -> SparseFit | None:
+    """Return a fit by coordinate descent with float32 coefficients; None where its gap does not stay below `tol`.
+
+    Rounding raises the objective only by its square, but moves the residual, and with it the dual point, by itself. The
+    dual point that proves more is that of the coefficients after one Newton step on their support.
+    """
+    W = in_single(fit.W)
+    if not np.isfinite(W).all():
+        return None
+    base = 0.5 * design.square
+    gap = _gap_at(WorkingSet(design, W), W, penalty)
+    near = min(fit.value, gap.relative(base)) <= tol  # far from the optimum such a step says little
+    refined = _newton_step(design, W, penalty) if near else None
+    if refined is not None:
+        better = _gap_at(WorkingSet(design, refined), refined, penalty)
+        left = gap.primal - (better.primal - better.gap)
+        gap = gap._replace(gap=max(0.0, left)) if left < gap.gap else gap
+    value = gap.relative(base)
+    if fit.value <= tol and not value <= tol:
+        return None
+    return fit._replace(W=W, value=value, gap=gap)
+
+
+def _gap_at(solver: WorkingSet, W: Array, penalty: Penalty) -> Gap:
+    return duality_gap(W, solver.gradient, solver.square, penalty)
+
+
+def _newton_step(design: Design, W: Array, penalty: Penalty) -> Array | None:
+    """Return the coefficients of one target that solve the equations of their support and signs."""
+    support = np.flatnonzero(W.any(axis=1))
+    if W.shape[1] > 1 or not 0 < len(support) <= MOST_REFINED:
+        return None
+    solver = WorkingSet(design, W)
+    place = np.full(len(W), -1, dtype=np.intp)
+    place[solver.columns] = np.arange(len(solver.columns))
+    curvature = None if solver.model is None else solver.model.curvature(place[support])
+    if curvature is None or (place[support] < 0).any():
+        return None
+    w, l1, l2 = W[support, 0], penalty.l1[support], penalty.l2[support]
+    slope = solver.gradient[support, 0] - l2 * w - l1 * np.sign(w)
+    refined = W.copy()
+    refined[support, 0] += np.linalg.lstsq(curvature + np.diag(l2), slope)[0]
+    return refined
+
+
+def proven_sparse_fit(
+    blocks: Blocks, design: Design, fit: SparseFit, penalty: Penalty, tol: float, *, intercept: bool
+) -> SparseFit:
+    """Return a fit by coordinate descent with a gap that rounding cannot explain.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows, with the targets of the fit.
+    design, fit, penalty
+        The centred problem, where its solver stopped, and λ₁ and λ₂.
+    tol : float
+        The gap that is asked for: rounding below it changes nothing.
+    intercept : bool
+        Whether columns and targets are centred.
+    """
+    rounding = _rounding_of_sparse_gap(design, fit, penalty)
+    if rounding <= max(tol, FINEST_CLAIM):
+        return fit
+    base = 0.5 * design.square
+    if blocks.in_memory:
+        gap = duality_gap(fit.W, *_long_residual(blocks, fit.W, intercept=intercept), penalty)
+    else:
+        gap = _widened(fit.gap, rounding, base)
+    value = gap.relative(base)
+    return fit._replace(value=value, gap=gap, converged=value <= tol)
+
+
+def _rounding_of_sparse_gap(design: Design, fit: SparseFit, penalty: Penalty) -> float:
+    """Return what rounding of Aᵀr may do to the relative gap: its terms are up to ‖Aⱼ‖(‖b‖ + Σ‖Aₖ‖‖Wₖ‖)."""
+    if not penalty.l1.all():
+        return 0.0
+    column = np.sqrt(design.norm + design.weight * design.x_mean**2)
+    terms = np.sqrt(design.square + design.weight * float((design.y_mean**2).sum()))
+    terms = terms + column @ np.sqrt((fit.W**2).sum(axis=1))
+    share = float((column / penalty.l1).max(initial=0.0)) * terms
+    dual = fit.gap.primal - fit.gap.gap
+    return float(SUM_ROUNDING * share * min(1.0, fit.gap.primal / max(dual, FLOOR * 0.5 * design.square, 1e-300)))
+
+
+def _widened(gap: Gap, rounding: float, base: float) -> Gap:
+    """Return a gap that is, relative to what the dual value then is, at least `rounding`."""
+    least = min(gap.primal, rounding / (1.0 + rounding) * max(gap.primal, FLOOR * base))
+    return gap._replace(gap=max(gap.gap, least))
+
+
+def _long_residual(blocks: Blocks, W: Array, *, intercept: bool) -> tuple[Array, float]:
+    """Return Σ s (x − x̄)rᵀ and Σ s r² of the residuals r = y − ȳ − Wᵀ(x − x̄)."""
+    coef = W.astype(np.longdouble)
+    d, t = coef.shape
+    total, x_sum, y_sum = (np.zeros(shape, dtype=np.longdouble) for shape in ((), d, t))
+    for X, y, s in long_rows(blocks):
+        total, x_sum, y_sum = total + s.sum(), x_sum + X.T @ s, y_sum + s @ y
+    x_mean, y_mean = (x_sum / total, y_sum / total) if intercept else (0 * x_sum, 0 * y_sum)
+    level = y_mean - x_mean @ coef
+    cross, r_sum, square = (np.zeros(shape, dtype=np.longdouble) for shape in ((d, t), t, ()))
+    for X, y, s in long_rows(blocks):
+        r = y - level - X @ coef
+        weighted = s[:, None] * r
+        cross, r_sum = cross + X.T @ weighted, r_sum + weighted.sum(axis=0)
+        square = square + (weighted * r).sum()
+    return (cross - np.outer(x_mean, r_sum)).astype(np.float64), float(square)

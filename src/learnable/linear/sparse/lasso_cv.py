@@ -49,10 +49,18 @@ from ...data.blocks import Blocks, Part, map_reduce
 from ...data.door import Table, door
 from ...meta.selection import standard_errors, within_one_error
 from ...solvers.composite.working_set import SparseFit, WorkingSet, design_of
+from ..base import is_single
 from ..least_squares.ridge_cv import _splits, row_order
-from ..precise import proven_sparse_fit
-from ..single import is_single, round_sparse
-from .elastic_net import PRECOMPUTE, ElasticNet, SparseRegressor, penalised_fit, penalty_of, refuse_overflow
+from .elastic_net import (
+    PRECOMPUTE,
+    ElasticNet,
+    SparseRegressor,
+    penalised_fit,
+    penalty_of,
+    proven_sparse_fit,
+    refuse_overflow,
+    round_sparse,
+)
 
 Array = NDArray[np.float64]
 

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import DataError, ParameterError
+from ...data.arrays import refuse_extreme_sizes, refuse_tiny_sizes
 from ...data.blocks import Blocks, Part
 from ...data.door import Table
 from ...solvers.systems.least_squares import compress, dense_rows
 from ...solvers.systems.orthogonal import orthogonal_fit, reciprocal_condition
-from ..base import refuse_extreme_sizes, refuse_tiny_sizes
 
 Array = NDArray[np.float64]
 

@@ -14,10 +14,10 @@ from typing import Any, Self
 import numpy as np
 
 from ...core.errors import DataError, ParameterError
-from .base import Array, Kernel, Parameter, read_points
+from .base import Array, Gaussian, Kernel, read_points
 from .composed import FunctionKernel, Precomputed
-from .dot import Constant, Linear, Polynomial, White
-from .stationary import Gaussian, Matern, Periodic, RationalQuadratic
+from .elementary import Constant, Linear, Matern, Periodic, Polynomial, RationalQuadratic, White
+from .peers import Parameter
 
 _PEER = "sklearn.gaussian_process.kernels"
 #: Names that scikit-learn's kernel machines know, and ours.
@@ -25,24 +25,8 @@ NAMES: tuple[str, ...] = ("linear", "poly", "polynomial", "rbf", "gaussian", "si
 NAMES += ("additive_chi2", "precomputed")
 
 
-def as_kernel(kernel: Any, *, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0) -> Kernel:
-    """Return a kernel of this library.
-
-    Parameters
-    ----------
-    kernel : Kernel, str, scikit-learn kernel or callable
-        One of `NAMES`; a kernel of `sklearn.gaussian_process.kernels`, whose "fixed" bounds fix the hyperparameter; or
-        a function (X, Z) → matrix.
-    gamma, degree, coef0 : float, int, float
-        What the strings need. `sigmoid` is not Mercer's, and taken as it is.
-
-    Examples
-    --------
-    >>> as_kernel("rbf", gamma=0.5).formula
-    'exp(−½‖(x − z)‖²)'
-    """
-    if isinstance(kernel, Kernel):
-        return kernel
+def adopted(kernel: Any, gamma: float, degree: int, coef0: float) -> Kernel:
+    """Return the kernel of this library for what `as_kernel` was given, unless it is one."""
     if isinstance(kernel, str):
         return _named(kernel, gamma, degree, coef0)
     if is_foreign(kernel):
@@ -59,8 +43,6 @@ def _named(name: str, gamma: float, degree: int, coef0: float) -> Kernel:
         if coef0 < 0:
             return FunctionKernel(_PairwiseMetric("polynomial", {"gamma": gamma, "degree": degree, "coef0": coef0}))
         return Polynomial(degree, gamma, coef0)
-    if name in ("rbf", "gaussian"):
-        return Gaussian.from_gamma(gamma)
     if name == "precomputed":
         return Precomputed()
     if name == "sigmoid":

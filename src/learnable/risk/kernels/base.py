@@ -10,240 +10,34 @@ each; `weighted_gradient` has only Σᵢₖ Sᵢₖ ∂Kᵢₖ/∂θⱼ, which i
 
 A product of two kernels is one by Schur's theorem; a sum of two, trivially.
 
+Kernels of distances are k(x, z) = φ(r²), r² = Σⱼ ((xⱼ − zⱼ)/ℓⱼ)², with one length scale ℓ for all columns or one for
+each. With s = ((xⱼ − zⱼ)/ℓⱼ)² the derivatives are ∂k/∂log ℓⱼ = −2 φ′(r²) s, so that such a kernel is φ and φ′. Squared
+distances come from one matrix product of centred points, clipped at zero; of points very far apart, from their
+differences. The Gaussian kernel stands here, others of this kind in `stationary`.
+
 Reference: B. Schölkopf and A. Smola, Learning with Kernels, 2002, §2 and §13.
-
-The names by which scikit-learn's Gaussian processes know a kernel, in terms of what every kernel here has.
-
-A kernel's own words are `value`, `with_theta`, `diagonal`, …; scikit-learn's are `constant_value`, `clone_with_theta`,
-`diag`, `hyperparameters`, `k1`, … Both work on the same object. `get_params` and `set_params` use scikit-learn's names,
-so that searches over `kernel__k1__constant_value` need no change.
 """
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from ...core.errors import DataError, ParameterError
 from ...data.blocks import map_reduce
+from .peers import Limit, PeerInterface
 from .tiles import TILE, symmetric_matrix, symmetric_products
 
 Array: TypeAlias = NDArray[np.float64]
 
+_FAR = 1e8  # squared distance from the centre beyond which squares and products have cancelled half of the digits
 _BLOCK = 2**21  # entries of the kernel matrix that exist at a time, for each thread
-
-
-class PeerInterface:
-    """Scikit-learn's interface of a kernel; base of `Kernel`."""
-
-    #: Fields whose name scikit-learn knows by another one.
-    _peer_names: ClassVar[dict[str, str]] = {}
-    #: Kernels inside this one: scikit-learn's name and ours.
-    _peer_parts: ClassVar[dict[str, str]] = {}
-
-    requires_vector_input: ClassVar[bool] = True
-
-    if TYPE_CHECKING:
-        _positive: ClassVar[tuple[str, ...]]
-        fixed: tuple[str, ...]
-        limits: tuple[Limit, ...]
-
-        @property
-        def theta(self) -> Array:
-            """The logarithms of the free hyperparameters."""
-
-        def with_theta(self, theta: Any) -> Self:
-            """Return the kernel with other hyperparameters."""
-
-        def diagonal(self, X: Any) -> Array:
-            """Return k(xᵢ, xᵢ)."""
-
-        def _is_invariant(self) -> bool: ...
-
-    else:
-
-        def __getattr__(self, name: str) -> Any:
-            """Return what scikit-learn calls otherwise, such as `constant_value`, `noise_level_bounds` or `k1`."""
-            if not name.startswith("_"):
-                if name in self._peer_parts:
-                    return getattr(self, self._peer_parts[name])
-                for own in self._positive:
-                    peer = self._peer_names.get(own, own)
-                    if name == peer:
-                        return getattr(self, own)
-                    if name == f"{peer}_bounds":
-                        return self._stated_bounds(own)
-                    if name == f"hyperparameter_{peer}":
-                        return next(h for h in self.hyperparameters if h.name == peer)
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    # -- hyperparameters ----------------------------------------------------------------------------------------------
-
-    @property
-    def bounds(self) -> Array:
-        """Logarithms of the bounds of θ, of shape (p, 2); those that nobody stated hold the value as it is."""
-        rows: list[Any] = []
-        for one in self._parameters():
-            if isinstance(one.bounds, str):
-                continue
-            value = np.atleast_1d(one.value)
-            low, high = one.bounds.T
-            if not one.stated:
-                low, high = np.minimum(low, value), np.maximum(high, value)
-            rows.append(np.column_stack([low, high]))
-        with np.errstate(divide="ignore"):
-            return np.log(np.concatenate(rows)) if rows else np.zeros((0, 2))
-
-    @property
-    def hyperparameters(self) -> list[Any]:
-        """All hyperparameters, held ones too, as scikit-learn's `Hyperparameter`."""
-        from sklearn.gaussian_process.kernels import Hyperparameter
-
-        return [
-            Hyperparameter(one.name, "numeric", one.bounds, n_elements=int(np.size(one.value)))
-            for one in self._parameters()
-        ]
-
-    @property
-    def n_dims(self) -> int:
-        """The number of hyperparameters that are free."""
-        return len(self.theta)
-
-    def within(self, **bounds: Any) -> Self:
-        """Return the kernel with bounds for its hyperparameters, between which a search stays.
-
-        Parameters
-        ----------
-        **bounds : (low, high)
-            For each name a pair of positive numbers; for a hyperparameter of several entries also an array of pairs.
-
-        Examples
-        --------
-        >>> from learnable.risk.kernels import Gaussian
-        >>> Gaussian(1.0).within(length_scale=(0.1, 10.0)).bounds.round(2)
-        array([[-2.3,  2.3]])
-        """
-        limits = {name: (name, low, high) for name, low, high in self.limits}
-        for name, given in bounds.items():
-            if name not in self._positive:
-                raise ParameterError(f"{type(self).__name__}: there is no hyperparameter {name} to bound.")
-            low, high = np.atleast_2d(np.asarray(given, dtype=np.float64)).T
-            low = np.maximum(low, 0.0)  # as hyperparameters are positive, no bound is zero
-            least, most = (float(end[0]) if len(end) == 1 else tuple(end.tolist()) for end in (low, high))
-            limits[name] = (name, least, most)
-        return dataclasses.replace(self, limits=tuple(limits.values()))  # type: ignore[type-var]
-
-    def _parameters(self) -> list[Parameter]:
-        """Return the hyperparameters of this kernel and of those inside it, in the order of θ."""
-        found = []
-        stated = {name for name, _, _ in self.limits}
-        for own in self._positive:
-            bounds = "fixed" if own in self.fixed else self._limit(own)
-            found.append(Parameter(self._peer_names.get(own, own), getattr(self, own), bounds, own in stated))
-        for peer, own in self._peer_parts.items():
-            found += [one._replace(name=f"{peer}__{one.name}") for one in getattr(self, own)._parameters()]
-        return found
-
-    def _limit(self, own: str) -> Array:
-        """Return the bounds of a hyperparameter, of shape (n_elements, 2)."""
-        low, high = next(((low, high) for name, low, high in self.limits if name == own), DEFAULT_BOUNDS)
-        size = np.size(getattr(self, own))
-        return np.column_stack([np.broadcast_to(end, (size,)) for end in (low, high)]).astype(np.float64)
-
-    def _stated_bounds(self, own: str) -> Any:
-        """Return "fixed", a pair, or a pair for each entry, as scikit-learn's constructors take them."""
-        if own in self.fixed:
-            return "fixed"
-        pairs = tuple((low, high) for low, high in self._limit(own).tolist())
-        return pairs[0] if len(pairs) == 1 else pairs
-
-    def _check_limits(self) -> None:
-        """Raise ParameterError unless every pair of bounds belongs to a hyperparameter and is in order."""
-        for name, low, high in self.limits:
-            if name not in self._positive:
-                raise ParameterError(f"{type(self).__name__}: there is no hyperparameter {name} to bound.")
-            size = np.size(getattr(self, name))
-            if any(np.size(end) not in (1, size) for end in (low, high)):
-                raise ParameterError(f"{type(self).__name__}: {name} has {size} entries; its bounds have others.")
-            if not (np.all(np.asarray(low) >= 0.0) and np.all(np.asarray(low) <= np.asarray(high))):
-                raise ParameterError(
-                    f"{type(self).__name__}: bounds of {name} must be 0 <= low <= high; got {low!r}, {high!r}."
-                )
-
-    # -- methods by scikit-learn's names ------------------------------------------------------------------------------
-
-    def clone_with_theta(self, theta: Any) -> Self:
-        """Return the kernel with other hyperparameters; `with_theta` by scikit-learn's name."""
-        return self.with_theta(theta)
-
-    def diag(self, X: Any) -> Array:
-        """Return k(xᵢ, xᵢ); `diagonal` by scikit-learn's name."""
-        return self.diagonal(X)
-
-    def is_stationary(self) -> bool:
-        """Tell whether moving all points by the same vector changes nothing."""
-        return self._is_invariant()
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by scikit-learn's names, bounds and those of kernels inside included."""
-        params: dict[str, Any] = {}
-        for field in dataclasses.fields(self):  # type: ignore[arg-type]
-            own = field.name
-            if own in ("fixed", "limits") or own in self._peer_parts.values():
-                continue
-            peer = self._peer_names.get(own, own)
-            params[peer] = getattr(self, own)
-            if own in self._positive:
-                params[f"{peer}_bounds"] = self._stated_bounds(own)
-        for peer, own in self._peer_parts.items():
-            params[peer] = getattr(self, own)
-            if deep:
-                params |= {f"{peer}__{key}": value for key, value in params[peer].get_params().items()}
-        return params
-
-    def set_params(self, **params: Any) -> Self:
-        """Change parameters in place, as a search over `kernel__length_scale` asks for; names of both libraries do."""
-        known, changes, inner = self._changeable(), {}, dict[str, dict[str, Any]]()
-        fixed, limits = list(self.fixed), {name: (name, low, high) for name, low, high in self.limits}
-        for key, value in params.items():
-            head, _, tail = key.partition("__")
-            if key in known:
-                changes[known[key]] = value
-            elif key.endswith("_bounds") and known.get(key.removesuffix("_bounds")) in self._positive:
-                own = known[key.removesuffix("_bounds")]
-                fixed = [name for name in fixed if name != own]
-                if isinstance(value, str):
-                    fixed.append(own)
-                else:
-                    limits[own] = next(one for one in self.within(**{own: value}).limits if one[0] == own)
-            elif tail and head in self._peer_parts:
-                inner.setdefault(head, {})[tail] = value
-            else:
-                raise ParameterError(
-                    f"Invalid parameter {key!r} for kernel {type(self).__name__}; it has {', '.join(known)}."
-                )
-        new = dataclasses.replace(self, fixed=tuple(fixed), limits=tuple(limits.values()), **changes)  # type: ignore[type-var]
-        for field in dataclasses.fields(self):  # type: ignore[arg-type]
-            object.__setattr__(self, field.name, getattr(new, field.name))
-        for head, values in inner.items():
-            getattr(self, self._peer_parts[head]).set_params(**values)
-        return self
-
-    def _changeable(self) -> dict[str, str]:
-        """Return the fields by both of their names."""
-        own = [f.name for f in dataclasses.fields(self) if f.name not in ("fixed", "limits")]  # type: ignore[arg-type]
-        return (
-            {name: name for name in own} | {self._peer_names.get(name, name): name for name in own} | self._peer_parts
-        )
-
-    def __sklearn_clone__(self) -> Self:
-        return copy.deepcopy(self)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -275,6 +69,19 @@ class Kernel(PeerInterface, ABC):
         if unknown:
             raise ParameterError(f"{type(self).__name__}: there is no hyperparameter {', '.join(sorted(unknown))}.")
         self._check_limits()
+
+    def _check_limits(self) -> None:
+        """Raise ParameterError unless every pair of bounds belongs to a hyperparameter and is in order."""
+        for name, low, high in self.limits:
+            if name not in self._positive:
+                raise ParameterError(f"{type(self).__name__}: there is no hyperparameter {name} to bound.")
+            size = np.size(getattr(self, name))
+            if any(np.size(end) not in (1, size) for end in (low, high)):
+                raise ParameterError(f"{type(self).__name__}: {name} has {size} entries; its bounds have others.")
+            if not (np.all(np.asarray(low) >= 0.0) and np.all(np.asarray(low) <= np.asarray(high))):
+                raise ParameterError(
+                    f"{type(self).__name__}: bounds of {name} must be 0 <= low <= high; got {low!r}, {high!r}."
+                )
 
     # -- values -------------------------------------------------------------------------------------------------------
 
@@ -424,7 +231,7 @@ class Kernel(PeerInterface, ABC):
 
     def __add__(self, other: Any) -> Kernel:
         from .composed import Sum
-        from .dot import Constant
+        from .elementary import Constant
 
         return Sum(self, other if isinstance(other, Kernel) else Constant(other))
 
@@ -466,6 +273,163 @@ class Kernel(PeerInterface, ABC):
         return hash((type(self), tuple(_frozen(getattr(self, f.name)) for f in dataclasses.fields(self))))
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Stationary(Kernel):
+    """A kernel of distances, with φ(0) = 1.
+
+    Parameters
+    ----------
+    length_scale : float or (d,) array
+        ℓ, for all columns or for each.
+    """
+
+    _positive: ClassVar[tuple[str, ...]] = ("length_scale",)
+
+    length_scale: Any = 1.0
+
+    @abstractmethod
+    def radial(self, square: Array) -> Array:
+        """Return φ of squared distances, which may be overwritten."""
+
+    @abstractmethod
+    def slope(self, square: Array) -> Array:
+        """Return φ′; where it is infinite at zero, zero, because it is then multiplied with zero."""
+
+    def _between(self, X: Any, Z: Any) -> Array:
+        return self.radial(self.squared_distances(X, Z))
+
+    def _diagonal(self, X: Any) -> Array:
+        return np.ones(X.shape[0])
+
+    def _is_invariant(self) -> bool:
+        return True
+
+    def squared_distances(self, X: Any, Z: Any) -> Array:
+        """Return r² between all points, of shape (n, m)."""
+        X, Z = self._scaled(X), self._scaled(Z)
+        if not sp.issparse(X) and not sp.issparse(Z):  # far from zero, squares would drown the differences
+            centre = X.mean(axis=0) if len(X) else 0.0
+            X, Z = X - centre, Z - centre
+            if X.dtype == np.float32:  # six digits were asked for, and time
+                return _squares_at_once(X, Z)
+        own, other = squares(X), squares(Z)
+        if not sp.issparse(X) and not sp.issparse(Z) and max(own.max(initial=0.0), other.max(initial=0.0)) > _FAR:
+            return np.asarray(cdist(X, Z, "sqeuclidean"))
+        out = inner(X, Z)
+        out *= -2.0
+        out += own[:, None]
+        out += other[None, :]
+        return np.maximum(out, 0.0, out=out)
+
+    def _scaled(self, X: Any) -> Any:
+        scale = self.length_scale
+        if np.ndim(scale) and np.size(scale) != X.shape[1]:
+            raise DataError(
+                f"{type(self).__name__}: length_scale has {np.size(scale)} entries, the points {X.shape[1]} columns."
+            )
+        return X.multiply(1.0 / np.atleast_1d(scale)[None, :]).tocsr() if sp.issparse(X) else X / scale
+
+    def _gradients(self, X: Any) -> list[Array]:
+        if "length_scale" in self.fixed:
+            return []
+        square = self._own_squares(X)
+        slope = -2.0 * self.slope(square.copy())
+        if np.ndim(self.length_scale) == 0:
+            return [slope * square]
+        return [slope * self._column_squares(X, j) for j in range(X.shape[1])]
+
+    def weighted_gradient(self, X: Any, S: Array) -> Array:
+        """Return Σᵢₖ Sᵢₖ ∂Kᵢₖ/∂θⱼ; with a length scale for each column by one matrix product for all of them."""
+        X = read_points(X)
+        if "length_scale" in self.fixed or np.ndim(self.length_scale) == 0 or sp.issparse(X):
+            return super().weighted_gradient(X, S)
+        return np.concatenate([self._column_sums(X, S, self._own_squares(X)), self._other_sums(X, S)])
+
+    def _column_sums(self, X: Any, S: Array, square: Array) -> Array:
+        """Return Σᵢₖ Mᵢₖ (xᵢⱼ − xₖⱼ)²/ℓⱼ² = 2 Σᵢ mᵢxᵢⱼ² − 2 xⱼᵀMxⱼ of all columns, where M = −2 S∘φ′ and m = M1."""
+        M = -2.0 * S * self.slope(square)
+        M.flat[:: len(M) + 1] = 0.0  # a point is at no distance of itself: of sums of squares, rounding would be left
+        x = self._scaled(X)
+        x = x - x.mean(axis=0)
+        return np.asarray(2.0 * (M.sum(axis=1) @ (x * x) - np.einsum("ij,ij->j", x, M @ x)))
+
+    def _other_sums(self, X: Any, S: Array) -> Array:
+        """Return the same for the hyperparameters after the length scale."""
+        return np.zeros(0)
+
+    def _own_squares(self, X: Any) -> Array:
+        square = self.squared_distances(X, X)
+        square.flat[:: len(square) + 1] = 0.0
+        return square
+
+    def _column_squares(self, X: Any, j: int) -> Array:
+        x = (X[:, [j]].toarray() if sp.issparse(X) else X[:, [j]])[:, 0] / np.atleast_1d(self.length_scale)[j]
+        return np.asarray((x[:, None] - x[None, :]) ** 2)
+
+    def _scale_text(self) -> str:
+        return f"/{shown(self.length_scale)}" if np.any(np.asarray(self.length_scale) != 1.0) else ""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Gaussian(Stationary):
+    """k(x, z) = exp(−r²/2): smooth functions of all kinds.
+
+    Examples
+    --------
+    >>> Gaussian(2.0)([[0.0], [2.0]]).round(4)
+    array([[1.    , 0.6065],
+           [0.6065, 1.    ]])
+    >>> Gaussian.from_gamma(0.125).length_scale
+    2.0
+    """
+
+    @classmethod
+    def from_gamma(cls, gamma: float) -> Self:
+        """Return exp(−γ‖x − z‖²), the form of support vector machines."""
+        if not (np.isfinite(gamma) and gamma > 0.0):
+            raise ParameterError(f"Gaussian: gamma must be positive and finite; got {gamma!r}.")
+        return cls(float(1.0 / np.sqrt(2.0 * gamma)))
+
+    def radial(self, square: Array) -> Array:
+        """Return exp(−r²/2)."""
+        square *= -0.5
+        return np.exp(square, out=square)
+
+    def slope(self, square: Array) -> Array:
+        """Return −½ exp(−r²/2)."""
+        return -0.5 * np.exp(-0.5 * square)
+
+    @property
+    def formula(self) -> str:
+        """k(x, z) as text."""
+        return f"exp(−½‖(x − z){self._scale_text()}‖²)"
+
+
+def as_kernel(kernel: Any, *, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0) -> Kernel:
+    """Return a kernel of this library.
+
+    Parameters
+    ----------
+    kernel : Kernel, str, scikit-learn kernel or callable
+        One of `adopted.NAMES`; a kernel of `sklearn.gaussian_process.kernels`, whose "fixed" bounds fix the
+        hyperparameter; or a function (X, Z) → matrix.
+    gamma, degree, coef0 : float, int, float
+        What the strings need. `sigmoid` is not Mercer's, and taken as it is.
+
+    Examples
+    --------
+    >>> as_kernel("rbf", gamma=0.5).formula
+    'exp(−½‖(x − z)‖²)'
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, str) and kernel in ("rbf", "gaussian"):
+        return Gaussian.from_gamma(gamma)
+    from .adopted import adopted
+
+    return adopted(kernel, gamma, degree, coef0)
+
+
 def read_points(X: Any, n_columns: int | None = None) -> Any:
     """Return points as a float64 matrix, dense or CSR, all finite; a vector is a single column."""
     if sp.issparse(X):
@@ -499,16 +463,25 @@ def _frozen(value: Any) -> Any:
     return (value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value
 
 
-#: scikit-learn's bounds of every hyperparameter, unless others are stated.
-DEFAULT_BOUNDS = (1e-5, 1e5)
-#: Name, lower and upper bound of a hyperparameter; the bounds are numbers or one for each entry.
-Limit = tuple[str, Any, Any]
+def inner(X: Any, Z: Any) -> Array:
+    """Return ⟨xᵢ, zⱼ⟩ as a dense matrix."""
+    found = X @ Z.T
+    return np.asarray(found.toarray() if sp.issparse(found) else found)
 
 
-class Parameter(NamedTuple):
-    """One hyperparameter of a kernel, as scikit-learn's `Hyperparameter` states it."""
+def squares(X: Any) -> Array:
+    """Return ‖xᵢ‖²."""
+    return np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
 
-    name: str
-    value: Any  #: a number or an array of one dimension
-    bounds: Any  #: (n_elements, 2) array, or "fixed"
-    stated: bool  #: whether somebody gave these bounds
+
+def _squares_at_once(X: Any, Z: Any) -> Array:
+    """Return ‖x − z‖² by one matrix product, (−2x, ‖x‖², 1)ᵀ(z, 1, ‖z‖²): no further passes over the result."""
+    left = np.column_stack([-2.0 * X, squares(X), np.ones(len(X), dtype=X.dtype)])
+    right = np.column_stack([Z, np.ones(len(Z), dtype=Z.dtype), squares(Z)])
+    out = left @ right.T
+    return np.asarray(np.maximum(out, 0.0, out=out))
+
+
+def dense(X: Any) -> Array:
+    """Return points as a dense matrix."""
+    return np.asarray(X.toarray() if sp.issparse(X) else X)

@@ -10,9 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...core.errors import DataError, ParameterError
-from .base import Array, Kernel, read_points, shown
-from .dot import Constant
-from .stationary import dense
+from .base import Array, Kernel, dense, read_points, shown
+from .elementary import Constant
 
 _DIAGONAL_ROWS = 32  # points whose whole block is asked for its diagonal: a call costs more than the block
 

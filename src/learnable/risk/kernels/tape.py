@@ -16,10 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .base import Array, Kernel
+from .base import Array, Gaussian, Kernel, Stationary, dense, inner
 from .composed import Product, Restricted, Scaled, Sum
-from .dot import Constant, Linear, Polynomial, White, inner
-from .stationary import Gaussian, Periodic, RationalQuadratic, Stationary, dense
+from .elementary import Constant, Linear, Periodic, Polynomial, RationalQuadratic, White
 
 Back = Callable[[Array], Array]
 

@@ -35,11 +35,9 @@ class Loss(Protocol):
 
     def value(self, y: Targets, z: Array) -> Array:
         """Return V(y, z) for each sample."""
-        ...
 
     def predict(self, z: Array) -> Targets:
         """Return the prediction that the score stands for, on the scale of y."""
-        ...
 
 
 class ConvexLoss(Loss, Protocol):
@@ -48,20 +46,16 @@ class ConvexLoss(Loss, Protocol):
     @property
     def lipschitz(self) -> float:
         """The least L with |V(y, a) - V(y, b)| <= L‖a - b‖₂ for all y, a, b; inf if there is none."""
-        ...
 
     @property
     def smoothness(self) -> float:
         """The Lipschitz constant of the gradient, likewise."""
-        ...
 
     def gradient(self, y: Targets, z: Array) -> Array:
         """Return dV/dz, or a subgradient."""
-        ...
 
     def conjugate(self, y: Targets, u: Array) -> Array:
         """Return the supremum over z of u·z - V(y, z)."""
-        ...
 
 
 class SmoothLoss(ConvexLoss, Protocol):
@@ -69,7 +63,6 @@ class SmoothLoss(ConvexLoss, Protocol):
 
     def curvature(self, y: Targets, z: Array) -> Array:
         """Return d²V/dz²; where the gradient has a kink, the derivative from one side."""
-        ...
 
 
 class ProbabilisticLoss(Loss, Protocol):
@@ -77,4 +70,3 @@ class ProbabilisticLoss(Loss, Protocol):
 
     def probability(self, z: Array) -> Array:
         """Return P(y = +1 | z), or with K classes the row of all K probabilities."""
-        ...

@@ -100,23 +100,18 @@ class Quadratic(Protocol):
 
     def epochs(self, penalty: Penalty, n_epochs: int, floor: float) -> float:
         """Visit every coordinate `n_epochs` times; return the largest decrease of the last visit."""
-        ...
 
     def gradient(self) -> Array:
         """Return Aᵀ(b − AW)."""
-        ...
 
     def residual_square(self) -> float:
         """Return ‖b − AW‖²."""
-        ...
 
     def move(self, W: Array) -> None:
         """Go to W."""
-        ...
 
     def curvature(self, rows: NDArray[np.intp]) -> Array | None:
         """Return AᵀA of some columns, or None where it would cost too much."""
-        ...
 
 
 class GramQuadratic:

@@ -1,28 +1,26 @@
-r"""Designs for coordinate descent: sparse rows in memory, and second moments; dense rows have a file of their own.
+r"""Designs for coordinate descent: sparse and dense rows in memory.
 
 A design is the matrix A = √S(X − 1x̄ᵀ) and the targets b = √S(y − ȳ): weighted rows about their means, which is what a
 free intercept leaves of the problem. Nothing is centred as a whole. Only columns that enter a working set are copied,
 centred and scaled; products with all columns use Aᵀv = Xᵀ(√S v) − x̄·(√sᵀv). Sparse columns stay sparse.
 
-Dense designs for coordinate descent: A = √S(X − 1x̄ᵀ) and b = √S(y − ȳ), in either memory order of X.
-
-One pass over the rows gives means, norms and Aᵀb. Few rows are copied, centred and scaled column by column as columns
-enter the working set. Many rows are not: tiles of them are, for the moment in which their share of the Gram matrix is
-added up, so that memory is O(n + k²) besides X.
+Dense rows may have either memory order. One pass over them gives means, norms and Aᵀb. Few rows are copied, centred and
+scaled column by column as columns enter the working set. Many rows are not: tiles of them are, for the moment in which
+their share of the Gram matrix is added up, so that memory is O(n + k²) besides X.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...data.blocks import map_reduce, unsigned
-from ..systems.moments import Moments, provisional_mean
+from ..systems.moments import provisional_mean
 from ._kernels import (
     column_dots,
     column_epochs,
@@ -41,67 +39,6 @@ Rows = NDArray[np.intp]
 _CHUNK = 2**19  # elements of X that one task of a product with all columns reads
 MOST_GRAM = 6000  # columns for which a Gram matrix is kept
 NOISE = 1e-14  # share of a mean below which a spread is rounding
-
-
-class Design(Protocol):
-    """What the working-set solver asks of the data."""
-
-    square: float  #: ‖b‖²
-    norm: Array  #: (d,), ‖Aⱼ‖²; zero for a constant column, which never enters
-    cross: Array  #: (d, t), Aᵀb
-    work: int  #: numbers that a look at all columns reads
-    whole: bool  #: whether a working set brings nothing, because all columns are in the first model
-    shape: tuple[int, int]  #: (d, t)
-    x_mean: Array  #: (d,)
-    y_mean: Array  #: (t,)
-    weight: float  #: Σ s
-
-    def thinned(self) -> Design | None:
-        """Return the design of few of the rows, where there are so many that it pays to solve that first."""
-        ...
-
-    def model(self, columns: Rows, W: Array, last: Any) -> Quadratic:
-        """Return the quadratic in some columns at W (k, t); `last` is one of the first of these columns, or None."""
-        ...
-
-    def residual(self, model: Any, columns: Rows, level: Array | None = None) -> tuple[Array, float]:
-        """Return Aᵀ(b − AW) of all columns (d, t), and ‖b − AW‖².
-
-        Of columns that are surely below `level` (d,) only about half the digits may be right.
-        """
-        ...
-
-
-class MomentDesign:
-    """A design of which only the second moments are known: any number of rows, from anywhere."""
-
-    whole = True
-
-    def __init__(self, moments: Moments) -> None:
-        self.moments = moments
-        self.shape = moments.cross.shape
-        self.square = float(moments.y_square.sum())
-        diagonal = moments.gram.diagonal().copy()
-        diagonal[diagonal <= (NOISE * np.abs(moments.x_mean)) ** 2 * moments.weight] = 0.0
-        self.norm = np.maximum(diagonal, 0.0)
-        self.cross, self.work = np.where(self.norm[:, None] > 0, moments.cross, 0.0), diagonal.size**2
-        self.x_mean, self.y_mean, self.weight = moments.x_mean, moments.y_mean, moments.weight
-
-    def thinned(self) -> Design | None:
-        """Return None: there are no rows."""
-        return None
-
-    def model(self, columns: Rows, W: Array, last: Any) -> Quadratic:
-        """Return the quadratic in all columns."""
-        G, C = self.moments.gram, self.moments.cross
-        kept = self.norm > 0
-        if not kept.all():
-            G, C = np.where(np.outer(kept, kept), G, 0.0), np.where(kept[:, None], C, 0.0)
-        return GramQuadratic(np.ascontiguousarray(G), np.ascontiguousarray(C), self.square, W)
-
-    def residual(self, model: Any, columns: Rows, level: Array | None = None) -> tuple[Array, float]:
-        """Return C − GW, and ‖b − AW‖²."""
-        return np.asarray(model.gradient()), model.residual_square()
 
 
 class SparseDesign:
@@ -129,7 +66,7 @@ class SparseDesign:
         self.norm = np.where(norm <= 1e-14 * squares, 0.0, norm)
         self.cross, self.work = self.products(self.b), int(self.X.nnz)
 
-    def thinned(self) -> Design | None:
+    def thinned(self) -> None:
         """Return None: sparse columns are short."""
         return None
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.estimator import Progress, no_progress
+from ..problem import backtrack
 from .coordinate import GramQuadratic, Penalty, descend
 
 Array = NDArray[np.float64]
@@ -43,11 +44,9 @@ class CompositeProblem(Protocol):
 
     def at(self, x: Array, /) -> CompositePoint:
         """Evaluate P."""
-        ...
 
     def model_minimum(self, point: CompositePoint, /) -> Array:
         """Return (about) the minimiser of the penalised quadratic model of P at a point."""
-        ...
 
 
 def proximal_newton(
@@ -116,11 +115,10 @@ def quadratic_minimum(
 def _search(problem: CompositeProblem, point: CompositePoint, direction: Array) -> CompositePoint | None:
     """Halve the step until P falls, or, where the fall drowns in rounding, until the gap does."""
     noise = problem.rounding * abs(point.value)
-    length = 1.0
-    for _ in range(_HALVINGS):
+
+    def trial(length: float) -> CompositePoint | None:
         new = problem.at(point.x + length * direction)
         drowned = new.value <= point.value + noise and new.gap < _ENOUGH * point.gap
-        if new.value < point.value - noise or drowned:
-            return new
-        length /= 2
-    return None
+        return new if new.value < point.value - noise or drowned else None
+
+    return backtrack(trial, most=_HALVINGS)

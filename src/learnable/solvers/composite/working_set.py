@@ -14,7 +14,7 @@ Reference: R. Tibshirani et al., Strong rules for discarding predictors in lasso
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 from ...core.estimator import Progress, no_progress
 from ...core.threads import one_thread_blas
 from ...data.blocks import Blocks
-from ..systems.moments import centred_moments
-from .coordinate import FLOOR, Gap, Penalty, Quadratic, descend, duality_gap, extrapolate
-from .designs import DenseDesign, Design, MomentDesign, SparseDesign
+from ..systems.moments import Moments, centred_moments
+from .coordinate import FLOOR, Gap, GramQuadratic, Penalty, Quadratic, descend, duality_gap, extrapolate
+from .designs import NOISE, DenseDesign, SparseDesign
 
 Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
 
 _FIRST, _FIRST_SHARE = 100, 100  # columns of the first working set, at least, and as a share of all
 _GROWTH = 0.5  # times the working set that may enter at once
@@ -38,6 +39,64 @@ _MOST_MOMENTS = 32  # columns for which one pass for all second moments is cheap
 _MANY_LOOKS, _MOST_REPEATED = 20, 512  # the same for so many penalties
 _ROUGH = 0.01  # gap to which a problem with few of the rows is solved
 _CLOSE = 0.8  # share of λ₁ from which its columns are taken over
+
+
+class Design(Protocol):
+    """What the working-set solver asks of the data."""
+
+    square: float  #: ‖b‖²
+    norm: Array  #: (d,), ‖Aⱼ‖²; zero for a constant column, which never enters
+    cross: Array  #: (d, t), Aᵀb
+    work: int  #: numbers that a look at all columns reads
+    whole: bool  #: whether a working set brings nothing, because all columns are in the first model
+    shape: tuple[int, int]  #: (d, t)
+    x_mean: Array  #: (d,)
+    y_mean: Array  #: (t,)
+    weight: float  #: Σ s
+
+    def thinned(self) -> Design | None:
+        """Return the design of few of the rows, where there are so many that it pays to solve that first."""
+
+    def model(self, columns: Rows, W: Array, last: Any) -> Quadratic:
+        """Return the quadratic in some columns at W (k, t); `last` is one of the first of these columns, or None."""
+
+    def residual(self, model: Any, columns: Rows, level: Array | None = None) -> tuple[Array, float]:
+        """Return Aᵀ(b − AW) of all columns (d, t), and ‖b − AW‖².
+
+        Of columns that are surely below `level` (d,) only about half the digits may be right.
+        """
+
+
+class MomentDesign:
+    """A design of which only the second moments are known: any number of rows, from anywhere."""
+
+    whole = True
+
+    def __init__(self, moments: Moments) -> None:
+        self.moments = moments
+        self.shape = moments.cross.shape
+        self.square = float(moments.y_square.sum())
+        diagonal = moments.gram.diagonal().copy()
+        diagonal[diagonal <= (NOISE * np.abs(moments.x_mean)) ** 2 * moments.weight] = 0.0
+        self.norm = np.maximum(diagonal, 0.0)
+        self.cross, self.work = np.where(self.norm[:, None] > 0, moments.cross, 0.0), diagonal.size**2
+        self.x_mean, self.y_mean, self.weight = moments.x_mean, moments.y_mean, moments.weight
+
+    def thinned(self) -> Design | None:
+        """Return None: there are no rows."""
+        return None
+
+    def model(self, columns: Rows, W: Array, last: Any) -> Quadratic:
+        """Return the quadratic in all columns."""
+        G, C = self.moments.gram, self.moments.cross
+        kept = self.norm > 0
+        if not kept.all():
+            G, C = np.where(np.outer(kept, kept), G, 0.0), np.where(kept[:, None], C, 0.0)
+        return GramQuadratic(np.ascontiguousarray(G), np.ascontiguousarray(C), self.square, W)
+
+    def residual(self, model: Any, columns: Rows, level: Array | None = None) -> tuple[Array, float]:
+        """Return C − GW, and ‖b − AW‖²."""
+        return np.asarray(model.gradient()), model.residual_square()
 
 
 def design_of(blocks: Blocks, *, intercept: bool = True, n_jobs: int | None = None, n_looks: int = 1) -> Design:
@@ -71,7 +130,7 @@ class WorkingSet:
 
     def __init__(self, design: Design, start: Array | None = None) -> None:
         self.design = design
-        self.columns: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        self.columns: Rows = np.zeros(0, dtype=np.intp)
         self.model: Quadratic | None = None
         self.last_l1: Array | None = None
         self.in_set = np.zeros(design.shape[0], dtype=bool)
@@ -154,7 +213,7 @@ class WorkingSet:
         value = gap.relative(base)
         return SparseFit(self.coefficients(), value, found.n_epochs, value <= tol, gap)
 
-    def _add(self, columns: NDArray[np.intp], W: Array | None = None) -> None:
+    def _add(self, columns: Rows, W: Array | None = None) -> None:
         """Put more columns into the set, with coefficients zero unless given."""
         old = np.zeros((0, self.design.shape[1])) if self.model is None else self.model.W
         new = np.zeros((len(columns), self.design.shape[1])) if W is None else W
@@ -183,7 +242,7 @@ class WorkingSet:
 
     def _choose(
         self, gap: Gap, penalty: Penalty, norm: Array, alive: NDArray[np.bool_], strong: NDArray[np.bool_] | None
-    ) -> NDArray[np.intp]:
+    ) -> Rows:
         """Return the columns to add: those of the strong rule, or the closest to the boundary of the dual."""
         outside = np.flatnonzero(alive & ~self.in_set)
         if strong is not None:

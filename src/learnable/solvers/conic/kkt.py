@@ -56,15 +56,12 @@ class Program(Protocol):
 
     def goal(self, x: Array, /) -> Goal:
         """Return the objective at x."""
-        ...
 
     def inequalities(self, x: Array, /) -> Rows:
         """Return g at x."""
-        ...
 
     def equalities(self, x: Array, /) -> Rows:
         """Return h at x."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -42,9 +42,8 @@ from ...core.declare import MAX_ITER, MAX_SECONDS, TOLERANCE, check_parameters, 
 from ...core.errors import DataError, LearnableError
 from ...core.estimator import Certificate, Progress, no_progress
 from ...core.threads import one_thread_blas
-from .interior_point import CentralPath, mehrotra_step
+from .interior_point import CentralPath, Constraints, mehrotra_step, system_of
 from .kkt import KKTReport, kkt_report
-from .kkt_systems import Constraints, system_of
 from .programs import (
     InfeasibleError,
     Multipliers,

@@ -61,11 +61,9 @@ class Update(Protocol):
 
     def look(self, x: Array, state: State) -> Array:
         """Return where the gradient is to be taken."""
-        ...
 
     def move(self, x: Array, state: State, g: Array, rate: float) -> tuple[Array, State]:
         """Return the next point and state."""
-        ...
 
 
 #: (x, updates so far, generator) ↦ x after an epoch of mini-batches, the mean of its iterates, and the last step.
@@ -312,7 +310,6 @@ class Clip(Protocol):
 
     def __call__(self, gradient: Array) -> Array:
         """Return the clipped gradient, a new array."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,6 @@ class StepRule(Protocol):
 
     def begin(self) -> Stepper:
         """Return the steps of one run."""
-        ...
 
 
 class Checked:

@@ -19,7 +19,7 @@ from scipy.linalg import lapack
 from ...core.errors import DataError, NoRootError
 from ...core.estimator import Observer, Progress, never, no_progress, unobserved
 from ..derivatives import as_point, numerical_jacobian
-from ..problem import Evaluation, Solution, TwiceSmooth
+from ..problem import Evaluation, Solution, TwiceSmooth, backtrack
 from ..systems.normal_equations import conjugate_gradient
 
 Array = NDArray[np.float64]
@@ -238,16 +238,16 @@ def _line_search(
     """Halve the step until the function falls by a share of what the gradient predicts."""
     slope = float(now.gradient @ step)
     noise = 1e-9 * abs(now.value)
-    length = 1.0
-    for _ in range(_MAX_HALVINGS):
+
+    def trial(length: float) -> tuple[float, Array, Evaluation] | None:
         point = x + length * step
-        trial = problem.evaluate(point)
+        new = problem.evaluate(point)
         # Near the optimum the decrease drowns in rounding; there the measure has to fall instead.
-        drowned = trial.value <= now.value + noise and trial.measure < 0.5 * now.measure
-        if (trial.value <= now.value + _ARMIJO * length * slope and trial.value < now.value) or drowned:
-            return length, point, trial
-        length /= 2
-    return None
+        drowned = new.value <= now.value + noise and new.measure < 0.5 * now.measure
+        falls = new.value <= now.value + _ARMIJO * length * slope and new.value < now.value
+        return (length, point, new) if falls or drowned else None
+
+    return backtrack(trial, most=_MAX_HALVINGS)
 
 
 def _worth_keeping(rate: float, remaining: float, refresh_cost: float) -> bool:

@@ -46,27 +46,21 @@ class RowProblem(Protocol):
 
     def evaluate(self, x: Array, /) -> Evaluation:
         """Return value, gradient and measure."""
-        ...
 
     def hessian(self, x: Array, /) -> Array:
         """Return the Hessian as a matrix."""
-        ...
 
     def hessian_product(self, x: Array, /) -> Callable[[Array], Array]:
         """Return v ↦ Hv."""
-        ...
 
     def curvature_bound(self) -> Array:
         """Return about an upper bound on the Hessian's diagonal."""
-        ...
 
     def thinned(self, stride: int, /) -> RowProblem | None:
         """Return the problem on every `stride`-th row; None if that has no solution."""
-        ...
 
     def on_rows(self, X: Array, /) -> RowProblem:
         """Return the problem with the rows in other coordinates."""
-        ...
 
 
 @one_thread_blas()  # sweeps and small matrices: BLAS's own threads would wait on the cores that the sweeps need

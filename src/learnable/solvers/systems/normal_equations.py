@@ -26,8 +26,15 @@ from numpy.typing import NDArray
 from ...core.estimator import Progress, no_progress
 from ...core.threads import one_thread_blas
 from ...data.blocks import Block, Blocks, BlockSource, map_reduce, unsigned
-from ._kernels import sparse_column_moments, sparse_normal_product
-from .moments import CLOSED_FORM_TOLERANCE, Residuals, relative_residual, residual_sums, targets_of
+from .moments import (
+    CLOSED_FORM_TOLERANCE,
+    Residuals,
+    relative_residual,
+    residual_sums,
+    sparse_column_moments,
+    sparse_normal_product,
+    targets_of,
+)
 from .orthogonal import LinearFit
 
 Array = NDArray[np.float64]

@@ -1,160 +1,158 @@
-r"""Kernels of distances: k(x, z) = φ(r²), where r² = Σⱼ ((xⱼ − zⱼ)/ℓⱼ)².
-
-One length scale ℓ for all columns, or one for each. With s = ((xⱼ − zⱼ)/ℓⱼ)² the derivatives are
-
-    ∂k/∂log ℓⱼ = −2 φ′(r²) s,
-
-so that a kernel is φ and φ′. Squared distances come from one matrix product of centred points, clipped at zero; of
-points very far apart, from their differences.
-"""
+"""Kernels by formula: of inner products, constant and white, of distances besides the Gaussian, of periods."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.spatial.distance import cdist
 
-from ...core.errors import DataError, ParameterError
-from .base import Array, Kernel, read_points, shown
-from .dot import inner, squares
-
-_FAR = 1e8  # squared distance from the centre beyond which squares and products have cancelled half of the digits
+from ...core.errors import ParameterError
+from .base import Array, Kernel, Stationary, dense, inner, shown, squares
 
 
 @dataclass(frozen=True, eq=False)
-class Stationary(Kernel):
-    """A kernel of distances, with φ(0) = 1.
-
-    Parameters
-    ----------
-    length_scale : float or (d,) array
-        ℓ, for all columns or for each.
-    """
-
-    _positive: ClassVar[tuple[str, ...]] = ("length_scale",)
-
-    length_scale: Any = 1.0
-
-    @abstractmethod
-    def radial(self, square: Array) -> Array:
-        """Return φ of squared distances, which may be overwritten."""
-
-    @abstractmethod
-    def slope(self, square: Array) -> Array:
-        """Return φ′; where it is infinite at zero, zero, because it is then multiplied with zero."""
-
-    def _between(self, X: Any, Z: Any) -> Array:
-        return self.radial(self.squared_distances(X, Z))
-
-    def _diagonal(self, X: Any) -> Array:
-        return np.ones(X.shape[0])
-
-    def _is_invariant(self) -> bool:
-        return True
-
-    def squared_distances(self, X: Any, Z: Any) -> Array:
-        """Return r² between all points, of shape (n, m)."""
-        X, Z = self._scaled(X), self._scaled(Z)
-        if not sp.issparse(X) and not sp.issparse(Z):  # far from zero, squares would drown the differences
-            centre = X.mean(axis=0) if len(X) else 0.0
-            X, Z = X - centre, Z - centre
-            if X.dtype == np.float32:  # six digits were asked for, and time
-                return _squares_at_once(X, Z)
-        own, other = squares(X), squares(Z)
-        if not sp.issparse(X) and not sp.issparse(Z) and max(own.max(initial=0.0), other.max(initial=0.0)) > _FAR:
-            return np.asarray(cdist(X, Z, "sqeuclidean"))
-        out = inner(X, Z)
-        out *= -2.0
-        out += own[:, None]
-        out += other[None, :]
-        return np.maximum(out, 0.0, out=out)
-
-    def _scaled(self, X: Any) -> Any:
-        scale = self.length_scale
-        if np.ndim(scale) and np.size(scale) != X.shape[1]:
-            raise DataError(
-                f"{type(self).__name__}: length_scale has {np.size(scale)} entries, the points {X.shape[1]} columns."
-            )
-        return X.multiply(1.0 / np.atleast_1d(scale)[None, :]).tocsr() if sp.issparse(X) else X / scale
-
-    def _gradients(self, X: Any) -> list[Array]:
-        if "length_scale" in self.fixed:
-            return []
-        square = self._own_squares(X)
-        slope = -2.0 * self.slope(square.copy())
-        if np.ndim(self.length_scale) == 0:
-            return [slope * square]
-        return [slope * self._column_squares(X, j) for j in range(X.shape[1])]
-
-    def weighted_gradient(self, X: Any, S: Array) -> Array:
-        """Return Σᵢₖ Sᵢₖ ∂Kᵢₖ/∂θⱼ; with a length scale for each column by one matrix product for all of them."""
-        X = read_points(X)
-        if "length_scale" in self.fixed or np.ndim(self.length_scale) == 0 or sp.issparse(X):
-            return super().weighted_gradient(X, S)
-        return np.concatenate([self._column_sums(X, S, self._own_squares(X)), self._other_sums(X, S)])
-
-    def _column_sums(self, X: Any, S: Array, square: Array) -> Array:
-        """Return Σᵢₖ Mᵢₖ (xᵢⱼ − xₖⱼ)²/ℓⱼ² = 2 Σᵢ mᵢxᵢⱼ² − 2 xⱼᵀMxⱼ of all columns, where M = −2 S∘φ′ and m = M1."""
-        M = -2.0 * S * self.slope(square)
-        M.flat[:: len(M) + 1] = 0.0  # a point is at no distance of itself: of sums of squares, rounding would be left
-        x = self._scaled(X)
-        x = x - x.mean(axis=0)
-        return np.asarray(2.0 * (M.sum(axis=1) @ (x * x) - np.einsum("ij,ij->j", x, M @ x)))
-
-    def _other_sums(self, X: Any, S: Array) -> Array:
-        """Return the same for the hyperparameters after the length scale."""
-        return np.zeros(0)
-
-    def _own_squares(self, X: Any) -> Array:
-        square = self.squared_distances(X, X)
-        square.flat[:: len(square) + 1] = 0.0
-        return square
-
-    def _column_squares(self, X: Any, j: int) -> Array:
-        x = (X[:, [j]].toarray() if sp.issparse(X) else X[:, [j]])[:, 0] / np.atleast_1d(self.length_scale)[j]
-        return np.asarray((x[:, None] - x[None, :]) ** 2)
-
-    def _scale_text(self) -> str:
-        return f"/{shown(self.length_scale)}" if np.any(np.asarray(self.length_scale) != 1.0) else ""
-
-
-@dataclass(frozen=True, eq=False)
-class Gaussian(Stationary):
-    """k(x, z) = exp(−r²/2): smooth functions of all kinds.
+class Linear(Kernel):
+    """k(x, z) = ⟨x, z⟩: the features are the coordinates.
 
     Examples
     --------
-    >>> Gaussian(2.0)([[0.0], [2.0]]).round(4)
-    array([[1.    , 0.6065],
-           [0.6065, 1.    ]])
-    >>> Gaussian.from_gamma(0.125).length_scale
-    2.0
+    >>> Linear()([[1.0, 2.0], [3.0, 4.0]])
+    array([[ 5., 11.],
+           [11., 25.]])
     """
 
-    @classmethod
-    def from_gamma(cls, gamma: float) -> Self:
-        """Return exp(−γ‖x − z‖²), the form of support vector machines."""
-        if not (np.isfinite(gamma) and gamma > 0.0):
-            raise ParameterError(f"Gaussian: gamma must be positive and finite; got {gamma!r}.")
-        return cls(float(1.0 / np.sqrt(2.0 * gamma)))
+    def _between(self, X: Any, Z: Any) -> Array:
+        return inner(X, Z)
 
-    def radial(self, square: Array) -> Array:
-        """Return exp(−r²/2)."""
-        square *= -0.5
-        return np.exp(square, out=square)
-
-    def slope(self, square: Array) -> Array:
-        """Return −½ exp(−r²/2)."""
-        return -0.5 * np.exp(-0.5 * square)
+    def _diagonal(self, X: Any) -> Array:
+        return squares(X)
 
     @property
     def formula(self) -> str:
         """k(x, z) as text."""
-        return f"exp(−½‖(x − z){self._scale_text()}‖²)"
+        return "⟨x, z⟩"
+
+
+@dataclass(frozen=True, eq=False)
+class Polynomial(Kernel):
+    """k(x, z) = (γ⟨x, z⟩ + c)^p: the features are all monomials up to degree p (exactly p if c = 0).
+
+    Parameters
+    ----------
+    degree : int
+        p ≥ 1.
+    gamma : float
+        γ > 0.
+    coef0 : float
+        c ≥ 0: below zero the kernel is not Mercer's.
+
+    Examples
+    --------
+    >>> Polynomial(2)([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[144.]])
+    """
+
+    _positive: ClassVar[tuple[str, ...]] = ("gamma",)
+
+    degree: int = 3
+    gamma: float = 1.0
+    coef0: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.degree, bool) or not isinstance(self.degree, (int, np.integer)) or self.degree < 1:
+            raise ParameterError(f"Polynomial: degree must be a whole number >= 1; got {self.degree!r}.")
+        if not (np.isfinite(self.coef0) and self.coef0 >= 0.0):
+            raise ParameterError(f"Polynomial: coef0 must be finite and >= 0; got {self.coef0!r}.")
+
+    def _between(self, X: Any, Z: Any) -> Array:
+        K = inner(X, Z)
+        K *= self.gamma
+        K += self.coef0
+        return K**self.degree
+
+    def _diagonal(self, X: Any) -> Array:
+        return np.asarray((self.gamma * squares(X) + self.coef0) ** self.degree)
+
+    def _gradients(self, X: Any) -> list[Array]:
+        if not self._free():
+            return []
+        product = self.gamma * inner(X, X)
+        return [self.degree * product * (product + self.coef0) ** (self.degree - 1)]
+
+    @property
+    def formula(self) -> str:
+        """k(x, z) as text."""
+        return f"({shown(self.gamma)}⟨x, z⟩ + {shown(self.coef0)})^{self.degree}"
+
+
+@dataclass(frozen=True, eq=False)
+class Constant(Kernel):
+    """k(x, z) = c: a random level that all points share.
+
+    Examples
+    --------
+    >>> Constant(2.0)([[0.0], [1.0]])
+    array([[2., 2.],
+           [2., 2.]])
+    """
+
+    _positive: ClassVar[tuple[str, ...]] = ("value",)
+    _peer_names: ClassVar[dict[str, str]] = {"value": "constant_value"}
+
+    value: float = 1.0
+
+    def _between(self, X: Any, Z: Any) -> Array:
+        return np.full((X.shape[0], Z.shape[0]), self.value)
+
+    def _is_invariant(self) -> bool:
+        return True
+
+    def _diagonal(self, X: Any) -> Array:
+        return np.full(X.shape[0], self.value)
+
+    def _gradients(self, X: Any) -> list[Array]:
+        return [self._between(X, X)] if self._free() else []
+
+    @property
+    def formula(self) -> str:
+        """k(x, z) as text."""
+        return shown(self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class White(Kernel):
+    """k(x, z) = σ² where x and z are the same point, else 0: noise of variance σ².
+
+    Examples
+    --------
+    >>> White(2.0)([[0.0], [0.0]])
+    array([[2., 0.],
+           [0., 2.]])
+    """
+
+    _positive: ClassVar[tuple[str, ...]] = ("noise",)
+    _peer_names: ClassVar[dict[str, str]] = {"noise": "noise_level"}
+
+    noise: float = 1.0
+
+    def _between(self, X: Any, Z: Any) -> Array:
+        return np.zeros((X.shape[0], Z.shape[0]))
+
+    def _is_invariant(self) -> bool:
+        return True
+
+    def _diagonal(self, X: Any) -> Array:
+        return np.full(X.shape[0], self.noise)
+
+    def _gradients(self, X: Any) -> list[Array]:
+        return [np.diag(self._diagonal(X))] if self._free() else []
+
+    @property
+    def formula(self) -> str:
+        """k(x, z) as text."""
+        return f"{shown(self.noise)}·[x is z]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,16 +337,3 @@ class Periodic(Kernel):
     def formula(self) -> str:
         """k(x, z) as text."""
         return f"exp(−2 Σ sin²(π(x − z)/{shown(self.period)})/{shown(self.length_scale)}²)"
-
-
-def _squares_at_once(X: Any, Z: Any) -> Array:
-    """Return ‖x − z‖² by one matrix product, (−2x, ‖x‖², 1)ᵀ(z, 1, ‖z‖²): no further passes over the result."""
-    left = np.column_stack([-2.0 * X, squares(X), np.ones(len(X), dtype=X.dtype)])
-    right = np.column_stack([Z, np.ones(len(Z), dtype=Z.dtype), squares(Z)])
-    out = left @ right.T
-    return np.asarray(np.maximum(out, 0.0, out=out))
-
-
-def dense(X: Any) -> Array:
-    """Return points as a dense matrix."""
-    return np.asarray(X.toarray() if sp.issparse(X) else X)
