@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.certificate import Certificate
+from ..trees._random import seed_of
 from ..trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from ..trees.layout import Trees
-from ..trees.settings import seed_of
 from .adaboost.stumps import stump_tree
 
 Array = NDArray[np.float64]

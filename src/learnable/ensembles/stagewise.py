@@ -40,9 +40,9 @@ from ..data.door import Table, door, read_features
 from ..data.rows import weight_keyword
 from ..data.sources import rowwise
 from ..meta.binary import MODEL
+from ..trees._random import seed_of
 from ..trees.decision_tree import DecisionTreeRegressor
 from .adaboost.stumps import Stump, Stumps, StumpSearch, stump_outputs
-from .draws import new_seed
 from .loss_names import LOSSES, classifies, flat, for_classes, n_scores, named_loss, targets_of
 from .weak_learners import seed_parts
 
@@ -349,7 +349,7 @@ class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
                 f"ForwardStagewiseAdditive: the {type(loss).__name__} of the targets is {before}; the loss is not made "
                 "for these targets, or they are too large: scale them."
             )
-        K, seed = len(self.start_), new_seed(self.random_state)
+        K, seed = len(self.start_), seed_of(self.random_state)
         signs = table.classes is not None and K == 1
         find = direction_of(self.learner, table.X, y, table.weight, K, seed, self.n_jobs, signs)
         steps: list[float] = []

@@ -34,6 +34,7 @@ from ..core.run import Run
 from ..core.threads import resolve_n_jobs
 from ..data.door import Table, door, read_features
 from ..data.sources import NamedScore, rowwise
+from ._random import seed_of
 from .criteria import CLASS_CRITERIA, NUMBER_CRITERIA, Target
 from .exact.grower import GrowthRule, GrowthStopped, grow
 from .layout import Trees
@@ -46,7 +47,6 @@ from .settings import (
     check_counts,
     class_factors,
     growth_rule,
-    seed_of,
     warn_of_friedman,
 )
 

@@ -32,9 +32,9 @@ from ...core.run import Run
 from ...data.door import Table, door, read_features
 from ...data.sources import rowwise
 from ...meta.binary import MODEL
+from ...trees._random import seed_of
 from ...trees.decision_tree import DecisionTreeClassifier, ShapleyValues
 from .._members import MemberSequence, sides_are_sound, stump_members
-from ..draws import new_seed
 from ..explain.margin import label_codes, vote_margins
 from ..weak_learners import (
     ModelLearner,
@@ -218,7 +218,7 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
                 "AdaBoostClassifier: every round reads all rows again: read the table into an array, or take a sample."
             )
         self.classes_ = np.asarray(table.classes)
-        self.seed_ = new_seed(self.random_state)
+        self.seed_ = seed_of(self.random_state)
         if len(self.classes_) == 1:
             return self._fit_one_class(table)
         self._refuse_many_classes()

@@ -30,13 +30,14 @@ from ...data.door import Table, door, read_features
 from ...data.rows import take_rows
 from ...data.sources import rowwise
 from ...meta.binary import MODEL
+from ...trees._random import seed_of
 from ...trees.criteria import Target
 from ...trees.decision_tree import DecisionTreeRegressor
 from ...trees.exact.grower import GrowthRule, grow
 from ...trees.layout import Trees, concatenate
 from ...trees.table import Columns
 from .._members import MemberSequence, member_tree
-from ..draws import Draw, draw_rows, new_seed
+from ..draws import Draw, draw_rows
 from ..weak_learners import WeakLearning, as_given, remembering_container, seed_parts
 
 Array = NDArray[np.float64]
@@ -101,7 +102,7 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Weak
             raise DataError(
                 "AdaBoostRegressor: every round draws rows, so they have to fit into memory; read the table."
             )
-        n, y, seed = table.n_rows, table.y, new_seed(self.random_state)
+        n, y, seed = table.n_rows, table.y, seed_of(self.random_state)
         self.seed_ = seed
         fit_one = self._tree_learner(table, seed, run) if self.estimator is None else self._model_learner(table, seed)
         log_D = np.zeros(n) if table.weight is None else np.log(table.weight)

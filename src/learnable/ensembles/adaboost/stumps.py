@@ -29,8 +29,9 @@ from numpy.typing import NDArray
 from ...core.errors import ModelFileError
 from ...core.jit import kernel
 from ...core.threads import TaskTeam, resolve_n_jobs, run_tasks
+from ...trees.histogram.bins import midpoints
 from ...trees.layout import Trees
-from ...trees.table import Columns, midpoints
+from ...trees.table import Columns
 
 # --------------------------------------------------------------------------------------------------------------------
 # Loops of boosted stumps: sums of weights by code, the best cut of every column, and votes summed over stumps.

@@ -29,9 +29,10 @@ from ...data.rows import read_rows, take_rows
 from ...data.targets import Target, read_target
 from ...meta.binary import MODEL, combined_certificate
 from ...meta.routing import is_routing, of_rows, refuse_without_routing
+from ...trees._random import seed_of
 from ...trees.decision_tree import ShapleyValues
 from .._members import MemberSequence
-from ..draws import MAX_SAMPLES, Draw, Rows, bag_size, chances, draw_columns, draw_rows, new_seed, out_of_bag
+from ..draws import MAX_SAMPLES, Draw, Rows, bag_size, chances, draw_columns, draw_rows, out_of_bag
 
 # --------------------------------------------------------------------------------------------------------------------
 # Metadata of scikit-learn (`enable_metadata_routing=True`) on their way from an ensemble to its members.
@@ -178,7 +179,7 @@ class Bagging(ShapleyValues, MemberSequence, MetaEstimatorMixin, Declared):
         if old is not None:
             self._check_warm_start(twin, table)
         n_rows = len(table.y)
-        twin.seed_ = new_seed(self.random_state) if old is None else old.seed_
+        twin.seed_ = seed_of(self.random_state) if old is None else old.seed_
         twin.n_samples_ = n_rows
         if table.weight is not None and not self.bootstrap:
             warnings.warn(

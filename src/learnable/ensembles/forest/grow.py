@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,19 +23,21 @@ from ...core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Match
 from ...core.run import Run
 from ...core.threads import resolve_n_jobs
 from ...data.door import Table, read_features
+from ...trees._random import seed_of, tree_seed, tree_state
 from ...trees.criteria import Target
 from ...trees.decision_tree import TOLERANCE, ShapleyValues
 from ...trees.exact.grower import Grown, GrowthRule, grow
 from ...trees.file_layout import narrow
 from ...trees.layout import Trees, concatenate
+from ...trees.predict import questions, rows_for_walks, walk_rows
 from ...trees.random.grower import Values, read_table
-from ...trees.settings import TreeGrowth, categorical_mask, count_features, growth_rule, seed_of
+from ...trees.settings import TreeGrowth, categorical_mask, count_features, growth_rule
 from ...trees.table import Columns
 from .._crew import run_crew
 from .._members import MemberSequence, Tree, member_tree
-from ..draws import MAX_SAMPLES, Draw, Rows, bag_size, chances, draw_rows, new_seed, out_of_bag
+from ..draws import MAX_SAMPLES, Draw, Rows, bag_size, chances, draw_rows, out_of_bag
 from ..explain.permutation import Importances, permutation_importances
-from ._kernels import add_unseen_dense, add_unseen_sparse, group_by_leaf, leaf_quantiles
+from ._kernels import group_by_leaf, leaf_quantiles
 
 # --------------------------------------------------------------------------------------------------------------------
 # Out-of-bag sums: what the trees that have not seen a row say of it.
@@ -59,20 +60,16 @@ def sums_out_of_bag(trees: Trees, X: Any, draw: Draw, n_threads: int = 1) -> tup
     """
     n = X.shape[0]
     total, voters = np.zeros((n, trees.value.shape[1])), np.zeros(n, np.int64)
-    table: tuple[Any, ...] = (X,)
-    if sp.issparse(X):
-        X = X.tocsr()
-        X.sort_indices()
-        table = (X.data.astype(np.float64, copy=False), X.indices, X.indptr.astype(np.int64, copy=False))
-    function: Any = add_unseen_sparse if sp.issparse(X) else add_unseen_dense
-    nodes = (trees.feature, trees.threshold, trees.left, trees.right, trees.missing_left, trees.category, trees.bits)
+    dense, sparse = rows_for_walks(X)
+    nodes = questions(trees)
     for first in range(0, trees.n_trees, _BITS):
         last = min(trees.n_trees, first + _BITS)
         start, unseen = trees.start[first : last + 1], _mark_unseen(draw, range(first, last))
 
         def chunk(number: int, start: Any = start, unseen: Any = unseen) -> None:
             lo = number * _CHUNK_ROWS
-            function(*table, lo, min(n, lo + _CHUNK_ROWS), start, nodes, trees.value, unseen, total, voters)
+            hi = min(n, lo + _CHUNK_ROWS)
+            walk_rows(dense, sparse, lo, hi, start, nodes, None, trees.value, total, unseen, voters)
 
         run_crew(chunk, -(-n // _CHUNK_ROWS), n_threads, Run())
     return total, voters
@@ -273,7 +270,7 @@ class Forest(ShapleyValues, MemberSequence, TreeGrowth, Estimator):
             raise DataError(f"{owner}: a forest needs all rows in memory. Pass fewer rows, or X.compute() for Dask.")
         old = run.previous if self.warm_start and hasattr(run.previous, "trees_") else None
         self.n_outputs_ = int(np.prod(table.y_shape, initial=1))
-        self.seed_ = new_seed(self.random_state) if old is None else old.seed_
+        self.seed_ = seed_of(self.random_state) if old is None else old.seed_
         self.n_samples_ = table.n_rows
         plan = self._plan(table, run)
         done = self._count_old(old)
@@ -495,13 +492,3 @@ class Forest(ShapleyValues, MemberSequence, TreeGrowth, Estimator):
             raise ModelFileError(f"load: {owner}: max_samples_ must be a number of rows.")
         if not (weight is None or (isinstance(weight, np.ndarray) and weight.shape == (self.n_samples_,))):
             raise ModelFileError(f"load: {owner}: sample_weight_ must hold one weight a row.")
-
-
-def tree_state(seed: int, number: int) -> int:
-    """Return the `random_state` of one tree: a decision tree with it, fitted to the same bag, is the same tree."""
-    return int(np.random.SeedSequence([seed, number]).generate_state(1)[0] >> 1)
-
-
-def tree_seed(seed: int, number: int) -> int:
-    """Return the seed of the columns and thresholds that one tree draws."""
-    return seed_of(tree_state(seed, number))

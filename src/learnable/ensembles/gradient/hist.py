@@ -35,11 +35,10 @@ from ...trees.histogram.bins import BinnedTable
 from ...trees.histogram.grower import HistogramGrower, HistogramRule
 from ...trees.layout import Trees
 from ...trees.table import Columns
-from .base import GradientBoosting
-from .driver import Rounds
-from .exact_learner import ExactLearner, power_of_two
-from .kinds import BoostedClassifier, BoostedRegressor
-from .loss_base import BoostingLoss
+from .base import BoostedClassifier, BoostedRegressor, GradientBoosting
+from .driver import Rounds, power_of_two
+from .exact import ExactLearner
+from .losses import BoostingLoss
 from .settings import (
     SHARE,
     Part,

@@ -43,8 +43,8 @@ from ...core.run import Run
 from ...data.door import Table, door, read_features
 from ...data.sources import rowwise
 from ...meta.binary import MODEL
+from ...trees._random import seed_of
 from ..adaboost.stumps import Stump, Stumps, StumpSearch, halfway, stump_outputs
-from ..draws import new_seed
 from ..weak_learners import model_codes, seed_parts
 from .three_votes import Learned, OracleExamples, Recursion, TableExamples, boosted_error, vote_errors, votes_of_three
 
@@ -147,7 +147,7 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
                 "Only binary classification is supported. BoostByMajority: the type of the target is multiclass, with "
                 f"{len(self.classes_)} classes; wrap it in OneVsRestClassifier."
             )
-        seed = new_seed(self.random_state)
+        seed = seed_of(self.random_state)
         examples = TableExamples(table.X, table.y, table.weight, np.random.default_rng(seed), self.max_calls, run)
         learned = self._learn(examples, seed, run)
         if self.stumps_ is not None:
@@ -181,7 +181,7 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
         draft.classes_ = np.unique(np.asarray(classes))
         if len(draft.classes_) != 2:
             raise DataError(f"BoostByMajority: classes must be two labels, got {len(draft.classes_)}.")
-        run, seed = Run(None, None, self.max_seconds), new_seed(self.random_state)
+        run, seed = Run(None, None, self.max_seconds), seed_of(self.random_state)
         examples = OracleExamples(oracle, draft.classes_, np.random.default_rng(seed), self.max_calls, run)
         learned = draft._learn(examples, seed, run)
         draft.n_features_in_ = examples.n_columns
