@@ -15,8 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..core.errors import ModelFileError
 from .file_layout import pack_trees, unpack_trees
+from .file_layout import require as demand
 from .predict import Predictor, mark_paths, walk_trees
 
 Array = NDArray[np.float64]
@@ -239,8 +239,7 @@ def _importances(tree: Trees, n_features: int, normalize: bool) -> Array:
 
 def _check(trees: Trees, n_features: int | None, n_values: int | None) -> None:
     def require(condition: Any, what: str) -> None:
-        if not bool(condition):
-            raise ModelFileError(f"load: the trees are damaged: {what}.")
+        demand(condition, f"the trees are damaged: {what}")
 
     wanted = {
         "start": np.int64,

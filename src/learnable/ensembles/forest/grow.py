@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -16,19 +17,20 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ...core.certificate import Certificate
-from ...core.declare import fitted, param
-from ...core.errors import DataError, ModelFileError, ParameterError
+from ...core.declare import param
+from ...core.errors import DataError, ParameterError
 from ...core.estimator import Estimator
-from ...core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Matches, Number
+from ...core.parameters import MAX_SECONDS, RANDOM_STATE, Boolean, Matches, Number
 from ...core.run import Run
 from ...core.threads import resolve_n_jobs
-from ...data.door import Table, read_features
+from ...data.door import Table
 from ...trees._random import seed_of, tree_seed, tree_state
 from ...trees.criteria import Target
-from ...trees.decision_tree import TOLERANCE, ShapleyValues
+from ...trees.decision_tree import TOLERANCE
 from ...trees.exact.grower import Grown, GrowthRule, grow
-from ...trees.file_layout import narrow
+from ...trees.file_layout import narrow, require
 from ...trees.layout import Trees, concatenate
+from ...trees.models import TreePredictions
 from ...trees.predict import questions, rows_for_walks, walk_rows
 from ...trees.random.grower import Values, read_table
 from ...trees.settings import TreeGrowth, categorical_mask, count_features, growth_rule
@@ -128,13 +130,13 @@ class LeafTargets:
     @classmethod
     def _from_file(cls, packed: dict[str, Any]) -> LeafTargets:
         """Return what `_to_file` packed."""
-        rows = packed.get("rows")
-        known = {"rows", "sizes", "y", "weight"}
-        if not isinstance(rows, np.ndarray) or rows.dtype.kind not in "iu" or not set(packed) <= known:
-            raise ModelFileError("load: the targets in the leaves are damaged.")
-        if rows.size and (rows.min() < 0 or rows.max() >= 2**31):
-            raise ModelFileError("load: the targets in the leaves are damaged.")
-        return cls(rows.astype(np.int32), packed["sizes"], packed["y"], packed.get("weight"))
+        rows: Any = packed.get("rows")
+        sound = (
+            isinstance(rows, np.ndarray) and rows.dtype.kind in "iu" and set(packed) <= {"rows", "sizes", "y", "weight"}
+        )
+        sound = sound and (not rows.size or (rows.min() >= 0 and rows.max() < 2**31))
+        require(sound, "the targets in the leaves are damaged")
+        return cls(packed["rows"].astype(np.int32), packed["sizes"], packed["y"], packed.get("weight"))
 
     def begins(self, trees: Trees, drawn: bool) -> NDArray[np.int64]:
         """Return where each node's entries begin, (N + 1,); inner nodes have none."""
@@ -143,23 +145,19 @@ class LeafTargets:
 
     def check(self, trees: Trees, drawn: bool, n_outputs: int) -> None:
         """Raise ModelFileError unless the entries fit the leaves."""
-
-        def require(condition: Any) -> None:
-            if not bool(condition):
-                raise ModelFileError("load: the targets in the leaves do not fit the trees.")
-
-        require(self.rows.dtype == np.int32 and self.rows.ndim == 1 and self.rows.flags.c_contiguous)
-        require(self.y.dtype == np.float64 and self.y.ndim == 2 and self.y.shape[1] == n_outputs and len(self.y))
-        require(np.isfinite(self.y).all())
-        require(self.rows.size and self.rows.min() >= 0 and self.rows.max() < len(self.y))
-        require(self.sizes.dtype == np.int64 and self.sizes.shape == (trees.n_trees,))
+        fits = partial(require, what="the targets in the leaves do not fit the trees")
+        fits(self.rows.dtype == np.int32 and self.rows.ndim == 1 and self.rows.flags.c_contiguous)
+        fits(self.y.dtype == np.float64 and self.y.ndim == 2 and self.y.shape[1] == n_outputs and len(self.y))
+        fits(np.isfinite(self.y).all())
+        fits(self.rows.size and self.rows.min() >= 0 and self.rows.max() < len(self.y))
+        fits(self.sizes.dtype == np.int64 and self.sizes.shape == (trees.n_trees,))
         if self.weight is not None:
-            require(self.weight.dtype == np.float64 and self.weight.shape == (len(self.y),))
-            require(np.isfinite(self.weight).all() and (self.weight > 0).all())
-        require(((trees.weight < 2**31) & (trees.n_rows < 2**31)).all())
+            fits(self.weight.dtype == np.float64 and self.weight.shape == (len(self.y),))
+            fits(np.isfinite(self.weight).all() and (self.weight > 0).all())
+        fits(((trees.weight < 2**31) & (trees.n_rows < 2**31)).all())
         begin = self.begins(trees, drawn)
-        require(begin[-1] == len(self.rows) and np.array_equal(np.diff(begin[trees.start]), self.sizes))
-        require((np.diff(begin)[trees.feature < 0] > 0).all())
+        fits(begin[-1] == len(self.rows) and np.array_equal(np.diff(begin[trees.start]), self.sizes))
+        fits((np.diff(begin)[trees.feature < 0] > 0).all())
 
 
 def rows_by_leaf(leaf_of_row: NDArray[np.int32], rows: NDArray[Any], n_nodes: int) -> NDArray[np.int32]:
@@ -201,7 +199,7 @@ class Plan(NamedTuple):
     reweigh: Callable[[Target, Rows], Target] | None = None  #: balanced_subsample
 
 
-class Forest(ShapleyValues, MemberSequence, TreeGrowth, Estimator):
+class Forest(TreePredictions, MemberSequence, TreeGrowth, Estimator):
     """Base of the four forests; not to be used directly."""
 
     n_estimators: int = param(Number(low=1, integer=True), "Number of trees T.", default=100, kw_only=False)
@@ -212,7 +210,6 @@ class Forest(ShapleyValues, MemberSequence, TreeGrowth, Estimator):
         "of the bags.",
         default=False,
     )
-    n_jobs: int | None = param(N_JOBS, "Threads; None uses all. The forest does not depend on it.", default=None)
     random_state: Any = param(RANDOM_STATE, "Seed of the bags and of what trees draw.", default=None)
     verbose: int = param(
         Boolean() | Number(low=0, integer=True),
@@ -239,10 +236,6 @@ class Forest(ShapleyValues, MemberSequence, TreeGrowth, Estimator):
     _splitter: ClassVar[str]
     _tree_class: ClassVar[type[Tree]]
     _remedy = "fit again"
-
-    trees_: Trees = fitted("Trees", "All trees in one set of arrays.")
-    n_features_in_: int = fitted("int", "Number of columns.")
-    n_outputs_: int = fitted("int", "Number of targets.")
 
     # What a classifier and a regressor do differently
 
@@ -423,12 +416,6 @@ class Forest(ShapleyValues, MemberSequence, TreeGrowth, Estimator):
             return [np.arange(self.n_samples_, dtype=np.int32)] * self.trees_.n_trees
         return [draw_rows(draw, number).astype(np.int32) for number in range(self.trees_.n_trees)]
 
-    @property
-    def feature_importances_(self) -> Array:
-        """Each column's share in the fall of impurity, averaged over the trees; it sums to one."""
-        check_is_fitted(self, "trees_")
-        return self.trees_.feature_importances(self.n_features_in_)
-
     def oob_importances(self, X: Any, y: Any, sample_weight: Any = None) -> Importances:
         """Return how much the out-of-bag error of the trees rises when a column is shuffled.
 
@@ -463,32 +450,23 @@ class Forest(ShapleyValues, MemberSequence, TreeGrowth, Estimator):
         X = self._read(X)
         return self.trees_.decision_path(X)
 
-    def _read(self, X: Any) -> Any:
-        check_is_fitted(self, "trees_")
-        return read_features(self, X, missing=True)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "trees_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = True
-        return tags
-
     def _check_loaded(self) -> None:
         if not hasattr(self, "trees_"):
             return
         owner = type(self).__name__
-        if not isinstance(self.trees_, Trees):
-            raise ModelFileError(f"load: {owner}: trees_ must be trees.")
+        require(isinstance(self.trees_, Trees), f"{owner}: trees_ must be trees")
         sizes = [getattr(self, name, None) for name in ("seed_", "n_samples_", "n_outputs_", "n_features_in_")]
-        if any(not isinstance(size, int) or not 0 <= size < 2**63 for size in sizes):
-            raise ModelFileError(f"load: {owner}: seed_, n_samples_, n_outputs_ must be whole numbers.")
+        require(
+            all(isinstance(size, int) and 0 <= size < 2**63 for size in sizes),
+            f"{owner}: seed_, n_samples_, n_outputs_ must be whole numbers",
+        )
         drawn, weight = getattr(self, "max_samples_", None), getattr(self, "sample_weight_", None)
-        if not (drawn is None or (isinstance(drawn, int) and 1 <= drawn < 2**31)):
-            raise ModelFileError(f"load: {owner}: max_samples_ must be a number of rows.")
-        if not (weight is None or (isinstance(weight, np.ndarray) and weight.shape == (self.n_samples_,))):
-            raise ModelFileError(f"load: {owner}: sample_weight_ must hold one weight a row.")
+        require(
+            drawn is None or (isinstance(drawn, int) and 1 <= drawn < 2**31),
+            f"{owner}: max_samples_ must be a number of rows",
+        )
+        require(
+            weight is None or (isinstance(weight, np.ndarray) and weight.shape == (self.n_samples_,)),
+            f"{owner}: sample_weight_ must hold one weight a row",
+        )
+        self._check_values()

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...core.certificate import Certificate
 from ...core.declare import fitted, param
-from ...core.errors import DataError, ModelFileError, ParameterError
+from ...core.errors import DataError, ParameterError
 from ...core.estimator import Estimator
 from ...core.parameters import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Number, Options
 from ...core.run import Run
@@ -28,12 +28,13 @@ from ...data.sources import NamedScore, is_external, named_columns, open_files, 
 from ...data.targets import read_target, read_weight
 from ...trees._random import seed_of
 from ...trees.decision_tree import TOLERANCE
+from ...trees.file_layout import require as demand
 from ...trees.layout import Trees, concatenate
 from ...trees.predict import Predictor
 from ...trees.settings import class_factors
 from ..explain.effects import ExplainedTrees, PredictiveDistribution
 from .distribution import JointQuantiles
-from .driver import Plan, Rounds, boost, describe_descent, stack_values, take_trees
+from .driver import Plan, Rounds, boost, describe_descent, stack_values, staged_raw
 from .losses import CLASS_LOSSES, REGRESSION_LOSSES, BoostingLoss, class_loss, regression_loss
 from .settings import (
     CLASS_WEIGHT,
@@ -49,6 +50,7 @@ from .settings import (
     encode,
     find_levels,
     hold_out,
+    monotone_signs,
     take_rows,
 )
 
@@ -179,7 +181,8 @@ class GradientBoosting(ExplainedTrees, Estimator):
 
     def _signs(self, n_outputs: int) -> Any:
         """Return the monotone constraints, checked."""
-        return None
+        names = getattr(self, "feature_names_in_", None)
+        return monotone_signs(type(self).__name__, self.monotonic_cst, self.n_features_in_, names, n_outputs)
 
     def _claim(self, part: Part) -> float:
         """Return the largest shortfall of a split, as a share of what its tree could gain, that is claimed."""
@@ -422,8 +425,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
         owner = type(self).__name__
 
         def require(condition: Any, what: str) -> None:
-            if not bool(condition):
-                raise ModelFileError(f"load: {owner}: {what}.")
+            demand(condition, f"{owner}: {what}")
 
         require(isinstance(self.trees_, Trees), "trees_ must be trees")
         K: Any = getattr(self, "n_trees_per_iteration_", None)
@@ -444,20 +446,6 @@ class GradientBoosting(ExplainedTrees, Estimator):
             classes: Any = getattr(self, "classes_", None)
             require(isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) >= 2, "classes_ is odd")
             require((1 if len(classes) == 2 else len(classes)) == K, "classes_ and trees_ do not fit together")
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Predictions after every round: F_0 + ρ_1T_1, then + ρ_2T_2, and so on; each stage costs one round of trees.
-
-
-def staged_raw(model: Any, X: Any) -> Iterator[Array]:
-    """Yield the scores (K, n) of rows after the first round, the second, …; the array is the same each time."""
-    K = model.n_trees_per_iteration_
-    raw = model._raw_start(X)
-    for m in range(model.trees_.n_trees // K):
-        for k in range(K):
-            raw[k] += take_trees(model.trees_, [m * K + k]).sum(X, model.n_jobs)[:, 0]
-        yield raw
 
 
 def _has_probability(model: Any) -> bool:

@@ -22,7 +22,7 @@ Mason et al., Boosting algorithms as gradient descent, NIPS 1999; G. Ke et al., 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
@@ -542,6 +542,16 @@ def take_trees(trees: Trees, numbers: Any) -> Trees:
     names = ("feature", "threshold", "left", "right", "missing_left", "category", "impurity", "n_rows", "weight")
     picked = {name: np.ascontiguousarray(getattr(trees, name)[nodes]) for name in (*names, "value")}
     return Trees(start=np.r_[0, np.cumsum(sizes)].astype(np.int64), bits=trees.bits, **picked)
+
+
+def staged_raw(model: Any, X: Any) -> Iterator[Array]:
+    """Yield F_0 + ρ_1T_1, then + ρ_2T_2, and so on, (K, n); the array is the same each time."""
+    K = model.n_trees_per_iteration_
+    raw = model._raw_start(X)
+    for m in range(model.trees_.n_trees // K):
+        for k in range(K):
+            raw[k] += take_trees(model.trees_, [m * K + k]).sum(X, model.n_jobs)[:, 0]
+        yield raw
 
 
 def power_of_two(g: Array) -> float:

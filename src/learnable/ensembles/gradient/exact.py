@@ -38,7 +38,7 @@ from ..forest.models import _prune
 from .base import BoostedClassifier, BoostedRegressor, GradientBoosting
 from .driver import Rounds, power_of_two
 from .losses import BoostingLoss, Squared, TwoClasses
-from .settings import Part, Stopping, Watch, monotone_signs
+from .settings import Part, Stopping, Watch
 
 # --------------------------------------------------------------------------------------------------------------------
 # The trees of a boosted model as models of their own, and what is said while rounds go on.
@@ -312,10 +312,6 @@ class ExactBoosting(GradientBoosting, TreeGrowth):
         if self.n_iter_no_change is None and not given:
             return None
         return Stopping(self.validation_fraction, self.n_iter_no_change or 10, self.tol)
-
-    def _signs(self, n_outputs: int) -> Any:
-        names = getattr(self, "feature_names_in_", None)
-        return monotone_signs(type(self).__name__, self.monotonic_cst, self.n_features_in_, names, n_outputs)
 
     def _make_learner(self, part: Part, loss: BoostingLoss, run: Run) -> ExactLearner:
         owner, (n, d) = type(self).__name__, part.X.shape

@@ -47,7 +47,6 @@ from .settings import (
     hold_out,
     interaction_sets,
     least_hessian,
-    monotone_signs,
 )
 from .streams import Encoded, read_codes, read_rows, read_targets
 
@@ -236,10 +235,6 @@ class HistBoosting(GradientBoosting):
         if not stops:
             return None
         return Stopping(self.validation_fraction, self.n_iter_no_change, self.tol, self.scoring)
-
-    def _signs(self, n_outputs: int) -> Any:
-        names = getattr(self, "feature_names_in_", None)
-        return monotone_signs(type(self).__name__, self.monotonic_cst, self.n_features_in_, names, n_outputs)
 
     def _exact_sums(self, part: Part) -> bool:
         """Tell whether histograms are sums in float64: of few rows, and where weights are too wide to be rounded."""

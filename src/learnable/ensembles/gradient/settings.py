@@ -12,11 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...core.errors import DataError, ModelFileError, ParameterError
+from ...core.errors import DataError, ParameterError
 from ...core.parameters import Matches, Number, Options, optional
 from ...core.threads import resolve_n_jobs
 from ...data.arrays import as_array
 from ...data.frames import is_frame, open_frame, read_series
+from ...trees.file_layout import require
 from ...trees.layout import Trees
 from .driver import Rounds, mean_loss
 from .losses import BoostingLoss
@@ -340,8 +341,8 @@ def check_levels(mask: Any, levels: Any, n_features: int) -> None:
         return
     sound = isinstance(mask, np.ndarray) and mask.dtype == bool and mask.shape == (n_features,)
     sound = sound and isinstance(levels, list) and len(levels) == int(mask.sum())
-    if not sound or not all(isinstance(own, np.ndarray) and own.ndim == 1 for own in levels):
-        raise ModelFileError("load: the levels of the categories do not fit the columns.")
+    sound = sound and all(isinstance(own, np.ndarray) and own.ndim == 1 for own in levels)
+    require(sound, "the levels of the categories do not fit the columns")
 
 
 def _column(owner: str, X: Any, j: int) -> NDArray[Any]:
