@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learnable.core import ParameterError
-from learnable.ensembles.draws import Draw, bag_size, draw_columns, draw_rows, new_seed, out_of_bag
+from learnable.ensembles.draws import Draw, bag_size, draw_columns, draw_rows, out_of_bag
+from learnable.trees._random import seed_of
 
 
 @given(seed=st.integers(0, 2**63 - 1), member=st.integers(0, 1000), n=st.integers(1, 50), replace=st.booleans())
@@ -21,7 +22,7 @@ def test_the_share_of_rows_out_of_a_bag_is_the_one_of_the_theorem():
     """A row is in none of n draws with probability (1 − 1/n)ⁿ; 1500 bags, z-test with a fixed seed."""
     for n in (5, 20, 100):
         p = (1 - 1 / n) ** n
-        draw = Draw(new_seed(0), n, n, True)
+        draw = Draw(seed_of(0), n, n, True)
         absent = sum(len(out_of_bag(draw_rows(draw, member), n)) for member in range(1500)) / (1500 * n)
         first = np.mean([0 in out_of_bag(draw_rows(draw, member), n) for member in range(1500)])
         assert abs(first - p) < 4 * np.sqrt(p * (1 - p) / 1500)
@@ -55,7 +56,7 @@ def test_sizes_of_bags():
 
 
 def test_seeds_come_from_integers_generators_and_legacy_states():
-    assert new_seed(5) == new_seed(5) != new_seed(6)
-    assert new_seed(np.random.default_rng(1)) == new_seed(np.random.default_rng(1))
-    assert new_seed(np.random.RandomState(1)) == new_seed(np.random.RandomState(1))
-    assert new_seed(None) != new_seed(None)
+    assert seed_of(5) == seed_of(5) != seed_of(6)
+    assert seed_of(np.random.default_rng(1)) == seed_of(np.random.default_rng(1))
+    assert seed_of(np.random.RandomState(1)) == seed_of(np.random.RandomState(1))
+    assert seed_of(None) != seed_of(None)

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from learnable.trees._walks import sum_dense
 from learnable.trees.histogram.bins import BinnedTable
 from learnable.trees.histogram.grower import HistogramGrower, HistogramRule
 from learnable.trees.layout import concatenate
-from learnable.trees.predict import Predictor
+from learnable.trees.predict import Predictor, questions, walk_rows
 
 RNG = np.random.default_rng(0)
 
@@ -30,8 +29,7 @@ def ensemble(leaves, n=3000, d=6, missing=True, categorical=None):
 
 def walked(trees, X):
     out = np.zeros((len(X), trees.value.shape[1]))
-    nodes = (trees.start, trees.feature, trees.threshold, trees.left, trees.right, trees.missing_left)
-    sum_dense(X, 0, len(X), *nodes, trees.category, trees.bits, trees.value, out)
+    walk_rows(X, None, 0, len(X), trees.start, questions(trees), None, trees.value, out, None, None)
     return out
 
 

@@ -272,7 +272,7 @@ REGISTRY: Final[dict[str, Entry]] = {
     ),
     "AdaBoostRegressor": Entry(
         "learnable.ensembles.adaboost.regressor:AdaBoostRegressor",
-        "learnable.ensembles.verify_adaboost_regressor:adaboost_regressor",
+        "learnable.ensembles.verify_adaboost:adaboost_regressor",
         traits=Traits("ensembles", _REGRESSION, False, False, "that errors and weights follow from the data"),
         variants=({},),
     ),
@@ -288,25 +288,25 @@ REGISTRY: Final[dict[str, Entry]] = {
     ),
     "RandomForestClassifier": Entry(
         "learnable.ensembles.forest.models:RandomForestClassifier",
-        "learnable.ensembles.verify_forest:forest",
+        "learnable.ensembles.verify:forest",
         traits=Traits("ensembles", _CLASSES, False, False, "that every split is the best of its candidates"),
         variants=({}, {"min_samples_leaf": 5}),
     ),
     "RandomForestRegressor": Entry(
         "learnable.ensembles.forest.models:RandomForestRegressor",
-        "learnable.ensembles.verify_forest:forest",
+        "learnable.ensembles.verify:forest",
         traits=Traits("ensembles", _REGRESSION, False, False, "that every split is the best of its candidates"),
         variants=({"max_features": "third"}, {"max_features": "third", "min_samples_leaf": 5}),
     ),
     "ExtraTreesClassifier": Entry(
         "learnable.ensembles.forest.models:ExtraTreesClassifier",
-        "learnable.ensembles.verify_forest:forest",
+        "learnable.ensembles.verify:forest",
         traits=Traits("ensembles", _CLASSES, False, False, "that every split is the best of its candidates"),
         variants=({},),
     ),
     "ExtraTreesRegressor": Entry(
         "learnable.ensembles.forest.models:ExtraTreesRegressor",
-        "learnable.ensembles.verify_forest:forest",
+        "learnable.ensembles.verify:forest",
         traits=Traits("ensembles", _REGRESSION, False, False, "that every split is the best of its candidates"),
         variants=({},),
     ),

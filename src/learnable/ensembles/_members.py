@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.estimator import Certificate
+from ..core.certificate import Certificate
+from ..trees._random import seed_of
 from ..trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+from ..trees.file_layout import require
 from ..trees.layout import Trees
-from ..trees.settings import seed_of
-from .adaboost.stumps import stump_tree
+from .adaboost.stumps import Stumps, stump_tree
 
 Array = NDArray[np.float64]
 Tree = DecisionTreeClassifier | DecisionTreeRegressor
@@ -106,3 +107,37 @@ def sides_are_sound(sides: Any, shape: tuple[int, ...]) -> bool:
     if not (isinstance(sides, np.ndarray) and sides.dtype == np.float64 and sides.shape == shape):
         return False
     return bool(np.isfinite(sides).all() and (sides >= 0).all() and (sides[:, 0, -1] >= 1).all())
+
+
+def check_stumps(owner: str, stumps: Any, n_scores: int, n_features: int) -> None:
+    """Raise ModelFileError unless loaded stumps have so many scores and test columns that exist."""
+    fits = isinstance(stumps, Stumps) and stumps.value.shape[2] == n_scores and (stumps.feature < n_features).all()
+    scores = "one score" if n_scores == 1 else "a score for each class"
+    require(fits, f"{owner}: stumps_ must have {scores} and test columns that exist")
+
+
+def check_models(owner: str, models: list[Any], estimator: Any, n_features: int, classes: Any = None) -> None:
+    """Raise ModelFileError unless loaded models are copies of the estimator and know the features and the classes."""
+    kind = type(estimator)
+    require(all(type(model) is kind for model in models), f"{owner}: models_ must be of the class of estimator")
+    require(
+        all(getattr(model, "n_features_in_", None) == n_features for model in models),
+        f"{owner}: models_ must have the features of the ensemble",
+    )
+    if classes is not None:
+        require(
+            all(np.isin(getattr(model, "classes_", []), classes).all() for model in models),
+            f"{owner}: models_ must know the classes of the ensemble",
+        )
+
+
+def check_weights(owner: str, weights: Any) -> None:
+    """Raise ModelFileError unless the weights of a loaded ensemble's members are numbers >= 0, and some positive."""
+    require(
+        isinstance(weights, np.ndarray) and weights.dtype == np.float64 and weights.ndim == 1 and len(weights),
+        f"{owner}: estimator_weights_ must be a list of numbers",
+    )
+    require(
+        np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0,
+        f"{owner}: estimator_weights_ must be finite and not negative, and some positive",
+    )

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from ..core.declare import Nothing, Number, Rule
 from ..core.errors import ParameterError
@@ -36,15 +35,6 @@ class Draw(NamedTuple):
     n_drawn: int  #: N′
     replace: bool
     weight: Array | None = None  #: rows are drawn in proportion to it
-
-
-def new_seed(random_state: Any) -> int:
-    """Return the seed of an ensemble: 63 bits of an integer seed, a Generator, a RandomState or the system."""
-    if random_state is None or isinstance(random_state, (int, np.integer)):
-        return int(np.random.SeedSequence(random_state).generate_state(1, np.uint64)[0] >> 1)
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**63 - 1))
-    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def bag_size(owner: str, max_samples: Any, n_rows: int, replace: bool, weight: Array | None = None) -> int:

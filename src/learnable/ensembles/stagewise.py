@@ -20,7 +20,7 @@ Friedman, Greedy function approximation, Annals of Statistics 29 (2001), algorit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,16 +30,19 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.certificate import Certificate
 from ..core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Matches, Number, Options, optional, param
-from ..core.errors import DataError, ModelFileError
-from ..core.estimator import Certificate, Estimator, Run
+from ..core.errors import DataError
+from ..core.estimator import Estimator, Run
 from ..data.door import Table, door, read_features
 from ..data.rows import weight_keyword
 from ..data.sources import rowwise
 from ..meta.binary import MODEL
+from ..trees._random import seed_of
 from ..trees.decision_tree import DecisionTreeRegressor
+from ..trees.file_layout import require
+from ._members import check_stumps
 from .adaboost.stumps import Stump, Stumps, StumpSearch, stump_outputs
-from .draws import new_seed
 from .loss_names import LOSSES, classifies, flat, for_classes, n_scores, named_loss, targets_of
 from .weak_learners import seed_parts
 
@@ -346,7 +349,7 @@ class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
                 f"ForwardStagewiseAdditive: the {type(loss).__name__} of the targets is {before}; the loss is not made "
                 "for these targets, or they are too large: scale them."
             )
-        K, seed = len(self.start_), new_seed(self.random_state)
+        K, seed = len(self.start_), seed_of(self.random_state)
         signs = table.classes is not None and K == 1
         find = direction_of(self.learner, table.X, y, table.weight, K, seed, self.n_jobs, signs)
         steps: list[float] = []
@@ -473,27 +476,34 @@ class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
 
     def _check_loaded(self) -> None:
         """Raise ModelFileError unless steps, scores and learners fit each other."""
-        start: Any = getattr(self, "start_", None)
-        steps: Any = getattr(self, "steps_", None)
+        owner, start, steps = "ForwardStagewiseAdditive", getattr(self, "start_", None), getattr(self, "steps_", None)
         for name, array in (("start_", start), ("steps_", steps)):
-            if not (isinstance(array, np.ndarray) and array.dtype == np.float64 and array.ndim == 1):
-                _refuse(f"{name} must be a list of numbers")
-            if not np.isfinite(array).all():
-                _refuse(f"{name} must be finite")
-        K = len(self.classes_) if classifies(self.loss) else 0
-        if classifies(self.loss) and not (self.classes_.ndim == 1 and K >= 2):
-            _refuse("classes_ must hold at least two labels")
-        if len(start) != n_scores(self._loss(), K):
-            _refuse("start_ must hold one score for each class")
+            require(
+                isinstance(array, np.ndarray) and array.dtype == np.float64 and array.ndim == 1,
+                f"{owner}: {name} must be a list of numbers",
+            )
+            require(np.isfinite(getattr(self, name)).all(), f"{owner}: {name} must be finite")
+        K, n_steps, n_starts = len(self.classes_) if classifies(self.loss) else 0, len(self.steps_), len(self.start_)
+        require(
+            not classifies(self.loss) or (self.classes_.ndim == 1 and K >= 2),
+            f"{owner}: classes_ must hold at least two labels",
+        )
+        require(n_starts == n_scores(self._loss(), K), f"{owner}: start_ must hold one score for each class")
         if self.stumps_ is not None:
-            if not isinstance(self.stumps_, Stumps) or len(self.stumps_) != len(steps) or self.models_ != []:
-                _refuse("stumps_ must hold one stump for each step")
-            if self.stumps_.value.shape[2] != 1 or (self.stumps_.feature >= self.n_features_in_).any():
-                _refuse("stumps_ must have one score and test columns that exist")
-        elif not isinstance(self.models_, list) or len(self.models_) != len(steps) * len(start):
-            _refuse("models_ must hold a learner for each step and score")
-        elif any(getattr(model, "n_features_in_", None) != self.n_features_in_ for model in self.models_):
-            _refuse("models_ must have the features of the ensemble")
+            require(
+                isinstance(self.stumps_, Stumps) and len(self.stumps_) == n_steps and self.models_ == [],
+                f"{owner}: stumps_ must hold one stump for each step",
+            )
+            check_stumps(owner, self.stumps_, 1, self.n_features_in_)
+            return
+        require(
+            isinstance(self.models_, list) and len(self.models_) == n_steps * n_starts,
+            f"{owner}: models_ must hold a learner for each step and score",
+        )
+        require(
+            all(getattr(model, "n_features_in_", None) == self.n_features_in_ for model in self.models_),
+            f"{owner}: models_ must have the features of the ensemble",
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -514,7 +524,3 @@ _NO_LOSS = 1e-30
 
 def _mean_loss(loss: Any, y: NDArray[Any], f: Array, weight: Array) -> float:
     return float(weight @ loss.value(y, flat(f)))
-
-
-def _refuse(what: str) -> NoReturn:
-    raise ModelFileError(f"load: ForwardStagewiseAdditive: {what}.")

@@ -11,17 +11,21 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core.checking import Recheck, flaw_of
 from ..core.errors import VerificationError
 from ..data.checking import read_table
-from .verify_stumps import NEAR, column_of, sides_agree, stumps_follow
+from ..trees.verify import AGREE, Limits, Rules, TreeWalk
+from ..trees.verify_scores import scores_for
+from .verify import drawn_rows
 
 Array = NDArray[np.float64]
 
 #: How far a sum of weights, computed in another order, may be from the record.
 ROUNDING = 1e-11
+NEAR = 1e-9  # what sums of weights may differ by
 _BLOCK_ENTRIES = 2**23
 
 
@@ -364,3 +368,125 @@ def _gradient(model: Any, rows: Rows, learners: list[Any]) -> tuple[float, float
     if (a < 0).any():
         return np.inf, np.inf
     return float(np.where(a > 0, np.abs(slope), np.maximum(-slope, 0.0)).max()), float(E.sum())
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Stumps: where they cut, what they say, and the classes on both sides of them.
+
+
+def stumps_follow(model: Any, rows: Any, D: Array | None) -> bool:
+    """Tell whether the stumps of corrected votes cut between two values, say a class, and know their rows."""
+    if model.stumps_ is None:
+        return True
+    return all(
+        _is_placed(rows, stump) and sides_agree(model, rows, D, t, stump) for t, stump in enumerate(model.stumps_)
+    )
+
+
+def _is_placed(rows: Any, stump: Any) -> bool:
+    values = np.unique(column_of(rows.X, stump[0]))
+    if stump[1] == values[-1]:
+        return True
+    middle = values[:-1] / 2 + values[1:] / 2
+    middle = np.where((middle >= values[:-1]) & (middle < values[1:]), middle, values[:-1])
+    return bool((middle == stump[1]).any())
+
+
+def sides_agree(model: Any, rows: Any, D: Array | None, t: int, stump: Any) -> bool:
+    """Tell whether a stump's recorded sides are what D makes of them, and what it says follows from them.
+
+    Of corrected votes D is not known any more: then only the rows, the sum and the classes are compared.
+    """
+    if model.variant != "real" and not _says_a_class(stump[2], model.n_classes_):
+        return False
+    members = np.flatnonzero(model.rounds_["removed"] < 0)
+    if t not in members and D is not None:
+        return True  # removed later: it has no entry
+    recorded = model.stump_sides_[int(np.searchsorted(members, t)) if D is not None else t]
+    right = column_of(rows.X, stump[0]) > stump[1]
+    if not np.array_equal(recorded[:, -1], [np.count_nonzero(~right), np.count_nonzero(right)]):
+        return False
+    K = model.n_classes_
+    if D is None:
+        present = np.array([[(rows.y[side] == k).any() for k in range(K)] for side in (~right, right)])
+        says = [int(value[0] > 0) if len(value) == 1 else int(value.argmax()) for value in stump[2]]
+        sided = [s for s in (0, 1) if recorded[s, -1] > 0]
+        follows = all(recorded[s, says[s]] >= recorded[s, :-1].max() - NEAR for s in sided)
+        return bool(follows and abs(recorded[:, :-1].sum() - 1) <= NEAR and not recorded[:, :-1][~present].any())
+    wanted = np.array([[D[side & (rows.y == k)].sum() for k in range(K)] for side in (~right, right)])
+    return bool(np.allclose(recorded[:, :-1], wanted, rtol=0.0, atol=NEAR))
+
+
+def _says_a_class(value: Any, K: int) -> bool:
+    """Tell whether both sides name a class: ±1 of two, else 1 for one class and −1/(K−1) for the others."""
+    value = np.asarray(value)
+    if K == 2:
+        return bool((np.abs(value) == 1.0).all())
+    return bool((np.sort(value, axis=1) == np.r_[np.full(K - 1, -1.0 / (K - 1)), 1.0]).all())
+
+
+def column_of(X: Any, j: int) -> Array:
+    """Return a column of a dense or sparse table."""
+    return X[:, [j]].toarray().ravel() if sp.issparse(X) else np.asarray(X[:, j], dtype=np.float64)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# AdaBoost.R2: distributions, errors and weights are replayed, trees walked again.
+
+
+@np.errstate(all="ignore")
+def adaboost_regressor(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
+    """Recompute the certificate of an AdaBoostRegressor: replay its distributions, errors and weights.
+
+    Trees are walked again on the rows that were drawn for them; what other regressors were fitted to is not judged.
+    """
+    rows = read_rows(model, X, y, sample_weight)
+    T = len(model.estimator_weights_)
+    flaw = flaw_of([model, *(model.models_ or [])])
+    if not flaw and (np.shape(model.estimator_errors_) != (T,) or model.certificate_.n_iter != T):
+        flaw = f"there are {T} weights, {np.size(model.estimator_errors_)} errors, {model.certificate_.n_iter} rounds"
+    if flaw:
+        return Recheck(np.inf, 0.0, f"{rows.fingerprint}, but {flaw}")
+    D, value = np.exp(rows.log_weight), 0.0
+    for t, predicted in enumerate(_regressions(model, rows.X)):
+        if model.trees_ is not None and not _tree_follows(model, rows, D, t):
+            return Recheck(np.inf, 0.0, f"{rows.fingerprint}, but tree {t} does not follow from its rows")
+        error = np.abs(predicted - rows.y)
+        L = error / error.max() if error.max() > 0 else error
+        L = {"linear": L, "square": L * L, "exponential": 1 - np.exp(-L)}[model.loss]
+        mean, recorded = float((D * L).sum()), float(model.estimator_errors_[t])
+        if mean <= 0:
+            right = float(model.estimator_weights_[:t].sum() + 1.0)
+        else:
+            right = float(model.learning_rate * np.log((1 - mean) / mean)) if mean < 0.5 else 1.0
+        value = max(value, abs(mean - recorded), abs(float(model.estimator_weights_[t]) - right) / max(1.0, abs(right)))
+        D = D * (mean / (1 - mean)) ** ((1 - L) * model.learning_rate) if 0 < mean < 0.5 else D
+        D = D / D.sum()
+    return Recheck(value if value == value else np.inf, ROUNDING, rows.fingerprint)
+
+
+def _tree_follows(model: Any, rows: Rows, D: Array, number: int) -> bool:
+    """Tell whether a tree of depth three is what the rows drawn from D make of it."""
+    n = len(rows.y)
+    counts = np.bincount(drawn_rows(model.seed_, number, n, n, D), minlength=n).astype(np.float64)
+    rule = Rules(Limits(max_depth=3), np.zeros(model.n_features_in_, dtype=bool), True)
+    scores = scores_for("squared_error", rows.y, [], counts)
+    walk = TreeWalk(model.trees_.tree(number), rows.X, rows.X, counts, scores, rule, 0)
+    return walk.shortfall() <= AGREE
+
+
+def _regressions(model: Any, X: Any) -> Iterator[Array]:
+    """Yield what each regressor predicts; trees are walked row by row of nodes, in plain NumPy."""
+    if model.trees_ is None:
+        for learner in model.models_:
+            yield np.asarray(learner.predict(X), dtype=np.float64).ravel()
+        return
+    for number in range(model.trees_.n_trees):
+        learner = model.trees_.tree(number)
+        at = np.zeros(X.shape[0], dtype=np.int64)
+        while (inner := learner.feature[at] >= 0).any():
+            for node in np.unique(at[inner]):
+                here = np.flatnonzero(at == node)
+                left = column_of(X[here], int(learner.feature[node])) <= learner.threshold[node]
+                at[here] = np.where(left, learner.left[node], learner.right[node])
+        yield learner.value[at, 0]

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.checking import Recheck
-from .verify_adaboost import read_rows
-from .verify_stumps import column_of
+from .verify_adaboost import column_of, read_rows
 
 Array = NDArray[np.float64]
 

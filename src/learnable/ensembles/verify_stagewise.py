@@ -6,17 +6,18 @@ fall any more along the learner beyond its step. Of stumps, none of any column h
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logsumexp, softmax
 
 from ..core.checking import Recheck
 from .verify_adaboost import Rows, _are_best, read_rows
-from .verify_losses import law_of
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
 
 _NEAR = 1e-9
 _STEP = 1e-7
@@ -82,3 +83,126 @@ def _is_steepest(loss: Any, truth: Array, weight: Array, f: Array, rows: Rows, s
     labelled = rows._replace(y=(pull > 0).astype(np.int64))
     D = np.abs(pull) / np.abs(pull).sum()
     return bool(_are_best(SimpleNamespace(n_classes_=2, variant="discrete"), labelled, [D], [stump])[0])
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The losses once more, each as one line of plain NumPy. Scores are (n,), or (n, K) for losses of class codes. A loss of
+# the user's own is taken at its word: there is no other definition of it.
+
+
+class Law(NamedTuple):
+    """A loss of the rows, and what its targets and scores look like."""
+
+    value: Callable[[Array, Array], Array]  #: (targets, scores) → (n,)
+    gradient: Callable[[Array, Array], Array]  #: (targets, scores) → like the scores
+    kind: str  #: "numbers", "signs" or "codes"
+
+    def targets(self, y: Array) -> Array:
+        """Return numbers or class codes as the loss takes them."""
+        if self.kind == "signs":
+            return np.where(y == 1, 1.0, -1.0)
+        return y.astype(np.intp if self.kind == "codes" else np.float64)
+
+
+def law_of(loss: Any, n_classes: int) -> Law:
+    """Return the law of a loss, given by name or as an object, for numbers (no classes) or so many classes."""
+    name = _NAMES.get(loss, loss) if isinstance(loss, str) else type(loss).__name__
+    given = vars(loss) if hasattr(loss, "__dict__") else {}
+    if n_classes > 2:
+        name = {"LogisticLoss": "SoftmaxLoss", "HingeLoss": "MulticlassHingeLoss"}.get(name, name)
+    if name in _MARGINS:
+        return Law(*_MARGINS[name], "signs")
+    if name in _CODES:
+        return Law(*_CODES[name], "codes")
+    if name in _NUMBERS:
+        return Law(*_NUMBERS[name](given), "numbers")
+    ancestors = {kind.__name__ for kind in type(loss).__mro__}
+    kind = "signs" if "MarginLoss" in ancestors else "numbers"
+    return Law(loss.value, loss.gradient, "codes" if "ArgmaxLoss" in ancestors else kind)
+
+
+def _best_rival(y: Array, z: Array) -> tuple[Array, Array]:
+    """Return the best class other than the true one, and one plus its lead over the true one."""
+    every = np.arange(len(y))
+    rivals = z.copy()
+    rivals[every, y] = -np.inf
+    rival = rivals.argmax(axis=1)
+    return rival, 1.0 + z[every, rival] - z[every, y]
+
+
+def _rival_slope(y: Array, z: Array) -> Array:
+    every = np.arange(len(y))
+    rival, short = _best_rival(y, z)
+    slope = np.zeros_like(z)
+    slope[every, rival] = short >= 0.0
+    slope[every, y] = -(short >= 0.0).astype(np.float64)
+    return slope
+
+
+_NAMES = {
+    "squared_error": "SquaredLoss",
+    "absolute_error": "AbsoluteLoss",
+    "huber": "HuberLoss",
+    "epsilon_insensitive": "EpsilonInsensitiveLoss",
+    "quantile": "QuantileLoss",
+    "poisson": "PoissonLoss",
+    "gamma": "GammaLoss",
+    "exponential": "ExponentialLoss",
+    "log_loss": "LogisticLoss",
+    "hinge": "HingeLoss",
+    "squared_hinge": "SquaredHingeLoss",
+}
+_Pair = tuple[Callable[[Array, Array], Array], Callable[[Array, Array], Array]]
+_MARGINS: dict[str, _Pair] = {
+    "ExponentialLoss": (lambda y, z: np.exp(-y * z), lambda y, z: -y * np.exp(-y * z)),
+    "LogisticLoss": (lambda y, z: np.logaddexp(0.0, -y * z), lambda y, z: -y * expit(-y * z)),
+    "HingeLoss": (lambda y, z: np.maximum(1.0 - y * z, 0.0), lambda y, z: np.where(y * z <= 1.0, -y, 0.0)),
+    "SquaredHingeLoss": (
+        lambda y, z: np.maximum(1.0 - y * z, 0.0) ** 2,
+        lambda y, z: -2.0 * y * np.maximum(1.0 - y * z, 0.0),
+    ),
+}
+_CODES: dict[str, _Pair] = {
+    "SoftmaxLoss": (
+        lambda y, z: np.asarray(logsumexp(z, axis=1)) - z[np.arange(len(y)), y],
+        lambda y, z: softmax(z, axis=1) - (np.arange(z.shape[1]) == y[:, None]),
+    ),
+    "MulticlassHingeLoss": (lambda y, z: np.maximum(_best_rival(y, z)[1], 0.0), _rival_slope),
+}
+
+
+def _huber(given: dict[str, Any]) -> _Pair:
+    delta = given.get("delta", 1.0)
+
+    def value(y: Array, z: Array) -> Array:
+        r = abs(z - y)
+        return np.where(r <= delta, r**2 / 2, delta * (r - delta / 2))
+
+    return value, lambda y, z: np.clip(z - y, -delta, delta)
+
+
+def _tube(given: dict[str, Any]) -> _Pair:
+    epsilon = given.get("epsilon", 0.1)
+    return (
+        lambda y, z: np.maximum(abs(z - y) - epsilon, 0.0),
+        lambda y, z: np.sign(z - y) * (abs(z - y) > epsilon),
+    )
+
+
+def _quantile(given: dict[str, Any]) -> _Pair:
+    tau = given.get("level", 0.5)
+    return (
+        lambda y, z: np.maximum(tau * (y - z), (1 - tau) * (z - y)),
+        lambda y, z: (1 - tau) * (z > y) - tau * (z < y),
+    )
+
+
+_NUMBERS: dict[str, Callable[[dict[str, Any]], _Pair]] = {
+    "SquaredLoss": lambda given: (lambda y, z: (z - y) ** 2 / 2, lambda y, z: z - y),
+    "AbsoluteLoss": lambda given: (lambda y, z: abs(z - y), lambda y, z: np.sign(z - y)),
+    "HuberLoss": _huber,
+    "EpsilonInsensitiveLoss": _tube,
+    "QuantileLoss": _quantile,
+    "PoissonLoss": lambda given: (lambda y, z: np.exp(z) - y * z, lambda y, z: np.exp(z) - y),
+    "GammaLoss": lambda given: (lambda y, z: z + y * np.exp(-z), lambda y, z: 1.0 - y * np.exp(-z)),
+}

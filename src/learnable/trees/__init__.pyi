@@ -1,7 +1,6 @@
 from .category_tree import CategoryTree as CategoryTree
 from .decision_tree import DecisionTreeClassifier as DecisionTreeClassifier
 from .decision_tree import DecisionTreeRegressor as DecisionTreeRegressor
-from .decision_tree import TreeAccess as TreeAccess
 from .draw.export import export_graphviz as export_graphviz
 from .draw.export import export_text as export_text
 from .draw.plot import plot_tree as plot_tree
@@ -11,6 +10,7 @@ from .exact.grower import grow as grow
 from .id3 import ID3Classifier as ID3Classifier
 from .id3 import information_gain as information_gain
 from .layout import Trees as Trees
+from .models import TreeAccess as TreeAccess
 from .pruning.bottom_up import prune as prune
 from .pruning.cost_complexity import prune_to as prune_to
 from .pruning.cost_complexity import pruning_path as pruning_path

@@ -1,4 +1,4 @@
-"""Random numbers by counting: a node's numbers depend on the seed and on its path from the root, on nothing else."""
+"""Seeds and random numbers: a tree's depend on the seed and its number, a node's on its path from the root, too."""
 
 from __future__ import annotations
 
@@ -36,3 +36,22 @@ def child_seeds(seeds: NDArray[np.uint64], out: NDArray[np.uint64]) -> None:
     """OUT out (2m,): the seeds of both children of each node, pair by pair."""
     for i in range(seeds.size):
         out[2 * i], out[2 * i + 1] = child_seed(seeds[i], 0), child_seed(seeds[i], 1)
+
+
+def seed_of(random_state: Any) -> int:
+    """Return 63 bits of an integer seed, a Generator, a RandomState, or the system (None)."""
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63 - 1))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    return int(np.random.SeedSequence(random_state).generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+def tree_state(seed: int, number: int) -> int:
+    """Return the `random_state` of one tree: a decision tree with it, fitted to the same bag, is the same tree."""
+    return int(np.random.SeedSequence([seed, number]).generate_state(1)[0] >> 1)
+
+
+def tree_seed(seed: int, number: int) -> int:
+    """Return the seed of the columns and thresholds that one tree draws."""
+    return seed_of(tree_state(seed, number))

@@ -24,16 +24,19 @@ from sklearn.utils import Bunch
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import N_JOBS, RANDOM_STATE, Matches, Number, Options, fitted, optional, param
-from ..core.errors import DataError, ModelFileError
-from ..core.estimator import Certificate, Estimator, Run
-from ..core.registry import resolve
+from ..core.certificate import Certificate
+from ..core.declare import RANDOM_STATE, Matches, Number, Options, optional, param
+from ..core.errors import DataError
+from ..core.estimator import Estimator, Run
 from ..core.threads import resolve_n_jobs
-from ..data.door import Table, door, read_features
+from ..data.door import Table, door
 from ..data.sources import NamedScore, rowwise
+from ._random import seed_of
 from .criteria import CLASS_CRITERIA, NUMBER_CRITERIA, Target
 from .exact.grower import GrowthRule, GrowthStopped, grow
+from .file_layout import require
 from .layout import Trees
+from .models import TreeAccess, TreeClasses, TreePredictions
 from .pruning.cost_complexity import alpha_splits, cross_validated_alpha, cut, node_costs, pruning_path
 from .random.grower import read_table
 from .settings import (
@@ -43,146 +46,20 @@ from .settings import (
     check_counts,
     class_factors,
     growth_rule,
-    seed_of,
     warn_of_friedman,
 )
-
-# --------------------------------------------------------------------------------------------------------------------
-# A mixin: the Shapley values of a model of trees as a method. The work is done by `ensembles.shap_values`.
-
-
-class ShapleyValues:
-    """Adds `shap_values` to a model whose score can be a sum of trees."""
-
-    def shap_values(self, X: Any) -> Any:
-        """Return the exact Shapley values of the score of each row, and their base.
-
-        The same as `learnable.ensembles.shap_values(model, X)`.
-
-        Parameters
-        ----------
-        X : array, sparse array or dataframe of shape (n_samples, n_features)
-            Rows to explain.
-
-        Returns
-        -------
-        ShapValues
-            `values` and `base`; base + values.sum(axis=1) is the score: shares of classes or numbers for trees,
-            forests and bags of trees, votes for AdaBoost.
-
-        Raises
-        ------
-        DataError
-            If the score is no sum of trees, as that of a bag of other models.
-        """
-        explain = resolve("learnable.ensembles.explain.shap:shap_values")  # it stands above this layer
-        return explain(self, X, n_jobs=getattr(self, "n_jobs", None))
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# scikit-learn's names for the arrays of one tree: what `tree_` of an estimator shows.
-
-
-Array = NDArray[np.float64]
-
-_UNDEFINED = -2  # scikit-learn's column and threshold of a leaf
-
-
-class TreeAccess:
-    """The arrays of a fitted tree under scikit-learn's names; node 0 is the root.
-
-    Parameters
-    ----------
-    tree : Trees
-        One tree.
-    n_features : int
-        Columns of the table.
-    n_classes : list of int
-        Classes of each target; ones for numbers.
-
-    Attributes
-    ----------
-    node_count, n_leaves, max_depth : int
-        Size of the tree.
-    children_left, children_right : (N,) array
-        Children, −1 at a leaf.
-    feature, threshold : (N,) array
-        Column and threshold of the question, −2 at a leaf.
-    impurity, n_node_samples, weighted_n_node_samples : (N,) array
-        Impurity, rows and weight of each node.
-    missing_go_to_left : (N,) array
-        Whether missing values go left.
-    value : (N, n_outputs, K) array
-        Shares of the classes, or the predicted numbers.
-
-    Examples
-    --------
-    >>> from learnable import DecisionTreeRegressor
-    >>> tree = DecisionTreeRegressor().fit([[0.0], [1.0]], [2.0, 4.0]).tree_
-    >>> tree.node_count, float(tree.threshold[0]), tree.children_left.tolist()
-    (3, 0.5, [1, -1, -1])
-    """
-
-    def __init__(self, tree: Trees, n_features: int, n_classes: list[int]) -> None:
-        leaf = tree.feature < 0
-        self._tree = tree
-        self.n_features, self.n_outputs = n_features, len(n_classes)
-        self.n_classes, self.max_n_classes = np.array(n_classes), max(n_classes)
-        self.node_count = self.capacity = tree.n_nodes
-        self.children_left, self.children_right = tree.left.astype(np.int64), tree.right.astype(np.int64)
-        self.feature = np.where(leaf, _UNDEFINED, tree.feature).astype(np.int64)
-        self.threshold = np.where(leaf, float(_UNDEFINED), tree.threshold)
-        self.impurity, self.weighted_n_node_samples = tree.impurity, tree.weight
-        self.n_node_samples = tree.n_rows
-        self.missing_go_to_left = tree.missing_left
-        self.value = tree.value.reshape(tree.n_nodes, self.n_outputs, -1)
-
-    @property
-    def n_leaves(self) -> int:
-        """Number of leaves."""
-        return self._tree.n_leaves
-
-    @property
-    def max_depth(self) -> int:
-        """Depth of the deepest leaf."""
-        return self._tree.max_depth
-
-    def predict(self, X: Any) -> Array:
-        """Return the values of the leaves of the rows, (n, n_outputs, K), or (n, K) for one output."""
-        found = self._tree.mean(X).reshape(X.shape[0], self.n_outputs, -1)
-        return found[:, 0] if self.n_outputs == 1 else found
-
-    def apply(self, X: Any) -> NDArray[np.int64]:
-        """Return the leaf of each row."""
-        return self._tree.apply(X)[:, 0].astype(np.int64)
-
-    def decision_path(self, X: Any) -> Any:
-        """Return the nodes that each row passes, as a sparse indicator matrix."""
-        return self._tree.decision_path(X)[0]
-
-    def compute_feature_importances(self, normalize: bool = True) -> Array:
-        """Return each column's fall of impurity, as a share of all falls if `normalize`."""
-        return self._tree.feature_importances(self.n_features, normalize)
-
-    def category_set(self, node: int) -> list[int] | None:
-        """Return the codes of categories that go left at a node; None where numbers are compared."""
-        at = int(self._tree.category[node])
-        if at < 0:
-            return None
-        words = self._tree.bits[at + 1 : at + 1 + int(self._tree.bits[at])]
-        flags = np.unpackbits(words.view(np.uint8), bitorder="little")
-        return [int(code) for code in np.flatnonzero(flags)]
-
 
 # --------------------------------------------------------------------------------------------------------------------
 # What decision trees share: growing, pruning, the leaves of rows, the invariants of a loaded tree.
 
 
+Array = NDArray[np.float64]
+
 #: Largest shortfall of a split, as a share of its node's impurity, that rounding explains.
 TOLERANCE = 1e-9
 
 
-class TreeModel(ShapleyValues, TreeGrowth, Estimator):
+class TreeModel(TreePredictions, TreeGrowth, Estimator):
     """Base of the decision trees; not to be used directly."""
 
     splitter: str = param(
@@ -212,17 +89,12 @@ class TreeModel(ShapleyValues, TreeGrowth, Estimator):
         'Folds of ccp_alpha="cv" and "cv-1se"; None: 5.',
         default=None,
     )
-    n_jobs: int | None = param(N_JOBS, "Threads; None uses all. The tree does not depend on it.", default=None)
 
     _remedy = "fit again"
     # scikit-learn's way to say that an argument is no metadata of the rows.
     __metadata_request__fit: ClassVar[dict[str, str]] = {"check_input": UNUSED}
     __metadata_request__predict: ClassVar[dict[str, str]] = {"check_input": UNUSED}
     __metadata_request__predict_proba: ClassVar[dict[str, str]] = {"check_input": UNUSED}
-
-    trees_: Trees = fitted("Trees", "The tree, in this library's layout.")
-    n_features_in_: int = fitted("int", "Number of columns.")
-    n_outputs_: int = fitted("int", "Number of targets.")
 
     def _target(self, table: Table, weight: Array | None) -> Target:
         raise TypeError(f"{type(self).__name__} does not define _target")
@@ -329,15 +201,6 @@ class TreeModel(ShapleyValues, TreeGrowth, Estimator):
             raise AttributeError(f"{type(self).__name__} has no tree_ before fit.")
         return TreeAccess(self.trees_, self.n_features_in_, self._class_counts())
 
-    def _class_counts(self) -> list[int]:
-        return [1] * self.n_outputs_
-
-    @property
-    def feature_importances_(self) -> Array:
-        """Each column's share in the fall of impurity; they sum to one unless the tree is a single leaf."""
-        check_is_fitted(self, "trees_")
-        return self.trees_.feature_importances(self.n_features_in_)
-
     def get_depth(self) -> int:
         """Return the depth of the deepest leaf."""
         check_is_fitted(self, "trees_")
@@ -370,43 +233,22 @@ class TreeModel(ShapleyValues, TreeGrowth, Estimator):
         X = self._read(X)
         return self.trees_.decision_path(X)[0]
 
-    def _read(self, X: Any) -> Any:
-        check_is_fitted(self, "trees_")
-        return read_features(self, X, missing=True)
-
-    def _values(self, X: Any) -> Array:
-        """Return the values of the rows' leaves, (n, n_outputs, K)."""
-        X = self._read(X)
-        return self.trees_.mean(X, self.n_jobs).reshape(X.shape[0], self.n_outputs_, -1)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "trees_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = True
-        return tags
-
     def _check_loaded(self) -> None:
         if not hasattr(self, "trees_"):
             return
-        if not isinstance(self.trees_, Trees) or self.trees_.n_trees != 1:
-            raise ModelFileError("load: trees_ must be one tree.")
+        require(isinstance(self.trees_, Trees) and self.trees_.n_trees == 1, "trees_ must be one tree")
         sizes = [getattr(self, name, None) for name in ("seed_", "n_outputs_", "n_features_in_")]
-        if any(not isinstance(size, int) or not 0 <= size < 2**63 for size in sizes) or not self.n_outputs_:
-            raise ModelFileError("load: seed_, n_outputs_ and n_features_in_ must be whole numbers.")
-        self.trees_.check(self.n_features_in_, self.n_outputs_ * max(self._class_counts()))
-        if self.trees_.start[-1] != self.trees_.n_nodes:
-            raise ModelFileError("load: the tree's arrays do not fit together.")
+        require(
+            all(isinstance(size, int) and 0 <= size < 2**63 for size in sizes) and self.n_outputs_,
+            "seed_, n_outputs_ and n_features_in_ must be whole numbers",
+        )
+        self._check_values()
 
 
 __all__ = ["TOLERANCE", "GrowthRule", "GrowthStopped", "TreeModel"]
 
 
-class DecisionTreeClassifier(NamedScore, ClassifierMixin, TreeModel):
+class DecisionTreeClassifier(NamedScore, TreeClasses, ClassifierMixin, TreeModel):
     """Classification tree: each split lowers the impurity of the classes most; a leaf predicts their shares.
 
     Exact unless `max_bins` is set: a split may lie between any two values of a column that are neighbours in the node,
@@ -453,15 +295,8 @@ class DecisionTreeClassifier(NamedScore, ClassifierMixin, TreeModel):
 
     _door = staticmethod(door(target="classes", multi_output=True, missing=True, one_class=True))
 
-    classes_: Any = fitted("array, or list of them for several targets", "The labels.")
-    n_classes_: Any = fitted("int, or list of them for several targets", "Their number.")
-
     def _target(self, table: Table, weight: Array | None) -> Target:
-        labels = table.classes if isinstance(table.classes, list) else [table.classes]
-        counts = [len(own) for own in labels]
-        self.classes_ = table.classes if isinstance(table.classes, list) else np.asarray(table.classes)
-        self.n_classes_ = counts if isinstance(table.classes, list) else counts[0]
-        return Target.classes(table.y, counts, criterion=self.criterion, weight=weight)
+        return Target.classes(table.y, self._name_classes(table), criterion=self.criterion, weight=weight)
 
     def _row_weight(self, table: Table) -> Array | None:
         factor = class_factors(type(self).__name__, self.class_weight, table)
@@ -472,9 +307,6 @@ class DecisionTreeClassifier(NamedScore, ClassifierMixin, TreeModel):
     def _loss(self, table: Table, rows: Any, values: Array) -> Array:
         guess = values.reshape(len(rows), self.n_outputs_, -1).argmax(axis=2)
         return np.asarray((guess != table.y[rows].reshape(len(rows), -1)).mean(axis=1))
-
-    def _class_counts(self) -> list[int]:
-        return list(self.n_classes_) if isinstance(self.n_classes_, list) else [int(self.n_classes_)]
 
     @rowwise
     def predict(self, X: Any, check_input: bool = True) -> NDArray[Any]:
@@ -487,10 +319,7 @@ class DecisionTreeClassifier(NamedScore, ClassifierMixin, TreeModel):
         check_input : bool, default=True
             Ignored: the data are always checked.
         """
-        codes = self._values(X).argmax(axis=2)
-        if not isinstance(self.classes_, list):
-            return np.asarray(self.classes_)[codes[:, 0]]
-        return np.column_stack([np.asarray(own)[codes[:, k]] for k, own in enumerate(self.classes_)])
+        return self._labels(self._values(X).argmax(axis=2))
 
     @rowwise
     def predict_proba(self, X: Any, check_input: bool = True) -> Any:
@@ -498,30 +327,7 @@ class DecisionTreeClassifier(NamedScore, ClassifierMixin, TreeModel):
 
         X and check_input are those of `predict`.
         """
-        shares = self._values(X)
-        if not isinstance(self.classes_, list):
-            return np.ascontiguousarray(shares[:, 0])
-        return [np.ascontiguousarray(shares[:, k, :count]) for k, count in enumerate(self.n_classes_)]
-
-    @rowwise
-    def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithm of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            found = self.predict_proba(X)
-            return [np.log(own) for own in found] if isinstance(found, list) else np.log(found)
-
-    def _check_loaded(self) -> None:
-        classes = getattr(self, "classes_", None)
-        several: list[Any] = classes if isinstance(classes, list) else [classes]
-        if hasattr(self, "trees_"):
-            if any(not isinstance(own, np.ndarray) or own.ndim != 1 or len(own) < 1 for own in several):
-                raise ModelFileError("load: classes_ must hold labels.")
-            counts: Any = [len(own) for own in several]
-            if self.n_classes_ != (counts if isinstance(classes, list) else counts[0]):
-                raise ModelFileError("load: n_classes_ does not fit classes_.")
-            if len(several) != getattr(self, "n_outputs_", None):
-                raise ModelFileError("load: n_outputs_ does not fit classes_.")
-        super()._check_loaded()
+        return self._shares(self._values(X))
 
 
 class DecisionTreeRegressor(NamedScore, RegressorMixin, TreeModel):

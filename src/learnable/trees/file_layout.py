@@ -32,6 +32,12 @@ _WAYS: Final = ("counts", "counts by reciprocals")
 _NODE_BYTES: Final = 64  # of a node without its values
 
 
+def require(condition: Any, what: str) -> None:
+    """Raise ModelFileError, in these words, unless the condition holds."""
+    if not bool(condition):
+        raise ModelFileError(f"load: {what}.")
+
+
 def narrow(numbers: NDArray[Any]) -> NDArray[Any]:
     """Return whole numbers in the smallest unsigned type that holds them, or as they are.
 

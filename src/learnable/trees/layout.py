@@ -7,128 +7,20 @@ than their parents, so that a walk ends, and a loaded file is checked before any
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..core.errors import ModelFileError
-from ..core.jit import kernel
-from ..core.threads import resolve_n_jobs, run_tasks
-from ._walks import apply_dense, apply_sparse, mark_paths, sum_dense, sum_sparse
 from .file_layout import pack_trees, unpack_trees
-
-# --------------------------------------------------------------------------------------------------------------------
-# Kernels of `layout`: many rows walk down trees of numbers, eight at a time and without branches.
-#
-# A node is packed into 16 bytes: threshold, column, and the distance from the left child, which follows its parent,
-# to the right one. The sign bit of threshold − x says which way to go, so that nothing is mispredicted, and eight
-# independent walks hide the time to fetch a node. A leaf has the threshold −∞ and the distance −1: whoever is there
-# stays there.
-
+from .file_layout import require as demand
+from .predict import Predictor, mark_paths, walk_trees
 
 Array = NDArray[np.float64]
 
-NODE: Final = np.dtype([("threshold", "f8"), ("column", "u4"), ("jump", "i4")])
-_MISSING_LEFT: Final = np.uint32(1 << 31)  # the top bit of `column`
-_LANES: Final = 8
-
-
-def pack(start: Any, feature: Any, threshold: Array, right: Any, missing_left: Any) -> NDArray[Any]:
-    """Return the nodes, each of whose left children follows it, in the packed form."""
-    leaf = feature < 0
-    own = np.arange(len(feature)) - np.repeat(start[:-1], np.diff(start))
-    nodes = np.empty(len(feature), NODE)
-    nodes["threshold"] = np.where(leaf, -np.inf, threshold)
-    nodes["column"] = np.where(leaf, 0, feature) | np.where(missing_left & ~leaf, _MISSING_LEFT, np.uint32(0))
-    nodes["jump"] = np.where(leaf, -1, right - own - 1)
-    return nodes
-
-
-@kernel
-def _step(nodes: Any, x: Any, i: Any) -> Any:
-    """Return the node after node i for the row x."""
-    node = nodes[np.uint64(i)]
-    at = node.column & np.uint32(0x7FFFFFFF)
-    value = x[np.uint64(at)]
-    if value != value:
-        return i + 1 if node.column != at else i + 1 + np.int64(node.jump)
-    difference = np.float64(node.threshold - value)
-    return i + 1 + (np.int64(node.jump) & (difference.view(np.int64) >> np.int64(63)))
-
-
-@kernel
-def _walk_one(nodes: Any, x: Any) -> Any:
-    i = np.int64(0)
-    while True:
-        after = _step(nodes, x, i)
-        if after == i:
-            return i
-        i = after
-
-
-@kernel
-def _walk_eight(nodes: Any, X: Any, leaf: NDArray[np.int64]) -> None:
-    """Write the leaves of eight rows."""
-    a = b = c = d = e = f = g = h = np.int64(0)
-    xa, xb, xc, xd, xe, xf, xg, xh = X[0], X[1], X[2], X[3], X[4], X[5], X[6], X[7]
-    while True:
-        a2, b2, c2, d2 = _step(nodes, xa, a), _step(nodes, xb, b), _step(nodes, xc, c), _step(nodes, xd, d)
-        e2, f2, g2, h2 = _step(nodes, xe, e), _step(nodes, xf, f), _step(nodes, xg, g), _step(nodes, xh, h)
-        moved = (a2 ^ a) | (b2 ^ b) | (c2 ^ c) | (d2 ^ d) | (e2 ^ e) | (f2 ^ f) | (g2 ^ g) | (h2 ^ h)
-        a, b, c, d, e, f, g, h = a2, b2, c2, d2, e2, f2, g2, h2
-        if moved == 0:
-            break
-    leaf[0], leaf[1], leaf[2], leaf[3], leaf[4], leaf[5], leaf[6], leaf[7] = a, b, c, d, e, f, g, h
-
-
-@kernel
-def sum_packed(X: Any, start: Any, packed: Any, value: Array, out: Array) -> None:
-    """Add the leaf values of every tree to the rows of `out`."""
-    leaf = np.empty(_LANES, np.int64)
-    n, width = X.shape[0], value.shape[1]
-    for t in range(start.size - 1):
-        nodes = packed[start[t] : start[t + 1]]
-        values = value[start[t] : start[t + 1]]
-        r = 0
-        while r < n:
-            lanes = min(_LANES, n - r)
-            if lanes == _LANES:
-                _walk_eight(nodes, X[r : r + _LANES], leaf)
-            else:
-                for k in range(lanes):
-                    leaf[k] = _walk_one(nodes, X[r + k])
-            for k in range(lanes):
-                for c in range(width):
-                    out[r + k, c] += values[leaf[k], c]
-            r += lanes
-
-
-@kernel
-def apply_packed(X: Any, start: Any, packed: Any, value: Array, out: NDArray[np.int32]) -> None:
-    """Write the leaf of each row in every tree, counted within the tree."""
-    leaf = np.empty(_LANES, np.int64)
-    n = X.shape[0]
-    for t in range(start.size - 1):
-        nodes = packed[start[t] : start[t + 1]]
-        r = 0
-        while r < n:
-            lanes = min(_LANES, n - r)
-            if lanes == _LANES:
-                _walk_eight(nodes, X[r : r + _LANES], leaf)
-            else:
-                for k in range(lanes):
-                    leaf[k] = _walk_one(nodes, X[r + k])
-            for k in range(lanes):
-                out[r + k, t] = leaf[k]
-            r += lanes
-
-
-_CHUNK_ROWS = 8192
-_FEW_ROWS = 512  # packing the nodes takes longer than their walk
 _MANY_ROWS = 2048  # from here on it is worth while to prepare small trees
 
 
@@ -238,19 +130,17 @@ class Trees:
     def apply(self, X: Any, n_jobs: int | None = 1) -> NDArray[np.int32]:
         """Return the leaf, counted within its tree, in which each row ends, (n, T)."""
         out = np.empty((X.shape[0], self.n_trees), np.int32)
-        self._over_rows(X, n_jobs, apply_dense, apply_sparse, out)
+        walk_trees(self, X, n_jobs, out, None, None)
         return out
 
     def sum(self, X: Any, n_jobs: int | None = 1) -> Array:
         """Return the sum over the trees of the rows' leaf values, (n, K)."""
         if X.shape[0] >= _MANY_ROWS and self.n_trees > 1 and not sp.issparse(X):
-            from .predict import Predictor  # it is built on this module
-
             prepared = Predictor.build(self)
             if prepared.is_prepared:
                 return prepared.sum(X, n_jobs)
         out = np.zeros((X.shape[0], self.value.shape[1]))
-        self._over_rows(X, n_jobs, sum_dense, sum_sparse, out)
+        walk_trees(self, X, n_jobs, None, self.value, out)
         return out
 
     def mean(self, X: Any, n_jobs: int | None = 1) -> Array:
@@ -301,47 +191,11 @@ class Trees:
         """Return the trees that `_to_file` packed."""
         return cls(**unpack_trees(packed))
 
-    def _over_rows(self, X: Any, n_jobs: int | None, dense: Any, sparse: Any, out: Any) -> None:
-        n = X.shape[0]
-        if n >= _FEW_ROWS and not sp.issparse(X) and self._is_plain():
-            self._over_packed(X, n_jobs, sum_packed if dense is sum_dense else apply_packed, out)
-            return
-        nodes = (self.start, self.feature, self.threshold, self.left, self.right)
-        nodes += (self.missing_left, self.category, self.bits)  # type: ignore[assignment]
-        if sp.issparse(X):
-            X = X.tocsr()
-            X.sort_indices()
-            table: tuple[Any, ...] = (X.data.astype(np.float64, copy=False), X.indices, X.indptr.astype(np.int64))
-            function = sparse
-        else:
-            table, function = (X,), dense
-
-        def chunk(first: int) -> None:
-            function(*table, first, min(n, first + _CHUNK_ROWS), *nodes, self.value, out)
-
-        _run_chunks(chunk, n, n_jobs)
-
     def _is_plain(self) -> bool:
         """Tell whether all columns are numbers and every left child follows its parent."""
         inner = np.flatnonzero(self.feature >= 0)
         first = np.repeat(self.start[:-1], np.diff(self.start))[inner]
         return bool((self.category < 0).all() and (self.left[inner] + first == inner + 1).all())
-
-    def _over_packed(self, X: Any, n_jobs: int | None, function: Any, out: Any) -> None:
-        nodes = pack(self.start, self.feature, self.threshold, self.right, self.missing_left)
-        # Long chunks: a tree that was fetched into the cache serves many rows.
-        size = min(4 * _CHUNK_ROWS, max(_CHUNK_ROWS // 4, -(-X.shape[0] // (4 * resolve_n_jobs(n_jobs)))))
-
-        def chunk(first: int) -> None:
-            rows = slice(first, first + size)
-            function(np.ascontiguousarray(X[rows]), self.start, nodes, self.value, out[rows])
-
-        _run_chunks(chunk, X.shape[0], n_jobs, size)
-
-
-def _run_chunks(chunk: Callable[[int], None], n_rows: int, n_jobs: int | None, size: int = _CHUNK_ROWS) -> None:
-    """Call `chunk` with the first row of each chunk, on threads."""
-    run_tasks(lambda number: chunk(number * size), -(-n_rows // size), resolve_n_jobs(n_jobs))
 
 
 _PER_NODE = (
@@ -385,8 +239,7 @@ def _importances(tree: Trees, n_features: int, normalize: bool) -> Array:
 
 def _check(trees: Trees, n_features: int | None, n_values: int | None) -> None:
     def require(condition: Any, what: str) -> None:
-        if not bool(condition):
-            raise ModelFileError(f"load: the trees are damaged: {what}.")
+        demand(condition, f"the trees are damaged: {what}")
 
     wanted = {
         "start": np.int64,

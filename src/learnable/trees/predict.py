@@ -1,25 +1,269 @@
-"""Predict with many small trees that share few thresholds, as those grown on bins do.
+"""Prediction: rows walk down trees, one by one, eight at a time, or 256 together.
 
-Each value becomes one byte, the number of thresholds of its column below it; 256 rows then pass each tree together. The
-sums are those of `Trees.sum`, bit for bit. Trees with categories or more than 64 leaves, or columns with more than 253
-different thresholds, are left to `Trees`.
+| rows and trees                                       | how                                                       |
+|------------------------------------------------------|-----------------------------------------------------------|
+| few rows, sparse rows, categories                    | `walk_rows`: node by node                                 |
+| many rows, numbers, left children follow the parents | `walk_packed`: nodes of 16 bytes, eight rows, no branches |
+| many rows, at most 64 leaves, few thresholds         | `Predictor`: bytes and bit masks, 256 rows per node       |
+
+All three give the same sums, bit for bit.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..core.jit import ieee_kernel
-from .histogram._bins import find_bin
-from .layout import Trees, _run_chunks
+from ..core.jit import ieee_kernel, kernel
+from ..core.threads import resolve_n_jobs, run_tasks
+from .histogram.bins import find_bin
+
+if TYPE_CHECKING:
+    from .layout import Trees
+
+Array = NDArray[np.float64]
+
+_CHUNK_ROWS = 8192
+_PACKED_ROWS = 512  # fewer rows: packing the nodes takes longer than their walk
+
 
 # --------------------------------------------------------------------------------------------------------------------
-# Kernels of `predictor`: 256 rows become bytes and pass all trees, one node at a time, without a branch.
+# Many rows walk down trees of numbers, eight at a time and without branches.
+#
+# A node is packed into 16 bytes: threshold, column, and the distance from the left child, which follows its parent,
+# to the right one. The sign bit of threshold − x says which way to go, so that nothing is mispredicted, and eight
+# independent walks hide the time to fetch a node. A leaf has the threshold −∞ and the distance −1: a row that is
+# there stays there.
+
+
+NODE: Final = np.dtype([("threshold", "f8"), ("column", "u4"), ("jump", "i4")])
+_MISSING_LEFT: Final = np.uint32(1 << 31)  # the top bit of `column`
+_LANES: Final = 8
+
+
+def pack(start: Any, feature: Any, threshold: Array, right: Any, missing_left: Any) -> NDArray[Any]:
+    """Return the nodes, each of whose left children follows it, in the packed form."""
+    leaf = feature < 0
+    own = np.arange(len(feature)) - np.repeat(start[:-1], np.diff(start))
+    nodes = np.empty(len(feature), NODE)
+    nodes["threshold"] = np.where(leaf, -np.inf, threshold)
+    nodes["column"] = np.where(leaf, 0, feature) | np.where(missing_left & ~leaf, _MISSING_LEFT, np.uint32(0))
+    nodes["jump"] = np.where(leaf, -1, right - own - 1)
+    return nodes
+
+
+@kernel
+def _step(nodes: Any, x: Any, i: Any) -> Any:
+    """Return the node after node i for the row x."""
+    node = nodes[np.uint64(i)]
+    at = node.column & np.uint32(0x7FFFFFFF)
+    value = x[np.uint64(at)]
+    if value != value:
+        return i + 1 if node.column != at else i + 1 + np.int64(node.jump)
+    difference = np.float64(node.threshold - value)
+    return i + 1 + (np.int64(node.jump) & (difference.view(np.int64) >> np.int64(63)))
+
+
+@kernel
+def _walk_one(nodes: Any, x: Any) -> Any:
+    i = np.int64(0)
+    while True:
+        after = _step(nodes, x, i)
+        if after == i:
+            return i
+        i = after
+
+
+@kernel
+def _walk_eight(nodes: Any, X: Any, leaf: NDArray[np.int64]) -> None:
+    """Write the leaves of eight rows."""
+    a = b = c = d = e = f = g = h = np.int64(0)
+    xa, xb, xc, xd, xe, xf, xg, xh = X[0], X[1], X[2], X[3], X[4], X[5], X[6], X[7]
+    while True:
+        a2, b2, c2, d2 = _step(nodes, xa, a), _step(nodes, xb, b), _step(nodes, xc, c), _step(nodes, xd, d)
+        e2, f2, g2, h2 = _step(nodes, xe, e), _step(nodes, xf, f), _step(nodes, xg, g), _step(nodes, xh, h)
+        moved = (a2 ^ a) | (b2 ^ b) | (c2 ^ c) | (d2 ^ d) | (e2 ^ e) | (f2 ^ f) | (g2 ^ g) | (h2 ^ h)
+        a, b, c, d, e, f, g, h = a2, b2, c2, d2, e2, f2, g2, h2
+        if moved == 0:
+            break
+    leaf[0], leaf[1], leaf[2], leaf[3], leaf[4], leaf[5], leaf[6], leaf[7] = a, b, c, d, e, f, g, h
+
+
+@kernel
+def walk_packed(X: Any, start: Any, packed: Any, leaves: Any, value: Any, out: Any) -> None:
+    """Do what `walk_rows` does, for dense rows and packed nodes."""
+    leaf = np.empty(_LANES, np.int64)
+    n = X.shape[0]
+    for t in range(start.size - 1):
+        nodes = packed[start[t] : start[t + 1]]
+        r = 0
+        while r < n:
+            lanes = min(_LANES, n - r)
+            if lanes == _LANES:
+                _walk_eight(nodes, X[r : r + _LANES], leaf)
+            else:
+                for k in range(lanes):
+                    leaf[k] = _walk_one(nodes, X[r + k])
+            for k in range(lanes):
+                if leaves is not None:
+                    leaves[r + k, t] = leaf[k]
+                if value is not None:
+                    for c in range(value.shape[1]):
+                        out[r + k, c] += value[start[t] + leaf[k], c]
+            r += lanes
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Rows walk down the trees, node by node. Tests of arguments against None stand alone, so that the compiler can drop
+# what they guard.
+
+
+class Nodes(NamedTuple):
+    """What `Trees` ask of rows, as kernels see it."""
+
+    feature: NDArray[np.int32]
+    threshold: Array
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    missing_left: NDArray[np.uint8]
+    category: NDArray[np.int64]
+    bits: NDArray[np.uint32]
+
+
+class SparseRows(NamedTuple):
+    """CSR rows, whose indices ascend."""
+
+    data: Array
+    indices: NDArray[Any]
+    indptr: NDArray[np.int64]
+
+
+@kernel
+def goes_left(x: float, i: int, threshold: Any, missing_left: Any, category: Any, bits: Any) -> bool:
+    """Tell whether value x goes left at node i."""
+    if category[i] < 0:
+        return x <= threshold[i] or (x != x and missing_left[i] != 0)
+    at = category[i]
+    n_words = np.int64(bits[at])
+    if not (x >= 0.0 and x < 32.0 * n_words):  # also when it is missing
+        return missing_left[i] != 0
+    code = np.int64(x)
+    return (bits[at + 1 + (code >> 5)] >> np.uint32(code & 31)) & np.uint32(1) != 0
+
+
+@kernel
+def _stored(rows: Any, r: int, column: int) -> float:
+    """Return an entry of CSR rows."""
+    low, end = rows.indptr[r], rows.indptr[r + 1]
+    high = end
+    while low < high:
+        middle = (low + high) >> 1
+        if rows.indices[middle] < column:
+            low = middle + 1
+        else:
+            high = middle
+    return np.float64(rows.data[low]) if low < end and rows.indices[low] == column else 0.0
+
+
+@kernel
+def walk_rows(
+    X: Any, sparse: Any, lo: int, hi: int, start: Any, nodes: Any, leaves: Any, value: Any, out: Any, unseen: Any,
+    voters: Any,
+) -> None:  # fmt: skip
+    """Write the leaf of rows lo … hi − 1 in every tree, counted within the tree, and add its values to `out`.
+
+    X is dense, or None and `sparse` has the rows. `leaves` or `value` may be None. With `unseen` only those of up to 64
+    trees are asked whose bit is set in the row's word, and `voters` counts them.
+    """
+    for t in range(start.size - 1):
+        for r in range(lo, hi):
+            if unseen is not None:
+                if (unseen[r] >> np.uint64(t)) & np.uint64(1) == 0:
+                    continue
+                voters[r] += 1
+            first = start[t]
+            i = first
+            while nodes.feature[i] >= 0:
+                x = 0.0
+                if X is not None:
+                    x = np.float64(X[r, nodes.feature[i]])
+                if sparse is not None:
+                    x = _stored(sparse, r, nodes.feature[i])
+                left = goes_left(x, i, nodes.threshold, nodes.missing_left, nodes.category, nodes.bits)
+                i = first + (nodes.left[i] if left else nodes.right[i])
+            if leaves is not None:
+                leaves[r, t] = i - first
+            if value is not None:
+                for k in range(value.shape[1]):
+                    out[r, k] += value[i, k]
+
+
+@kernel
+def mark_paths(leaves: Any, start: Any, parent: Any, depth: Any, indptr: Any, indices: Any) -> None:
+    """Write the nodes that each row passes, ascending."""
+    for r in range(leaves.shape[0]):
+        at = indptr[r]
+        for t in range(leaves.shape[1]):
+            i = np.int64(start[t] + leaves[r, t])
+            n = depth[i] + 1
+            for k in range(n):
+                indices[at + n - 1 - k] = i
+                i = parent[i]
+            at += n
+
+
+def questions(trees: Trees) -> Nodes:
+    """Return what the trees ask."""
+    return Nodes(*(getattr(trees, name) for name in Nodes._fields))
+
+
+def rows_for_walks(X: Any) -> tuple[Any, SparseRows | None]:
+    """Return X and None, or None and its CSR rows."""
+    if not sp.issparse(X):
+        return X, None
+    X = X.tocsr()
+    X.sort_indices()
+    return None, SparseRows(X.data.astype(np.float64, copy=False), X.indices, X.indptr.astype(np.int64, copy=False))
+
+
+def walk_trees(trees: Trees, X: Any, n_jobs: int | None, leaves: Any, value: Any, out: Any) -> None:
+    """Write the leaf of each row in every tree, or add its values to `out`; what is not wanted is None."""
+    n = X.shape[0]
+    if n >= _PACKED_ROWS and not sp.issparse(X) and trees._is_plain():
+        nodes = pack(trees.start, trees.feature, trees.threshold, trees.right, trees.missing_left)
+        # Long chunks: a tree that was fetched into the cache serves many rows.
+        size = min(4 * _CHUNK_ROWS, max(_CHUNK_ROWS // 4, -(-n // (4 * resolve_n_jobs(n_jobs)))))
+
+        def packed_chunk(first: int) -> None:
+            rows = slice(first, first + size)
+            written = None if leaves is None else leaves[rows]
+            added = None if out is None else out[rows]
+            walk_packed(np.ascontiguousarray(X[rows]), trees.start, nodes, written, value, added)
+
+        _run_chunks(packed_chunk, n, n_jobs, size)
+        return
+    dense, sparse = rows_for_walks(X)
+    asked = questions(trees)
+
+    def chunk(first: int) -> None:
+        last = min(n, first + _CHUNK_ROWS)
+        walk_rows(dense, sparse, first, last, trees.start, asked, leaves, value, out, None, None)
+
+    _run_chunks(chunk, n, n_jobs, _CHUNK_ROWS)
+
+
+def _run_chunks(chunk: Callable[[int], None], n_rows: int, n_jobs: int | None, size: int) -> None:
+    """Call `chunk` with the first row of each chunk, on threads."""
+    run_tasks(lambda number: chunk(number * size), -(-n_rows // size), resolve_n_jobs(n_jobs))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Small trees that share few thresholds: 256 rows become bytes and pass all trees, one node at a time, branch-free.
 #
 # For each row a word has one bit for each leaf of a tree, from left to right. A node at which the row goes right
 # clears the bits of the leaves on its left; when all nodes have been asked, in any order, the lowest bit left is the
@@ -30,7 +274,6 @@ from .layout import Trees, _run_chunks
 # bias of one turns to 0: left.
 
 
-Int = Any
 MISSING: Final = 255
 BLOCK: Final = 256
 
@@ -75,9 +318,6 @@ def sum_block(
                 out[r, c] += values[exponent - 1023, c]
 
 
-Array = NDArray[np.float64]
-
-_CHUNK_ROWS = 8192
 _MOST_THRESHOLDS = 253
 _MOST_LEAVES = 64
 _FEW_ROWS = 64  # fewer are not worth the preparation
@@ -96,7 +336,7 @@ class Predictor:
     start : (T+1,) int64
         First inner node of each tree; empty if the trees cannot be prepared.
     place, cut, bias : (m,) int64, uint8, uint8
-        Of each inner node: where its column is in `column`, and the test; see `_predict_kernels`.
+        Of each inner node: where its column is in `column`, and the test; see above.
     mask : (m,) uint32 or uint64
         Leaves that are left for who goes right.
     leaf_start, value : (T+1,) int64, (L, K) float64

@@ -204,12 +204,3 @@ def class_factors(owner: str, class_weight: Any, table: Table) -> Array | None:
     if (factor < 0).any() or not np.isfinite(factor).all() or not factor.any():
         raise ParameterError(f"{owner}: class_weight must hold weights >= 0, not all zero; got {class_weight!r}.")
     return np.asarray(factor, dtype=np.float64)
-
-
-def seed_of(random_state: Any) -> int:
-    """Return 63 bits of an integer seed, a Generator, a RandomState, or the system (None)."""
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**63 - 1))
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    return int(np.random.SeedSequence(random_state).generate_state(1, np.uint64)[0] >> np.uint64(1))

@@ -19,9 +19,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..core.errors import DataError
 from ..core.jit import kernel
 from ..core.threads import run_tasks
+from .histogram.bins import SAMPLE_ROWS, midpoints
+from .histogram.sharing import category_codes
 
 # --------------------------------------------------------------------------------------------------------------------
 # Kernels of `columns`: ranks of sorted values, numbers of bins.
@@ -66,9 +67,6 @@ def bin_column(x: NDArray[Any], edges: NDArray[np.float64], n_bins: int, codes: 
         codes[i] = np.uint8(below)
 
 
-#: Rows from which the edges of bins are computed; more would not move them visibly.
-SAMPLE_ROWS = 200_000
-MOST_CATEGORIES = 65_536
 _WORTH_A_THREAD = 1 << 16  # cells
 _MANY_CELLS = 1 << 24  # from here on one byte a cell is worth kernels of its own
 
@@ -233,22 +231,10 @@ def _bin(x: NDArray[Any], n_more_zeros: int, max_bins: int) -> _Coded:
     return _Coded(codes, low, high)
 
 
-def midpoints(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return (a + b)/2 without overflow, and below b."""
-    middle = a / 2 + b / 2
-    return np.where((middle >= b) | (middle < a), a, middle)
-
-
 def _encode_categories(values: NDArray[Any], has_zero: bool, who: str) -> _Coded:
-    x = np.asarray(values, dtype=np.float64)
-    missing = np.isnan(x)
-    known = x[~missing]
-    if known.size and (known.min() < 0 or known.max() >= MOST_CATEGORIES or (known != np.trunc(known)).any()):
-        raise DataError(
-            f"{who} is categorical, so its values must be codes 0, 1, … {MOST_CATEGORIES - 1}; got values from "
-            f"{known.min():g} to {known.max():g}. Encode it, for example with sklearn.preprocessing.OrdinalEncoder."
-        )
-    n_codes = int(known.max()) + 1 if known.size else int(has_zero)
-    codes = np.where(missing, n_codes, np.nan_to_num(x)).astype(np.uint32)
+    known, given = category_codes(values, who)
+    n_codes = int(given.max()) + 1 if given.size else int(has_zero)
+    codes = np.full(len(known), n_codes, np.uint32)
+    codes[known] = given
     levels = np.arange(n_codes, dtype=np.float64)
     return _Coded(codes, levels, levels)

@@ -39,10 +39,10 @@ def test_permutation_finds_what_matters_and_is_the_rise_of_the_loss(model):
     if isinstance(model, RandomForestClassifier):  # replayed with predictions
         Z, rises = X[300:].copy(), []
         before = np.mean(model.predict(Z) != y[300:])
-        from learnable.ensembles.draws import new_seed
+        from learnable.trees._random import seed_of
 
         for repeat in range(4):
-            Z[:, 0] = X[300:, 0][np.random.default_rng([new_seed(1), 0, repeat]).permutation(300)]
+            Z[:, 0] = X[300:, 0][np.random.default_rng([seed_of(1), 0, repeat]).permutation(300)]
             rises.append(np.mean(model.predict(Z) != y[300:]) - before)
         assert found.mean[0] == pytest.approx(np.mean(rises), abs=1e-12)
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from learnable.core.errors import ModelFileError, ParameterError
-from learnable.ensembles.gradient.base import categorical_columns, check_levels, encode, find_levels
+from learnable.ensembles.gradient.settings import categorical_columns, check_levels, encode, find_levels
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from learnable.core.errors import DataError, ParameterError
+from learnable.ensembles.gradient.distribution import JointQuantiles
 from learnable.ensembles.gradient.losses import (
     CustomClasses,
-    JointQuantiles,
     class_loss,
     quantiles_by_leaf,
     regression_loss,

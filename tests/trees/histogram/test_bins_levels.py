@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from learnable.core.errors import DataError
-from learnable.trees.histogram.bins import level_bins
+from learnable.trees.histogram.sharing import level_bins
 
 
 def test_few_levels_have_a_bin_each_and_unseen_ones_none():

@@ -15,7 +15,7 @@ Friedman, T. Hastie and R. Tibshirani, Additive logistic regression, Annals of S
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +23,18 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from ...core.certificate import Certificate
 from ...core.declare import TOLERANCE, Number, Options, optional, param
-from ...core.errors import DataError, ModelFileError
-from ...core.estimator import Certificate, Estimator, Run
+from ...core.errors import DataError
+from ...core.estimator import Estimator, Run
 from ...data.door import Table, door, read_features
 from ...data.sources import rowwise
 from ...meta.binary import MODEL
-from ...trees.decision_tree import DecisionTreeClassifier, ShapleyValues
-from .._members import MemberSequence, sides_are_sound, stump_members
-from ..draws import new_seed
+from ...trees._random import seed_of
+from ...trees.decision_tree import DecisionTreeClassifier
+from ...trees.file_layout import require
+from ...trees.models import ShapleyValues
+from .._members import MemberSequence, check_models, check_stumps, check_weights, sides_are_sound, stump_members
 from ..explain.margin import label_codes, vote_margins
 from ..weak_learners import (
     ModelLearner,
@@ -52,38 +55,37 @@ from .stumps import Stumps, weighted_scores
 
 def check_loaded(model: Any) -> None:
     """Raise ModelFileError unless learners, votes and classes fit each other: kernels check nothing."""
-    classes, votes = getattr(model, "classes_", None), getattr(model, "estimator_weights_", None)
-    if not (isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) >= 1):
-        _refuse("classes_ must hold labels")
-    if not (isinstance(votes, np.ndarray) and votes.dtype == np.float64 and votes.ndim == 1 and len(votes)):
-        _refuse("estimator_weights_ must be a list of numbers")
-    if not (np.isfinite(votes).all() and (votes >= 0).all() and votes.sum() > 0):
-        _refuse("estimator_weights_ must be finite and not negative, and some positive")
-    if type(getattr(model, "n_rows_", None)) is not int or model.n_rows_ < 1:
-        _refuse("n_rows_ must be a number of rows")
-    if type(getattr(model, "seed_", None)) is not int or model.seed_ < 0:
-        _refuse("seed_ must be a whole number")
-    stumps, models = getattr(model, "stumps_", None), getattr(model, "models_", None)
-    n_scores = 1 if len(classes) <= 2 else len(classes)
+    owner = "AdaBoostClassifier"
+    classes: Any = getattr(model, "classes_", None)
+    votes: Any = getattr(model, "estimator_weights_", None)
+    require(
+        isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) >= 1,
+        f"{owner}: classes_ must hold labels",
+    )
+    check_weights(owner, votes)
+    require(
+        type(getattr(model, "n_rows_", None)) is int and model.n_rows_ >= 1,
+        f"{owner}: n_rows_ must be a number of rows",
+    )
+    require(type(getattr(model, "seed_", None)) is int and model.seed_ >= 0, f"{owner}: seed_ must be a whole number")
+    stumps = getattr(model, "stumps_", None)
+    models: Any = getattr(model, "models_", None)
     if model.estimator is None:
-        if not isinstance(stumps, Stumps) or len(stumps) != len(votes) or models is not None:
-            _refuse("stumps_ must hold one stump for each vote")
-        if stumps.value.shape[2] != n_scores or (stumps.feature >= model.n_features_in_).any():
-            _refuse("stumps_ must have a score for each class and test columns that exist")
-        if not sides_are_sound(getattr(model, "stump_sides_", None), (len(votes), 2, len(classes) + 1)):
-            _refuse("stump_sides_ must hold weights of the classes and rows on both sides of each stump")
-    elif not isinstance(models, list) or len(models) != len(votes) or stumps is not None:
-        _refuse("models_ must hold one model for each vote")
-    elif any(type(member) is not type(model.estimator) for member in models):
-        _refuse("models_ must be of the class of estimator")
-    elif any(getattr(member, "n_features_in_", None) != model.n_features_in_ for member in models):
-        _refuse("models_ must have the features of the ensemble")
-    elif any(not np.isin(getattr(member, "classes_", []), classes).all() for member in models):
-        _refuse("models_ must know the classes of the ensemble")
-
-
-def _refuse(what: str) -> NoReturn:
-    raise ModelFileError(f"load: AdaBoostClassifier: {what}.")
+        require(
+            isinstance(stumps, Stumps) and len(stumps) == len(votes) and models is None,
+            f"{owner}: stumps_ must hold one stump for each vote",
+        )
+        check_stumps(owner, stumps, 1 if len(classes) <= 2 else len(classes), model.n_features_in_)
+        require(
+            sides_are_sound(getattr(model, "stump_sides_", None), (len(votes), 2, len(classes) + 1)),
+            f"{owner}: stump_sides_ must hold weights of the classes and rows on both sides of each stump",
+        )
+        return
+    require(
+        isinstance(models, list) and len(models) == len(votes) and stumps is None,
+        f"{owner}: models_ must hold one model for each vote",
+    )
+    check_models(owner, models, model.estimator, model.n_features_in_, classes)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -215,7 +217,7 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
                 "AdaBoostClassifier: every round reads all rows again: read the table into an array, or take a sample."
             )
         self.classes_ = np.asarray(table.classes)
-        self.seed_ = new_seed(self.random_state)
+        self.seed_ = seed_of(self.random_state)
         if len(self.classes_) == 1:
             return self._fit_one_class(table)
         self._refuse_many_classes()

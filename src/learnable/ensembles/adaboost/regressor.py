@@ -19,21 +19,24 @@ from numpy.typing import NDArray
 from sklearn.base import MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from ...core.certificate import Certificate
 from ...core.declare import Options, optional, param
-from ...core.errors import DataError, ModelFileError
-from ...core.estimator import Certificate, Estimator, Run
+from ...core.errors import DataError
+from ...core.estimator import Estimator, Run
 from ...core.threads import resolve_n_jobs
 from ...data.door import Table, door, read_features
 from ...data.rows import take_rows
 from ...data.sources import rowwise
 from ...meta.binary import MODEL
+from ...trees._random import seed_of
 from ...trees.criteria import Target
 from ...trees.decision_tree import DecisionTreeRegressor
 from ...trees.exact.grower import GrowthRule, grow
+from ...trees.file_layout import require
 from ...trees.layout import Trees, concatenate
 from ...trees.table import Columns
-from .._members import MemberSequence, member_tree
-from ..draws import Draw, draw_rows, new_seed
+from .._members import MemberSequence, check_models, check_weights, member_tree
+from ..draws import Draw, draw_rows
 from ..weak_learners import WeakLearning, as_given, remembering_container, seed_parts
 
 Array = NDArray[np.float64]
@@ -98,7 +101,7 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Weak
             raise DataError(
                 "AdaBoostRegressor: every round draws rows, so they have to fit into memory; read the table."
             )
-        n, y, seed = table.n_rows, table.y, new_seed(self.random_state)
+        n, y, seed = table.n_rows, table.y, seed_of(self.random_state)
         self.seed_ = seed
         fit_one = self._tree_learner(table, seed, run) if self.estimator is None else self._model_learner(table, seed)
         log_D = np.zeros(n) if table.weight is None else np.log(table.weight)
@@ -204,24 +207,24 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Weak
 
     def _check_loaded(self) -> None:
         """Raise ModelFileError unless learners and weights fit each other."""
-        weights = getattr(self, "estimator_weights_", None)
-        if not (isinstance(weights, np.ndarray) and weights.dtype == np.float64 and weights.ndim == 1 and len(weights)):
-            raise ModelFileError("load: AdaBoostRegressor: estimator_weights_ must be a list of numbers.")
-        if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
-            raise ModelFileError("load: AdaBoostRegressor: estimator_weights_ must be finite and not negative.")
-        trees, models = getattr(self, "trees_", None), getattr(self, "models_", None)
-        if type(getattr(self, "seed_", None)) is not int or self.seed_ < 0:
-            raise ModelFileError("load: AdaBoostRegressor: seed_ must be a whole number.")
+        owner, weights = "AdaBoostRegressor", getattr(self, "estimator_weights_", None)
+        check_weights(owner, weights)
+        trees: Any = getattr(self, "trees_", None)
+        models: Any = getattr(self, "models_", None)
+        require(type(getattr(self, "seed_", None)) is int and self.seed_ >= 0, f"{owner}: seed_ must be a whole number")
+        n_weights = self.estimator_weights_.size
         if self.estimator is None:
-            if not isinstance(trees, Trees) or trees.n_trees != len(weights) or models is not None:
-                raise ModelFileError("load: AdaBoostRegressor: trees_ must hold one tree for each weight.")
+            require(
+                isinstance(trees, Trees) and trees.n_trees == n_weights and models is None,
+                f"{owner}: trees_ must hold one tree for each weight",
+            )
             trees.check(self.n_features_in_, 1)
-        elif not isinstance(models, list) or len(models) != len(weights) or trees is not None:
-            raise ModelFileError("load: AdaBoostRegressor: models_ must hold one model for each weight.")
-        elif any(type(model) is not type(self.estimator) for model in models):
-            raise ModelFileError("load: AdaBoostRegressor: models_ must be of the class of estimator.")
-        elif any(getattr(model, "n_features_in_", None) != self.n_features_in_ for model in models):
-            raise ModelFileError("load: AdaBoostRegressor: models_ must have the features of the ensemble.")
+            return
+        require(
+            isinstance(models, list) and len(models) == n_weights and trees is None,
+            f"{owner}: models_ must hold one model for each weight",
+        )
+        check_models(owner, models, self.estimator, self.n_features_in_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

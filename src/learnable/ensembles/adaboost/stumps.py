@@ -26,11 +26,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...core.errors import ModelFileError
 from ...core.jit import kernel
 from ...core.threads import TaskTeam, resolve_n_jobs, run_tasks
+from ...trees.file_layout import require
+from ...trees.histogram.bins import midpoints
 from ...trees.layout import Trees
-from ...trees.table import Columns, midpoints
+from ...trees.table import Columns
 
 # --------------------------------------------------------------------------------------------------------------------
 # Loops of boosted stumps: sums of weights by code, the best cut of every column, and votes summed over stumps.
@@ -238,14 +239,22 @@ class Stumps:
     def _check_loaded(self) -> None:
         """Raise ModelFileError unless the arrays fit each other and every number is finite."""
         T = len(self.feature)
-        if self.feature.dtype != np.int64 or self.feature.shape != (T,) or (self.feature < 0).any():
-            raise ModelFileError("load: Stumps: feature must be one column number for each stump.")
-        if self.threshold.dtype != np.float64 or self.threshold.shape != (T,):
-            raise ModelFileError("load: Stumps: threshold must be one number for each stump.")
-        if self.value.dtype != np.float64 or self.value.ndim != 3 or self.value.shape[:2] != (T, 2):
-            raise ModelFileError("load: Stumps: value must have the shape (stumps, 2, scores).")
-        if not (np.isfinite(self.threshold).all() and np.isfinite(self.value).all()):
-            raise ModelFileError("load: Stumps: thresholds and values must be finite.")
+        require(
+            self.feature.dtype == np.int64 and self.feature.shape == (T,) and (self.feature >= 0).all(),
+            "Stumps: feature must be one column number for each stump",
+        )
+        require(
+            self.threshold.dtype == np.float64 and self.threshold.shape == (T,),
+            "Stumps: threshold must be one number for each stump",
+        )
+        require(
+            self.value.dtype == np.float64 and self.value.ndim == 3 and self.value.shape[:2] == (T, 2),
+            "Stumps: value must have the shape (stumps, 2, scores)",
+        )
+        require(
+            np.isfinite(self.threshold).all() and np.isfinite(self.value).all(),
+            "Stumps: thresholds and values must be finite",
+        )
 
 
 def stump_tree(stump: Stump, sides: Array, n_rows: NDArray[np.int64]) -> Trees:

@@ -16,9 +16,9 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_ro
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from ...core.certificate import Certificate
 from ...core.declare import N_JOBS, RANDOM_STATE, Boolean, Declared, Number, check_parameters, fitted, optional, param
-from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.estimator import Certificate
+from ...core.errors import DataError, ParameterError
 from ...core.registry import registered_class
 from ...data.arrays import as_array, as_csr, check_shape
 from ...data.door import Target, is_frame, match_columns, read_target, read_values, take_named_columns
@@ -27,9 +27,11 @@ from ...data.frames import open_frame
 from ...data.rows import read_rows, take_rows
 from ...meta.binary import MODEL, combined_certificate
 from ...meta.routing import is_routing, of_rows, refuse_without_routing
-from ...trees.decision_tree import ShapleyValues
+from ...trees._random import seed_of
+from ...trees.file_layout import require
+from ...trees.models import ShapleyValues
 from .._members import MemberSequence
-from ..draws import MAX_SAMPLES, Draw, Rows, bag_size, chances, draw_columns, draw_rows, new_seed, out_of_bag
+from ..draws import MAX_SAMPLES, Draw, Rows, bag_size, chances, draw_columns, draw_rows, out_of_bag
 
 # --------------------------------------------------------------------------------------------------------------------
 # Metadata of scikit-learn (`enable_metadata_routing=True`) on their way from an ensemble to its members.
@@ -176,7 +178,7 @@ class Bagging(ShapleyValues, MemberSequence, MetaEstimatorMixin, Declared):
         if old is not None:
             self._check_warm_start(twin, table)
         n_rows = len(table.y)
-        twin.seed_ = new_seed(self.random_state) if old is None else old.seed_
+        twin.seed_ = seed_of(self.random_state) if old is None else old.seed_
         twin.n_samples_ = n_rows
         if table.weight is not None and not self.bootstrap:
             warnings.warn(
@@ -344,24 +346,38 @@ class Bagging(ShapleyValues, MemberSequence, MetaEstimatorMixin, Declared):
     def _check_loaded(self) -> None:
         owner, d = type(self).__name__, getattr(self, "n_features_in_", 0)
         models, columns = getattr(self, "estimators_", None), getattr(self, "estimators_features_", None)
-        if not isinstance(models, list) or not isinstance(columns, list) or len(models) != len(columns) or not models:
-            raise ModelFileError(f"load: {owner}: estimators_ and estimators_features_ must have the same length.")
-        if any(type(model) is not type(self._template()) for model in models):
-            raise ModelFileError(f"load: {owner}: estimators_ must be of the class of estimator.")
-        for model, own in zip(models, columns, strict=True):
-            if not (isinstance(own, np.ndarray) and own.dtype == np.int64 and own.ndim == 1 and own.size):
-                raise ModelFileError(f"load: {owner}: estimators_features_ must hold arrays of column numbers.")
-            if own.min() < 0 or own.max() >= d or getattr(model, "n_features_in_", None) != own.size:
-                raise ModelFileError(f"load: {owner}: the columns of a member do not fit the table or the member.")
+        require(
+            isinstance(models, list) and isinstance(columns, list) and len(models) == len(columns) and models,
+            f"{owner}: estimators_ and estimators_features_ must have the same length",
+        )
+        kind = type(self._template())
+        require(
+            all(type(model) is kind for model in self.estimators_),
+            f"{owner}: estimators_ must be of the class of estimator",
+        )
+        for model, own in zip(self.estimators_, self.estimators_features_, strict=True):
+            require(
+                isinstance(own, np.ndarray) and own.dtype == np.int64 and own.ndim == 1 and own.size,
+                f"{owner}: estimators_features_ must hold arrays of column numbers",
+            )
+            require(
+                own.min() >= 0 and own.max() < d and getattr(model, "n_features_in_", None) == own.size,
+                f"{owner}: the columns of a member do not fit the table or the member",
+            )
         sizes = [getattr(self, name, None) for name in ("seed_", "n_samples_", "max_samples_")]
-        if any(type(size) is not int or not 0 <= size < 2**63 for size in sizes):
-            raise ModelFileError(f"load: {owner}: seed_, n_samples_ and max_samples_ must be whole numbers.")
-        attempts = getattr(self, "attempts_", None)
-        if not (isinstance(attempts, np.ndarray) and attempts.dtype == np.int64 and attempts.shape == (len(models),)):
-            raise ModelFileError(f"load: {owner}: attempts_ must hold one whole number a member.")
+        require(
+            all(type(size) is int and 0 <= size < 2**63 for size in sizes),
+            f"{owner}: seed_, n_samples_ and max_samples_ must be whole numbers",
+        )
+        attempts: Any = getattr(self, "attempts_", None)
         weight = getattr(self, "sample_weight_", None)
-        if weight is not None and not (isinstance(weight, np.ndarray) and weight.shape == (self.n_samples_,)):
-            raise ModelFileError(f"load: {owner}: sample_weight_ must hold one weight a row.")
+        one_each = isinstance(attempts, np.ndarray) and attempts.dtype == np.int64
+        one_each = one_each and attempts.shape == (len(self.estimators_),)
+        require(one_each, f"{owner}: attempts_ must hold one whole number a member")
+        require(
+            weight is None or (isinstance(weight, np.ndarray) and weight.shape == (self.n_samples_,)),
+            f"{owner}: sample_weight_ must hold one weight a row",
+        )
 
 
 def takes_counts(template: Any) -> bool:

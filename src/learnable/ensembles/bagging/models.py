@@ -22,10 +22,11 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ...core.declare import fitted
-from ...core.errors import DataError, ModelFileError
+from ...core.errors import DataError
 from ...data.door import Target, drop_absent_classes
 from ...data.sources import rowwise
 from ...meta.binary import models_have
+from ...trees.file_layout import require
 from ..draws import Rows, draw_rows
 from .bags import Array, Bagging, BagTable
 
@@ -187,12 +188,17 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     def _check_loaded(self) -> None:
         super()._check_loaded()
         classes = getattr(self, "classes_", None)
-        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 1:
-            raise ModelFileError("load: BaggingClassifier: classes_ must hold labels.")
+        require(
+            isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) >= 1,
+            "BaggingClassifier: classes_ must hold labels",
+        )
+        places = set(range(len(self.classes_)))
         for model in self.estimators_:
             seen = getattr(model, "classes_", None)
-            if not (isinstance(seen, np.ndarray) and seen.ndim == 1 and set(seen.tolist()) <= set(range(len(classes)))):
-                raise ModelFileError("load: BaggingClassifier: the labels of a member are not positions in classes_.")
+            require(
+                isinstance(seen, np.ndarray) and seen.ndim == 1 and set(seen.tolist()) <= places,
+                "BaggingClassifier: the labels of a member are not positions in classes_",
+            )
 
 
 class BaggingRegressor(RegressorMixin, Bagging):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.jit import kernel, lean_kernel
-from ...trees._walks import goes_left
+from ...trees.predict import goes_left
 
 Array = NDArray[np.float64]
 

@@ -13,8 +13,8 @@ from sklearn.utils.metaestimators import available_if
 
 from ...core.errors import DataError, ParameterError
 from ...data.door import read_weight
+from ...trees._random import seed_of
 from ...trees.layout import Trees, concatenate
-from ..draws import new_seed
 from ._shap import walk_both_ways
 from .additive import Additive, additive_trees, read_rows
 from .margin import label_codes
@@ -97,7 +97,7 @@ def loss_importances(
     Z = rows.toarray() if sp.issparse(rows) else np.array(rows, dtype=np.float64)
     loss = _loss_of(model, np.asarray(y), len(Z))
     weight = read_weight(type(model).__name__, sample_weight, len(Z))
-    scores, seed, d = _scores(form, Z, n_jobs), new_seed(random_state), Z.shape[1]
+    scores, seed, d = _scores(form, Z, n_jobs), seed_of(random_state), Z.shape[1]
     before = float(np.average(loss(scores), weights=weight))
     rises = np.zeros((n_repeats, d))
     for j in range(d):

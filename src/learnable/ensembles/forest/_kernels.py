@@ -1,4 +1,4 @@
-"""Kernels of forests: rows grouped by leaf, sums over the trees that have not seen a row, weighted quantiles."""
+"""Kernels of forests: rows grouped by leaf, weighted quantiles."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.jit import kernel
-from ...trees._walks import _leaf_dense, _leaf_sparse
 
 Array = NDArray[np.float64]
 
@@ -24,44 +23,6 @@ def group_by_leaf(leaf_of_row: NDArray[np.int32], rows: Any, counts: NDArray[np.
         leaf = leaf_of_row[rows[k]]
         out[counts[leaf]] = rows[k]
         counts[leaf] += 1
-
-
-@kernel
-def add_unseen_dense(
-    X: Any, lo: int, hi: int, start: Any, nodes: Any, value: Array, unseen: Any, out: Any, n: Any
-) -> None:
-    """Add, to rows lo … hi − 1, the leaf values of those of up to 64 trees whose bit is set in the row's `unseen`."""
-    for t in range(start.size - 1):
-        for r in range(lo, hi):
-            if (unseen[r] >> np.uint64(t)) & np.uint64(1):
-                i = _leaf_dense(X, r, start[t], nodes)
-                n[r] += 1
-                for k in range(value.shape[1]):
-                    out[r, k] += value[i, k]
-
-
-@kernel
-def add_unseen_sparse(
-    data: Any,
-    indices: Any,
-    indptr: Any,
-    lo: int,
-    hi: int,
-    start: Any,
-    nodes: Any,
-    value: Array,
-    unseen: Any,
-    out: Any,
-    n: Any,
-) -> None:
-    """Do the same for CSR rows."""
-    for t in range(start.size - 1):
-        for r in range(lo, hi):
-            if (unseen[r] >> np.uint64(t)) & np.uint64(1):
-                i = _leaf_sparse(data, indices, indptr[r], indptr[r + 1], start[t], nodes)
-                n[r] += 1
-                for k in range(value.shape[1]):
-                    out[r, k] += value[i, k]
 
 
 @kernel

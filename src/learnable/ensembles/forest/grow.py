@@ -9,31 +9,35 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Matches, Number, fitted, param
-from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.estimator import Certificate, Estimator, Run
+from ...core.certificate import Certificate
+from ...core.declare import MAX_SECONDS, RANDOM_STATE, Boolean, Matches, Number, param
+from ...core.errors import DataError, ParameterError
+from ...core.estimator import Estimator, Run
 from ...core.threads import resolve_n_jobs
-from ...data.door import Table, read_features
+from ...data.door import Table
+from ...trees._random import seed_of, tree_seed, tree_state
 from ...trees.criteria import Target
-from ...trees.decision_tree import TOLERANCE, ShapleyValues
+from ...trees.decision_tree import TOLERANCE
 from ...trees.exact.grower import Grown, GrowthRule, grow
-from ...trees.file_layout import narrow
+from ...trees.file_layout import narrow, require
 from ...trees.layout import Trees, concatenate
+from ...trees.models import TreePredictions
+from ...trees.predict import questions, rows_for_walks, walk_rows
 from ...trees.random.grower import Values, read_table
-from ...trees.settings import TreeGrowth, categorical_mask, count_features, growth_rule, seed_of
+from ...trees.settings import TreeGrowth, categorical_mask, count_features, growth_rule
 from ...trees.table import Columns
 from .._crew import run_crew
 from .._members import MemberSequence, Tree, member_tree
-from ..draws import MAX_SAMPLES, Draw, Rows, bag_size, chances, draw_rows, new_seed, out_of_bag
+from ..draws import MAX_SAMPLES, Draw, Rows, bag_size, chances, draw_rows, out_of_bag
 from ..explain.permutation import Importances, permutation_importances
-from ._kernels import add_unseen_dense, add_unseen_sparse, group_by_leaf, leaf_quantiles
+from ._kernels import group_by_leaf, leaf_quantiles
 
 # --------------------------------------------------------------------------------------------------------------------
 # Out-of-bag sums: what the trees that have not seen a row say of it.
@@ -56,20 +60,16 @@ def sums_out_of_bag(trees: Trees, X: Any, draw: Draw, n_threads: int = 1) -> tup
     """
     n = X.shape[0]
     total, voters = np.zeros((n, trees.value.shape[1])), np.zeros(n, np.int64)
-    table: tuple[Any, ...] = (X,)
-    if sp.issparse(X):
-        X = X.tocsr()
-        X.sort_indices()
-        table = (X.data.astype(np.float64, copy=False), X.indices, X.indptr.astype(np.int64, copy=False))
-    function: Any = add_unseen_sparse if sp.issparse(X) else add_unseen_dense
-    nodes = (trees.feature, trees.threshold, trees.left, trees.right, trees.missing_left, trees.category, trees.bits)
+    dense, sparse = rows_for_walks(X)
+    nodes = questions(trees)
     for first in range(0, trees.n_trees, _BITS):
         last = min(trees.n_trees, first + _BITS)
         start, unseen = trees.start[first : last + 1], _mark_unseen(draw, range(first, last))
 
         def chunk(number: int, start: Any = start, unseen: Any = unseen) -> None:
             lo = number * _CHUNK_ROWS
-            function(*table, lo, min(n, lo + _CHUNK_ROWS), start, nodes, trees.value, unseen, total, voters)
+            hi = min(n, lo + _CHUNK_ROWS)
+            walk_rows(dense, sparse, lo, hi, start, nodes, None, trees.value, total, unseen, voters)
 
         run_crew(chunk, -(-n // _CHUNK_ROWS), n_threads, Run())
     return total, voters
@@ -128,13 +128,13 @@ class LeafTargets:
     @classmethod
     def _from_file(cls, packed: dict[str, Any]) -> LeafTargets:
         """Return what `_to_file` packed."""
-        rows = packed.get("rows")
-        known = {"rows", "sizes", "y", "weight"}
-        if not isinstance(rows, np.ndarray) or rows.dtype.kind not in "iu" or not set(packed) <= known:
-            raise ModelFileError("load: the targets in the leaves are damaged.")
-        if rows.size and (rows.min() < 0 or rows.max() >= 2**31):
-            raise ModelFileError("load: the targets in the leaves are damaged.")
-        return cls(rows.astype(np.int32), packed["sizes"], packed["y"], packed.get("weight"))
+        rows: Any = packed.get("rows")
+        sound = (
+            isinstance(rows, np.ndarray) and rows.dtype.kind in "iu" and set(packed) <= {"rows", "sizes", "y", "weight"}
+        )
+        sound = sound and (not rows.size or (rows.min() >= 0 and rows.max() < 2**31))
+        require(sound, "the targets in the leaves are damaged")
+        return cls(packed["rows"].astype(np.int32), packed["sizes"], packed["y"], packed.get("weight"))
 
     def begins(self, trees: Trees, drawn: bool) -> NDArray[np.int64]:
         """Return where each node's entries begin, (N + 1,); inner nodes have none."""
@@ -143,23 +143,19 @@ class LeafTargets:
 
     def check(self, trees: Trees, drawn: bool, n_outputs: int) -> None:
         """Raise ModelFileError unless the entries fit the leaves."""
-
-        def require(condition: Any) -> None:
-            if not bool(condition):
-                raise ModelFileError("load: the targets in the leaves do not fit the trees.")
-
-        require(self.rows.dtype == np.int32 and self.rows.ndim == 1 and self.rows.flags.c_contiguous)
-        require(self.y.dtype == np.float64 and self.y.ndim == 2 and self.y.shape[1] == n_outputs and len(self.y))
-        require(np.isfinite(self.y).all())
-        require(self.rows.size and self.rows.min() >= 0 and self.rows.max() < len(self.y))
-        require(self.sizes.dtype == np.int64 and self.sizes.shape == (trees.n_trees,))
+        fits = partial(require, what="the targets in the leaves do not fit the trees")
+        fits(self.rows.dtype == np.int32 and self.rows.ndim == 1 and self.rows.flags.c_contiguous)
+        fits(self.y.dtype == np.float64 and self.y.ndim == 2 and self.y.shape[1] == n_outputs and len(self.y))
+        fits(np.isfinite(self.y).all())
+        fits(self.rows.size and self.rows.min() >= 0 and self.rows.max() < len(self.y))
+        fits(self.sizes.dtype == np.int64 and self.sizes.shape == (trees.n_trees,))
         if self.weight is not None:
-            require(self.weight.dtype == np.float64 and self.weight.shape == (len(self.y),))
-            require(np.isfinite(self.weight).all() and (self.weight > 0).all())
-        require(((trees.weight < 2**31) & (trees.n_rows < 2**31)).all())
+            fits(self.weight.dtype == np.float64 and self.weight.shape == (len(self.y),))
+            fits(np.isfinite(self.weight).all() and (self.weight > 0).all())
+        fits(((trees.weight < 2**31) & (trees.n_rows < 2**31)).all())
         begin = self.begins(trees, drawn)
-        require(begin[-1] == len(self.rows) and np.array_equal(np.diff(begin[trees.start]), self.sizes))
-        require((np.diff(begin)[trees.feature < 0] > 0).all())
+        fits(begin[-1] == len(self.rows) and np.array_equal(np.diff(begin[trees.start]), self.sizes))
+        fits((np.diff(begin)[trees.feature < 0] > 0).all())
 
 
 def rows_by_leaf(leaf_of_row: NDArray[np.int32], rows: NDArray[Any], n_nodes: int) -> NDArray[np.int32]:
@@ -201,7 +197,7 @@ class Plan(NamedTuple):
     reweigh: Callable[[Target, Rows], Target] | None = None  #: balanced_subsample
 
 
-class Forest(ShapleyValues, MemberSequence, TreeGrowth, Estimator):
+class Forest(TreePredictions, MemberSequence, TreeGrowth, Estimator):
     """Base of the four forests; not to be used directly."""
 
     n_estimators: int = param(Number(low=1, integer=True), "Number of trees T.", default=100, kw_only=False)
@@ -212,7 +208,6 @@ class Forest(ShapleyValues, MemberSequence, TreeGrowth, Estimator):
         "of the bags.",
         default=False,
     )
-    n_jobs: int | None = param(N_JOBS, "Threads; None uses all. The forest does not depend on it.", default=None)
     random_state: Any = param(RANDOM_STATE, "Seed of the bags and of what trees draw.", default=None)
     verbose: int = param(
         Boolean() | Number(low=0, integer=True),
@@ -240,10 +235,6 @@ class Forest(ShapleyValues, MemberSequence, TreeGrowth, Estimator):
     _tree_class: ClassVar[type[Tree]]
     _remedy = "fit again"
 
-    trees_: Trees = fitted("Trees", "All trees in one set of arrays.")
-    n_features_in_: int = fitted("int", "Number of columns.")
-    n_outputs_: int = fitted("int", "Number of targets.")
-
     # What a classifier and a regressor do differently
 
     def _target(self, table: Table) -> Target:
@@ -270,7 +261,7 @@ class Forest(ShapleyValues, MemberSequence, TreeGrowth, Estimator):
             raise DataError(f"{owner}: a forest needs all rows in memory. Pass fewer rows, or X.compute() for Dask.")
         old = run.previous if self.warm_start and hasattr(run.previous, "trees_") else None
         self.n_outputs_ = int(np.prod(table.y_shape, initial=1))
-        self.seed_ = new_seed(self.random_state) if old is None else old.seed_
+        self.seed_ = seed_of(self.random_state) if old is None else old.seed_
         self.n_samples_ = table.n_rows
         plan = self._plan(table, run)
         done = self._count_old(old)
@@ -423,12 +414,6 @@ class Forest(ShapleyValues, MemberSequence, TreeGrowth, Estimator):
             return [np.arange(self.n_samples_, dtype=np.int32)] * self.trees_.n_trees
         return [draw_rows(draw, number).astype(np.int32) for number in range(self.trees_.n_trees)]
 
-    @property
-    def feature_importances_(self) -> Array:
-        """Each column's share in the fall of impurity, averaged over the trees; it sums to one."""
-        check_is_fitted(self, "trees_")
-        return self.trees_.feature_importances(self.n_features_in_)
-
     def oob_importances(self, X: Any, y: Any, sample_weight: Any = None) -> Importances:
         """Return how much the out-of-bag error of the trees rises when a column is shuffled.
 
@@ -463,42 +448,23 @@ class Forest(ShapleyValues, MemberSequence, TreeGrowth, Estimator):
         X = self._read(X)
         return self.trees_.decision_path(X)
 
-    def _read(self, X: Any) -> Any:
-        check_is_fitted(self, "trees_")
-        return read_features(self, X, missing=True)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "trees_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = True
-        return tags
-
     def _check_loaded(self) -> None:
         if not hasattr(self, "trees_"):
             return
         owner = type(self).__name__
-        if not isinstance(self.trees_, Trees):
-            raise ModelFileError(f"load: {owner}: trees_ must be trees.")
+        require(isinstance(self.trees_, Trees), f"{owner}: trees_ must be trees")
         sizes = [getattr(self, name, None) for name in ("seed_", "n_samples_", "n_outputs_", "n_features_in_")]
-        if any(not isinstance(size, int) or not 0 <= size < 2**63 for size in sizes):
-            raise ModelFileError(f"load: {owner}: seed_, n_samples_, n_outputs_ must be whole numbers.")
+        require(
+            all(isinstance(size, int) and 0 <= size < 2**63 for size in sizes),
+            f"{owner}: seed_, n_samples_, n_outputs_ must be whole numbers",
+        )
         drawn, weight = getattr(self, "max_samples_", None), getattr(self, "sample_weight_", None)
-        if not (drawn is None or (isinstance(drawn, int) and 1 <= drawn < 2**31)):
-            raise ModelFileError(f"load: {owner}: max_samples_ must be a number of rows.")
-        if not (weight is None or (isinstance(weight, np.ndarray) and weight.shape == (self.n_samples_,))):
-            raise ModelFileError(f"load: {owner}: sample_weight_ must hold one weight a row.")
-
-
-def tree_state(seed: int, number: int) -> int:
-    """Return the `random_state` of one tree: a decision tree with it, fitted to the same bag, is the same tree."""
-    return int(np.random.SeedSequence([seed, number]).generate_state(1)[0] >> 1)
-
-
-def tree_seed(seed: int, number: int) -> int:
-    """Return the seed of the columns and thresholds that one tree draws."""
-    return seed_of(tree_state(seed, number))
+        require(
+            drawn is None or (isinstance(drawn, int) and 1 <= drawn < 2**31),
+            f"{owner}: max_samples_ must be a number of rows",
+        )
+        require(
+            weight is None or (isinstance(weight, np.ndarray) and weight.shape == (self.n_samples_,)),
+            f"{owner}: sample_weight_ must hold one weight a row",
+        )
+        self._check_values()

@@ -16,13 +16,15 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from ...core.declare import Boolean, Matches, Options, fitted, optional, param
-from ...core.errors import DataError, ModelFileError, ParameterError
+from ...core.errors import DataError, ParameterError
 from ...data.door import Table, door
 from ...data.sources import rowwise
 from ...trees.criteria import CLASS_CRITERIA, NUMBER_CRITERIA, Target
 from ...trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from ...trees.exact.grower import Grown
+from ...trees.file_layout import require
 from ...trees.layout import Trees
+from ...trees.models import TreeClasses
 from ...trees.pruning.cost_complexity import prune_to
 from ...trees.settings import MAX_FEATURES, check_counts, class_factors, warn_of_friedman
 from ..draws import Rows
@@ -42,7 +44,7 @@ def _with_dense_targets(read: Callable[..., Table]) -> Callable[..., Table]:
     return read_dense
 
 
-class ForestClassifier(ClassifierMixin, Forest):
+class ForestClassifier(TreeClasses, ClassifierMixin, Forest):
     """Base of `RandomForestClassifier` and `ExtraTreesClassifier`; not to be used directly."""
 
     criterion: str = param(Options(*CLASS_CRITERIA), "What a split lowers.", default="gini")
@@ -62,15 +64,8 @@ class ForestClassifier(ClassifierMixin, Forest):
 
     _tree_class = DecisionTreeClassifier
 
-    classes_: Any = fitted("array, or list of them for several targets", "The labels.")
-    n_classes_: Any = fitted("int, or list of them for several targets", "Their number.")
-
     def _target(self, table: Table) -> Target:
-        labels = table.classes if isinstance(table.classes, list) else [table.classes]
-        counts = [len(own) for own in labels]
-        self.classes_ = table.classes if isinstance(table.classes, list) else np.asarray(table.classes)
-        self.n_classes_ = counts if isinstance(table.classes, list) else counts[0]
-        return Target.classes(table.y, counts, criterion=self.criterion)
+        return Target.classes(table.y, self._name_classes(table), criterion=self.criterion)
 
     def _row_weight(self, table: Table) -> Array | None:
         given = self.class_weight
@@ -80,8 +75,7 @@ class ForestClassifier(ClassifierMixin, Forest):
         return factor if table.weight is None or factor is None else factor * table.weight
 
     def _class_numbers(self) -> Any:
-        counts = self.n_classes_ if isinstance(self.classes_, list) else [self.n_classes_]
-        numbers = [np.arange(count, dtype=np.float64) for count in counts]
+        numbers = [np.arange(count, dtype=np.float64) for count in self._class_counts()]
         return numbers if isinstance(self.classes_, list) else numbers[0]
 
     def _reweigher(self, table: Table) -> Callable[[Target, Rows], Target] | None:
@@ -104,7 +98,7 @@ class ForestClassifier(ClassifierMixin, Forest):
         self.oob_decision_function_ = shares if several else np.ascontiguousarray(shares[:, :, 0])
         if callable(self.oob_score):
             y, found = table.y[judged], codes if several else codes[:, 0]
-            self.oob_score_ = float(self.oob_score(_labels(self.classes_, y), _labels(self.classes_, found)))
+            self.oob_score_ = float(self.oob_score(self._labels(y), self._labels(found)))
         else:
             right = codes == table.y.reshape(len(voters), -1)[judged]
             self.oob_score_ = float(
@@ -120,23 +114,12 @@ class ForestClassifier(ClassifierMixin, Forest):
         X : array, sparse array, dataframe, path or Dask collection of shape (n_samples, n_features)
             New rows; NaN is a missing value.
         """
-        shares = self._mean_shares(X)
-        return _labels(self.classes_, shares.argmax(axis=2) if self.n_outputs_ > 1 else shares[:, 0].argmax(axis=1))
+        return self._labels(self._values(X).argmax(axis=2))
 
     @rowwise
     def predict_proba(self, X: Any) -> Any:
         """Return the mean over the trees of the shares of the classes in the row's leaf; a list for several targets."""
-        shares = self._mean_shares(X)
-        if self.n_outputs_ == 1:
-            return np.ascontiguousarray(shares[:, 0])
-        return [np.ascontiguousarray(shares[:, k, : self.n_classes_[k]]) for k in range(self.n_outputs_)]
-
-    @rowwise
-    def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithm of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            found = self.predict_proba(X)
-            return np.log(found) if self.n_outputs_ == 1 else [np.log(own) for own in found]
+        return self._shares(self._values(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy; of several targets, the share of rows that are right in all of them."""
@@ -146,22 +129,6 @@ class ForestClassifier(ClassifierMixin, Forest):
             return float(super().score(X, y, sample_weight))
         right = (self.predict(X) == np.asarray(y)).all(axis=1)
         return float(accuracy_score(np.ones(len(right), bool), right, sample_weight=sample_weight))
-
-    def _mean_shares(self, X: Any) -> Array:
-        X = self._read(X)
-        return self.trees_.mean(X, self.n_jobs).reshape(X.shape[0], self.n_outputs_, -1)
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        classes: Any = getattr(self, "classes_", None)
-        several: list[Any] = classes if isinstance(classes, list) else [classes]
-        if any(not isinstance(own, np.ndarray) or own.ndim != 1 or len(own) < 1 for own in several):
-            raise ModelFileError("load: classes_ must hold labels.")
-        if len(several) != self.n_outputs_ or self.n_classes_ != (
-            [len(own) for own in several] if isinstance(classes, list) else len(several[0])
-        ):
-            raise ModelFileError("load: classes_, n_classes_ and n_outputs_ do not fit together.")
-        self.trees_.check(self.n_features_in_, self.n_outputs_ * max(len(own) for own in several))
 
 
 class ForestRegressor(RegressorMixin, Forest):
@@ -231,8 +198,7 @@ class ForestRegressor(RegressorMixin, Forest):
         X : array, sparse array, dataframe, path or Dask collection of shape (n_samples, n_features)
             New rows; NaN is a missing value.
         """
-        X = self._read(X)
-        found = self.trees_.mean(X, self.n_jobs)
+        found = self._values(X)[:, :, 0]
         return found[:, 0].copy() if self.n_outputs_ == 1 else found
 
     def predict_quantiles(self, X: Any, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> Array:
@@ -274,9 +240,7 @@ class ForestRegressor(RegressorMixin, Forest):
     def _check_loaded(self) -> None:
         super()._check_loaded()
         check_is_fitted(self, "trees_")
-        self.trees_.check(self.n_features_in_, self.n_outputs_)
-        if not isinstance(getattr(self, "leaves_", None), LeafTargets):
-            raise ModelFileError("load: leaves_ must hold the targets in the leaves.")
+        require(isinstance(getattr(self, "leaves_", None), LeafTargets), "leaves_ must hold the targets in the leaves")
         self.leaves_.check(self.trees_, self.max_samples_ is not None, self.n_outputs_)
 
 
@@ -295,13 +259,6 @@ def _judged(voters: NDArray[np.int64]) -> NDArray[np.bool_]:
             stacklevel=6,
         )
     return judged
-
-
-def _labels(classes: Any, codes: NDArray[Any]) -> NDArray[Any]:
-    if not isinstance(classes, list):
-        return np.asarray(classes)[codes]
-    columns = [np.asarray(own)[codes[:, k]] for k, own in enumerate(classes)]
-    return np.column_stack(columns)
 
 
 def _prune(found: Grown, alpha: float) -> tuple[Trees, NDArray[np.int32]]:

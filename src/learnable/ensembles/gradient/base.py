@@ -7,198 +7,50 @@ its values are multiplied by the step already, so that F_k(x) = baseline_k + Σ_
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Self
 
-import narwhals.stable.v2 as nw
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ...core.certificate import Certificate
 from ...core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Number, Options, fitted, param
-from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.estimator import Certificate, Estimator, Run
-from ...data.arrays import as_array
-from ...data.door import (
-    Table,
-    door,
-    is_dask,
-    is_external,
-    is_frame,
-    read_features,
-    read_target,
-    read_weight,
-    take_named_columns,
-)
-from ...data.frames import open_frame, read_series
-from ...data.sources import open_files, read_files
+from ...core.errors import DataError, ParameterError
+from ...core.estimator import Estimator, Run
+from ...data.door import Table, door, is_dask, read_features, read_target, read_weight, take_named_columns
+from ...data.sources import NamedScore, is_external, named_columns, open_files, read_files, rowwise
+from ...trees._random import seed_of
 from ...trees.decision_tree import TOLERANCE
+from ...trees.file_layout import require as demand
 from ...trees.layout import Trees, concatenate
 from ...trees.predict import Predictor
-from ..draws import new_seed
-from ..explain.effects import ExplainedTrees
-from .driver import Plan, Rounds, boost, describe_descent, stack_values
-from .loss_base import BoostingLoss
-from .settings import COLUMNS, SHARE, SIGNS, Part, Stopping, Watch, hold_out, take_rows
-
-# --------------------------------------------------------------------------------------------------------------------
-# Columns of categories become codes 0, 1, … when data come in: at the fit, and the same way at every prediction.
-#
-# Values may be numbers or strings. The levels are the distinct values of the fit, sorted; what is missing, negative
-# or was never seen has the code NaN and takes a split's branch of missing values.
-
+from ...trees.settings import class_factors
+from ..explain.effects import ExplainedTrees, PredictiveDistribution
+from .distribution import JointQuantiles
+from .driver import Plan, Rounds, boost, describe_descent, stack_values, staged_raw
+from .losses import CLASS_LOSSES, REGRESSION_LOSSES, BoostingLoss, class_loss, regression_loss
+from .settings import (
+    CLASS_WEIGHT,
+    COLUMNS,
+    CUSTOM_LOSS,
+    SHARE,
+    SIGNS,
+    Part,
+    Stopping,
+    Watch,
+    categorical_columns,
+    check_levels,
+    encode,
+    find_levels,
+    hold_out,
+    monotone_signs,
+    take_rows,
+)
 
 Array = NDArray[np.float64]
-
-
-def categorical_columns(owner: str, given: Any, X: Any) -> NDArray[np.bool_] | None:
-    """Return which columns of a table hold categories; None if there are none."""
-    frame = open_frame(owner, X) if is_frame(X) else None
-    names = None if frame is None else list(frame.columns)
-    if given is None or (isinstance(given, str) and frame is None):
-        return None
-    shape = X.shape if hasattr(X, "shape") else as_array(owner, X, "X").shape
-    if len(shape) != 2:  # the door says what is wrong
-        return None
-    n_columns = int(shape[1])
-    if isinstance(given, str):
-        types = [] if frame is None else frame.schema.values()
-        found = np.array([dtype in (nw.Categorical, nw.Enum) for dtype in types], dtype=bool)
-        return found if found.any() else None
-    marked = _marked(owner, given, n_columns, names)
-    return marked if marked.any() else None
-
-
-def _marked(owner: str, given: Any, n_columns: int, names: list[str] | None) -> NDArray[np.bool_]:
-    """Return the mask that numbers, names or truth values of columns stand for."""
-    marked, array = np.zeros(n_columns, dtype=bool), np.asarray(given)
-
-    def wrong(rule: str) -> ParameterError:
-        return ParameterError(f"{owner}: {rule}. Got {given!r}.")
-
-    if not array.size:
-        return marked
-    kinds = sorted({type(item).__name__ for item in array.tolist()}) if array.dtype == object else [array.dtype.name]
-    if array.dtype.kind not in "OUbiu" or (array.dtype == object and not set(kinds) <= {"bool", "int", "str"}):
-        raise ParameterError(
-            f"{owner}: categorical_features must be an array-like of bool, int or str, got: {', '.join(kinds)}."
-        )
-    if array.dtype.kind == "b":
-        if array.shape != (n_columns,):
-            raise wrong(f"categorical_features set as a boolean mask must have shape (n_features,) = ({n_columns},)")
-        return array.copy()
-    if array.dtype.kind in "iu":
-        if array.max() >= n_columns or array.min() < 0:
-            raise wrong(
-                f"categorical_features set as integer indices must be in [0, n_features - 1], 0 to {n_columns - 1}"
-            )
-        marked[array] = True
-        return marked
-    if names is None:
-        raise wrong(
-            "categorical_features should be passed as an array of integers or as a boolean mask when the model is "
-            "fitted on data without feature names"
-        )
-    for name in array.tolist():
-        if name not in names:
-            raise wrong(
-                f"categorical_features has an item value {name!r} which is not a valid feature name of the training "
-                f"data. Observed feature names: {names!r}"
-            )
-        marked[names.index(name)] = True
-    return marked
-
-
-def find_levels(owner: str, X: Any, mask: NDArray[np.bool_]) -> list[NDArray[Any]]:
-    """Return the sorted levels of each column of categories; empty where the codes are to be used as they are."""
-    return [np.zeros(0) if sp.issparse(X) else _levels(_column(owner, X, j)) for j in np.flatnonzero(mask).tolist()]
-
-
-def encode(owner: str, X: Any, mask: NDArray[np.bool_], levels: list[NDArray[Any]]) -> Any:
-    """Return X with codes in place of categories: a frame of numbers, or an array."""
-    if sp.issparse(X):
-        return X
-    columns = np.flatnonzero(mask).tolist()
-    if is_frame(X):
-        frame = open_frame(owner, X)
-        if len(frame.columns) != len(mask):
-            return X  # the door says what is wrong
-        series = [
-            nw.new_series(frame.columns[j], _codes(_column(owner, X, j), own), nw.Float64, backend=frame.implementation)
-            for j, own in zip(columns, levels, strict=True)
-        ]
-        return frame.with_columns(*series).to_native()
-    array = as_array(owner, X, "X")
-    if array.ndim != 2 or array.shape[1] != len(mask):
-        return X
-    codes = [_codes(array[:, j], own) for j, own in zip(columns, levels, strict=True)]
-    if array.dtype.kind == "f" and all(
-        np.array_equal(array[:, j], own, equal_nan=True) for j, own in zip(columns, codes, strict=True)
-    ):
-        return array
-    out = array.astype(object if array.dtype == object else np.float64)
-    for j, own in zip(columns, codes, strict=True):
-        out[:, j] = own
-    return out if out.dtype != object else out.astype(np.float64)
-
-
-def check_levels(mask: Any, levels: Any, n_features: int) -> None:
-    """Raise ModelFileError unless a loaded model's categories fit its columns."""
-    if mask is None and levels is None:
-        return
-    sound = isinstance(mask, np.ndarray) and mask.dtype == bool and mask.shape == (n_features,)
-    sound = sound and isinstance(levels, list) and len(levels) == int(mask.sum())
-    if not sound or not all(isinstance(own, np.ndarray) and own.ndim == 1 for own in levels):
-        raise ModelFileError("load: the levels of the categories do not fit the columns.")
-
-
-def _column(owner: str, X: Any, j: int) -> NDArray[Any]:
-    if is_frame(X):
-        frame = open_frame(owner, X)
-        return read_series(frame.get_column(frame.columns[j]))
-    return np.asarray(as_array(owner, X, "X")[:, j])
-
-
-def _levels(values: NDArray[Any]) -> NDArray[Any]:
-    known = values[~_missing(values)]
-    if known.dtype != object:
-        return np.unique(known)
-    try:
-        numbers = known.astype(np.float64)
-    except (TypeError, ValueError):
-        if not all(isinstance(value, str) for value in known.tolist()):
-            raise DataError("a column of categories must hold numbers or strings, not both.") from None
-        return np.unique(known.astype(str))
-    return np.unique(numbers[numbers >= 0])
-
-
-def _codes(values: NDArray[Any], levels: NDArray[Any]) -> Array:
-    """Return the position of each value among the levels; NaN where it is not among them."""
-    out = np.full(len(values), np.nan)
-    known = np.flatnonzero(~_missing(values))
-    if not len(known) or not len(levels):
-        return out
-    try:
-        own = values[known].astype(levels.dtype if levels.dtype.kind == "U" else np.float64)
-    except (TypeError, ValueError):
-        return out
-    if levels.dtype.kind == "U":
-        own = values[known].astype(str)  # a longer string must not be cut to the length of a level
-    at = np.minimum(np.searchsorted(levels, own), len(levels) - 1)
-    found = levels[at] == own
-    out[known[found]] = at[found]
-    return out
-
-
-def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    if values.dtype.kind == "f":
-        return np.isnan(values) | (values < 0)
-    if values.dtype.kind == "i":
-        return values < 0
-    if values.dtype == object:
-        return np.array([value is None or value != value for value in values.tolist()], dtype=bool)
-    return np.zeros(len(values), dtype=bool)
 
 
 def boosting_door(target: Any) -> Callable[..., Table]:
@@ -325,7 +177,8 @@ class GradientBoosting(ExplainedTrees, Estimator):
 
     def _signs(self, n_outputs: int) -> Any:
         """Return the monotone constraints, checked."""
-        return None
+        names = getattr(self, "feature_names_in_", None)
+        return monotone_signs(type(self).__name__, self.monotonic_cst, self.n_features_in_, names, n_outputs)
 
     def _claim(self, part: Part) -> float:
         """Return the largest shortfall of a split, as a share of what its tree could gain, that is claimed."""
@@ -376,7 +229,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
         if table.classes is not None:
             self.classes_ = np.asarray(table.classes)
         old = run.previous if self.warm_start and hasattr(run.previous, "trees_") else None
-        self.seed_ = new_seed(self.random_state) if old is None else old.seed_
+        self.seed_ = seed_of(self.random_state) if old is None else old.seed_
         loss = self._loss(n_classes)
         self.n_trees_per_iteration_ = loss.n_outputs
         part, held, stopping = self._parts(table, run)
@@ -568,8 +421,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
         owner = type(self).__name__
 
         def require(condition: Any, what: str) -> None:
-            if not bool(condition):
-                raise ModelFileError(f"load: {owner}: {what}.")
+            demand(condition, f"{owner}: {what}")
 
         require(isinstance(self.trees_, Trees), "trees_ must be trees")
         K: Any = getattr(self, "n_trees_per_iteration_", None)
@@ -590,3 +442,145 @@ class GradientBoosting(ExplainedTrees, Estimator):
             classes: Any = getattr(self, "classes_", None)
             require(isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) >= 2, "classes_ is odd")
             require((1 if len(classes) == 2 else len(classes)) == K, "classes_ and trees_ do not fit together")
+
+
+def _has_probability(model: Any) -> bool:
+    return isinstance(model.loss, str) or hasattr(model.loss, "probability")
+
+
+class BoostedClassifier(NamedScore, ClassifierMixin, GradientBoosting):
+    """Base of the boosted classifiers; not to be used directly."""
+
+    loss: Any = param(
+        Options(*CLASS_LOSSES) | CUSTOM_LOSS,
+        "V. Or any object with `value(y, z)` and `gradient(y, z)` (and, if there is one, `curvature(y, z)`) "
+        "on arrays, such as those of `learnable.risk.losses`; y is ±1 for two classes, else codes, and z then "
+        "has K columns.",
+        default="log_loss",
+    )
+    class_weight: Any = param(CLASS_WEIGHT, "Weights of the classes.", default=None)
+
+    _classes: ClassVar[bool] = True
+    _door = staticmethod(boosting_door("classes"))
+
+    classes_: NDArray[Any] = fitted("(n_classes,)", "The labels.", kind="biufOUST")
+
+    def _loss(self, n_classes: int) -> BoostingLoss:
+        return class_loss(type(self).__name__, self.loss, n_classes)
+
+    def _row_weight(self, table: Table) -> Array | None:
+        factor = class_factors(type(self).__name__, self.class_weight, table)
+        return table.weight if factor is None else factor if table.weight is None else factor * table.weight
+
+    @property
+    def n_classes_(self) -> int:
+        """The number of classes."""
+        return len(self.classes_)
+
+    @rowwise
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label with the largest score.
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe, path or Dask collection of shape (n_samples, n_features)
+            New rows; NaN is a missing value.
+        """
+        return self._labels(self._raw(X))
+
+    @rowwise
+    def decision_function(self, X: Any) -> Array:
+        """Return the scores F(x): (n_samples,) for two classes, else (n_samples, n_classes)."""
+        return _shaped(self._raw(X))
+
+    @available_if(_has_probability)  # type: ignore[untyped-decorator]
+    @rowwise
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probabilities of the classes, (n_samples, n_classes)."""
+        raw = self._raw(X)
+        return self._fitted_loss().probability(raw)
+
+    @available_if(_has_probability)  # type: ignore[untyped-decorator]
+    @rowwise
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def staged_decision_function(self, X: Any) -> Iterator[Array]:
+        """Yield the scores after each round."""
+        for raw in self._staged(X):
+            yield _shaped(raw.copy())
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Yield the labels after each round."""
+        for raw in self._staged(X):
+            yield self._labels(raw)
+
+    @available_if(_has_probability)  # type: ignore[untyped-decorator]
+    def staged_predict_proba(self, X: Any) -> Iterator[Array]:
+        """Yield the probabilities after each round."""
+        for raw in self._staged(X):
+            yield self._fitted_loss().probability(raw)
+
+    def _staged(self, X: Any) -> Iterator[Array]:
+        check_is_fitted(self, "trees_")
+        return staged_raw(self, self._read(X))
+
+    def _labels(self, raw: Array) -> NDArray[Any]:
+        codes = (raw[0] > 0).astype(np.int64) if len(raw) == 1 else raw.argmax(axis=0)
+        return self.classes_[codes]
+
+
+class BoostedRegressor(NamedScore, RegressorMixin, PredictiveDistribution, GradientBoosting):
+    """Base of the boosted regressors; not to be used directly."""
+
+    loss: Any = param(
+        Options(*REGRESSION_LOSSES) | CUSTOM_LOSS,
+        "V. Poisson and gamma fit the logarithm of the mean. Or any object with "
+        "`value(y, z)` and `gradient(y, z)` (and, if there is one, `curvature(y, z)`) on arrays, such as "
+        "those of `learnable.risk.losses`.",
+        default="squared_error",
+    )
+
+    _door = staticmethod(boosting_door("numeric"))
+
+    def _level(self) -> Any:
+        """Return the level or levels of the quantiles; of Huber's loss, the share of small residuals."""
+        return None
+
+    def _loss(self, n_classes: int) -> BoostingLoss:
+        return regression_loss(type(self).__name__, self.loss, self._level())
+
+    @rowwise
+    def predict(self, X: Any) -> Array:
+        """Return the predictions: (n_samples,), or (n_samples, n_quantiles) if several quantiles were fitted.
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe, path or Dask collection of shape (n_samples, n_features)
+            New rows; NaN is a missing value.
+        """
+        raw = self._raw(X)
+        return self._fitted_loss().predict(raw)
+
+    def staged_predict(self, X: Any) -> Iterator[Array]:
+        """Yield the predictions after each round."""
+        check_is_fitted(self, "trees_")
+        loss = self._fitted_loss()
+        for raw in staged_raw(self, self._read(X)):
+            yield loss.predict(raw.copy())
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R²; of several quantiles, that of the one nearest to the median."""
+        from sklearn.metrics import r2_score
+
+        loss = self._fitted_loss()
+        if not isinstance(loss, JointQuantiles):
+            return float(super().score(X, y, sample_weight))
+        X, y, sample_weight = named_columns(type(self).__name__, X, y, sample_weight)
+        return float(r2_score(y, np.asarray(self.predict(X))[:, loss.middle], sample_weight=sample_weight))
+
+
+def _shaped(raw: Array) -> Array:
+    return raw[0] if len(raw) == 1 else np.ascontiguousarray(raw.T)

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...core.errors import DataError, ParameterError
 from ...probability.base import RandomState, Size, Univariate, require
 from ...probability.normal import Normal
-from .loss_base import BoostingLoss, quantiles_by_leaf
+from .losses import BoostingLoss, quantiles_by_leaf
 
 # --------------------------------------------------------------------------------------------------------------------
 # Several quantiles at once that cannot cross: the middle one, and the logarithms of the gaps beside it.

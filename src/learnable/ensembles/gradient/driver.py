@@ -22,7 +22,7 @@ Mason et al., Boosting algorithms as gradient descent, NIPS 1999; G. Ke et al., 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
@@ -33,11 +33,11 @@ from scipy.optimize import minimize_scalar
 
 from ...core.estimator import Run
 from ...core.threads import Background, TaskTeam, resolve_n_jobs
+from ...trees._random import tree_seed
 from ...trees.exact.grower import Grown, GrowthStopped
 from ...trees.layout import Trees
-from ..forest.grow import tree_seed
 from ._kernels import BLOCK, CLASSES, add_leaves, evaluate_classes, evaluate_scores
-from .loss_base import BoostingLoss
+from .losses import BoostingLoss
 
 # --------------------------------------------------------------------------------------------------------------------
 # How far a round may go: bounded Newton steps, and no rise of the training loss.
@@ -542,3 +542,19 @@ def take_trees(trees: Trees, numbers: Any) -> Trees:
     names = ("feature", "threshold", "left", "right", "missing_left", "category", "impurity", "n_rows", "weight")
     picked = {name: np.ascontiguousarray(getattr(trees, name)[nodes]) for name in (*names, "value")}
     return Trees(start=np.r_[0, np.cumsum(sizes)].astype(np.int64), bits=trees.bits, **picked)
+
+
+def staged_raw(model: Any, X: Any) -> Iterator[Array]:
+    """Yield F_0 + ρ_1T_1, then + ρ_2T_2, and so on, (K, n); the array is the same each time."""
+    K = model.n_trees_per_iteration_
+    raw = model._raw_start(X)
+    for m in range(model.trees_.n_trees // K):
+        for k in range(K):
+            raw[k] += take_trees(model.trees_, [m * K + k]).sum(X, model.n_jobs)[:, 0]
+        yield raw
+
+
+def power_of_two(g: Array) -> float:
+    """Return what to divide gradients by where their squares would leave the floats; else one."""
+    size = max(float(g.max()), -float(g.min()))
+    return float(2.0 ** np.frexp(size)[1]) if size > 1e100 or 0 < size < 1e-100 else 1.0

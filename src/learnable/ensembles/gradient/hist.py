@@ -33,11 +33,10 @@ from ...trees.histogram.bins import BinnedTable
 from ...trees.histogram.grower import HistogramGrower, HistogramRule
 from ...trees.layout import Trees
 from ...trees.table import Columns
-from .base import GradientBoosting
-from .driver import Rounds
-from .exact_learner import ExactLearner, power_of_two
-from .kinds import BoostedClassifier, BoostedRegressor
-from .loss_base import BoostingLoss
+from .base import BoostedClassifier, BoostedRegressor, GradientBoosting
+from .driver import Rounds, power_of_two
+from .exact import ExactLearner
+from .losses import BoostingLoss
 from .settings import (
     SHARE,
     Part,
@@ -46,7 +45,6 @@ from .settings import (
     hold_out,
     interaction_sets,
     least_hessian,
-    monotone_signs,
 )
 from .streams import Encoded, read_codes, read_rows, read_targets
 
@@ -235,10 +233,6 @@ class HistBoosting(GradientBoosting):
         if not stops:
             return None
         return Stopping(self.validation_fraction, self.n_iter_no_change, self.tol, self.scoring)
-
-    def _signs(self, n_outputs: int) -> Any:
-        names = getattr(self, "feature_names_in_", None)
-        return monotone_signs(type(self).__name__, self.monotonic_cst, self.n_features_in_, names, n_outputs)
 
     def _exact_sums(self, part: Part) -> bool:
         """Tell whether histograms are sums in float64: of few rows, and where weights are too wide to be rounded."""

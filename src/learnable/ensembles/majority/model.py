@@ -26,7 +26,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,14 +34,17 @@ from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from ...core.certificate import Certificate
 from ...core.declare import MAX_SECONDS, RANDOM_STATE, Number, check_parameters, fitted, optional, param
-from ...core.errors import DataError, ModelFileError
-from ...core.estimator import Certificate, Estimator, Run
+from ...core.errors import DataError
+from ...core.estimator import Estimator, Run
 from ...data.door import Table, door, read_features
 from ...data.sources import rowwise
 from ...meta.binary import MODEL
+from ...trees._random import seed_of
+from ...trees.file_layout import require
+from .._members import check_models, check_stumps
 from ..adaboost.stumps import Stump, Stumps, StumpSearch, halfway, stump_outputs
-from ..draws import new_seed
 from ..weak_learners import model_codes, seed_parts
 from .three_votes import Learned, OracleExamples, Recursion, TableExamples, boosted_error, vote_errors, votes_of_three
 
@@ -144,7 +147,7 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
                 "Only binary classification is supported. BoostByMajority: the type of the target is multiclass, with "
                 f"{len(self.classes_)} classes; wrap it in OneVsRestClassifier."
             )
-        seed = new_seed(self.random_state)
+        seed = seed_of(self.random_state)
         examples = TableExamples(table.X, table.y, table.weight, np.random.default_rng(seed), self.max_calls, run)
         learned = self._learn(examples, seed, run)
         if self.stumps_ is not None:
@@ -178,7 +181,7 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
         draft.classes_ = np.unique(np.asarray(classes))
         if len(draft.classes_) != 2:
             raise DataError(f"BoostByMajority: classes must be two labels, got {len(draft.classes_)}.")
-        run, seed = Run(None, None, self.max_seconds), new_seed(self.random_state)
+        run, seed = Run(None, None, self.max_seconds), seed_of(self.random_state)
         examples = OracleExamples(oracle, draft.classes_, np.random.default_rng(seed), self.max_calls, run)
         learned = draft._learn(examples, seed, run)
         draft.n_features_in_ = examples.n_columns
@@ -238,30 +241,33 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
 
     def _check_loaded(self) -> None:
         """Raise ModelFileError unless every vote is of hypotheses that come before it."""
-        classes, votes = getattr(self, "classes_", None), getattr(self, "votes_", None)
-        if not (isinstance(classes, np.ndarray) and classes.shape == (2,)):
-            _refuse("classes_ must hold two labels")
-        if not (isinstance(votes, np.ndarray) and votes.dtype == np.int64 and votes.ndim == 2 and votes.shape[1] == 3):
-            _refuse("votes_ must hold three hypotheses for each vote")
+        owner, classes, votes = "BoostByMajority", getattr(self, "classes_", None), getattr(self, "votes_", None)
+        require(isinstance(classes, np.ndarray) and classes.shape == (2,), f"{owner}: classes_ must hold two labels")
+        require(
+            isinstance(votes, np.ndarray) and votes.dtype == np.int64 and votes.ndim == 2 and votes.shape[1] == 3,
+            f"{owner}: votes_ must hold three hypotheses for each vote",
+        )
         stumps, models = getattr(self, "stumps_", None), getattr(self, "models_", None)
         if self.estimator is None:
-            if models is not None or not (stumps is None or isinstance(stumps, Stumps)):
-                _refuse("the weak learners must be stumps")
-            if stumps is not None and (stumps.value.shape[2] != 1 or (stumps.feature >= self.n_features_in_).any()):
-                _refuse("stumps_ must have one score and test columns that exist")
-        elif stumps is not None or not isinstance(models, list):
-            _refuse("the weak learners must be models")
-        elif any(type(model) is not type(self.estimator) for model in models):
-            _refuse("models_ must be of the class of estimator")
-        elif any(getattr(model, "n_features_in_", None) != self.n_features_in_ for model in models):
-            _refuse("models_ must have the features of the ensemble")
-        elif any(not np.isin(getattr(model, "classes_", []), classes).all() for model in models):
-            _refuse("models_ must know the classes of the ensemble")
+            require(
+                models is None and (stumps is None or isinstance(stumps, Stumps)),
+                f"{owner}: the weak learners must be stumps",
+            )
+            if stumps is not None:
+                check_stumps(owner, stumps, 1, self.n_features_in_)
+        else:
+            only_models = stumps is None and isinstance(models, list)
+            require(only_models, f"{owner}: the weak learners must be models")
+            check_models(owner, models or [], self.estimator, self.n_features_in_, classes)
         W = len(self.estimators_)
-        if (votes < -2).any() or (votes >= W + np.arange(len(votes))[:, None]).any():
-            _refuse("votes_ must name hypotheses that come before the vote")
-        if type(getattr(self, "root_", None)) is not int or not -2 <= self.root_ < W + len(votes):
-            _refuse("root_ must be one of the hypotheses")
+        require(
+            (self.votes_ >= -2).all() and (self.votes_ < W + np.arange(len(self.votes_))[:, None]).all(),
+            f"{owner}: votes_ must name hypotheses that come before the vote",
+        )
+        require(
+            type(getattr(self, "root_", None)) is int and -2 <= self.root_ < W + len(self.votes_),
+            f"{owner}: root_ must be one of the hypotheses",
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -304,7 +310,3 @@ def _warn_of_error(error: float, epsilon: float, stopped: bool) -> None:
         ConvergenceWarning,
         stacklevel=4,
     )
-
-
-def _refuse(what: str) -> NoReturn:
-    raise ModelFileError(f"load: BoostByMajority: {what}.")

@@ -31,10 +31,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...core.errors import DataError, ParameterError
+from ...core.errors import ParameterError
+from ...core.jit import kernel, lean_kernel
 from ...core.threads import run_tasks
-from ..table import MOST_CATEGORIES, SAMPLE_ROWS, midpoints
-from ._bins import bin_rows, bundle, code_entries, transpose
+from .sharing import bundle, level_bins, transpose
 
 # --------------------------------------------------------------------------------------------------------------------
 # Edges between the bins of a column of numbers: values of large weight have bins of their own.
@@ -45,6 +45,16 @@ from ._bins import bin_rows, bundle, code_entries, transpose
 
 
 Array = NDArray[np.float64]
+
+
+#: Rows from which the edges of bins are computed; more would not move them visibly.
+SAMPLE_ROWS = 200_000
+
+
+def midpoints(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return (a + b)/2 without overflow, and below b."""
+    middle = a / 2 + b / 2
+    return np.where((middle >= b) | (middle < a), a, middle)
 
 
 def bin_edges(values: NDArray[Any], weight: Array | None, max_bins: int) -> Array:
@@ -119,75 +129,79 @@ def _last_of_bins(mass: Array, heavy: NDArray[np.bool_], max_bins: int) -> NDArr
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Bins for the levels of a category: one each or, where there are more levels than bins, one for levels that are
-# alike.
-#
-# With B bins, the B/2 most frequent levels keep one each. The others are put in the order of their mean target
-# (shrunk towards the mean of all rows, because few rows say little), and neighbours share a bin until it has its part
-# of the rows. Of several classes the first principal direction of the classes' shares gives the order (Coppersmith,
-# Hong and Hosking, Partitioning nominal attributes in decision trees, 1999), which for two classes is the share of
-# one.
-
-
-_OWN_SHARE = 10.0  # rows of the whole table's kind that a level is thought to have besides its own
-
-
-def level_bins(values: NDArray[Any], target: NDArray[Any] | None, max_bins: int, who: str) -> NDArray[np.int16]:
-    """Return the bin of each level, −1 for levels that were not seen.
-
-    Parameters
-    ----------
-    values : (n,) float array
-        Codes of the levels; NaN is missing.
-    target : (n,) numbers, class codes (integers), or None
-        What levels should be alike in; None: the most frequent levels have a bin each and the rest share one.
-    max_bins : int
-        Most bins.
-    who : str
-        In whose name errors speak.
-    """
-    x = np.asarray(values, np.float64)
-    known = ~np.isnan(x)
-    given = x[known]
-    if given.size and (given.min() < 0 or given.max() >= MOST_CATEGORIES or (given != np.trunc(given)).any()):
-        raise DataError(
-            f"{who} is categorical, so its values must be codes 0, 1, … {MOST_CATEGORIES - 1}; got values from "
-            f"{given.min():g} to {given.max():g}. Encode it, for example with sklearn.preprocessing.OrdinalEncoder."
-        )
-    code = given.astype(np.int64)
-    counts = np.bincount(code)
-    bins = np.full(len(counts), -1, np.int16)
-    seen = np.flatnonzero(counts)
-    if len(seen) <= max_bins:
-        bins[seen] = np.arange(len(seen))
-        return bins
-    own = max_bins - 1 if target is None else max_bins // 2
-    by_count = seen[np.argsort(-counts[seen], kind="stable")]
-    frequent, rare = np.sort(by_count[:own]), np.sort(by_count[own:])
-    bins[frequent] = np.arange(own)
-    bins[rare] = own
-    if target is not None:
-        rare = rare[np.argsort(_place(code, target[known], counts)[rare], kind="stable")]
-        before = np.cumsum(counts[rare]) - counts[rare]
-        bins[rare] = own + before * (max_bins - own) // counts[rare].sum()
-    return bins
-
-
-def _place(code: NDArray[np.int64], target: NDArray[Any], counts: NDArray[np.int64]) -> Array:
-    """Return the place of every level on the line along which the levels' targets differ most."""
-    columns = [target] if target.dtype.kind == "f" else [target == c for c in np.unique(target)]
-    sums = np.stack([np.bincount(code, column, len(counts)) for column in columns], axis=1)
-    scale = np.abs(sums).max()
-    sums = sums / scale if scale > 0 else sums  # squares of very large sums would not be numbers
-    mean = sums.sum(axis=0) / counts.sum()
-    centred = (sums + _OWN_SHARE * mean) / (counts + _OWN_SHARE)[:, None] - mean
-    if centred.shape[1] == 1:
-        return np.asarray(centred[:, 0])
-    _, vectors = np.linalg.eigh((centred * counts[:, None]).T @ centred)
-    return np.asarray(centred @ vectors[:, -1])
+# Values become bytes.
 
 
 Bytes = NDArray[np.uint8]
+
+_BLOCK = 256  # rows of a column that are searched together
+
+
+@lean_kernel
+def find_bin(x: Any, edges: Any) -> Any:
+    """Return how many of 255 ascending edges are below x, by eight halvings without a branch."""
+    at = np.uint64(0)
+    for k in range(7, -1, -1):
+        step = np.uint64(1 << k)
+        at += step if x > edges[at + step - np.uint64(1)] else np.uint64(0)
+    return at
+
+
+@lean_kernel
+def level_code(x: Any, levels: Any, missing: Any) -> Any:
+    """Return the bin of level x, that of missing values if it was not seen."""
+    if x >= 0 and x < levels.size:
+        found = np.int64(levels[np.int64(x)])
+        return found if found >= 0 else missing
+    return missing
+
+
+@kernel
+def bin_rows(
+    X: Any, lo: Any, edges: Any, n_bins: Any, categorical: Any, level_start: Any, level_bin: Any, position: Any,
+    rows: Bytes, columns: Bytes,
+) -> None:  # fmt: skip
+    """Write the codes of rows lo, lo + 1, …, given as X, to both copies of the table."""
+    code = np.empty(_BLOCK, np.uint8)
+    for begin in range(0, X.shape[0], _BLOCK):
+        part = X[begin : begin + _BLOCK]
+        out = rows[lo + begin : lo + begin + _BLOCK]
+        m = part.shape[0]
+        for j in range(X.shape[1]):
+            own, missing = edges[j], n_bins[j]
+            if categorical[j]:
+                levels = level_bin[level_start[j] : level_start[j + 1]]
+                for r in range(m):
+                    code[r] = level_code(part[r, j], levels, missing)
+            else:
+                for r in range(m):
+                    x = part[r, j]
+                    code[r] = np.uint8(find_bin(x, own)) if x == x else np.uint8(missing)
+            to = columns[j, lo + begin : lo + begin + m]
+            at = position[j]
+            for r in range(m):
+                to[r] = code[r]
+                out[r, at] = code[r]
+
+
+@lean_kernel
+def code_entries(
+    values: Any, rows: Any, edges: Any, levels: Any, categorical: bool, n_bins: Any, first: Any, default: Any,
+    column: Bytes,
+) -> None:  # fmt: skip
+    """Write the codes of the stored entries of one column of a sparse table."""
+    for i in range(values.size):
+        x = values[i]
+        if categorical:
+            b = np.int64(level_code(x, levels, n_bins))
+        else:
+            b = np.int64(find_bin(x, edges)) if x == x else np.int64(n_bins)
+        if default >= 0:
+            if b == default:
+                continue
+            b -= 1 if b > default else 0
+        column[rows[i]] = np.uint8(first + b)
+
 
 MOST_BINS = 255
 GROUP = 16  #: bytes of a group of columns in a row

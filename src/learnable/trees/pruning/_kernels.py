@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.jit import kernel
-from .._walks import goes_left
+from ..predict import goes_left
 
 Array = NDArray[np.float64]
 Nodes = NDArray[np.int32]

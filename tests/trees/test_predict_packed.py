@@ -3,8 +3,8 @@ import pytest
 from sklearn.datasets import load_diabetes
 
 from learnable import RandomForestRegressor
-from learnable.trees import layout
-from learnable.trees.layout import apply_packed, pack, sum_packed
+from learnable.trees import predict
+from learnable.trees.predict import pack, walk_packed
 
 X, Y = load_diabetes(return_X_y=True)
 
@@ -12,7 +12,7 @@ X, Y = load_diabetes(return_X_y=True)
 def slow(trees, rows, method, monkeypatch):
     """Return what the walk without packing says."""
     with monkeypatch.context() as patch:
-        patch.setattr(layout, "_FEW_ROWS", 10**9)
+        patch.setattr(predict, "_PACKED_ROWS", 10**9)
         return getattr(trees, method)(rows)
 
 
@@ -52,8 +52,8 @@ def test_a_threshold_beyond_all_numbers_sends_only_missing_values_right():
     packed = pack(start, np.array([0, -1, -1], np.int32), np.array([np.inf, 0, 0]), np.array([2, -1, -1]), nothing)
     rows = np.array([[1.7e308], [np.nan], [-1.7e308]])
     leaves, total = np.empty((3, 1), np.int32), np.zeros((3, 1))
-    apply_packed(rows, start, packed, np.array([[0.0], [1.0], [2.0]]), leaves)
-    sum_packed(rows, start, packed, np.array([[0.0], [1.0], [2.0]]), total)
+    walk_packed(rows, start, packed, leaves, None, None)
+    walk_packed(rows, start, packed, None, np.array([[0.0], [1.0], [2.0]]), total)
     assert leaves[:, 0].tolist() == total[:, 0].tolist() == [1, 2, 1]
 
 
