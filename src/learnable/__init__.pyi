@@ -67,6 +67,7 @@ from .kernel import NuSVR as NuSVR
 from .kernel import Nystroem as Nystroem
 from .kernel import OneClassSVM as OneClassSVM
 from .kernel import RBFSampler as RBFSampler
+from .linear import GLM as GLM
 from .linear import BackwardStepwise as BackwardStepwise
 from .linear import BasisExpansion as BasisExpansion
 from .linear import BayesianLinearRegression as BayesianLinearRegression
@@ -75,7 +76,6 @@ from .linear import ElasticNet as ElasticNet
 from .linear import ElasticNetCV as ElasticNetCV
 from .linear import ForwardStagewise as ForwardStagewise
 from .linear import ForwardStepwise as ForwardStepwise
-from .linear import GLM as GLM
 from .linear import GammaRegressor as GammaRegressor
 from .linear import Lasso as Lasso
 from .linear import LassoCV as LassoCV

@@ -40,7 +40,10 @@ def glm(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     stated = _number_of(model)
     if stated != fixed or (fixed >= 0 and w[fixed] != 1) or (not model.fit_intercept and model.intercept_ != 0):
         return Recheck(np.inf, 0.0, fingerprint)
-    free = [j for j in range(len(w)) if j != fixed]
+    free = [int(j) for j in model.free_columns_]
+    others = [j for j in range(len(w)) if j != fixed and j not in free]
+    if len(set(free)) < len(free) or fixed in free or w[others].any() or not _depend(model, Z, s, free, others):
+        return Recheck(np.inf, 0.0, fingerprint)
     A = np.column_stack([np.ones(len(Z)), Z[:, free]]) if model.fit_intercept else Z[:, free]
     eta = Z @ w + np.longdouble(model.intercept_)
     a = float(model.overdispersion_)
@@ -80,6 +83,18 @@ def _number_of(model: Any) -> int:
     if isinstance(model.offset, str):
         return list(model.feature_names_in_).index(model.offset)
     return int(model.offset)
+
+
+def _depend(model: Any, Z: Array, s: Array, free: list[int], others: list[int]) -> bool:
+    """Tell whether each of the other columns is a combination of the free ones, to nine digits."""
+    root = np.sqrt(s.astype(float))[:, None]
+    chosen = np.column_stack([np.ones(len(Z)), Z[:, free]]) if model.fit_intercept else Z[:, free]
+    A = chosen.astype(float) * root
+    B = Z[:, others].astype(float) * root
+    size = np.linalg.norm(A, axis=0)
+    A = A / np.where(size > 0, size, 1)
+    rest = B - A @ np.linalg.lstsq(A, B, rcond=None)[0]
+    return bool((np.linalg.norm(rest, axis=0) <= 1e-9 * np.linalg.norm(B, axis=0)).all())
 
 
 def _link(model: Any) -> str:

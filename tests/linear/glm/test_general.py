@@ -186,10 +186,17 @@ def test_bad_input_ends_in_clear_words(model, y, words):
         model.fit(np.arange(5.0)[:, None], y)
 
 
-def test_dependent_columns_are_named():
-    frame = pd.DataFrame(X, columns=list("abc")).assign(again=X[:, 0] * 2)
-    with pytest.raises(DataError, match="again"):
-        GLM("poisson").fit(frame, TARGETS["poisson"])
+def test_dependent_columns_have_no_coefficient_and_the_rest_is_as_without_them():
+    frame = pd.DataFrame(X, columns=list("abc"))
+    more = frame.assign(again=X[:, 0] * 2, sum=X[:, 1] + X[:, 2] + 3)[["a", "again", "b", "c", "sum"]]
+    model, plain = (GLM("poisson").fit(rows, TARGETS["poisson"]) for rows in (more, frame))
+    assert model.free_columns_.tolist() == [0, 2, 3]
+    np.testing.assert_allclose(model.coef_[[0, 2, 3]], plain.coef_, rtol=1e-9)
+    assert model.summary().names == ["(intercept)", "a", "b", "c"]
+    assert np.isnan(model.conf_int()[0][[1, 4]]).all()
+    assert ln.verify(model, more, TARGETS["poisson"])
+    found = ln.infer(model, more, TARGETS["poisson"], covariance="HC0")
+    np.testing.assert_allclose(found.std_error, ln.infer(plain, frame, TARGETS["poisson"], covariance="HC0").std_error)
 
 
 def test_a_saved_model_gives_the_same_summary(tmp_path):

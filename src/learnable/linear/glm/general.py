@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...core.certificate import Certificate
 from ...core.declare import fitted, param
-from ...core.errors import DataError, ParameterError, SeparableDataError
+from ...core.errors import DataError, ModelFileError, ParameterError, SeparableDataError
 from ...core.parameters import MAX_ITER, TOLERANCE, Boolean, Matches, Nothing, Number, Options, optional
 from ...core.run import Run
 from ...data.blocks import map_reduce
@@ -36,7 +36,7 @@ from ...data.sources import NamedScore, rowwise
 from ...solvers.problem import Evaluation, Solution
 from ...solvers.smooth.newton import newton
 from ..base import LinearModel
-from ..inference.design import Design, check_independent, design_of, inverse_of, leverages, triangle
+from ..inference.design import Design, design_of, independent_columns, inverse_of, leverages, triangle
 from ..inference.families import FAMILIES, LINKS, Family, Link, family_of_power, negative_binomial
 from ..inference.infer import RowTerms, fit_statistics, score_terms
 from ..inference.summary import Inference
@@ -105,6 +105,13 @@ class GLM(NamedScore, RegressorMixin, LinearModel):
     null_deviance_: float = fitted("()", "The same of the model with an intercept only.", finite=False)
     log_likelihood_: float = fitted("()", "At the estimates; NaN where there is no closed form.", finite=False)
     null_log_likelihood_: float = fitted("()", "The same of the model with an intercept only.", finite=False)
+    free_columns_: Any = fitted(
+        "(n_slopes,)",
+        "Columns whose coefficients are estimated: neither the offset nor those that depend on columns before them, "
+        "whose coefficients are zero.",
+        kind="iu",
+        low=0,
+    )
     offset_column_: int = fitted("int", "Number of the offset's column; −1 without.")
     n_rows_: int = fitted("int", "Rows of positive weight.")
     n_iter_: int = fitted("int", "Iterations.")
@@ -124,9 +131,13 @@ class GLM(NamedScore, RegressorMixin, LinearModel):
         family.check("GLM", y)
         self.offset_column_ = self._offset_number()
         design, offset = self._design(table.X)
-        names = self._free_names()
         basis = triangle(design, weight, self.n_jobs)
-        check_independent("GLM", basis, names)
+        kept = independent_columns(basis)
+        if len(kept) < design.width:
+            b = int(self.fit_intercept)
+            design = design._replace(columns=design.columns[kept[kept >= b] - b])
+            basis = triangle(design, weight, self.n_jobs)
+        self.free_columns_ = design.columns
         estimates = self.family == "negative-binomial" and self.overdispersion is None
         rows = _Rows(design, basis, inverse_of(basis), y, weight, offset, self.n_jobs)
         a = 1.0 if estimates else float(self.overdispersion or 0.0)
@@ -201,8 +212,8 @@ class GLM(NamedScore, RegressorMixin, LinearModel):
         link = LINKS[self.link or family.link]
         if self.bias_reduction and not (family.knows_dispersion and link.name == family.canonical):
             raise ParameterError(
-                "GLM: bias_reduction is for family='binomial' with the logit and family='poisson' with the log link; got "
-                f"{self.family} and {link.name}."
+                "GLM: bias_reduction is for family='binomial' with the logit and family='poisson' with the log link; "
+                f"got {self.family} and {link.name}."
             )
         return family, link
 
@@ -241,8 +252,17 @@ class GLM(NamedScore, RegressorMixin, LinearModel):
         columns = [f"x{j}" for j in range(self.n_features_in_)] if given is None else [str(name) for name in given]
         if len(columns) != self.n_features_in_:
             raise ParameterError(f"GLM: names must hold {self.n_features_in_} names; got {len(columns)}.")
-        free = [name for j, name in enumerate(columns) if j != self.offset_column_]
+        free = [columns[j] for j in self.free_columns_]
         return ["(intercept)", *free] if self.fit_intercept else free
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if not hasattr(self, "coef_"):
+            return
+        if self.free_columns_.max(initial=-1) >= self.n_features_in_ or self.offset_column_ >= self.n_features_in_:
+            raise ModelFileError("load: free_columns_ or offset_column_ name a column that the model does not have.")
+        if len(self.information_factor_) != len(self.free_columns_) + int(self.fit_intercept):
+            raise ModelFileError("load: information_factor_ must have one row per estimated coefficient.")
 
     def _refuse_separated(self, problem: _Likelihood, found: Solution) -> None:
         """Raise SeparableDataError if the likelihood grows for ever along a direction."""
@@ -264,11 +284,14 @@ class GLM(NamedScore, RegressorMixin, LinearModel):
     @rowwise
     def predict(self, X: Any) -> Array:
         """Return the means μ = g⁻¹(b + xᵀw)."""
+        check_is_fitted(self)
         link = self._generalised()[1]
         return np.asarray(link.mean(self._score_rows(X).astype(np.float64)))
 
     def summary(self, level: float = 0.95, names: Sequence[str] | None = None) -> Inference:
         """Return estimates, classical standard errors, tests and intervals; `infer` has robust and clustered ones.
+
+        Columns that depend on others are left out.
 
         Parameters
         ----------
@@ -285,7 +308,7 @@ class GLM(NamedScore, RegressorMixin, LinearModel):
         if not family.knows_dispersion and df <= 0:
             raise DataError(f"GLM: {self.n_rows_} rows and {width} coefficients leave no degrees of freedom for φ.")
         half = np.sqrt(self.dispersion_) * inverse_of(F)
-        free = np.array([j for j in range(self.n_features_in_) if j != self.offset_column_], dtype=np.int64)
+        free = self.free_columns_
         return Inference(
             model=self,
             title=f"GLM: {family.name} family, {link.name} link",
@@ -312,12 +335,17 @@ class GLM(NamedScore, RegressorMixin, LinearModel):
         )
 
     def conf_int(self, level: float = 0.95) -> tuple[Array, Array]:
-        """Return lower and upper ends of the coefficients, in the shape of `coef_`; the offset's is [1, 1]."""
+        """Return lower and upper ends of the coefficients, in the shape of `coef_`; the offset's is [1, 1].
+
+        A coefficient that is not determined has NaN.
+        """
         lower, upper = self.summary(level).conf_int()
         skip = int(self.fit_intercept)
-        ends = np.ones((2, self.n_features_in_))
-        free = [j for j in range(self.n_features_in_) if j != self.offset_column_]
-        ends[0, free], ends[1, free] = lower[skip:], upper[skip:]
+        ends = np.full((2, self.n_features_in_), np.nan)
+        ends[0, self.free_columns_] = lower[skip:]
+        ends[1, self.free_columns_] = upper[skip:]
+        if self.offset_column_ >= 0:
+            ends[:, self.offset_column_] = 1.0
         return ends[0], ends[1]
 
     def predict_dist(self, X: Any) -> Any:

@@ -82,6 +82,22 @@ def check_independent(owner: str, R: Array, names: Sequence[str]) -> None:
         )
 
 
+def independent_columns(R: Array) -> NDArray[np.int64]:
+    """Return the columns of R that do not depend on those before them."""
+    basis = np.zeros((len(R), 0))
+    kept: list[int] = []
+    for j in range(R.shape[1]):
+        column = R[:, j]
+        norm = float(np.linalg.norm(column))
+        for _ in range(2):  # the second projection removes what rounding left of the first
+            column = column - basis @ (basis.T @ column)
+        left = float(np.linalg.norm(column))
+        if left > DEPENDENT * norm and len(kept) < len(R):
+            kept.append(j)
+            basis = np.column_stack([basis, column / left])
+    return np.array(kept, dtype=np.int64)
+
+
 def inverse_of(R: Array) -> Array:
     """Return R⁻¹."""
     return np.asarray(solve_triangular(R, np.eye(len(R)), check_finite=False))

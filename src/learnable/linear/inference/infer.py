@@ -1,6 +1,6 @@
 r"""Standard errors, tests, intervals and influence of an unpenalised likelihood fit.
 
-With unit-dispersion scores vᵢ = sᵢ (yᵢ − μᵢ)/V(μᵢ) · dμ/dη · x̃ᵢ and the expected information I = Σᵢ sᵢ (dμ/dη)²/V(μᵢ) x̃ᵢx̃ᵢᵀ,
+With scores vᵢ = sᵢ (yᵢ − μᵢ)/V(μᵢ) · dμ/dη · x̃ᵢ and the expected information I = Σᵢ sᵢ (dμ/dη)²/V(μᵢ) x̃ᵢx̃ᵢᵀ, both for φ = 1,
 
     classical      φ I⁻¹                          the model's variance is right
     observed       the same with the second derivatives themselves in place of their expectation
@@ -18,7 +18,6 @@ Reference: J. MacKinnon and H. White, J. Econometrics 29 (1985); K.-Y. Liang and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -492,9 +491,10 @@ def family_and_link(model: Any) -> tuple[Family, Link]:
 
 
 def free_columns(model: Any) -> list[int]:
-    """Return the columns whose coefficients were estimated: all but an offset."""
-    fixed = getattr(model, "offset_column_", None)
-    return [j for j in range(int(model.n_features_in_)) if j != fixed]
+    """Return the columns whose coefficients were estimated: all but an offset and what depends on others."""
+    if hasattr(model, "free_columns_"):
+        return [int(j) for j in model.free_columns_]
+    return list(range(int(model.n_features_in_)))
 
 
 def offset_of(model: Any, X: Any) -> Array:
