@@ -67,6 +67,7 @@ from .kernel import NuSVR as NuSVR
 from .kernel import Nystroem as Nystroem
 from .kernel import OneClassSVM as OneClassSVM
 from .kernel import RBFSampler as RBFSampler
+from .linear import GLM as GLM
 from .linear import BackwardStepwise as BackwardStepwise
 from .linear import BasisExpansion as BasisExpansion
 from .linear import BayesianLinearRegression as BayesianLinearRegression
@@ -91,10 +92,18 @@ from .linear import PolynomialFeatures as PolynomialFeatures
 from .linear import Ridge as Ridge
 from .linear import RidgeCV as RidgeCV
 from .linear import TweedieRegressor as TweedieRegressor
+from .linear import adjust_p_values as adjust_p_values
+from .linear import anova as anova
 from .linear import enet_path as enet_path
+from .linear import infer as infer
 from .linear import lars_path as lars_path
+from .linear import lasso_inference as lasso_inference
 from .linear import lasso_path as lasso_path
+from .linear import likelihood_ratio_test as likelihood_ratio_test
 from .linear import ridge_path as ridge_path
+from .linear import score_test as score_test
+from .linear import split_inference as split_inference
+from .linear import stepwise_inference as stepwise_inference
 from .manifold import PCA as PCA
 from .manifold import ClassicalMDS as ClassicalMDS
 from .manifold import DiffusionMaps as DiffusionMaps

@@ -26,6 +26,10 @@ FITTED: Final[dict[str, str]] = {
     "PoissonRegressor": "certificate_, coef_, intercept_, n_features_in_",
     "GammaRegressor": "certificate_, coef_, intercept_, n_features_in_",
     "TweedieRegressor": "certificate_, coef_, intercept_, n_features_in_",
+    "GLM": (
+        "certificate_, coef_, deviance_, dispersion_, free_columns_, information_factor_, intercept_, log_likelihood_, "
+        "n_features_in_, n_iter_, n_rows_, null_deviance_, null_log_likelihood_, offset_column_, overdispersion_"
+    ),
     "LinearSVC": "certificate_, classes_, coef_, intercept_, n_features_in_, n_iter_",
     "LinearSVR": "certificate_, coef_, dual_coef_ unless loss=squared_epsilon_insensitive, intercept_, n_features_in_",
     "SVC": (

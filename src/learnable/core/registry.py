@@ -80,6 +80,11 @@ REGISTRY: Final[dict[str, Entry]] = {
         "learnable.linear.verify_glm:glm",
         traits=_DEVIANCE,
     ),
+    "GLM": Entry(
+        "learnable.linear.glm.general:GLM",
+        "learnable.linear.verify_likelihood:glm",
+        traits=Traits("linear", _REGRESSION, False, True, "distance from the greatest likelihood, in standard errors"),
+    ),
     "LinearSVC": Entry(
         "learnable.linear.margin.svm:LinearSVC",
         "learnable.linear.verify_svm:linear_svc",

@@ -28,7 +28,7 @@ MOST_ONLINE_ROWS = 50_000
 LINEAR_CODE = {
     *("LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV", "LinearSVR"),
     *("BestSubset", "ForwardStepwise", "BackwardStepwise", "ForwardStagewise", "LassoLars"),
-    *("BayesianLinearRegression", "PoissonRegressor", "GammaRegressor", "TweedieRegressor"),
+    *("BayesianLinearRegression", "PoissonRegressor", "GammaRegressor", "TweedieRegressor", "GLM"),
     *("LogisticRegression", "LinearSVC", "Perceptron", "LinearDiscriminantAnalysis"),
 }
 

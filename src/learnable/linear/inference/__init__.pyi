@@ -1,0 +1,12 @@
+from .infer import infer as infer
+from .selection import SelectiveInference as SelectiveInference
+from .selection import lasso_inference as lasso_inference
+from .selection import split_inference as split_inference
+from .selection import stepwise_inference as stepwise_inference
+from .summary import Inference as Inference
+from .summary import Test as Test
+from .tests import DevianceTable as DevianceTable
+from .tests import adjust_p_values as adjust_p_values
+from .tests import anova as anova
+from .tests import likelihood_ratio_test as likelihood_ratio_test
+from .tests import score_test as score_test

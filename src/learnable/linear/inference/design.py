@@ -1,0 +1,144 @@
+r"""One pass over the rows gives what inference needs: the triangle R with RᵀR = X̃ᵀHX̃, leverages, and outer products.
+
+X̃ has a first column of ones where there is an intercept. R comes from QR decompositions of blocks, stacked and
+decomposed again: squaring the columns first would lose half of their digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from ...core.errors import DataError
+from ...data.blocks import Blocks, Part, map_reduce
+
+Array = NDArray[np.float64]
+
+#: |R_jj| over the norm of column j, below which the column depends on those before it: a hundred roundings of 1e-12.
+DEPENDENT = 1e-10
+
+
+class Design(NamedTuple):
+    """The rows of a fit with the columns whose coefficients are free."""
+
+    blocks: Any  #: X of the rows
+    columns: NDArray[np.int64]  #: those of X that are free
+    intercept: bool
+
+    @property
+    def width(self) -> int:
+        """Number of free coefficients of one score."""
+        return len(self.columns) + self.intercept
+
+    def rows(self, block: Any) -> Array:
+        """Return X̃ of a block, dense."""
+        X = block.X.toarray() if sp.issparse(block.X) else np.asarray(block.X)
+        if len(self.columns) < X.shape[1]:
+            X = X[:, self.columns]
+        return np.column_stack([np.ones(len(X)), X]) if self.intercept else X
+
+    def cut(self, values: NDArray[Any], block: Any) -> NDArray[Any]:
+        """Return those of values, one per row, that belong to a block."""
+        return values[block.start : block.start + block.X.shape[0]]
+
+
+def design_of(X: Any, columns: Sequence[int] | None, intercept: bool) -> Design:
+    """Return the design of rows in memory."""
+    free = np.arange(X.shape[1]) if columns is None else np.asarray(columns, dtype=np.int64)
+    return Design(Blocks([Part(X)]), free, intercept)
+
+
+def triangle(design: Design, weight: Array, n_jobs: int | None = None) -> Array:
+    """Return upper triangular R with RᵀR = X̃ᵀ diag(weight) X̃, weight ≥ 0 of shape (n,)."""
+    root = np.sqrt(weight)
+
+    def reduced(block: Any) -> Array:
+        return np.asarray(np.linalg.qr(design.rows(block) * design.cut(root, block)[:, None], mode="r"))
+
+    def merge(a: Array, b: Array) -> Array:
+        return np.asarray(np.linalg.qr(np.vstack([a, b]), mode="r"))
+
+    R = map_reduce(design.blocks, reduced, merge, n_jobs=n_jobs)
+    if len(R) < design.width:
+        R = np.vstack([R, np.zeros((design.width - len(R), design.width))])
+    return R
+
+
+def check_independent(owner: str, R: Array, names: Sequence[str]) -> None:
+    """Raise DataError that names the columns which depend on those before them."""
+    norm = np.linalg.norm(R, axis=0)
+    dependent = np.flatnonzero(np.abs(np.diag(R)) <= DEPENDENT * np.where(norm > 0, norm, 1.0))
+    if len(dependent):
+        shown = ", ".join(str(names[j]) for j in dependent[:5]) + (", …" if len(dependent) > 5 else "")
+        raise DataError(
+            f"{owner}: {shown} depend{'s' if len(dependent) == 1 else ''} linearly on the columns before, so the "
+            "coefficients are not determined and have no standard errors; drop "
+            f"{'it' if len(dependent) == 1 else 'them'}."
+        )
+
+
+def independent_columns(R: Array) -> NDArray[np.int64]:
+    """Return the columns of R that do not depend on those before them."""
+    basis = np.zeros((len(R), 0))
+    kept: list[int] = []
+    for j in range(R.shape[1]):
+        column = R[:, j]
+        norm = float(np.linalg.norm(column))
+        for _ in range(2):  # the second projection removes what rounding left of the first
+            column = column - basis @ (basis.T @ column)
+        left = float(np.linalg.norm(column))
+        if left > DEPENDENT * norm and len(kept) < len(R):
+            kept.append(j)
+            basis = np.column_stack([basis, column / left])
+    return np.array(kept, dtype=np.int64)
+
+
+def inverse_of(R: Array) -> Array:
+    """Return R⁻¹."""
+    return np.asarray(solve_triangular(R, np.eye(len(R)), check_finite=False))
+
+
+def leverages(design: Design, inverse: Array, weight: Array, n_jobs: int | None = None) -> Array:
+    """Return hᵢ = weightᵢ ‖x̃ᵢᵀR⁻¹‖², the weight of a row in its own fit."""
+
+    def part(block: Any) -> list[Array]:
+        Z = design.rows(block) @ inverse
+        return [np.einsum("ij,ij->i", Z, Z) * design.cut(weight, block)]
+
+    return np.concatenate(map_reduce(design.blocks, part, lambda a, b: [*a, *b], n_jobs=n_jobs))
+
+
+def score_products(design: Design, scores: Array, n_jobs: int | None = None) -> Array:
+    """Return Σᵢ vᵢvᵢᵀ with vᵢ = uᵢ ⊗ x̃ᵢ, for scores u of shape (n, m)."""
+
+    def part(block: Any) -> Array:
+        V = outer_rows(design.rows(block), design.cut(scores, block))
+        return np.asarray(V.T @ V)
+
+    return map_reduce(design.blocks, part, lambda a, b: a + b, n_jobs=n_jobs)
+
+
+def cluster_products(
+    design: Design, scores: Array, cluster: NDArray[np.int64], count: int, n_jobs: int | None = None
+) -> Array:
+    """Return Σ_c V_cV_cᵀ with V_c the sum of vᵢ over the rows of cluster c."""
+    width = design.width * scores.shape[1]
+
+    def part(block: Any) -> Array:
+        V = outer_rows(design.rows(block), design.cut(scores, block))
+        member = design.cut(cluster, block)
+        incidence = sp.csr_array((np.ones(len(V)), (member, np.arange(len(V)))), shape=(count, len(V)))
+        return np.asarray(incidence @ V).reshape(count, width)
+
+    sums = map_reduce(design.blocks, part, lambda a, b: a + b, n_jobs=n_jobs)
+    return np.asarray(sums.T @ sums)
+
+
+def outer_rows(rows: Array, scores: Array) -> Array:
+    """Return uᵢ ⊗ x̃ᵢ of every row: shape (n, m·p)."""
+    return np.asarray((scores[:, :, None] * rows[:, None, :]).reshape(len(rows), -1))
