@@ -15,7 +15,8 @@ from scipy.spatial.distance import cdist
 
 from ..core.errors import VerificationError
 from ..data.checking import Rows, codes_of, fingerprint_of, numbers_of, plain_rows
-from ..data.sources import is_external, named_columns
+from ..data.door import is_external
+from ..data.sources import named_columns
 from ..risk import kernels as known
 from ..risk.kernels import Kernel
 from ..risk.kernels.adopted import is_foreign

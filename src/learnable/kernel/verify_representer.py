@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..core.checking import Recheck
 from ..core.errors import VerificationError
 from ..data.checking import Rows, class_weights_of, fingerprint_of, plain_rows
-from ..data.sources import is_external
+from ..data.door import is_external
 from ..linear.verify_glm import probabilities
 from ..risk.kernels import Kernel, Precomputed
 from .verify_kernels import Data, blocks_of_values, data_of, radius, stated_kernel

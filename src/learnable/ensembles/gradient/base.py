@@ -20,8 +20,8 @@ from ...core.certificate import Certificate
 from ...core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Number, Options, fitted, param
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Estimator, Run
-from ...data.door import Table, door, is_dask, read_features, read_target, read_weight, take_named_columns
-from ...data.sources import NamedScore, is_external, named_columns, open_files, read_files, rowwise
+from ...data.door import Table, door, is_dask, is_external, read_features, read_target, read_weight, take_named_columns
+from ...data.sources import NamedScore, named_columns, open_files, read_files, rowwise
 from ...trees._random import seed_of
 from ...trees.decision_tree import TOLERANCE
 from ...trees.file_layout import require as demand

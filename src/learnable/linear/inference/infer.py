@@ -28,8 +28,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...core.errors import DataError, ParameterError
 from ...data.blocks import map_reduce
-from ...data.door import read_features
-from ...data.sources import is_external, named_columns
+from ...data.door import is_external, read_features
+from ...data.sources import named_columns
 from .design import (
     Design,
     check_independent,
