@@ -44,7 +44,44 @@ def sklearn_variants() -> dict[str, Any]:
     return variants
 
 
+def with_errors(owner: str) -> Any:
+    """Return a contender: fit and standard errors, ours or statsmodels'."""
+
+    def ours(data: Data) -> Any:
+        from learnable.linear import GLM
+
+        model = GLM("poisson").fit(data.X, data.y)
+        return model, model.summary()
+
+    def theirs(data: Data) -> Any:
+        import statsmodels.api as sm
+
+        fitted = sm.GLM(data.y, sm.add_constant(data.X), family=sm.families.Poisson()).fit()
+        fitted.summary()
+        return fitted, fitted
+
+    return ours if owner == OURS else theirs
+
+
+def summary_quality(found: Any, data: Data) -> dict[str, float]:
+    """Return half the mean deviance; the standard errors are those of its curvature."""
+    model = found[0]
+    theta = np.r_[model.intercept_, model.coef_] if hasattr(model, "coef_") else np.asarray(model.params)
+    z = theta[0] + data.X @ theta[1:]
+    log_y = np.log(np.maximum(data.y, 1.0))
+    return {"objective": float(np.mean(np.exp(z) - data.y - data.y * (z - log_y)))}
+
+
 ROWS = (
+    Row(
+        "glm_summary",
+        "GLM with standard errors",
+        "500k×50",
+        count_data,
+        {OURS: with_errors(OURS), "statsmodels": with_errors("statsmodels")},
+        summary_quality,
+        targets={"statsmodels": 3.0},
+    ),
     Row(
         "poisson",
         "PoissonRegressor",

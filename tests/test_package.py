@@ -72,6 +72,7 @@ PAGES = (
     "docs/guide/ensembles.md",
     "docs/guide/evaluation.md",
     "docs/guide/generative.md",
+    "docs/guide/inference.md",
     "docs/guide/kernels.md",
     "docs/guide/linear.md",
     "docs/guide/neighbors.md",

@@ -46,6 +46,7 @@ from .evaluation import ConformalClassifier as ConformalClassifier
 from .evaluation import ConformalRegressor as ConformalRegressor
 from .evaluation import explain_theory as explain_theory
 from .evaluation import risk_bound as risk_bound
+from .evaluation import with_intervals as with_intervals
 from .generative import BernoulliNB as BernoulliNB
 from .generative import CategoricalNB as CategoricalNB
 from .generative import GaussianNB as GaussianNB
@@ -95,6 +96,7 @@ from .linear import TweedieRegressor as TweedieRegressor
 from .linear import adjust_p_values as adjust_p_values
 from .linear import anova as anova
 from .linear import enet_path as enet_path
+from .linear import from_formula as from_formula
 from .linear import infer as infer
 from .linear import lars_path as lars_path
 from .linear import lasso_inference as lasso_inference

@@ -104,3 +104,16 @@ def test_columns_of_text_are_read_when_fitting_predicting_and_verifying(folder, 
     assert code == 0 and "'cost' is read as" not in out
     assert learnable("fit", "sales.csv", "-t", "price", "-m", "Ridge", "--as", "cost")[0] == 2
     assert learnable("fit", "sales.csv", "-t", "price", "-m", "Ridge", "--as", "cost=roman")[0] == 1
+
+
+def test_a_summary_has_coefficients_in_the_units_of_the_columns(learnable):
+    code, out, _ = learnable("fit", "numbers.csv", "-t", "y", "-m", "LinearRegression", "--summary")
+    assert code == 0
+    assert "std. error" in out
+    assert "residual degrees of freedom" in out
+    code, out, _ = learnable("fit", "classes.csv", "-t", "label", "-m", "LogisticRegression", "--summary", "--json")
+    assert code == 0
+    assert "pulled towards zero" in json.loads(out)["summary"]
+    code, out, _ = learnable("fit", "numbers.csv", "-t", "y", "-m", "GLM", "--summary", "--json", "--force")
+    rows = json.loads(out)["summary"]
+    assert {"estimate", "std_error", "p_value", "lower", "upper"} < set(rows[0])

@@ -22,6 +22,7 @@ from sklearn.tree import DecisionTreeRegressor
 from tests.evaluation.wrapped import Broken, RefittedRidge, regression
 from tests.oracles import conformal as oracle
 
+import learnable as ln
 from learnable import LinearRegression, PoissonRegressor, Ridge, load, save, verify
 from learnable.core import DataError, ModelFileError, ParameterError
 from learnable.evaluation import ConformalRegressor
@@ -471,3 +472,20 @@ def test_cv_covers_new_rows_as_often_as_it_says():
         lower, upper = model.predict_interval(X[80:])
         inside.append(np.mean((lower <= y[80:]) & (y[80:] <= upper)))
     assert 0.88 < np.mean(inside) < 0.95
+
+
+def test_with_intervals_wraps_models_without_and_leaves_those_with():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 3))
+    y = X[:, 0] + rng.normal(size=150)
+    assert isinstance(ln.with_intervals(ln.LinearRegression()), ln.LinearRegression)
+    assert isinstance(ln.with_intervals(ln.RandomForestRegressor()), ln.RandomForestRegressor)
+    for inner in (ln.Lasso(alpha=0.1), ln.HistGradientBoostingRegressor(max_iter=10)):
+        model = ln.with_intervals(inner, "split", level=0.8, random_state=0).fit(X, y)
+        lower, upper = model.predict_interval(X)
+        assert (lower < upper).all()
+        assert ln.verify(model, X, y)
+    linear = ln.with_intervals(ln.Lasso(alpha=0.1)).fit(X, y)
+    np.testing.assert_array_equal(linear.coef_, linear.estimator_.coef_)
+    assert not hasattr(linear, "predict_proba")
+    assert not hasattr(ln.with_intervals(ln.Lasso()), "coef_")

@@ -17,6 +17,7 @@ _MOST_RESTARTED = 2000  # rows up to which further searches for hyperparameters 
 EXAMPLES = (
     "learnable fit houses.csv --target price --model Ridge --set alpha=10 -o ridge.safetensors",
     "learnable fit demo:tumours --target diagnosis --model LogisticRegression --set C=0.1",
+    "learnable fit demo:houses -m GLM --set family=gamma --summary",
     "learnable fit demo:houses -m GaussianProcessRegressor --set 'kernel=Matern(nu=1.5) + White()'",
 )
 
@@ -39,6 +40,14 @@ def fit(
             "keeps one model and the errors), split (sets a quarter of the rows aside), jackknife+ or none.",
         ),
     ] = "cv+",
+    summary: Annotated[
+        bool,
+        typer.Option(
+            "--summary",
+            help="Print coefficients with standard errors, tests and intervals: for LinearRegression, GLM, and "
+            "LogisticRegression with C=inf, PoissonRegressor and others with alpha=0.",
+        ),
+    ] = False,
     output: Annotated[
         str | None,
         typer.Option(
@@ -96,7 +105,7 @@ def fit(
     fitted.fit(problem.features, problem.targets)
     save(with_target(fitted, problem.target), output)
     problem.notes.extend([said] if said else [])
-    _show(fitted, problem, model, data, output, json)
+    _show(fitted, problem, model, data, output, json, summary)
 
 
 def build_model(name: str, settings: list[str], seed: int) -> Any:
@@ -242,10 +251,55 @@ def worse_than_guessing(task: str, held_out: float | None, score: float, problem
     )
 
 
-def _show(fitted: Any, problem: Any, name: str, data: str, output: str, json: bool) -> None:
+def coefficients_of(fitted: Any, problem: Any) -> Any:
+    """Return the summary of a likelihood model of a table, or in words why there is none.
+
+    Coefficients are in the units of the columns. A category's last level, which follows from the others, is left out.
+    """
+    import numpy as np
+    from sklearn.base import clone
+
+    from ..core.errors import DataError, ParameterError
+    from ..linear.glm.general import GLM
+    from ..linear.inference.infer import refuse_penalised
+
+    inner = getattr(fitted, "estimator_", fitted)
+    model = inner.model_
+    try:
+        refuse_penalised(model)
+        classes = getattr(model, "classes_", None)
+        if classes is not None and len(classes) > 2:
+            raise ParameterError("of several classes only learnable.infer, in Python, has a summary")
+        encoder = clone(inner.encoder_).set_params(scale=False)
+        X = encoder.fit_transform(problem.features, problem.targets)
+        y = problem.targets if classes is None else (np.asarray(problem.targets) == classes[1]).astype(float)
+        likelihood = model if isinstance(model, GLM) else GLM(*_family_of(model))
+        return clone(likelihood).fit(X, y).summary(names=list(encoder.get_feature_names_out()))
+    except (DataError, ParameterError) as error:
+        return f"no summary: {str(error).removeprefix('infer: ')}"
+
+
+def _family_of(model: Any) -> tuple[str]:
+    """Return the family of a model for `GLM`."""
+    from ..core.errors import ParameterError
+
+    families = {
+        "LinearRegression": "normal",
+        "LogisticRegression": "binomial",
+        "PoissonRegressor": "poisson",
+        "GammaRegressor": "gamma",
+    }
+    name = type(model).__name__
+    if name not in families:
+        raise ParameterError(f"{name} has none here; use --model GLM")
+    return (families[name],)
+
+
+def _show(fitted: Any, problem: Any, name: str, data: str, output: str, json: bool, summary: bool) -> None:
     import shlex
 
     inner = getattr(fitted, "estimator_", fitted)
+    coefficients = coefficients_of(fitted, problem) if summary else None
     certificate = inner.certificate_
     score = float(inner.score(problem.features, problem.targets))
     predict = f"learnable predict {shlex.quote(output)} {shlex.quote(data)}"
@@ -273,6 +327,9 @@ def _show(fitted: Any, problem: Any, name: str, data: str, output: str, json: bo
             "predict_command": predict,
             "versions": versions(),
         }
+        if summary:
+            frame = getattr(coefficients, "to_frame", None)
+            record["summary"] = frame().reset_index().to_dict("records") if frame else coefficients
         print(json_module.dumps(plain(record), allow_nan=False))
         return
     from .display import console, one_line
@@ -294,3 +351,5 @@ def _show(fitted: Any, problem: Any, name: str, data: str, output: str, json: bo
     out = console()
     for line in lines:
         out.print(one_line(line, 1000), soft_wrap=True)
+    if coefficients is not None:
+        out.print(str(coefficients), markup=False, highlight=False, soft_wrap=True)

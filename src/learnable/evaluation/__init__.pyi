@@ -13,6 +13,7 @@ from .calibrators import Sigmoid as Sigmoid
 from .calibrators import Temperature as Temperature
 from .comparison import compare as compare
 from .conformal import ConformalRegressor as ConformalRegressor
+from .conformal import with_intervals as with_intervals
 from .conformal_classifier import ConformalClassifier as ConformalClassifier
 from .curves import Curve as Curve
 from .curves import learning_curve as learning_curve

@@ -6,6 +6,7 @@ from .glm.general import GLM as GLM
 from .glm.regression import GammaRegressor as GammaRegressor
 from .glm.regression import PoissonRegressor as PoissonRegressor
 from .glm.regression import TweedieRegressor as TweedieRegressor
+from .inference.formula import from_formula as from_formula
 from .inference.infer import infer as infer
 from .inference.selection import SelectiveInference as SelectiveInference
 from .inference.selection import lasso_inference as lasso_inference

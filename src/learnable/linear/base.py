@@ -160,6 +160,24 @@ class LinearClassifierModel(NamedScore, ClassifierMixin, IterativeModel):
             raise ModelFileError("load: intercept_ must have one number a row of coef_.")
 
 
+class LikelihoodModel:
+    """Mixin of models whose unpenalised fit maximises a likelihood."""
+
+    def summary(self, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Any:
+        """Return estimates, standard errors, tests and intervals of the coefficients, printable as a table.
+
+        Parameters
+        ----------
+        X, y, sample_weight : arrays, or a dataframe and names of columns
+            The rows of the fit.
+        **options
+            Those of `infer`: robust and clustered errors, what weights mean, the level.
+        """
+        from .inference.infer import infer
+
+        return infer(self, X, y, sample_weight=sample_weight, **options)
+
+
 class LinearRegressorModel(LinearModel):
     """A linear model of one or several real targets."""
 

@@ -36,7 +36,7 @@ from ...risk.penalties import L2Penalty, LinearLikelihood
 from ...solvers.problem import Solution
 from ...solvers.smooth.newton import newton
 from ...solvers.smooth.shapes import solve
-from ..base import DEFAULT_TOLERANCE, GRADIENT_MARGIN, IterativeModel, is_explicit
+from ..base import DEFAULT_TOLERANCE, GRADIENT_MARGIN, IterativeModel, LikelihoodModel, is_explicit
 
 Array = NDArray[np.float64]
 
@@ -45,7 +45,7 @@ _LARGEST_SQUARE = 1e200
 _SMALLEST_TARGET = 1e-100  # targets all below it, or all beyond its inverse, are fitted in other units
 
 
-class DevianceRegressor(RegressorMixin, IterativeModel):
+class DevianceRegressor(LikelihoodModel, RegressorMixin, IterativeModel):
     """What Poisson, Gamma and Tweedie regression share; not to be used directly."""
 
     alpha: float = param(

@@ -1,3 +1,4 @@
+from .formula import from_formula as from_formula
 from .infer import infer as infer
 from .selection import SelectiveInference as SelectiveInference
 from .selection import lasso_inference as lasso_inference

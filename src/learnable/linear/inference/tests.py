@@ -97,7 +97,17 @@ def score_test(model: Any, X: Any, y: Any, extra: ArrayLike, *, sample_weight: A
 
 @dataclass(frozen=True)
 class DevianceTable:
-    """An analysis of deviance: terms added one after the other, each tested against the model before it."""
+    """An analysis of deviance: terms added one after the other, each tested against the model before it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable.linear import LinearRegression, anova
+    >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 0.0], [3.0, 1.0], [4.0, 1.0]])
+    >>> table = anova(LinearRegression(), X, [0.1, 0.9, 2.1, 3.0, 3.9])
+    >>> table.terms, bool(table.tests[0].p_value < 0.01)
+    (['x0', 'x1'], True)
+    """
 
     terms: list[str]
     deviance: Array  #: after each term; first that of the model without any

@@ -43,6 +43,7 @@ from .. import descent
 from ..base import (
     DEFAULT_TOLERANCE,
     GRADIENT_MARGIN,
+    LikelihoodModel,
     LinearClassifierModel,
     in_range,
     in_units_of_columns,
@@ -57,7 +58,7 @@ Array = NDArray[np.float64]
 SOLVERS = ("auto", "lbfgs", "newton-cholesky", "newton-cg", "sag", "saga", *descent.SOLVERS)
 
 
-class LogisticRegression(LinearClassifierModel):
+class LogisticRegression(LikelihoodModel, LinearClassifierModel):
     r"""Logistic regression: minimise C Σᵢ sᵢ ℓ(yᵢ, b + Wxᵢ) + ½‖W‖², ℓ the (softmax) cross-entropy.
 
     In the form n⁻¹ΣV + λΩ with Ω = ½‖W‖², λ = 1/(nC). Time O(nd² + iterations·nd) for n ≫ d; memory O(nK + (Kd)²)
