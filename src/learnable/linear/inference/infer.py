@@ -95,7 +95,7 @@ def infer(
     >>> X, y = np.arange(6.0)[:, None], np.array([1, 1, 2, 4, 4, 9])
     >>> found = infer(PoissonRegressor(alpha=0).fit(X, y), X, y)
     >>> found.std_error.round(3)
-    array([0.594, 0.146])
+    array([0.611, 0.154])
     """
     if covariance not in COVARIANCES:
         raise ParameterError(f"infer: covariance must be one of {', '.join(COVARIANCES)}; got {covariance!r}.")

@@ -43,7 +43,7 @@ def likelihood_ratio_test(smaller: Inference, larger: Inference) -> Test:
     >>> y = np.array([1, 1, 2, 4, 4, 9])
     >>> smaller, larger = (GLM("poisson").fit(X[:, :k], y).summary() for k in (1, 2))
     >>> print(likelihood_ratio_test(smaller, larger))
-    χ²(1) = 0.0070, p = 0.9334
+    χ²(1) = 0.0189, p = 0.8906
     """
     if smaller.n_rows != larger.n_rows:
         raise DataError(f"likelihood_ratio_test: the fits have {smaller.n_rows:g} and {larger.n_rows:g} rows.")
