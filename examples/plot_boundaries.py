@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 import learnable as ln
-from learnable.evaluation import bayes_classifier, bayes_risk, excess_risk
+from learnable.evaluation import bayes_classifier, excess_risk
+from learnable.evaluation import bayes_risk
 from learnable.plots import side_by_side
 from learnable.plots.axes import ACCENT, MUTED, Frame
 from learnable.plots.markup import tag
