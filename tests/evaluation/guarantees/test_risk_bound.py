@@ -173,7 +173,7 @@ def test_what_was_read_off_all_rows_is_paid_for_or_refused():
         assert bound.inputs["nats read off the rows"] == pytest.approx(nats)
     forest = ln.RandomForestClassifier(5, class_weight="balanced", random_state=0).fit(X, y)
     assert "balanced" in risk_bound(forest, X, y).reasons[0]
-    scaled = ln.evaluation.guarantees.others.description_bits
+    scaled = ln.evaluation.guarantees.families.description_bits
     plain, words = scaled(ln.Ridge().fit(X, y))
     assert "64 bits" in words
     wrapped, words = scaled(ln.meta.TableModel(ln.Ridge()).fit(X, y))
