@@ -95,13 +95,13 @@ from .linear import RidgeCV as RidgeCV
 from .linear import TweedieRegressor as TweedieRegressor
 from .linear import adjust_p_values as adjust_p_values
 from .linear import anova as anova
+from .linear import compare_nested as compare_nested
 from .linear import enet_path as enet_path
 from .linear import from_formula as from_formula
 from .linear import infer as infer
 from .linear import lars_path as lars_path
 from .linear import lasso_inference as lasso_inference
 from .linear import lasso_path as lasso_path
-from .linear import likelihood_ratio_test as likelihood_ratio_test
 from .linear import ridge_path as ridge_path
 from .linear import score_test as score_test
 from .linear import split_inference as split_inference

@@ -11,7 +11,7 @@ def test_a_block_that_does_not_end_is_ended_and_its_files_removed():
         "import time\n"
         "from learnable.cli.limit import hard_limit\n"
         "from learnable.evaluation.comparison.clock import Clock\n"
-        "from learnable.evaluation.comparison.folder import temporary_folder\n"
+        "from learnable.evaluation.comparison.race import temporary_folder\n"
         "with hard_limit(Clock(0.2)), temporary_folder() as folder:\n"
         "    print(folder, flush=True)\n"
         "    time.sleep(60)\n"

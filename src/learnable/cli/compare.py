@@ -208,7 +208,7 @@ def _compare(
     from ..evaluation.comparison.contest import compare as run
 
     record = run(table, target, clock=clock, server=server, on_event=on_event, source=Path(source).name, **arguments)
-    from ..evaluation.comparison.again import python_lines
+    from ..evaluation.comparison.record import python_lines
 
     by_tool = source in DEMO_TARGETS or any(reading.values())
     asked = {**arguments, "seconds": clock.seconds}

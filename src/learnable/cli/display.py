@@ -156,7 +156,7 @@ def leaderboard(record: dict[str, Any], width: int = 80) -> Table:
     """Return the final table, a line for each model: rank, short name, score with its interval, verdict, fit time."""
     from rich import box
 
-    from ..evaluation.comparison.titles import short_names
+    from ..evaluation.comparison.candidates import short_names
 
     label = record["protocol"]["metric"]["label"]
     rows = record["leaderboard"]
@@ -218,7 +218,7 @@ def _verdict(row: dict[str, Any]) -> str:
 
 def unfinished(record: dict[str, Any], most: int = 5) -> list[str]:
     """Return why models have no score, those with the same reason together."""
-    from ..evaluation.comparison.titles import short_names
+    from ..evaluation.comparison.candidates import short_names
 
     rows = record["leaderboard"]
     found: dict[str, list[str]] = {}
@@ -488,7 +488,7 @@ class LiveRace(Silent):
         """Return a line for each model, cut at the width of the terminal."""
         from rich import box
 
-        from ..evaluation.comparison.titles import short_name
+        from ..evaluation.comparison.candidates import short_name
 
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
         for head in ("model", "state", "scores"):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core.threads import call_later
-from ..evaluation.comparison.folder import remove_all
+from ..evaluation.comparison.race import remove_all
 
 _GRACE = 0.1
 

@@ -377,10 +377,10 @@ REGISTRY: Final[dict[str, Entry]] = {
         "learnable.evaluation.calibration:CalibratedClassifier", "learnable.evaluation.verify:calibrated_classifier"
     ),
     "ConformalRegressor": Entry(
-        "learnable.evaluation.conformal:ConformalRegressor", "learnable.evaluation.verify:conformal_regressor"
+        "learnable.evaluation.conformal.models:ConformalRegressor", "learnable.evaluation.verify:conformal_regressor"
     ),
     "ConformalClassifier": Entry(
-        "learnable.evaluation.conformal_classifier:ConformalClassifier",
+        "learnable.evaluation.conformal.models:ConformalClassifier",
         "learnable.evaluation.verify:conformal_classifier",
     ),
     "MDPSolution": Entry(
@@ -418,9 +418,9 @@ REGISTRY: Final[dict[str, Entry]] = {
     "SiLU": Entry("learnable.neural.layers.activations:SiLU", estimator=False),
     "Trees": Entry("learnable.trees.layout:Trees", estimator=False),
     "BSplines": Entry("learnable.linear.features.basis:BSplines", estimator=False),
-    "Sigmoid": Entry("learnable.evaluation.calibrators:Sigmoid", estimator=False),
-    "Isotonic": Entry("learnable.evaluation.calibrators:Isotonic", estimator=False),
-    "Temperature": Entry("learnable.evaluation.calibrators:Temperature", estimator=False),
+    "Sigmoid": Entry("learnable.evaluation.calibration:Sigmoid", estimator=False),
+    "Isotonic": Entry("learnable.evaluation.calibration:Isotonic", estimator=False),
+    "Temperature": Entry("learnable.evaluation.calibration:Temperature", estimator=False),
     **KERNELS,
     "Chains": Entry("learnable.sampling.chains:Chains", "learnable.sampling.verify:chains", estimator=False),
     "Certificate": Entry("learnable.core.estimator:Certificate", estimator=False),

@@ -16,7 +16,7 @@ from .inference.summary import Inference as Inference
 from .inference.tests import DevianceTable as DevianceTable
 from .inference.tests import adjust_p_values as adjust_p_values
 from .inference.tests import anova as anova
-from .inference.tests import likelihood_ratio_test as likelihood_ratio_test
+from .inference.tests import compare_nested as compare_nested
 from .inference.tests import score_test as score_test
 from .least_squares.linear_regression import LinearRegression as LinearRegression
 from .least_squares.linear_regression import RegressionSummary as RegressionSummary

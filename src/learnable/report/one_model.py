@@ -14,10 +14,8 @@ from ..core.errors import LearnableError
 from ..core.estimator import Certificate, Estimator
 from ..data.door import is_frame
 from ..data.frames import open_frame
-from ..evaluation.comparison.judge import coefficients, draw_details
+from ..evaluation.comparison.judge import coefficients, draw_details, holdout_interval, proven_of
 from ..evaluation.comparison.measures import Prediction, measure_all, measures_for, ranking_measure
-from ..evaluation.comparison.paired import holdout_interval
-from ..evaluation.comparison.proven import proven_of
 from ..evaluation.comparison.record import FORMAT, VERSION, new_row, plain, timestamp, versions
 
 _LEVEL: Final = 0.95
@@ -191,7 +189,7 @@ def _feature_names(subject: Subject, n_features: int) -> list[str]:
 
 def _importances(subject: Subject) -> list[dict[str, Any]] | None:
     """Return permutation importances on some of the rows, where that takes seconds and not minutes."""
-    from ..evaluation.importance import permutation_importance
+    from ..evaluation.estimates.importance import permutation_importance
 
     n_rows, n_columns = subject.X.shape if hasattr(subject.X, "shape") else np.shape(subject.X)
     rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, _SHUFFLED_ROWS)).round().astype(int))

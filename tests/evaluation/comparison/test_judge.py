@@ -3,9 +3,8 @@ import pytest
 from tests.evaluation.comparison.tables import classes
 
 from learnable import LinearRegression
-from learnable.evaluation.comparison.judge import coefficients, confusion, draw_details, roc_curves
+from learnable.evaluation.comparison.judge import coefficients, confusion, draw_details, holdout_interval, roc_curves
 from learnable.evaluation.comparison.measures import MEASURES, Prediction, ranking_measure
-from learnable.evaluation.comparison.paired import holdout_interval
 
 
 def test_the_interval_of_r2_covers_the_true_one():

@@ -10,7 +10,7 @@ import learnable as ln
 from learnable.core.errors import DataError
 from learnable.data.encoder import TableEncoder
 from learnable.evaluation import compare
-from learnable.evaluation.comparison.folder import remove_all, temporary_folder
+from learnable.evaluation.comparison.race import remove_all, temporary_folder
 from learnable.evaluation.comparison.workspace import (
     encode_splits,
     keep_fitted,

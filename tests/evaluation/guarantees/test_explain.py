@@ -10,7 +10,7 @@ import learnable as ln
 from learnable.core.errors import DataError, ParameterError
 from learnable.core.registry import estimator_names, registered_class
 from learnable.evaluation import explain_theory
-from learnable.evaluation.guarantees.checks import CHECKS
+from learnable.evaluation.guarantees.explain import CHECKS
 from learnable.evaluation.guarantees.theorems import THEOREMS
 
 KINDS = {

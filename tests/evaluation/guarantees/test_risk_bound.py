@@ -14,8 +14,9 @@ from tests.registered import fitted, small_table
 import learnable as ln
 from learnable.core.errors import DataError, ParameterError
 from learnable.core.registry import estimator_names
-from learnable.evaluation import plan_rows, risk_bound, rows_needed
-from learnable.evaluation.guarantees.votes import out_of_bag_losses
+from learnable.evaluation import plan_rows, rows_needed
+from learnable.evaluation.guarantees.families import out_of_bag_losses
+from learnable.evaluation.guarantees.risk_bound import risk_bound
 from learnable.theory import bounds
 from learnable.theory.concentration import binomial_upper, kl_upper
 
@@ -127,7 +128,7 @@ def test_losses_out_of_bag_are_those_of_the_trees():
     rng = np.random.default_rng(4)
     X, y = draw(rng, 120)
     model = ln.RandomForestClassifier(n_estimators=8, min_samples_leaf=3, random_state=0).fit(X, y)
-    from learnable.evaluation.guarantees.evidence import gather
+    from learnable.evaluation.guarantees.record import gather
 
     losses, seen = out_of_bag_losses(gather(model, X, y, None))
     shares = np.stack([tree.predict_proba(X)[np.arange(120), y] for tree in model.estimators_])
@@ -172,7 +173,7 @@ def test_what_was_read_off_all_rows_is_paid_for_or_refused():
         assert bound.inputs["nats read off the rows"] == pytest.approx(nats)
     forest = ln.RandomForestClassifier(5, class_weight="balanced", random_state=0).fit(X, y)
     assert "balanced" in risk_bound(forest, X, y).reasons[0]
-    scaled = ln.evaluation.guarantees.others.description_bits
+    scaled = ln.evaluation.guarantees.families.description_bits
     plain, words = scaled(ln.Ridge().fit(X, y))
     assert "64 bits" in words
     wrapped, words = scaled(ln.meta.TableModel(ln.Ridge()).fit(X, y))

@@ -6,7 +6,7 @@ from scipy import stats
 
 import learnable as ln
 from learnable.core.errors import DataError, ParameterError
-from learnable.linear import GLM, adjust_p_values, anova, infer, likelihood_ratio_test, score_test
+from learnable.linear import GLM, adjust_p_values, anova, compare_nested, infer, score_test
 
 sm = pytest.importorskip("statsmodels.api")
 
@@ -18,7 +18,7 @@ NUMBER = X[:, 0] + RNG.normal(size=300)
 
 def test_the_f_test_of_least_squares_is_exact():
     small, large = (ln.LinearRegression().fit(X[:, :k], NUMBER) for k in (1, 3))
-    test = likelihood_ratio_test(infer(small, X[:, :1], NUMBER), infer(large, X, NUMBER))
+    test = compare_nested(infer(small, X[:, :1], NUMBER), infer(large, X, NUMBER))
     theirs = sm.OLS(NUMBER, sm.add_constant(X)).fit().compare_f_test(sm.OLS(NUMBER, sm.add_constant(X[:, :1])).fit())
     assert (test.statistic, test.p_value) == pytest.approx(theirs[:2], rel=1e-8)
 
@@ -28,7 +28,7 @@ def test_the_three_tests_agree_in_large_samples():
     A = rng.normal(size=(20_000, 2))
     y = rng.poisson(np.exp(0.5 + 0.3 * A[:, 0] + 0.02 * A[:, 1])).astype(float)
     small, large = GLM("poisson").fit(A[:, :1], y), GLM("poisson").fit(A, y)
-    ratio = likelihood_ratio_test(small.summary(), large.summary()).statistic
+    ratio = compare_nested(small.summary(), large.summary()).statistic
     wald = large.summary().wald_test("x1").statistic
     score = score_test(small, A[:, :1], y, A[:, 1]).statistic
     assert wald == pytest.approx(ratio, rel=0.02)
@@ -56,7 +56,7 @@ def test_a_true_hypothesis_is_refused_as_often_as_the_level_says(kind):
             p = score_test(small, A[:, :1], y, A[:, 1]).p_value
         else:
             large = GLM("binomial").fit(A, y).summary()
-            p = large.p_value[2] if kind == "wald" else likelihood_ratio_test(small.summary(), large).p_value
+            p = large.p_value[2] if kind == "wald" else compare_nested(small.summary(), large).p_value
         refused += int(p < 0.1)
     assert abs(refused / rounds - 0.1) < 4 * np.sqrt(0.09 / rounds)
 
@@ -97,4 +97,4 @@ def test_bad_input_ends_in_clear_words():
     with pytest.raises(DataError, match="depend"):
         score_test(model, X[:, :1], COUNT, X[:, 0])
     with pytest.raises(ParameterError, match="more coefficients"):
-        likelihood_ratio_test(model.summary(), model.summary())
+        compare_nested(model.summary(), model.summary())

@@ -14,7 +14,7 @@ from tests.linear.sparse_tables import sparse_tables
 
 from learnable import ElasticNetCV, Lasso, LassoCV, verify
 from learnable.core.errors import DataError, ParameterError
-from learnable.evaluation.comparison.cut import cut_of
+from learnable.evaluation.comparison.clock import cut_of
 
 RNG = np.random.default_rng(4)
 X = RNG.standard_normal((90, 40))

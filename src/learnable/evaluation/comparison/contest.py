@@ -17,29 +17,33 @@ from typing import Any, Final
 import numpy as np
 
 from ...core.declare import Number, check_parameters, optional
-from ...core.errors import DataError, LearnableError, ParameterError
-from .again import python_lines
+from ...core.errors import DataError, ParameterError
 from .ahead import CompileAhead
-from .candidates import Candidate, candidates_for, one_of_each_first, stops_early, wants_dense
-from .clock import Clock
-from .cut import came_further, cut_early, cut_notes, part_missing
-from .decision import Cost, lopsided_note, read_cost
+from .candidates import Candidate, candidates_for, one_of_each_first, short_names, stops_early, wants_dense
+from .clock import Clock, OutOfTimeError, came_further, cut_early, cut_notes, part_missing
+from .columns import periods
 from .finish import Finish
-from .folder import checksum, temporary_folder
 from .leaderboard import fill_row, rank_rows
-from .measures import Measure, measures_for, ranking_measure
+from .measures import Cost, Measure, lopsided_note, measures_for, ranking_measure, read_cost
 from .problem import Problem, read_problem
-from .race import Outcome, Server
-from .record import FORMAT, VERSION, ComparisonRecord, ProtocolRecord, Row, TimingRecord, new_row, timestamp, versions
-from .repeats import settle
+from .race import Outcome, Server, checksum, free_memory, temporary_folder
+from .record import (
+    FORMAT,
+    VERSION,
+    ComparisonRecord,
+    ProtocolRecord,
+    Row,
+    TimingRecord,
+    new_row,
+    python_lines,
+    shown,
+    timestamp,
+    versions,
+)
 from .screening import LEAST_SHARE, Screening
 from .series import about_past, past_rows
-from .shown import shown
 from .splitting import WORDS, cut, cut_as_given
-from .times import periods
-from .titles import short_names
-from .tuning import Tuning
-from .worker import free_memory
+from .tuning import Tuning, settle
 from .workspace import FINAL, GIVEN, write_problem
 
 Event = dict[str, Any]
@@ -59,10 +63,6 @@ _RULES: Final = {
     "seed": Number(low=0, integer=True),
     "memory": optional(Number(low=1)),
 }
-
-
-class OutOfTimeError(LearnableError, TimeoutError):
-    """A time limit that passed before there was anything to show."""
 
 
 def compare(
@@ -452,7 +452,7 @@ class _Comparison:
         """Fit and measure a candidate on some splits, in a process of its own; compiling is not its time."""
         left = self.clock.left(self.clock.reserve_for_end())
         outcome = self.do(
-            "scoring:score_candidate",
+            "leaderboard:score_candidate",
             seconds=seconds,
             preparing=0.0 if left is None or seconds is None else max(0.0, left - seconds),
             on_message=on_message,

@@ -13,7 +13,7 @@ from ...core.model_file import save
 from ...core.registry import REGISTRY
 from ...data.encoder import TableEncoder
 from ...meta.table_model import TableModel
-from ..conformal import ConformalRegressor
+from ..conformal.models import ConformalRegressor
 from ..splits import make_splits
 from .candidates import Candidate, wants_dense
 from .record import plain

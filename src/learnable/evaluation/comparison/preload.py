@@ -58,7 +58,7 @@ def prepare() -> None:
     import sklearn.metrics  # noqa: F401
 
     from ...core.kernel_cache import keeps_kernels, loading_only
-    from . import explain, judge, keep, scoring, workspace  # noqa: F401
+    from . import explain, judge, keep, leaderboard, workspace  # noqa: F401
     from .warm import warm_models
 
     with loading_only() if keeps_kernels() else contextlib.nullcontext(), warnings.catch_warnings():

@@ -24,11 +24,9 @@ from ...data.files import read_table
 from ...data.frames import listed, open_frame
 from ...data.profile import profile
 from ...data.readings import Found
-from .copies import find_copies, merge_groups
-from .glance import correlations, preview
+from .columns import as_read, example_of, find_texts, read_times, tell
+from .glance import correlations, find_copies, merge_groups, preview
 from .record import DataRecord, plain
-from .taken_for import as_read, example_of, find_texts, tell
-from .times import read_times
 
 FEWEST_ROWS = 10
 TASKS = ("regression", "binary", "multiclass")

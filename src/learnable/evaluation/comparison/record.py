@@ -7,9 +7,11 @@ report stands here. A number that does not exist is `null`, never NaN.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from html import escape
 from importlib import metadata
-from typing import Any, Final, Literal, NotRequired, TypedDict
+from typing import Any, Final, Literal, NotRequired, TypedDict, cast
 
 import numpy as np
 
@@ -213,3 +215,179 @@ def versions() -> dict[str, str]:
 def timestamp() -> str:
     """Return the time now, in UTC, to the second."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The record of a comparison as people see it: a plain table in a terminal, an HTML table in a notebook.
+#
+# It is the dict that it was, so that JSON, the report and every reader take it as before.
+
+
+_STYLE = "text-align:left;padding:2px 10px 2px 0"
+
+
+class ShownRecord(dict[str, Any]):
+    """A comparison record that shows its leaderboard.
+
+    Examples
+    --------
+    >>> from learnable.evaluation.comparison.record import ShownRecord
+    >>> row = {"rank": 1, "name": "Ridge", "status": "ok", "mean": 0.5, "low": 0.4, "high": 0.6, "verdict": None}
+    >>> ShownRecord(leaderboard=[row], data={"target": "y", "rows": 60}, protocol={"metric": {"label": "R²"}})
+    Comparison: 1 model for 'y', 60 rows
+       model  R² (CV)  interval          to the first  note
+    1  Ridge  0.5000   [0.4000, 0.6000]  –
+    """
+
+    def __repr__(self) -> str:
+        heads, rows = self._table()
+        widths = [max(len(line[i]) for line in [heads, *rows]) for i in range(len(heads))]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+            for line in [heads, *rows]
+        ]
+        return "\n".join([self._title(), *lines, *self._closing()])
+
+    def _repr_html_(self) -> str:
+        heads, rows = self._table()
+        head = "".join(f'<th style="{_STYLE}">{escape(cell)}</th>' for cell in heads)
+        body = "".join(
+            "<tr>" + "".join(f'<td style="{_STYLE}">{escape(cell)}</td>' for cell in row) + "</tr>" for row in rows
+        )
+        below = "".join(f"<p>{escape(line)}</p>" for line in self._closing())
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"<div><p><b>{escape(self._title())}</b></p>{table}{below}</div>"
+
+    def _title(self) -> str:
+        data = self.get("data") or {}
+        board = self.get("leaderboard") or []
+        models = sum(not row.get("baseline") for row in board)
+        counted = "1 model" if models == 1 else f"{models} models"
+        return f"Comparison: {counted} for {data.get('target')!r}, {data.get('rows')} rows"
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        """Return the heads and the rows of the leaderboard, as text."""
+        metric = ((self.get("protocol") or {}).get("metric") or {}).get("label", "score")
+        heads = ["", "model", f"{metric} (CV)", "interval", "to the first", "note"]
+        return heads, [_cells(row) for row in self.get("leaderboard") or []]
+
+    def _closing(self) -> list[str]:
+        """Return what follows the table: the score of the winner on rows set aside, and where it is saved."""
+        lines = []
+        if self.get("status") == "interrupted":
+            lines.append("Interrupted: only what was finished is here.")
+        winner = self.get("winner") or {}
+        holdout = winner.get("holdout") or {}
+        if _is_number(holdout.get("score")):
+            lines.append(f"Hold-out: {winner.get('name')} {_number(holdout['score'])}{_interval(holdout)}")
+        if winner.get("model_file"):
+            lines.append(f"Saved: {winner['model_file']}")
+        return lines
+
+
+def shown(record: ComparisonRecord) -> ComparisonRecord:
+    """Return the record as a dict that shows its leaderboard."""
+    return cast(ComparisonRecord, ShownRecord(record))
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    ranked = row.get("rank") is not None
+    notes = [] if row.get("status") == "ok" else [f"{row.get('status')}: {row.get('reason') or 'not started'}"]
+    if row.get("cut"):
+        notes.append(f"cut: {row['cut']}")
+    return [
+        str(row["rank"]) if ranked else "",
+        str(row.get("name")),
+        _number(row.get("mean")),
+        _interval(row).strip(),
+        (row.get("verdict") or "–") if ranked else "",
+        " ".join("; ".join(notes).split())[:100],
+    ]
+
+
+def _interval(record: dict[str, Any]) -> str:
+    low = record.get("low")
+    high = record.get("high")
+    return f" [{_number(low)}, {_number(high)}]" if _is_number(low) and _is_number(high) else ""
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _number(value: Any) -> str:
+    if not _is_number(value):
+        return ""
+    return f"{value:.4f}" if abs(value) < 1000 else f"{value:.6g}"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The Python lines that run a comparison again.
+
+
+#: Arguments of `compare` with their defaults, in the order in which they are written.
+_DEFAULTS: Final[dict[str, Any]] = {
+    "groups": None,
+    "time": None,
+    "seconds": None,
+    "models": None,
+    "folds": 5,
+    "seed": 0,
+    "task": None,
+    "metric": None,
+    "drop": [],
+    "keep": [],
+    "dayfirst": None,
+    "kinds": {},
+    "copies": "together",
+    "memory": None,
+    "tune": None,
+    "cost": None,
+    "model_file": None,
+}
+
+
+def python_lines(
+    source: str | None, target: str, arguments: Mapping[str, Any], reading: Mapping[str, Any] | None = None
+) -> str:
+    """Return Python code that compares again; models that were given as objects are named in a comment.
+
+    Parameters
+    ----------
+    source : str or None
+        The path of the table; None if it was an object in memory.
+    target : str
+        The column to predict.
+    arguments : mapping
+        Arguments of `compare`; those at their defaults are left out, except the seed.
+    reading : mapping or None
+        How the tool reads the source, with `learnable.cli.tables.load_table`; None if `compare` reads it itself.
+
+    Examples
+    --------
+    >>> from learnable.evaluation.comparison.record import python_lines
+    >>> print(python_lines("houses.csv", "price", {"seconds": 60.0, "models": ["Ridge"], "seed": 0}))
+    from learnable.evaluation import compare
+    <BLANKLINE>
+    record = compare('houses.csv', 'price', seconds=60.0, models=['Ridge'], seed=0)
+    """
+    lines = ["from learnable.evaluation import compare"]
+    data = "table" if source is None or reading is not None else repr(source)
+    if source is not None and reading is not None:
+        options = "".join(f", {name}={value!r}" for name, value in reading.items() if value is not None)
+        lines += ["from learnable.cli.tables import load_table", "", f"table = load_table({source!r}{options})"]
+    elif source is None:
+        lines += ["", "# table: the dataframe that was compared"]
+    else:
+        lines.append("")
+    said = [data, repr(target)]
+    for name, default in _DEFAULTS.items():
+        value = arguments.get(name, default)
+        if name == "models" and value is not None:
+            strange = [one for one in value if not isinstance(one, str)]
+            if strange:
+                lines.append(f"# models: {len(strange)} estimator(s) that were given as objects; pass them again")
+            value = [one for one in value if isinstance(one, str)] or None
+        if name == "seed" or (value is not None and value != default):
+            said.append(f"{name}={value!r}")
+    return "\n".join([*lines, f"record = compare({', '.join(said)})"])

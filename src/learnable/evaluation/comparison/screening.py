@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...core.registry import REGISTRY
 from .candidates import Candidate, one_of_each_first
-from .cut import cut_sentence
+from .clock import cut_sentence
 
 if TYPE_CHECKING:
     from .contest import _Comparison

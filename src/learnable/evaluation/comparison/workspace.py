@@ -78,7 +78,7 @@ def read_readings(folder: Path) -> dict[str, str]:
 
 def read_typed(folder: Path, table: Any) -> Any:
     """Return columns of the table of features with dates and numbers instead of the texts that hold them."""
-    from .taken_for import as_numbers
+    from .columns import as_numbers
 
     return as_numbers(table, read_readings(folder))
 

@@ -1,11 +1,11 @@
 from .explain import Explanation as Explanation
 from .explain import explain_theory as explain_theory
-from .held_out_rows import HeldOutRows as HeldOutRows
-from .held_out_rows import Ladder as Ladder
 from .plan import Plan as Plan
 from .plan import plan_rows as plan_rows
 from .record import Bound as Bound
 from .record import RiskBounds as RiskBounds
+from .risk_bound import HeldOutRows as HeldOutRows
+from .risk_bound import Ladder as Ladder
 from .risk_bound import bounds_of_predictions as bounds_of_predictions
 from .risk_bound import risk_bound as risk_bound
 from .risk_bound import rows_needed as rows_needed

@@ -14,8 +14,7 @@ from ...data.door import read_features
 from ...theory import bounds, covering, rademacher, vc
 from ...theory.concentration import Check
 from ...theory.concentration.binomial import log_binomial
-from .draft import Draft
-from .evidence import Array, Evidence
+from .record import Array, Draft, Evidence
 
 #: A number of 64 bits that was read off the rows, such as γ = 1/(d Var X), in nats.
 NUMBER = 64.0 * math.log(2.0)

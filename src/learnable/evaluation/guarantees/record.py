@@ -5,10 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from ...core.errors import ParameterError
-from ...theory.concentration import Check
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import is_classifier, is_regressor
+
+from ...core.errors import DataError, LearnableError, ParameterError
+from ...data.door import take_named_columns
+from ...data.files import read_table
+from ...data.rows import count_rows
+from ...theory.concentration import Check, binomial_lower
 
 Kind = Literal["held-out", "training"]
 Verdict = Literal["vacuous", "useless", "informative"]
@@ -181,3 +189,208 @@ def verdict_of(value: float, largest: float, baseline: float) -> Verdict:
     if not value < 0.9995 * largest:
         return "vacuous"
     return "useless" if value >= baseline else "informative"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# A bound before it is judged.
+
+
+class Draft(NamedTuple):
+    """A bound on a loss in [0, 1], at its share of δ."""
+
+    name: str
+    value: float
+    empirical: float
+    delta: float
+    statement: str
+    source: str
+    inputs: dict[str, Any]
+    assumptions: tuple[Check, ...]
+    at: Callable[[int], float] | None = None
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What a bound is computed from: rows, their losses under a fitted model, and whether the model saw them.
+
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Rows, and what a fitted model makes of them.
+
+    Attributes
+    ----------
+    model : estimator
+        Fitted.
+    X : any container
+        Rows.
+    y : (n,) array
+        Targets, as given.
+    losses : (n,) array
+        In [0, 1]: errors, or squared errors of clipped predictions over the squared range.
+    codes : (n,) int array or None
+        Positions of the labels in `classes`; −1 for a label that the model does not know.
+    classes : array or None
+        Labels of a classifier.
+    low, high : float
+        Range of the targets of a regressor.
+    memory : dict
+        What several bounds need and one computes.
+    """
+
+    model: Any
+    X: Any
+    y: NDArray[Any]
+    losses: Array
+    codes: NDArray[np.int64] | None
+    classes: NDArray[Any] | None
+    low: float = 0.0
+    high: float = 1.0
+    memory: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def once(self, name: str, compute: Callable[[], Any]) -> Any:
+        """Return what was computed under a name before, or compute it."""
+        if name not in self.memory:
+            self.memory[name] = compute()
+        return self.memory[name]
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.losses)
+
+    @property
+    def errors(self) -> int:
+        """Number of errors of a classifier."""
+        return round(float(self.losses.sum()))
+
+    @property
+    def scale(self) -> float:
+        """What a loss of one stands for."""
+        return 1.0 if self.classes is not None else (self.high - self.low) ** 2
+
+    @property
+    def signs(self) -> Array:
+        """Labels as ±1, of two classes."""
+        return np.where(np.asarray(self.codes) == 1, 1.0, -1.0)
+
+
+def gather(model: Any, X: Any, y: Any, target_range: tuple[float, float] | None) -> Evidence | str:
+    """Return the evidence, or the reason why there is no risk to bound."""
+    owner = "risk_bound"
+    if isinstance(X, str) or hasattr(X, "__fspath__"):
+        X = read_table(X)
+    if not hasattr(model, "predict") or not (is_classifier(model) or is_regressor(model)):
+        return f"{type(model).__name__} predicts no target, so that there is no risk to bound"
+    if y is None:
+        raise DataError(f"{owner}: y is missing; pass the true targets of the rows.")
+    X, y, _ = take_named_columns(owner, X, y, None)
+    if not (hasattr(X, "shape") or sp.issparse(X)):
+        X = np.asarray(X)
+    target = np.asarray(y)
+    n = count_rows(X)
+    if len(target) != n or n == 0:
+        raise DataError(f"{owner}: X has {n} rows, y has {len(target)}; pass one target per row, and at least one row.")
+    if target.ndim != 1:
+        return "several targets per row have no single risk; bound each column by its own model"
+    if is_classifier(model):
+        predicted = np.asarray(model.predict(X))
+        if predicted.shape != target.shape:
+            return f"{type(model).__name__} predicts {predicted.shape[1:]} values per row"
+        classes = np.asarray(model.classes_)
+        codes = np.full(n, -1, dtype=np.int64)
+        for code, label in enumerate(classes):
+            codes[target == label] = code
+        return Evidence(model, X, target, (predicted != target).astype(np.float64), codes, classes)
+    if target_range is None:
+        return (
+            "a squared loss has no largest value; pass target_range=(low, high), the range that no target can leave, "
+            "and predictions are clipped to it"
+        )
+    return _regression(owner, model, X, target, target_range)
+
+
+def _regression(owner: str, model: Any, X: Any, y: NDArray[Any], target_range: tuple[float, float]) -> Evidence | str:
+    low, high = (float(end) for end in target_range)
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ParameterError(f"{owner}: target_range must be two finite numbers, low < high; got {target_range}.")
+    numbers = y.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        raise DataError(f"{owner}: y has values that are not finite; the loss of such a row is unbounded.")
+    if numbers.min() < low or numbers.max() > high:
+        raise DataError(
+            f"{owner}: y runs from {numbers.min():g} to {numbers.max():g}, outside target_range=({low:g}, {high:g}); "
+            "pass the range that no target can leave."
+        )
+    predicted = np.asarray(model.predict(X), dtype=np.float64)
+    if predicted.shape != numbers.shape:
+        return f"{type(model).__name__} predicts {predicted.shape[1:]} values per row"
+    losses = ((np.clip(predicted, low, high) - numbers) / (high - low)) ** 2
+    return Evidence(model, X, numbers, losses, None, None, low, high)
+
+
+def baseline_of(evidence: Evidence, delta: float) -> float:
+    """Return a lower bound on the risk of the best constant prediction, at confidence 1 − δ.
+
+    Classes: the least of the lower bounds of 1 − P(class), at δ/K each. Numbers: the standard deviation of values in an
+    interval of length one is at least that of the sample minus √(2 ln(1/δ)/(n − 1)) (Maurer and Pontil, theorem 10).
+    """
+    n = evidence.n
+    if evidence.classes is not None:
+        labels, counts = np.unique(evidence.y, return_counts=True)
+        share = delta / max(len(labels), len(evidence.classes))
+        return min(binomial_lower(n - int(count), n, share) for count in counts)
+    if n < 2:
+        return 0.0
+    spread = float(evidence.y.std(ddof=1)) / (evidence.high - evidence.low)
+    return evidence.scale * max(0.0, spread - math.sqrt(-2.0 * math.log(delta) / (n - 1))) ** 2
+
+
+def saw_these_rows(model: Any, X: Any, y: Any) -> bool | None:
+    """Tell whether the model was fitted to exactly these rows; None if it does not remember."""
+    recorded = getattr(getattr(model, "certificate_", None), "fingerprint", "")
+    door = getattr(type(model), "_door", None)
+    draft = getattr(model, "_draft", None)
+    if not recorded or door is None or draft is None:
+        return None
+    try:
+        return bool(door(draft(), X, y, None).fingerprint == recorded)
+    except (LearnableError, ValueError, TypeError):
+        return False
+
+
+def stored_rows(model: Any) -> Any:
+    """Return the training rows that a model keeps (neighbours, support vectors, points of a kernel), or None."""
+    for name in ("rows_", "X_fit_", "X_train_", "support_vectors_"):
+        rows = getattr(model, name, None)
+        if rows is not None and getattr(rows, "ndim", 0) == 2:
+            return rows
+    return None
+
+
+def count_shared_rows(X: Any, other: Any) -> NDArray[np.bool_] | None:
+    """Return which rows of X stand in another table, too; None for tables whose rows cannot be compared."""
+    keys = _row_keys(X)
+    others = _row_keys(other)
+    if keys is None or others is None:
+        return None
+    known = set(others)
+    return np.array([key in known for key in keys], dtype=np.bool_)
+
+
+def _row_keys(X: Any) -> list[Any] | None:
+    if sp.issparse(X):
+        X = X.toarray() if X.shape[0] * X.shape[1] <= 10**7 else None
+    if X is None:
+        return None
+    if hasattr(X, "to_numpy"):
+        X = X.to_numpy()
+    array = np.asarray(X)
+    if array.ndim != 2:
+        return None
+    if array.dtype.kind in "fiub":
+        array = np.ascontiguousarray(array, dtype=np.float64) + 0.0  # −0 is 0
+        return [row.tobytes() for row in array]
+    return [tuple(str(value) for value in row) for row in array]

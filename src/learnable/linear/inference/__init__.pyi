@@ -9,5 +9,5 @@ from .summary import Test as Test
 from .tests import DevianceTable as DevianceTable
 from .tests import adjust_p_values as adjust_p_values
 from .tests import anova as anova
-from .tests import likelihood_ratio_test as likelihood_ratio_test
+from .tests import compare_nested as compare_nested
 from .tests import score_test as score_test

@@ -27,7 +27,7 @@ from .summary import Inference, Test, chi_square_or_f
 Array = NDArray[np.float64]
 
 
-def likelihood_ratio_test(smaller: Inference, larger: Inference) -> Test:
+def compare_nested(smaller: Inference, larger: Inference) -> Test:
     """Test whether the coefficients that only the larger of two nested models has are zero.
 
     Parameters
@@ -38,18 +38,18 @@ def likelihood_ratio_test(smaller: Inference, larger: Inference) -> Test:
     Examples
     --------
     >>> import numpy as np
-    >>> from learnable.linear import GLM, likelihood_ratio_test
+    >>> from learnable.linear import GLM, compare_nested
     >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 0.0], [3.0, 1.0], [4.0, 1.0], [5.0, 0.0]])
     >>> y = np.array([1, 1, 2, 4, 4, 9])
     >>> smaller, larger = (GLM("poisson").fit(X[:, :k], y).summary() for k in (1, 2))
-    >>> print(likelihood_ratio_test(smaller, larger))
+    >>> print(compare_nested(smaller, larger))
     χ²(1) = 0.0189, p = 0.8906
     """
     if smaller.n_rows != larger.n_rows:
-        raise DataError(f"likelihood_ratio_test: the fits have {smaller.n_rows:g} and {larger.n_rows:g} rows.")
+        raise DataError(f"compare_nested: the fits have {smaller.n_rows:g} and {larger.n_rows:g} rows.")
     q = larger.n_estimated - smaller.n_estimated
     if q <= 0:
-        raise ParameterError("likelihood_ratio_test: the second model must have more coefficients than the first.")
+        raise ParameterError("compare_nested: the second model must have more coefficients than the first.")
     if larger.family is None or larger.family.knows_dispersion:
         gain = 2.0 * (larger.log_likelihood - smaller.log_likelihood)
         return chi_square_or_f(max(gain, 0.0), q, np.inf)

@@ -1,0 +1,1 @@
+"""Known distributions: the best rules, the least risk, the likelihood-ratio test."""

@@ -1,0 +1,5 @@
+"""Prediction intervals and sets with guaranteed coverage."""
+
+from ...core.lazy import attach as _attach
+
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

@@ -1,0 +1,2 @@
+from .models import ConformalClassifier as ConformalClassifier
+from .models import ConformalRegressor as ConformalRegressor

@@ -1,0 +1,1 @@
+"""Scores on rows that a model has not seen: estimates, intervals, tests, curves, importances."""
