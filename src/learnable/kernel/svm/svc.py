@@ -108,7 +108,7 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
     _door: ClassVar[Any] = staticmethod(svm_door("classes"))
 
     classes_: NDArray[Any] = fitted("(n_classes,)", "The labels.", kind="biufOUST")
-    sigmoids_: Array = fitted("(n_machines, 2)", "A and B of each pair's probability 1/(1 + exp(As + B)).")
+    sigmoids_: Array = fitted("(n_machines, 2) or (0, 2)", "A and B of each pair's probability 1/(1 + exp(As + B)).")
 
     # -- fitting ------------------------------------------------------------------------------------------------------
 
@@ -302,21 +302,13 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
         super()._check_loaded()
         if not hasattr(self, "certificate_"):
             return
-        classes, counts = getattr(self, "classes_", None), getattr(self, "n_support_", None)
-        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
-            raise ModelFileError("load: classes_ must hold at least two labels.")
-        k = len(classes)
-        if self.dual_coef_.shape[0] != k - 1 or self.intercept_.shape != (k * (k - 1) // 2,):
+        k = len(self.classes_)
+        if k < 2 or self.dual_coef_.shape[0] != k - 1 or self.intercept_.shape != (k * (k - 1) // 2,):
             raise ModelFileError(f"load: dual_coef_ or intercept_ does not fit {k} classes.")
-        if not isinstance(counts, np.ndarray) or counts.shape != (k,) or counts.dtype.kind != "i" or counts.min() < 0:
-            raise ModelFileError("load: n_support_ must count the support vectors of each class.")
-        if int(counts.sum()) != self.dual_coef_.shape[1]:
-            raise ModelFileError("load: n_support_ does not sum to the columns of dual_coef_.")
-        sigmoids: Any = getattr(self, "sigmoids_", None)
-        if not isinstance(sigmoids, np.ndarray) or sigmoids.shape not in ((0, 2), (k * (k - 1) // 2, 2)):
+        if self.sigmoids_.dtype != np.float64 or len(self.sigmoids_) not in (0, len(self.intercept_)):
             raise ModelFileError(f"load: sigmoids_ does not fit {k} classes.")
-        if sigmoids.dtype != np.float64 or not np.isfinite(sigmoids).all():
-            raise ModelFileError("load: sigmoids_ is not finite.")
+        if len(self.n_support_) != k or int(self.n_support_.sum()) != self.dual_coef_.shape[1]:
+            raise ModelFileError("load: n_support_ must count the columns of dual_coef_ that belong to each class.")
 
 
 def class_factors(table: Table, class_weight: Any, owner: str) -> Array:
