@@ -2,7 +2,7 @@
 
 import os
 import threading
-from functools import partial
+from functools import cache, partial
 
 import dask.array as da
 import dask.dataframe as dd
@@ -74,6 +74,13 @@ def table_for(target, weight=None, frame=FRAME):
     return table if weight is None else table.assign(w=frame[weight])
 
 
+@cache
+def in_memory(name, weight):
+    """Return the fit of a model to its table in memory, which several tests compare with."""
+    model, target = MODELS[name]
+    return clone(model).fit(table_for(target, weight), "target", weight)
+
+
 def assert_same_fit(found, expected, law=LAW):
     scale = np.abs(expected.coef_).max()
     assert np.abs(found.coef_ - expected.coef_).max() <= law * scale
@@ -124,7 +131,7 @@ def test_files_give_the_fit_of_memory(name, layout, grid, tmp_path):
         grid(rows)
     table = table_for(target, weight)
     source = streamed(table, tmp_path, n_files, fmt, rows_at_once)
-    assert_same_fit(clone(model).fit(source, "target", weight), clone(model).fit(table, "target", weight))
+    assert_same_fit(clone(model).fit(source, "target", weight), in_memory(name, weight))
 
 
 @pytest.mark.parametrize("partitions, weight", [(1, None), (5, "w")])
@@ -133,7 +140,7 @@ def test_dask_gives_the_fit_of_memory(name, partitions, weight):
     model, target = MODELS[name]
     table = table_for(target, weight)
     source = dd.from_pandas(table, npartitions=partitions)
-    assert_same_fit(clone(model).fit(source, "target", weight), clone(model).fit(table, "target", weight))
+    assert_same_fit(clone(model).fit(source, "target", weight), in_memory(name, weight))
 
 
 @pytest.mark.parametrize("C", [1.0, 100.0])

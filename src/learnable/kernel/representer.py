@@ -142,9 +142,7 @@ class RepresenterModel(KernelChoice, Estimator):
     """A model that predicts from values of f = Σᵢ cᵢ k(·, xᵢ)."""
 
     kernel: Any
-    X_fit_: Any = fitted(
-        "array or CSR array of shape (n_samples, n_features)", "The rows with weight; a kernel matrix that was given."
-    )
+    X_fit_: Any = fitted("(n_points, n_columns)", "The rows with weight, dense or CSR; a kernel matrix that was given.")
     dual_coef_: Array = fitted("(n_samples,) or (n_samples, n_scores)", "c.")
     n_features_in_: int = fitted("int", "Number of columns.")
 
@@ -185,18 +183,19 @@ class RepresenterModel(KernelChoice, Estimator):
         return kernel.products(X, self.dual_coef_, self.X_fit_, n_jobs=getattr(self, "n_jobs", None))
 
     def _check_loaded(self) -> None:
-        points: Any = getattr(self, "X_fit_", None)
-        coef: Any = getattr(self, "dual_coef_", None)
-        columns = getattr(self, "n_features_in_", None)
-        if not isinstance(coef, np.ndarray) or coef.dtype != np.float64 or coef.ndim not in (1, 2):
-            raise ModelFileError("load: dual_coef_ is not an array of real numbers.")
-        if not (isinstance(points, np.ndarray) or sp.issparse(points)) or points.ndim != 2 or points.dtype.kind != "f":
-            raise ModelFileError("load: X_fit_ is not a matrix of real numbers.")
-        expected = (len(coef), columns) if not is_given(self) else (points.shape[0], points.shape[0])
-        if points.shape != expected or (is_given(self) and len(coef) != columns):
+        super()._check_loaded()
+        points, coef, columns = self.X_fit_, self.dual_coef_, self.n_features_in_
+        expected = (points.shape[0], points.shape[0]) if is_given(self) else (len(coef), columns)
+        if coef.dtype != np.float64 or points.shape != expected or (is_given(self) and len(coef) != columns):
             raise ModelFileError(
                 f"load: X_fit_ {points.shape} and dual_coef_ {coef.shape} do not fit {columns} columns."
             )
-        if not (np.isfinite(coef).all() and np.isfinite(points.data if sp.issparse(points) else points).all()):
-            raise ModelFileError("load: X_fit_ or dual_coef_ is not finite.")
         kernel_of(self, max(1, points.shape[1]))
+
+
+def refuse_other_classes(model: Any) -> int:
+    """Return how many scores a loaded classifier has; raise where `dual_coef_` does not fit its classes."""
+    k = len(model.classes_)
+    if k < 2 or model.dual_coef_.shape[1:] != (() if k == 2 else (k,)):
+        raise ModelFileError(f"load: dual_coef_ {model.dual_coef_.shape} does not fit {k} classes.")
+    return 1 if k == 2 else k

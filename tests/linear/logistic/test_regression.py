@@ -429,7 +429,7 @@ def test_error_of_softmax_regression_on_digits(reference_data):
     train = pd.read_parquet(reference_data / "mnist_train5k.parquet")
     test = pd.read_parquet(reference_data / "mnist_t10k.parquet")
     X, y = train.iloc[:, :-1].to_numpy() / 255.0, train.iloc[:, -1].to_numpy()
-    model = LogisticRegression(C=0.1, tol=1e-5).fit(X, y)
+    model = LogisticRegression(C=0.1, tol=1e-3).fit(X, y)  # a gap of 3e-7: the labels are those of 1e-14
     assert model.certificate_.holds
     error = np.mean(model.predict(test.iloc[:, :-1].to_numpy() / 255.0) != test.iloc[:, -1].to_numpy())
     assert error == pytest.approx(0.0967, abs=5e-4)

@@ -20,7 +20,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import N_JOBS, RANDOM_STATE, Declared, Number, Options, check_parameters, fitted, optional, param
+from ...core.declare import Declared, check_fitted, fitted, param
 from ...core.errors import DataError, ModelFileError, ParameterError
 from ...core.threads import interruptible, one_thread_blas
 from ...data.arrays import refuse_extreme_sizes
@@ -44,6 +44,9 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
 
     n_features_in_: int = fitted("int", "Number of columns.")
 
+    def _check_loaded(self) -> None:
+        check_fitted(self)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -63,15 +66,6 @@ class Nystroem(KernelChoice, _Features):
     that it never exceeds the kernel on the diagonal, and equals it where x or z is a landmark. The same landmarks as
     scikit-learn's for the same `random_state`. Time O(m³) for the fit, O(nmd + nm²) to transform; memory 50m² bytes and
     16 per row for the fit, 24nm to transform. Nothing is optimised, so there is no certificate.
-
-    Attributes
-    ----------
-    components_ : array or CSR array of shape (n_components, n_features)
-        The landmarks.
-    component_indices_ : array of shape (n_components,)
-        Their rows in the table.
-    normalization_ : array of shape (n_components, n_components)
-        K(m, m)^−½; eigenvalues that are zero up to rounding are left out.
 
     Examples
     --------
@@ -93,6 +87,12 @@ class Nystroem(KernelChoice, _Features):
         default=None,
     )
     n_jobs: int | None = param(N_JOBS, "Kept for compatibility.", default=None)
+
+    component_indices_: NDArray[np.int64] = fitted("(n_landmarks,)", "Rows of the landmarks in the table.", kind="i")
+    components_: Any = fitted("(n_landmarks, n_features)", "The landmarks, dense or CSR.")
+    normalization_: Array = fitted(
+        "(n_landmarks, n_landmarks)", "K(m, m)^−½; eigenvalues that are zero up to rounding are left out."
+    )
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Draw the landmarks and take the root of their kernel matrix.
@@ -199,21 +199,14 @@ class Nystroem(KernelChoice, _Features):
         return len(self.component_indices_)
 
     def _check_loaded(self) -> None:
-        points: Any = getattr(self, "components_", None)
-        picks: Any = getattr(self, "component_indices_", None)
-        root = getattr(self, "normalization_", None)
-        if not isinstance(picks, np.ndarray) or picks.dtype != np.int64 or picks.ndim != 1 or not len(picks):
-            raise ModelFileError("load: component_indices_ must be row numbers.")
-        if not isinstance(root, np.ndarray) or root.dtype.kind != "f" or root.shape != (len(picks), len(picks)):
-            raise ModelFileError("load: normalization_ does not fit component_indices_.")
-        shape = (len(picks), getattr(self, "n_features_in_", None))
-        if not (isinstance(points, np.ndarray) or sp.issparse(points)) or points.shape != shape:
-            raise ModelFileError("load: components_ does not fit component_indices_ and n_features_in_.")
-        if is_given(self) and not (picks.min() >= 0 and picks.max() < points.shape[1]):
+        super()._check_loaded()
+        picks = self.component_indices_
+        if (
+            picks.dtype != np.int64
+            or not len(picks)
+            or (is_given(self) and not (picks.min() >= 0 and picks.max() < self.components_.shape[1]))
+        ):
             raise ModelFileError("load: component_indices_ are out of range.")
-        data = points.data if sp.issparse(points) else points
-        if data.dtype.kind != "f" or not (np.isfinite(root).all() and np.isfinite(data).all()):
-            raise ModelFileError("load: components_ or normalization_ is not finite.")
 
 
 def _half_matrix(kernel: FunctionKernel, X: Any) -> Array:
@@ -232,15 +225,6 @@ class RBFSampler(_Features):
     By Hoeffding's inequality φ(x)ᵀφ(z) misses the kernel by more than ε with probability at most 2exp(−Dε²/8). The same
     draws as scikit-learn's for the same `random_state`. Time O(ndD), memory O(dD) and the features, 8nD bytes.
 
-    Attributes
-    ----------
-    random_weights_ : array of shape (n_features, n_components)
-        Wᵀ.
-    random_offset_ : array of shape (n_components,)
-        b.
-    gamma_ : float
-        γ.
-
     Examples
     --------
     >>> import numpy as np
@@ -254,6 +238,10 @@ class RBFSampler(_Features):
     _theory = "random-features"
 
     gamma: Any = param(Options("scale") | Number(low=0.0), 'γ; "scale" is 1/(n_features · variance of X).', default=1.0)
+
+    random_weights_: Any = fitted("(n_features, n_drawn)", "Wᵀ, one column per component.")
+    random_offset_: Any = fitted("(n_drawn,)", "b.")
+    gamma_: float = fitted("()", "γ.", low=0.0)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Draw frequencies and phases; of X only the number of columns matters, and its variance for "scale".
@@ -320,11 +308,6 @@ class RBFSampler(_Features):
         return int(self.random_weights_.shape[1])
 
     def _check_loaded(self) -> None:
-        W, b = getattr(self, "random_weights_", None), getattr(self, "random_offset_", None)
-        columns = getattr(self, "n_features_in_", None)
-        if not isinstance(W, np.ndarray) or W.dtype.kind != "f" or W.ndim != 2 or W.shape[0] != columns:
-            raise ModelFileError("load: random_weights_ does not fit n_features_in_.")
-        if not isinstance(b, np.ndarray) or b.dtype.kind != "f" or b.shape != W.shape[1:] or W.shape[1] < 1:
-            raise ModelFileError("load: random_offset_ does not fit random_weights_.")
-        if W.shape[1] != self.n_components or not (np.isfinite(W).all() and np.isfinite(b).all()):
-            raise ModelFileError("load: random_weights_ and random_offset_ must be finite, one column a component.")
+        super()._check_loaded()
+        if self.random_weights_.shape[1] != self.n_components:
+            raise ModelFileError("load: random_weights_ must have one column per component.")

@@ -54,23 +54,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelChoice,
     Time O(n³) for all components, O(n²) a component for a few; memory 49n² bytes and 25n²; with
     the inverse transform 93n² and 32n². Signs make the largest entry of every eigenvector positive, as in scikit-learn.
 
-    Attributes
-    ----------
-    eigenvalues_ : array of shape (n_components,)
-        λ, largest first.
-    eigenvectors_ : array of shape (n_samples, n_components)
-        u.
-    X_fit_ : array or CSR array of shape (n_samples, n_features)
-        The rows.
-    gamma_ : float
-        γ.
-    kernel_means_ : array of shape (n_samples,)
-        Means of the rows of K, which centre new points.
-    dual_coef_, X_transformed_fit_
-        The learned inverse, with `fit_inverse_transform`.
-    certificate_ : Certificate
-        `closed-form`: the largest of ‖K̃u − λu‖/λ₁ and |uᵢᵀuⱼ − [i = j]|.
-
     Examples
     --------
     >>> import numpy as np
@@ -113,6 +96,19 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelChoice,
     random_state: Any = param(RANDOM_STATE, "Kept for compatibility; nothing is random.", default=None)
     copy_X: bool = param(Boolean(), "Kept for compatibility; X is never changed.", default=True)
     n_jobs: int | None = param(N_JOBS, "Threads; the result does not depend on it.", default=None)
+
+    X_fit_: Any = fitted("(n_points, n_features)", "The rows, dense or CSR.")
+    eigenvalues_: Array = fitted("(n_kept,)", "λ, largest first.", low=0.0)
+    eigenvectors_: Array = fitted("(n_points, n_kept)", "u.")
+    gamma_: float = fitted("()", "γ.")
+    kernel_means_: Array = fitted("(n_points,)", "Means of the rows of K, which centre new points.")
+    dual_coef_: Array = fitted(
+        "(n_points, n_features)", "The learned inverse, with `fit_inverse_transform`.", optional=True
+    )
+    X_transformed_fit_: Array = fitted("(n_points, n_kept)", "The components of the rows, likewise.", optional=True)
+    certificate_: Certificate = fitted(
+        "Certificate", "`closed-form`: the largest of ‖K̃u − λu‖/λ₁ and |uᵢᵀuⱼ − [i = j]|."
+    )
 
     _door = staticmethod(memory_door(target="none"))
     _remedy = "raise max_iter, or use eigen_solver='dense'"
@@ -257,30 +253,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelChoice,
         return len(self.eigenvalues_)
 
     def _check_loaded(self) -> None:
-        points: Any = getattr(self, "X_fit_", None)
-        values: Any = getattr(self, "eigenvalues_", None)
-        vectors: Any = getattr(self, "eigenvectors_", None)
-        means: Any = getattr(self, "kernel_means_", None)
-        if not (isinstance(points, np.ndarray) or sp.issparse(points)) or points.ndim != 2 or points.dtype.kind != "f":
-            raise ModelFileError("load: X_fit_ is not a matrix of real numbers.")
-        n = points.shape[0]
-        checked = (("eigenvalues_", values, None), ("eigenvectors_", vectors, 2), ("kernel_means_", means, 1))
-        for name, array, shape in checked:
-            if not isinstance(array, np.ndarray) or array.dtype != np.float64 or not np.isfinite(array).all():
-                raise ModelFileError(f"load: {name} is not an array of finite numbers.")
-            if shape is not None and (array.ndim != shape or len(array) != n):
-                raise ModelFileError(f"load: {name} does not fit the {n} rows of X_fit_.")
-        if (
-            values.ndim != 1
-            or vectors.shape != (n, len(values))
-            or points.shape[1] != getattr(self, "n_features_in_", 0)
-        ):
-            raise ModelFileError("load: eigenvectors_, eigenvalues_ and X_fit_ do not agree.")
-        if not np.isfinite(points.data if sp.issparse(points) else points).all() or (values < 0).any():
-            raise ModelFileError("load: X_fit_ must be finite, and eigenvalues_ must not be negative.")
-        if self.fit_inverse_transform:
-            coef: Any = getattr(self, "dual_coef_", None)
-            inner: Any = getattr(self, "X_transformed_fit_", None)
-            fits = isinstance(coef, np.ndarray) and isinstance(inner, np.ndarray)
-            if not fits or coef.shape != points.shape or inner.shape != vectors.shape:
-                raise ModelFileError("load: dual_coef_ and X_transformed_fit_ do not fit X_fit_.")
+        super()._check_loaded()
+        for name in ("eigenvalues_", "eigenvectors_", "kernel_means_"):
+            if getattr(self, name).dtype != np.float64:
+                raise ModelFileError(f"load: {name} must be float64.")
+        if self.fit_inverse_transform and not (hasattr(self, "dual_coef_") and hasattr(self, "X_transformed_fit_")):
+            raise ModelFileError("load: dual_coef_ and X_transformed_fit_ do not fit X_fit_.")

@@ -45,6 +45,7 @@ from ...core.estimator import never
 from ...core.threads import interruptible
 from ...risk.kernels.base import Kernel
 from ...risk.kernels.tape import record
+from ...risk.losses import LogisticLoss
 from ...solvers.problem import Evaluation, backtrack
 from .likelihood import mirror, stationarity
 
@@ -119,7 +120,7 @@ def _find_mode(K: Array, t: Array, start: Array | None, max_iter: int, stop: Cal
         n_iter += 1
     if L is None:
         return None
-    value = -0.5 * float(a @ f) - float(np.logaddexp(0.0, -sign * f).sum()) - float(np.log(np.diagonal(L)).sum())
+    value = _height(sign, a, f) - float(np.log(np.diagonal(L)).sum())
     residual = float(np.abs(f - K @ g).max()) / (1.0 + float(np.abs(f).max()))
     return Mode(value, f, g, root, L, residual, n_iter, still) if np.isfinite(value) else None
 
@@ -145,7 +146,7 @@ def climb(
 
 def _height(sign: Array, a: Array, f: Array) -> float:
     """Return log p(t | f) − ½ fᵀK⁻¹f, where f = Ka."""
-    return -0.5 * float(a @ f) - float(np.logaddexp(0.0, -sign * f).sum())
+    return -0.5 * float(a @ f) - float(LogisticLoss().value(sign, f).sum())
 
 
 def _around(K: Array, t: Array, f: Array) -> tuple[Array, Array, Array | None]:

@@ -56,7 +56,14 @@ from ...risk.losses import SoftmaxLoss
 from ...risk.objective import relative_gap
 from ...solvers.problem import backtrack
 from ..operators import MOST_ROWS_KEPT, Operator, OutOfTimeError, partial_cholesky, product_by_rows
-from ..representer import RepresenterModel, finite_diagonal, kernel_of, memory_door, training_points
+from ..representer import (
+    RepresenterModel,
+    finite_diagonal,
+    kernel_of,
+    memory_door,
+    refuse_other_classes,
+    training_points,
+)
 from ..svm.base import FACTORED, dual_bounds
 
 Array = NDArray[np.float64]
@@ -565,11 +572,5 @@ class KernelLogisticRegression(NamedScore, ClassifierMixin, RepresenterModel):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        classes, b = getattr(self, "classes_", None), getattr(self, "intercept_", None)
-        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
-            raise ModelFileError("load: classes_ must hold at least two labels.")
-        columns = () if len(classes) == 2 else (len(classes),)
-        if self.dual_coef_.shape[1:] != columns:
-            raise ModelFileError(f"load: dual_coef_ {self.dual_coef_.shape} does not fit {len(classes)} classes.")
-        if not isinstance(b, np.ndarray) or b.shape != (columns or (1,)) or not np.isfinite(b).all():
+        if len(self.intercept_) != refuse_other_classes(self):
             raise ModelFileError("load: intercept_ must have one finite number for each score.")

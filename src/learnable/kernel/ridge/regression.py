@@ -38,9 +38,11 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
-from ...core.declare import MAX_SECONDS, N_JOBS, TOLERANCE, ArrayLike, Number, Options, fitted, optional, param
-from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.estimator import Certificate, Run
+from ...core.certificate import Certificate
+from ...core.declare import fitted, param
+from ...core.errors import DataError, ParameterError
+from ...core.parameters import MAX_SECONDS, N_JOBS, TOLERANCE, ArrayLike, Number, Options, optional
+from ...core.run import Run
 from ...core.threads import interruptible
 from ...data.arrays import class_weights
 from ...data.door import Table
@@ -48,7 +50,15 @@ from ...data.sources import NamedScore, rowwise
 from ...linear.base import CLASS_WEIGHT
 from ...risk.kernels import FunctionKernel, Kernel, Linear, Precomputed
 from ..operators import MOST_ROWS_KEPT, Operator, Woodbury
-from ..representer import NAMED_KERNEL, RepresenterModel, finite_diagonal, kernel_of, memory_door, training_points
+from ..representer import (
+    NAMED_KERNEL,
+    RepresenterModel,
+    finite_diagonal,
+    kernel_of,
+    memory_door,
+    refuse_other_classes,
+    training_points,
+)
 from .systems import KernelSolution, solve_dense, solve_iteratively
 
 Array = NDArray[np.float64]
@@ -428,11 +438,7 @@ class KernelRidgeClassifier(NamedScore, ClassifierMixin, KernelSmoother):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        classes = getattr(self, "classes_", None)
-        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
-            raise ModelFileError("load: classes_ must hold at least two labels.")
-        if self.dual_coef_.shape[1:] != (() if len(classes) == 2 else (len(classes),)):
-            raise ModelFileError(f"load: dual_coef_ {self.dual_coef_.shape} does not fit {len(classes)} classes.")
+        refuse_other_classes(self)
 
 
 def signs_of(codes: NDArray[np.int64], n_classes: int) -> Array:

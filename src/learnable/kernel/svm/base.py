@@ -217,9 +217,13 @@ class SupportVectorMachine(Estimator):
     max_seconds: float | None = param(MAX_SECONDS, "Time after which the best so far is returned.", default=None)
 
     support_: NDArray[np.int32] = fitted("(n_SV,)", "Rows of the support vectors.", kind="i")
-    support_vectors_: Any = fitted("array or CSR array of shape (n_SV, n_features)", "The support vectors.")
-    n_support_: NDArray[np.int32] = fitted("array", "How many support vectors there are, in each class.", kind="i")
-    dual_coef_: Any = fitted("array or CSR array of shape (n_scores, n_SV)", "β.")
+    support_vectors_: Any = fitted(
+        "(n_SV, n_features) or (0, 0)", "The support vectors, dense or CSR; none of a given kernel matrix."
+    )
+    n_support_: NDArray[np.int32] = fitted(
+        "(n_parts,)", "How many support vectors there are, in each class.", kind="i", low=0
+    )
+    dual_coef_: Any = fitted("(n_scores, n_SV)", "β, dense or CSR.")
     intercept_: Array = fitted("(n_machines,)", "b.")
     gamma_: float = fitted("()", "γ as a number.", low=0.0)
     n_features_in_: int = fitted("int", "Number of columns.")
@@ -382,39 +386,20 @@ class SupportVectorMachine(Estimator):
         return np.asarray(self._dual()[0])
 
     def _check_loaded(self) -> None:
+        super()._check_loaded()
         if not hasattr(self, "certificate_"):
             return
-        needed = ("dual_coef_", "support_vectors_", "support_", "intercept_", "n_support_")
-        lacking = [name for name in needed if not hasattr(self, name)]
-        if lacking:
-            raise ModelFileError(f"load: a fitted machine has {lacking[0]}; this file has not.")
-        coef, points, support = self.dual_coef_, self.support_vectors_, self.support_
-        numbers = coef.data if sp.issparse(coef) else coef
-        if (
-            not isinstance(numbers, np.ndarray)
-            or coef.dtype != np.float64
-            or coef.ndim != 2
-            or not np.isfinite(numbers).all()
-        ):
-            raise ModelFileError("load: dual_coef_ is not a finite matrix.")
-        shape, columns = getattr(self, "shape_fit_", None), getattr(self, "n_features_in_", None)
+        shape = getattr(self, "shape_fit_", None)
+        support = self.support_
         if not isinstance(shape, tuple) or len(shape) != 2 or not all(isinstance(k, int) and k > 0 for k in shape):
             raise ModelFileError("load: shape_fit_ is not the shape of a table.")
-        if not isinstance(support, np.ndarray) or support.dtype != np.int32 or support.shape != (coef.shape[1],):
-            raise ModelFileError("load: support_ does not number the columns of dual_coef_.")
         if len(support) and not (support.min() >= 0 and support.max() < shape[0]):
             raise ModelFileError("load: support_ names rows that the fit did not have.")
-        expected = (0, 0) if self._has_matrix() else (coef.shape[1], columns)
-        if not (isinstance(points, np.ndarray) or sp.issparse(points)) or points.shape != expected:
+        if {self.dual_coef_.dtype, self.intercept_.dtype} != {np.dtype(np.float64)} or support.dtype != np.int32:
+            raise ModelFileError("load: dual_coef_ and intercept_ must be float64, support_ int32.")
+        expected = (0, 0) if self._has_matrix() else (len(support), self.n_features_in_)
+        if self.support_vectors_.shape != expected:
             raise ModelFileError(f"load: support_vectors_ must have shape {expected}.")
-        if points.dtype.kind != "f" or not np.isfinite(points.data if sp.issparse(points) else points).all():
-            raise ModelFileError("load: support_vectors_ is not finite.")
-        gamma = getattr(self, "gamma_", None)
-        if not isinstance(gamma, float) or not np.isfinite(gamma) or gamma < 0:
-            raise ModelFileError("load: gamma_ is not a number >= 0.")
-        b = self.intercept_
-        if not isinstance(b, np.ndarray) or b.dtype != np.float64 or b.ndim != 1 or not np.isfinite(b).all():
-            raise ModelFileError("load: intercept_ is not a finite vector.")
 
 
 def _moments(X: Any) -> tuple[float, float]:

@@ -20,6 +20,7 @@ from ...core.declare import check_parameters
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Run
 from ...data.door import Table
+from ...risk.losses import HingeLoss
 from ...solvers.conic.smo import Team
 from .svc import SVC, row_costs, solve_pair
 
@@ -184,7 +185,7 @@ def _collected(grid: Array, fits: list[Any], sign: Array, unit: Array) -> SVMPat
         np.array([fit.b for fit in fits]),
         scores,
         np.sqrt([max(float(fit.beta @ fit.f), 0.0) for fit in fits]),
-        np.maximum(0.0, 1.0 - sign * scores) @ unit,
+        HingeLoss().value(sign, scores) @ unit,
         np.array([fit.primal for fit in fits]),
         np.array([fit.dual for fit in fits]),
         np.array([fit.violation for fit in fits]),

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Progress, Run, no_progress
 from ...risk.kernels import Kernel, Precomputed
+from ...risk.losses import HingeLoss
 from ...solvers.smooth.newton import factorised
 from .base import Fit
 
@@ -137,7 +138,7 @@ def _raised(fit: Fit, y: Array, cost: Array, lower: Array, fit_intercept: bool, 
     scale = 1.0 / width if 0.5 < width < np.inf else 1.0
     beta, f, b = scale * fit.beta, scale * fit.f, scale * (b if scale != 1.0 else fit.b)
     square = float(beta @ f)
-    slack = np.maximum(0.0, 1.0 - y * (f + b))
+    slack = HingeLoss().value(y, f + b)
     primal = 0.5 * square + float((cost * np.where(slack > 1e-14, slack, 0.0)).sum())
     total, most = float(np.abs(beta).sum()), float((cost / lower).min(initial=np.inf, where=beta != 0.0)) / scale
     square = max(square, 0.0) + 4.0 * _EPSILON * size * float(beta @ beta)  # what rounding may have hidden
@@ -256,7 +257,7 @@ def _dual_fit(K: Array, y: Array, cost: Array, beta: Array, fit_intercept: bool,
         top, bottom = pull[beta < high].max(initial=-np.inf), pull[beta > low].min(initial=np.inf)
         b = float(pull[free].mean()) if free.any() else float(0.5 * (top + bottom))
     square = float(beta @ f)
-    primal = 0.5 * square + float((cost * np.maximum(0.0, 1.0 - y * (f + b))).sum())
+    primal = 0.5 * square + float((cost * HingeLoss().value(y, f + b)).sum())
     dual = float(np.abs(beta).sum()) - 0.5 * square
     return Fit(beta, b, f, _violation(beta, f, y, cost, b), primal, dual, n_iter)
 

@@ -42,7 +42,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ...core.errors import DataError
-from ...core.estimator import Run
+from ...core.run import Run
+from ...risk.losses import EpsilonInsensitiveLoss, HingeLoss
 from .svc import row_costs
 
 Array = NDArray[np.float64]
@@ -247,7 +248,7 @@ def _judge(
 ) -> SVMReport:
     """Evaluate every condition of one machine."""
     alpha, margin = y * beta + 0.0, y * (f + b)  # + 0.0: no negative zeros
-    slack = np.maximum(0.0, 1.0 - margin)
+    slack = HingeLoss().value(y, f + b)
     bound = alpha >= (1.0 - lack) * cost
     case = np.where(bound, CASES[2], np.where(alpha > 0, CASES[1], CASES[0]))
     pull = y - f  # what b would have to be for the row to stand on the margin
@@ -369,7 +370,8 @@ def tube_report(model: Any, X: Any, y: Any, sample_weight: Any = None) -> TubeRe
     by_nu = hasattr(model, "nu")
     eps = float(model.epsilon_ if by_nu else model.epsilon)
     r, size, total = t - f - b, np.abs(beta), float(np.abs(beta).sum())
-    slack, bound = np.maximum(0.0, np.abs(r) - eps), size >= (1.0 - _AT_BOUND) * cost
+    slack = EpsilonInsensitiveLoss(eps).value(t, f + b)
+    bound = size >= (1.0 - _AT_BOUND) * cost
     # Pulls on b: of a residual above the tube, which β > 0 answers, and of one below it.
     above, below = t - f - eps, t - f + eps
     rises = max(above[~bound | (beta < 0)].max(initial=b), below[beta < 0].max(initial=b))

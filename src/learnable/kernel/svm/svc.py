@@ -54,6 +54,7 @@ from ...data.door import Table
 from ...data.sources import NamedScore, rowwise
 from ...linear.base import CLASS_WEIGHT
 from ...risk.kernels import Kernel, Precomputed
+from ...risk.losses import HingeLoss
 from ...solvers.conic.smo import BoxProgram, Team
 from .base import (
     COST,
@@ -106,7 +107,7 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
     _door: ClassVar[Any] = staticmethod(svm_door("classes"))
 
     classes_: NDArray[Any] = fitted("(n_classes,)", "The labels.", kind="biufOUST")
-    sigmoids_: Array = fitted("(n_machines, 2)", "A and B of each pair's probability 1/(1 + exp(As + B)).")
+    sigmoids_: Array = fitted("(n_machines, 2) or (0, 2)", "A and B of each pair's probability 1/(1 + exp(As + B)).")
 
     # -- fitting ------------------------------------------------------------------------------------------------------
 
@@ -300,21 +301,13 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
         super()._check_loaded()
         if not hasattr(self, "certificate_"):
             return
-        classes, counts = getattr(self, "classes_", None), getattr(self, "n_support_", None)
-        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
-            raise ModelFileError("load: classes_ must hold at least two labels.")
-        k = len(classes)
-        if self.dual_coef_.shape[0] != k - 1 or self.intercept_.shape != (k * (k - 1) // 2,):
+        k = len(self.classes_)
+        if k < 2 or self.dual_coef_.shape[0] != k - 1 or self.intercept_.shape != (k * (k - 1) // 2,):
             raise ModelFileError(f"load: dual_coef_ or intercept_ does not fit {k} classes.")
-        if not isinstance(counts, np.ndarray) or counts.shape != (k,) or counts.dtype.kind != "i" or counts.min() < 0:
-            raise ModelFileError("load: n_support_ must count the support vectors of each class.")
-        if int(counts.sum()) != self.dual_coef_.shape[1]:
-            raise ModelFileError("load: n_support_ does not sum to the columns of dual_coef_.")
-        sigmoids: Any = getattr(self, "sigmoids_", None)
-        if not isinstance(sigmoids, np.ndarray) or sigmoids.shape not in ((0, 2), (k * (k - 1) // 2, 2)):
+        if self.sigmoids_.dtype != np.float64 or len(self.sigmoids_) not in (0, len(self.intercept_)):
             raise ModelFileError(f"load: sigmoids_ does not fit {k} classes.")
-        if sigmoids.dtype != np.float64 or not np.isfinite(sigmoids).all():
-            raise ModelFileError("load: sigmoids_ is not finite.")
+        if len(self.n_support_) != k or int(self.n_support_.sum()) != self.dual_coef_.shape[1]:
+            raise ModelFileError("load: n_support_ must count the columns of dual_coef_ that belong to each class.")
 
 
 def class_factors(table: Table, class_weight: Any, owner: str) -> Array:
@@ -473,7 +466,7 @@ def solve_pair(
     margin, square = y * (f + b), float(beta @ f)
     dual = float(np.abs(beta).sum()) - 0.5 * square
     if np.isfinite(cost).all():
-        primal = 0.5 * square + float((cost * np.maximum(0.0, 1.0 - margin)).sum())
+        primal = 0.5 * square + float((cost * HingeLoss().value(y, f + b)).sum())
     else:  # the function divided by its smallest margin keeps all rows outside
         least = float(margin.min())
         primal = 0.5 * square / least**2 if least > 0 else np.inf

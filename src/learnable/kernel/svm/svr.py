@@ -42,6 +42,7 @@ from ...core.errors import DataError, ModelFileError, ParameterError
 from ...core.estimator import Certificate, Run
 from ...data.door import Table
 from ...data.sources import NamedScore, rowwise
+from ...risk.losses import EpsilonInsensitiveLoss
 from ...solvers.conic.smo import BoxProgram, Solution, Team
 from .base import COST, Array, Fit, SupportVectorMachine, dual_bounds, fill_up, offset_between, svm_door
 
@@ -189,7 +190,7 @@ def net(found: Solution, program: BoxProgram) -> Solution:
 
 def tube_loss(residual: Array, epsilon: float, cost: Array) -> float:
     """Return Σ c max(0, |r| − ε); an infinite cost of nothing is nothing."""
-    outside = np.maximum(0.0, np.abs(residual) - epsilon)
+    outside = EpsilonInsensitiveLoss(epsilon).value(residual, np.zeros(1))
     return float((cost[outside > 0] * outside[outside > 0]).sum())
 
 

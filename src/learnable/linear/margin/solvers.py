@@ -38,6 +38,7 @@ from ...core.errors import DataError
 from ...core.estimator import Progress, no_progress
 from ...core.threads import interruptible, one_thread_blas
 from ...data.blocks import Blocks, Part, unsigned
+from ...risk.losses import SquaredHingeLoss
 from ...risk.objective import relative_gap
 from ...risk.shortfall import ShortfallRisk, Target
 from ...solvers.composite.coordinate import FLOOR, Penalty
@@ -436,13 +437,14 @@ def _support_step(columns: Any, sign: Array, cost: Array, w: Array) -> Array:
         return w
     A, old = columns[:, support], w[support]
 
-    def value(v: Array) -> float:
-        short = np.maximum(1.0 - sign * (A @ v), 0.0)
-        return float(np.abs(v).sum()) + float(cost @ (short * short))
+    loss = SquaredHingeLoss()
 
-    short = np.maximum(1.0 - sign * (A @ old), 0.0)
-    bend = 2.0 * cost * (short > 0)
-    slope = np.sign(old) - A.T @ (2.0 * cost * sign * short)
+    def value(v: Array) -> float:
+        return float(np.abs(v).sum()) + float(cost @ loss.value(sign, A @ v))
+
+    z = A @ old
+    bend = cost * loss.curvature(sign, z)
+    slope = np.sign(old) + A.T @ (cost * loss.gradient(sign, z))
     scale = 1.0 / np.maximum(A.multiply(A).T @ bend, 1e-300)
     found = conjugate_gradient(
         lambda p: A.T @ (bend * (A @ p)), -slope, preconditioner=lambda r: scale * r, tol=_RESIDUAL, max_iter=_STEPS
