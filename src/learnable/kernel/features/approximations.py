@@ -20,7 +20,18 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import Declared, check_fitted, fitted, param
+from ...core.declare import (
+    N_JOBS,
+    RANDOM_STATE,
+    Declared,
+    Number,
+    Options,
+    check_fitted,
+    check_parameters,
+    fitted,
+    optional,
+    param,
+)
 from ...core.errors import DataError, ModelFileError, ParameterError
 from ...core.threads import interruptible, one_thread_blas
 from ...data.arrays import refuse_extreme_sizes

@@ -39,10 +39,9 @@ from scipy.linalg import lapack
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
 from ...core.certificate import Certificate
-from ...core.declare import fitted, param
+from ...core.declare import MAX_SECONDS, N_JOBS, TOLERANCE, ArrayLike, Number, Options, fitted, optional, param
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import MAX_SECONDS, N_JOBS, TOLERANCE, ArrayLike, Number, Options, optional
-from ...core.run import Run
+from ...core.estimator import Run
 from ...core.threads import interruptible
 from ...data.arrays import class_weights
 from ...data.door import Table

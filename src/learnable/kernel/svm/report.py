@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ...core.errors import DataError
-from ...core.run import Run
+from ...core.estimator import Run
 from ...risk.losses import EpsilonInsensitiveLoss, HingeLoss
 from .svc import row_costs
 
