@@ -35,8 +35,9 @@ from ..data.door import Table, door
 from ..data.sources import NamedScore, rowwise
 from ._random import seed_of
 from .criteria import CLASS_CRITERIA, NUMBER_CRITERIA, Target
-from .exact.grower import GrowthRule, GrowthStopped, grow
+from .exact.grower import grow
 from .file_layout import require
+from .growth import GrowthRule, GrowthStopped
 from .layout import Trees
 from .models import TreeAccess, TreeClasses, TreePredictions
 from .pruning.cost_complexity import alpha_splits, cross_validated_alpha, cut, node_costs, pruning_path

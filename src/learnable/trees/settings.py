@@ -13,7 +13,7 @@ from ..core.declare import Declared, param
 from ..core.errors import DataError, ParameterError
 from ..core.parameters import ArrayLike, Matches, Number, Options, optional
 from ..data.door import Table
-from .exact.grower import GrowthRule
+from .growth import GrowthRule
 
 Array = NDArray[np.float64]
 

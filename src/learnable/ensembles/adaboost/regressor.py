@@ -33,8 +33,9 @@ from ...meta.binary import MODEL
 from ...trees._random import seed_of
 from ...trees.criteria import Target
 from ...trees.decision_tree import DecisionTreeRegressor
-from ...trees.exact.grower import GrowthRule, grow
+from ...trees.exact.grower import grow
 from ...trees.file_layout import require
+from ...trees.growth import GrowthRule
 from ...trees.layout import Trees, concatenate
 from ...trees.table import Columns
 from .._members import MemberSequence, check_models, check_weights, member_tree

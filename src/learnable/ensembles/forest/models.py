@@ -22,8 +22,8 @@ from ...data.door import Table, door
 from ...data.sources import rowwise
 from ...trees.criteria import CLASS_CRITERIA, NUMBER_CRITERIA, Target
 from ...trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
-from ...trees.exact.grower import Grown
 from ...trees.file_layout import require
+from ...trees.growth import Grown
 from ...trees.layout import Trees
 from ...trees.models import TreeClasses
 from ...trees.pruning.cost_complexity import prune_to
