@@ -47,9 +47,9 @@ from .settings import (
     TreeGrowth,
     categorical_mask,
     check_counts,
-    class_factors,
     growth_rule,
     warn_of_friedman,
+    weights_of_classes,
 )
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -302,10 +302,7 @@ class DecisionTreeClassifier(NamedScore, TreeClasses, ClassifierMixin, TreeModel
         return Target.classes(table.y, self._name_classes(table), criterion=self.criterion, weight=weight)
 
     def _row_weight(self, table: Table) -> Array | None:
-        factor = class_factors(type(self).__name__, self.class_weight, table)
-        if factor is None:
-            return table.weight
-        return factor if table.weight is None else factor * table.weight
+        return weights_of_classes(type(self).__name__, self.class_weight, table)
 
     def _loss(self, table: Table, rows: Any, values: Array) -> Array:
         guess = values.reshape(len(rows), self.n_outputs_, -1).argmax(axis=2)
