@@ -6,7 +6,7 @@ import pytest
 
 from learnable.core.estimator import Run
 from learnable.ensembles._crew import run_crew
-from learnable.trees.exact.grower import GrowthStopped
+from learnable.trees.growth import GrowthStopped
 
 
 @pytest.mark.threaded

@@ -35,7 +35,7 @@ HONEST = {
     "random, weights": (ExtraTreesClassifier(), X_CLASS, KIND, WEIGHT[:150]),
     "several numbers": (RandomForestRegressor(max_features="third"), X, np.c_[Y, -(Y**2)], None),
     "several classes": (RandomForestClassifier(), X_CLASS, np.c_[KIND, TWO], None),
-    "absolute error": (RandomForestRegressor(criterion="absolute_error", max_features=3), X[:90], Y[:90], None),
+    "absolute error": (RandomForestRegressor(criterion="absolute_error", max_features=3), X[:60], Y[:60], None),
     "poisson": (RandomForestRegressor(criterion="poisson"), X, Y, None),
     "bins": (RandomForestRegressor(max_bins=16), X, Y, None),
     "categories": (RandomForestClassifier(categorical_features=[4]), CODES, TWO, None),

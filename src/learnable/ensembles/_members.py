@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
 from ..trees._random import seed_of
@@ -141,3 +142,13 @@ def check_weights(owner: str, weights: Any) -> None:
         np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0,
         f"{owner}: estimator_weights_ must be finite and not negative, and some positive",
     )
+
+
+def weighted_importances(model: Any) -> Array:
+    """Return the importances of the members of a fitted ensemble, weighted by their weights."""
+    check_is_fitted(model)
+    weights = model.estimator_weights_
+    own = [getattr(member, "feature_importances_", None) for member in model.estimators_]
+    if any(importance is None for importance in own):
+        raise AttributeError(f"{type(model).__name__}: {type(model.estimator).__name__} has no feature_importances_.")
+    return np.asarray(weights @ np.stack([np.asarray(importance) for importance in own]) / weights.sum())

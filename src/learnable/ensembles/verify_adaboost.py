@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..core.checking import Recheck, flaw_of
 from ..core.errors import VerificationError
 from ..data.checking import read_table
-from ..trees.verify import AGREE, Limits, Rules, TreeWalk
+from ..trees.verify import AGREE, Limits, Rules, TreeWalk, columns_of, leaves_of
 from ..trees.verify_scores import scores_for
 from .verify import drawn_rows
 
@@ -483,10 +483,4 @@ def _regressions(model: Any, X: Any) -> Iterator[Array]:
         return
     for number in range(model.trees_.n_trees):
         learner = model.trees_.tree(number)
-        at = np.zeros(X.shape[0], dtype=np.int64)
-        while (inner := learner.feature[at] >= 0).any():
-            for node in np.unique(at[inner]):
-                here = np.flatnonzero(at == node)
-                left = column_of(X[here], int(learner.feature[node])) <= learner.threshold[node]
-                at[here] = np.where(left, learner.left[node], learner.right[node])
-        yield learner.value[at, 0]
+        yield learner.value[leaves_of(learner, columns_of(X), X.shape[0]), 0]

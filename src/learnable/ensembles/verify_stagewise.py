@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logsumexp, softmax
 
 from ..core.checking import Recheck
-from .verify_adaboost import Rows, _are_best, read_rows
+from .verify_adaboost import Rows, _are_best, column_of, read_rows
 
 Array = NDArray[Any]
 
@@ -73,8 +73,7 @@ def _says(model: Any, learners: list[Any], t: int, K: int, X: Any) -> Array:
         parts = [np.asarray(learner.predict(X), dtype=np.float64).ravel() for learner in learners[t * K : t * K + K]]
         return np.stack(parts, axis=1)
     feature, threshold, value = learners[t]
-    column = X[:, [feature]].toarray().ravel() if hasattr(X, "toarray") else np.asarray(X[:, feature])
-    return np.where((column <= threshold)[:, None], value[0], value[1])
+    return np.where((column_of(X, feature) <= threshold)[:, None], value[0], value[1])
 
 
 def _is_steepest(loss: Any, truth: Array, weight: Array, f: Array, rows: Rows, stump: Any) -> bool:

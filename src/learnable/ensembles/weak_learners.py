@@ -43,6 +43,11 @@ class WeakLearning(Declared):
     n_jobs: int | None = param(N_JOBS, "Threads; the result does not depend on it.", default=None)
     max_seconds: float | None = param(MAX_SECONDS, "Time after which the rounds end.", default=None)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
 
 class Learned(NamedTuple):
     """One weak learner and its outputs on the training rows."""

@@ -4,9 +4,9 @@ from .decision_tree import DecisionTreeRegressor as DecisionTreeRegressor
 from .draw.export import export_graphviz as export_graphviz
 from .draw.export import export_text as export_text
 from .draw.plot import plot_tree as plot_tree
-from .exact.grower import Grown as Grown
-from .exact.grower import GrowthRule as GrowthRule
 from .exact.grower import grow as grow
+from .growth import Grown as Grown
+from .growth import GrowthRule as GrowthRule
 from .id3 import ID3Classifier as ID3Classifier
 from .id3 import information_gain as information_gain
 from .layout import Trees as Trees

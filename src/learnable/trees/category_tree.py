@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import ModelFileError
+from .file_layout import require
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -115,24 +115,37 @@ class CategoryTree:
         dtypes = {"feature": "i4", "level": "i4", "parent": "i4", "code": "i4", "n_rows": "i8"}
         for name in ("feature", "level", "parent", "code", "gain", "impurity", "n_rows", "value"):
             array, shape = getattr(self, name), (n, n_classes) if name == "value" else (n,)
-            if not n or array.shape != shape or array.dtype != np.dtype(dtypes.get(name, "f8")):
-                raise ModelFileError(f"load: {name} of the tree must have {n} rows and its own type.")
+            require(
+                n and array.shape == shape and array.dtype == np.dtype(dtypes.get(name, "f8")),
+                f"{name} of the tree must have {n} rows and its own type",
+            )
         numbers = np.concatenate([self.gain, self.impurity, self.value.ravel()])
-        if not (np.isfinite(numbers).all() and (numbers >= 0).all() and (self.value.sum(axis=1) > 0).all()):
-            raise ModelFileError("load: gains, impurities and weights of the tree must be finite and >= 0.")
-        if (self.feature < -1).any() or (self.feature >= len(n_levels)).any():
-            raise ModelFileError("load: the tree tests a column that the model does not have.")
+        require(
+            np.isfinite(numbers).all() and (numbers >= 0).all() and (self.value.sum(axis=1) > 0).all(),
+            "gains, impurities and weights of the tree must be finite and >= 0",
+        )
+        require(
+            ((self.feature >= -1) & (self.feature < len(n_levels))).all(),
+            "the tree tests a column that the model does not have",
+        )
         inner = self.feature >= 0
         most = np.where(inner, n_levels[np.where(inner, self.feature, 0)], 0)
-        if (self.level < -1).any() or (inner & (self.level >= most)).any():
-            raise ModelFileError("load: the tree asks for a category that its column does not have.")
+        require(
+            ((self.level >= -1) & (~inner | (self.level < most))).all(),
+            "the tree asks for a category that its column does not have",
+        )
         above = self.parent[1:]
-        if self.parent[0] != -1 or self.code[0] != -1 or (above < 0).any() or (above >= np.arange(1, n)).any():
-            raise ModelFileError("load: a node of the tree must come after its parent.")
+        require(
+            self.parent[0] == self.code[0] == -1 and ((above >= 0) & (above < np.arange(1, n))).all(),
+            "a node of the tree must come after its parent",
+        )
         branches = np.where(self.level >= 0, 2, most)[above]
-        if not inner[above].all() or (self.code[1:] < 0).any() or (self.code[1:] >= branches).any():
-            raise ModelFileError("load: a branch of the tree has a code that its node does not know.")
-        if len(np.unique(above.astype(np.int64) * 2**31 + self.code[1:])) < n - 1:
-            raise ModelFileError("load: two branches of a node of the tree have the same code.")
-        if (np.bincount(above, minlength=n)[inner] < 1).any():
-            raise ModelFileError("load: a node of the tree that splits has no branches.")
+        require(
+            (inner[above] & (self.code[1:] >= 0) & (self.code[1:] < branches)).all(),
+            "a branch of the tree has a code that its node does not know",
+        )
+        require(
+            len(np.unique(above.astype(np.int64) * 2**31 + self.code[1:])) == n - 1,
+            "two branches of a node of the tree have the same code",
+        )
+        require((np.bincount(above, minlength=n)[inner] >= 1).all(), "a node of the tree that splits has no branches")

@@ -33,8 +33,9 @@ from ..data.door import Table, door
 from ..data.sources import NamedScore, rowwise
 from ._random import seed_of
 from .criteria import CLASS_CRITERIA, NUMBER_CRITERIA, Target
-from .exact.grower import GrowthRule, GrowthStopped, grow
+from .exact.grower import grow
 from .file_layout import require
+from .growth import GrowthRule, GrowthStopped
 from .layout import Trees
 from .models import TreeAccess, TreeClasses, TreePredictions
 from .pruning.cost_complexity import alpha_splits, cross_validated_alpha, cut, node_costs, pruning_path
@@ -44,9 +45,9 @@ from .settings import (
     TreeGrowth,
     categorical_mask,
     check_counts,
-    class_factors,
     growth_rule,
     warn_of_friedman,
+    weights_of_classes,
 )
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -299,10 +300,7 @@ class DecisionTreeClassifier(NamedScore, TreeClasses, ClassifierMixin, TreeModel
         return Target.classes(table.y, self._name_classes(table), criterion=self.criterion, weight=weight)
 
     def _row_weight(self, table: Table) -> Array | None:
-        factor = class_factors(type(self).__name__, self.class_weight, table)
-        if factor is None:
-            return table.weight
-        return factor if table.weight is None else factor * table.weight
+        return weights_of_classes(type(self).__name__, self.class_weight, table)
 
     def _loss(self, table: Table, rows: Any, values: Array) -> Array:
         guess = values.reshape(len(rows), self.n_outputs_, -1).argmax(axis=2)

@@ -81,25 +81,24 @@ def pack_numbers(values: Array) -> Packed:
 
 def unpack_numbers(packed: Any, count: int) -> Array:
     """Return the numbers that `pack_numbers` was given; ModelFileError unless there are `count` of them."""
-    if not isinstance(packed, dict):
-        raise _damaged("numbers")
+    _demand(isinstance(packed, dict), "numbers")
     if set(packed) == {"table", "index"}:
         table = _array(packed["table"], (np.float64,))
         index = _array(packed["index"], (*_WIDTHS, np.int64))
-        if len(index) != count or (count and (index.min() < 0 or int(index.max()) >= len(table))):
-            raise _damaged("places in a table")
+        _demand(
+            len(index) == count and (not count or 0 <= index.min() <= int(index.max()) < len(table)),
+            "places in a table",
+        )
         return np.asarray(table[index.astype(np.int64)], dtype=np.float64)
     kinds: dict[str, tuple[Any, ...]] = {
         "whole": (*_WIDTHS, np.int64),
         "single": (np.float32,),
         "double": (np.float64,),
     }
-    if len(packed) != 1 or next(iter(packed)) not in kinds:
-        raise _damaged("numbers")
+    _demand(len(packed) == 1 and next(iter(packed)) in kinds, "numbers")
     [(kind, values)] = packed.items()
     values = _array(values, kinds[kind])
-    if len(values) != count:
-        raise _damaged("numbers")
+    _demand(len(values) == count, "numbers")
     return values.astype(np.float64)
 
 
@@ -141,20 +140,20 @@ def unpack_trees(packed: Any) -> dict[str, Any]:
     """Return the arrays of trees by the names of the fields; ModelFileError where they do not fit together."""
     needed = {"leaf", "n_nodes", "start", "feature", "threshold", "n_values", "n_rows", "weight", "impurity", "value"}
     allowed = needed | {"left", "right", "missing_left", "category", "bits"}
-    if not isinstance(packed, dict) or not needed <= set(packed) <= allowed:
-        raise _damaged("the list of arrays")
+    _demand(isinstance(packed, dict) and needed <= set(packed) <= allowed, "the list of arrays")
     n, k = packed["n_nodes"], packed["n_values"]
-    if type(n) is not int or type(k) is not int or not (0 < n < 2**31 and 0 < k < 2**31) or not _expands_within(packed):
-        raise _damaged("the number of nodes")
+    _demand(
+        type(n) is type(k) is int and 0 < n < 2**31 and 0 < k < 2**31 and _expands_within(packed), "the number of nodes"
+    )
     leaf = _bits(packed["leaf"], n)
     inner = ~leaf
     n_inner = int(inner.sum())
     start = _array(packed["start"], (*_WIDTHS, np.int64)).astype(np.int64)
-    if len(start) < 2 or start[0] != 0 or start[-1] != n or (start[1:] <= start[:-1]).any():
-        raise _damaged("where trees begin")
+    _demand(
+        len(start) >= 2 and start[0] == 0 and start[-1] == n and (start[1:] > start[:-1]).all(), "where trees begin"
+    )
     fields: dict[str, Any] = {"start": start}
-    if ("left" in packed) != ("right" in packed):
-        raise _damaged("the children")
+    _demand(("left" in packed) == ("right" in packed), "the children")
     if "left" in packed:
         for name in ("left", "right"):
             fields[name] = _spread(_whole(packed[name], n_inner), inner, -1, np.int32)
@@ -162,8 +161,7 @@ def unpack_trees(packed: Any) -> dict[str, Any]:
         size = np.repeat(np.diff(start), np.diff(start))
         for name in ("left", "right"):
             child = fields[name][inner]
-            if (child <= own[inner]).any() or (child >= size[inner]).any():
-                raise _damaged("the children")
+            _demand(((child > own[inner]) & (child < size[inner])).all(), "the children")
     else:
         _check_preorder(inner, start)
         fields["left"], fields["right"] = _preorder(inner, start)
@@ -178,8 +176,7 @@ def unpack_trees(packed: Any) -> dict[str, Any]:
     fields["n_rows"] = np.rint(_unpack_sums(packed["n_rows"], leaf, levels)).astype(np.int64)
     fields["weight"] = _unpack_sums(packed["weight"], leaf, levels)
     impurity = packed["impurity"]
-    if not isinstance(impurity, dict) or set(impurity) not in ({"all"}, {"inner"}):
-        raise _damaged("the impurities")
+    _demand(isinstance(impurity, dict) and set(impurity) in ({"all"}, {"inner"}), "the impurities")
     if "all" in impurity:
         fields["impurity"] = unpack_numbers(impurity["all"], n)
     else:
@@ -217,8 +214,7 @@ def _check_preorder(inner: NDArray[np.bool_], start: NDArray[np.int64]) -> None:
     before = np.repeat(np.r_[0, total[start[1:-1] - 1]], np.diff(start))
     waiting = total - before
     last = start[1:] - 1
-    if (waiting[last] != -1).any() or np.count_nonzero(waiting < 0) != len(last):
-        raise _damaged("the leaves")
+    _demand((waiting[last] == -1).all() and np.count_nonzero(waiting < 0) == len(last), "the leaves")
 
 
 def _levels(inner: Any, start: Any, left: Any, right: Any) -> list[tuple[Any, Any, Any]]:
@@ -233,8 +229,7 @@ def _levels(inner: Any, start: Any, left: Any, right: Any) -> list[tuple[Any, An
         if here.size:
             levels.append((here, first, second))
         here = np.concatenate([first, second])
-        if sum(len(level[0]) for level in levels) > len(inner):
-            raise _damaged("the children")
+        _demand(sum(len(level[0]) for level in levels) <= len(inner), "the children")
     return levels
 
 
@@ -255,8 +250,7 @@ def _pack_sums(values: NDArray[Any], leaf: NDArray[np.bool_], levels: Any) -> Pa
 
 
 def _unpack_sums(packed: Any, leaf: NDArray[np.bool_], levels: Any) -> Array:
-    if not isinstance(packed, dict) or set(packed) not in ({"leaves"}, {"all"}):
-        raise _damaged("rows and weights")
+    _demand(isinstance(packed, dict) and set(packed) in ({"leaves"}, {"all"}), "rows and weights")
     if "all" in packed:
         return unpack_numbers(packed["all"], len(leaf))
     values = np.zeros(len(leaf))
@@ -282,24 +276,25 @@ def _pack_values(trees: Any, leaf: NDArray[np.bool_], levels: Any) -> Packed:
 
 
 def _unpack_values(packed: Any, leaf: NDArray[np.bool_], levels: Any, weight: Array, k: int) -> Array:
-    if not isinstance(packed, dict) or set(packed) not in ({"table", "index", "inner"}, {"leaves", "inner"}):
-        raise _damaged("the values")
+    _demand(
+        isinstance(packed, dict) and set(packed) in ({"table", "index", "inner"}, {"leaves", "inner"}), "the values"
+    )
     n_leaves = int(leaf.sum())
     value = np.zeros((len(leaf), k))
     if "table" in packed:
         table, index = packed["table"], _whole(packed["index"], n_leaves)
-        if not isinstance(table, np.ndarray) or table.dtype != np.float64 or table.ndim != 2 or table.shape[1] != k:
-            raise _damaged("the values")
-        if n_leaves and int(index.max()) >= len(table):
-            raise _damaged("the values")
+        _demand(
+            isinstance(table, np.ndarray) and table.dtype == np.float64 and table.ndim == 2 and table.shape[1] == k,
+            "the values",
+        )
+        _demand(not n_leaves or int(index.max()) < len(table), "the values")
         value[leaf] = table[index]
     else:
         value[leaf] = unpack_numbers(packed["leaves"], n_leaves * k).reshape(n_leaves, k)
     if isinstance(packed["inner"], str):
         again = _values_from_counts(value, leaf, levels, weight, packed["inner"])
-        if again is None:
-            raise _damaged("the values")
-        return again
+        _demand(again is not None, "the values")
+        return np.asarray(again)
     value[~leaf] = unpack_numbers(packed["inner"], (len(leaf) - n_leaves) * k).reshape(-1, k)
     return value
 
@@ -346,24 +341,24 @@ def _spread(values: Any, where: NDArray[np.bool_], other: Any, dtype: Any) -> ND
 
 
 def _array(values: Any, dtypes: tuple[Any, ...]) -> NDArray[Any]:
-    if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype not in [np.dtype(d) for d in dtypes]:
-        raise _damaged("an array")
+    _demand(
+        isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype in [np.dtype(d) for d in dtypes],
+        "an array",
+    )
     return values
 
 
 def _whole(values: Any, count: int) -> NDArray[np.int64]:
     found = _array(values, (*_WIDTHS, np.int64)).astype(np.int64)
-    if len(found) != count or (count and (found.min() < 0 or found.max() >= 2**31)):
-        raise _damaged("whole numbers")
+    _demand(len(found) == count and (not count or 0 <= found.min() <= found.max() < 2**31), "whole numbers")
     return found
 
 
 def _bits(packed: Any, count: int) -> NDArray[np.bool_]:
     found = _array(packed, (np.uint8,))
-    if len(found) != (count + 7) // 8:
-        raise _damaged("truth values")
+    _demand(len(found) == (count + 7) // 8, "truth values")
     return np.unpackbits(found, count=count).astype(bool)
 
 
-def _damaged(what: str) -> ModelFileError:
-    return ModelFileError(f"load: the trees are damaged: {what} cannot be those of a packed tree.")
+def _demand(condition: Any, what: str) -> None:
+    require(condition, f"the trees are damaged: {what} cannot be those of a packed tree")

@@ -12,7 +12,7 @@ from sklearn.utils.class_weight import compute_class_weight, compute_sample_weig
 from ..core.declare import ArrayLike, Declared, Matches, Number, Options, optional, param
 from ..core.errors import DataError, ParameterError
 from ..data.door import Table
-from .exact.grower import GrowthRule
+from .growth import GrowthRule
 
 Array = NDArray[np.float64]
 
@@ -182,10 +182,10 @@ def categorical_mask(model: Any, n_columns: int) -> NDArray[np.bool_] | None:
     return marked
 
 
-def class_factors(owner: str, class_weight: Any, table: Table) -> Array | None:
-    """Return the factor that `class_weight` gives each row, the product over several targets; None if it is None."""
+def weights_of_classes(owner: str, class_weight: Any, table: Table) -> Array | None:
+    """Return the weights of the rows times the factors that `class_weight` gives them, the product over targets."""
     if class_weight is None:
-        return None
+        return table.weight
     several = isinstance(table.classes, list)
     codes = table.y if several else table.y[:, None]
     labels = table.classes if several else [table.classes]
@@ -203,4 +203,4 @@ def class_factors(owner: str, class_weight: Any, table: Table) -> Array | None:
             raise ParameterError(f"{owner}: class_weight: {error}") from error
     if (factor < 0).any() or not np.isfinite(factor).all() or not factor.any():
         raise ParameterError(f"{owner}: class_weight must hold weights >= 0, not all zero; got {class_weight!r}.")
-    return np.asarray(factor, dtype=np.float64)
+    return np.asarray(factor if table.weight is None else factor * table.weight, dtype=np.float64)

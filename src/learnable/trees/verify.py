@@ -13,6 +13,7 @@ not asked. Criterion "absolute_error" takes O(n²) a node and column.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -176,7 +177,7 @@ class TreeWalk:
 
     def __init__(self, tree: Any, X: Any, values: Any, w: Array, scores: Scores, rules: Rules, seed: int) -> None:
         self.tree, self.w, self.scores, self.rules = tree, w, scores, rules
-        self.X, self.values = _columns_of(X), _columns_of(values)
+        self.X, self.values = columns_of(X), columns_of(values)
         self.exact = values is X
         self.rows = np.flatnonzero(w > 0)
         self.node = np.zeros(len(w), dtype=np.int64)
@@ -253,12 +254,7 @@ class TreeWalk:
 
     def leaves_of_all(self) -> Ids:
         """Return the leaf in which each row of the table ends, also of those that the tree was not grown on."""
-        node = np.zeros(len(self.w), dtype=np.int64)
-        while len(rows := np.flatnonzero(self.tree.feature[node] >= 0)):
-            self.rows = rows
-            went = self._goes_left(node[rows])
-            node[rows] = np.where(went, self.tree.left[node[rows]], self.tree.right[node[rows]])
-        return node
+        return leaves_of(self.tree, self.X, len(self.w))
 
     def _compare(self, nodes: Ids, own: Ids) -> float:
         """Return the largest shortfall of the nodes of one level."""
@@ -301,7 +297,7 @@ class TreeWalk:
 
     def _taken(self, nodes: Ids, own: Ids) -> Array:
         """Return the gain of the splits that were made."""
-        went = self._goes_left(self.node[self.rows])
+        went = goes_left(self.tree, self.node[self.rows], self.rows, self.X)
         return self.scores.gain_of(self.rows, own, went, len(nodes))
 
     def _best(self, nodes: Ids, own: Ids, asked: NDArray[np.bool_]) -> Array:
@@ -358,30 +354,12 @@ class TreeWalk:
         gaps = np.bincount(own, ~present, count)
         return (high > low) | ((gaps > 0) & (gaps < np.bincount(own, minlength=count)))
 
-    def _goes_left(self, node: Ids) -> NDArray[np.bool_]:
-        """Answer the questions of the nodes for their rows."""
-        tree, rows = self.tree, self.rows
-        feature, went = tree.feature[node], np.zeros(len(rows), dtype=bool)
-        for j in np.unique(feature[feature >= 0]):
-            here = feature == j
-            x, at = self.X(int(j), rows[here]), node[here]
-            left = x <= tree.threshold[at]
-            for k in np.flatnonzero(tree.category[at] >= 0):
-                begin = int(tree.category[at[k]])
-                words, code = tree.bits[begin + 1 : begin + 1 + int(tree.bits[begin])], x[k]
-                known = code >= 0 and code < 32 * len(words)
-                left[k] = bool(words[int(code) // 32] >> np.uint32(int(code) % 32) & 1) if known else False
-                if not known:
-                    left[k] = bool(tree.missing_left[at[k]])
-            went[here] = np.where(np.isnan(x), tree.missing_left[at] == 1, left)
-        return went
-
     def _descend(self, nodes: Ids, own: Ids) -> None:
         tree, rule = self.tree, self.rules.rule
         node = self.node[self.rows]
         done = tree.feature[node] < 0
         self.leaf[self.rows[done]] = node[done]
-        went = self._goes_left(node)
+        went = goes_left(tree, node, self.rows, self.X)
         inner = nodes[tree.feature[nodes] >= 0]
         for side, children in enumerate((tree.left, tree.right)):
             self.seed[children[inner]] = _below(self.seed[inner], side)
@@ -406,6 +384,32 @@ class TreeWalk:
         up, down = sign > 0, sign < 0
         self.bounds[left[up], 1] = self.bounds[right[up], 0] = middle[up]
         self.bounds[left[down], 0] = self.bounds[right[down], 1] = middle[down]
+
+
+def goes_left(tree: Any, node: Ids, rows: Ids, column: Callable[[int, Ids], Array]) -> NDArray[np.bool_]:
+    """Return what the nodes answer for the rows beside them; column(j, rows) are values. Leaves answer False."""
+    feature, went = tree.feature[node], np.zeros(len(rows), dtype=bool)
+    for j in np.unique(feature[feature >= 0]):
+        here = feature == j
+        x, at = column(int(j), rows[here]), node[here]
+        left = x <= tree.threshold[at]
+        for i in np.unique(at[tree.category[at] >= 0]):
+            begin, mine = int(tree.category[i]), at == i
+            words = tree.bits[begin + 1 : begin + 1 + int(tree.bits[begin])]
+            members = np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
+            code = np.where((x[mine] >= 0) & (x[mine] < len(members)), x[mine], -1).astype(np.int64)
+            left[mine] = np.where(code < 0, tree.missing_left[i] == 1, members[code])
+        went[here] = np.where(np.isnan(x), tree.missing_left[at] == 1, left)
+    return went
+
+
+def leaves_of(tree: Any, column: Callable[[int, Ids], Array], n_rows: int) -> Ids:
+    """Return the leaf in which each row ends."""
+    node = np.zeros(n_rows, dtype=np.int64)
+    while len(rows := np.flatnonzero(tree.feature[node] >= 0)):
+        went = goes_left(tree, node[rows], rows, column)
+        node[rows] = np.where(went, tree.left[node[rows]], tree.right[node[rows]])
+    return node
 
 
 def bin_numbers(X: Any, max_bins: int, categorical: NDArray[np.bool_] | None = None) -> Array:
@@ -441,7 +445,7 @@ def _bin_edges(present: Array, n_zeros: int, max_bins: int) -> Array:
     return edges[(edges >= distinct[0]) & (edges < distinct[-1])] if len(distinct) else edges
 
 
-def _columns_of(X: Any) -> Any:
+def columns_of(X: Any) -> Any:
     """Return the function that gives some rows of a column as float64."""
     if sp.issparse(X):
         by_column = X.tocsc()

@@ -59,7 +59,7 @@ def test_log_loss_of_rare_classes_is_that_of_the_best_peer():
     """A sample, with the hardest; over 200 such tables the median ratio was 0.695 and the largest 1.02."""
     peer = pytest.importorskip("lightgbm").LGBMClassifier
     ratios = []
-    for seed in (*range(8), 42, 154, 166):
+    for seed in (*range(5), 42, 154, 166):
         X, y, X_test, y_test = rare_classes(seed, SIZES[seed % len(SIZES)], 20_000)
         ours, theirs = (
             log_loss(y_test, model.fit(X, y).predict_proba(X_test))

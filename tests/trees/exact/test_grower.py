@@ -12,7 +12,7 @@ from tests.oracles.trees import best_gain, impurity, rows_of_nodes
 
 from learnable.trees import Columns, GrowthRule, grow
 from learnable.trees.criteria import Target
-from learnable.trees.exact.grower import GrowthStopped
+from learnable.trees.growth import GrowthStopped
 
 CLASS = ("gini", "entropy", "misclassification")
 NUMBER = ("squared_error", "absolute_error", "poisson")

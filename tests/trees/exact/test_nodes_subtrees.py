@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from learnable.trees import Columns, GrowthRule, grow
 from learnable.trees.criteria import Target
 from learnable.trees.exact import workspace
-from learnable.trees.exact.grower import GrowthStopped
 from learnable.trees.exact.workspace import Workspace
+from learnable.trees.growth import GrowthStopped
 
 RULES = {
     "all columns": GrowthRule(),

@@ -11,7 +11,7 @@ from tests.oracles import histogram_trees as oracle
 
 from learnable.core.errors import ParameterError
 from learnable.core.threads import BarrierTeam
-from learnable.trees.exact.grower import GrowthStopped
+from learnable.trees.growth import GrowthStopped
 from learnable.trees.histogram.bins import BinnedTable
 from learnable.trees.histogram.grower import HistogramGrower, HistogramRule, grow_on_histograms
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from learnable.trees import Columns, GrowthRule, grow
 from learnable.trees.criteria import Target
-from learnable.trees.exact.grower import GrowthStopped
+from learnable.trees.growth import GrowthStopped
 from learnable.trees.random.grower import Values, read_table, takes_values
 
 RANDOM = GrowthRule(splitter="random")

@@ -34,7 +34,15 @@ from ...trees._random import seed_of
 from ...trees.decision_tree import DecisionTreeClassifier
 from ...trees.file_layout import require
 from ...trees.models import ShapleyValues
-from .._members import MemberSequence, check_models, check_stumps, check_weights, sides_are_sound, stump_members
+from .._members import (
+    MemberSequence,
+    check_models,
+    check_stumps,
+    check_weights,
+    sides_are_sound,
+    stump_members,
+    weighted_importances,
+)
 from ..explain.margin import label_codes, vote_margins
 from ..weak_learners import (
     ModelLearner,
@@ -312,12 +320,7 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
     @property
     def feature_importances_(self) -> Array:
         """The learners' importances, weighted by their votes."""
-        check_is_fitted(self)
-        votes = self.estimator_weights_
-        own = [getattr(learner, "feature_importances_", None) for learner in self.estimators_]
-        if any(importance is None for importance in own):
-            raise AttributeError(f"AdaBoostClassifier: {type(self.estimator).__name__} has no feature_importances_.")
-        return votes @ np.stack([np.asarray(importance) for importance in own]) / votes.sum()
+        return weighted_importances(self)
 
     @rowwise
     def predict(self, X: Any) -> NDArray[Any]:
@@ -420,11 +423,6 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
     def _check_loaded(self) -> None:
         """Raise ModelFileError unless learners, votes and classes fit each other: kernels check nothing."""
         check_loaded(self)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def _probabilities(self, scores: Array) -> Array:
         if self.n_classes_ == 1:

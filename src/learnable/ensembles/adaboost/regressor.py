@@ -31,11 +31,12 @@ from ...meta.binary import MODEL
 from ...trees._random import seed_of
 from ...trees.criteria import Target
 from ...trees.decision_tree import DecisionTreeRegressor
-from ...trees.exact.grower import GrowthRule, grow
+from ...trees.exact.grower import grow
 from ...trees.file_layout import require
+from ...trees.growth import GrowthRule
 from ...trees.layout import Trees, concatenate
 from ...trees.table import Columns
-from .._members import MemberSequence, check_models, check_weights, member_tree
+from .._members import MemberSequence, check_models, check_weights, member_tree, weighted_importances
 from ..draws import Draw, draw_rows
 from ..weak_learners import WeakLearning, as_given, remembering_container, seed_parts
 
@@ -171,12 +172,7 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Weak
     @property
     def feature_importances_(self) -> Array:
         """The learners' importances, weighted by their weights."""
-        check_is_fitted(self)
-        weights = self.estimator_weights_
-        own = [getattr(model, "feature_importances_", None) for model in self.estimators_]
-        if any(importance is None for importance in own):
-            raise AttributeError(f"AdaBoostRegressor: {type(self.estimator).__name__} has no feature_importances_.")
-        return weights @ np.stack([np.asarray(importance) for importance in own]) / weights.sum()
+        return weighted_importances(self)
 
     @rowwise
     def predict(self, X: Any) -> Array:
@@ -225,11 +221,6 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Weak
             f"{owner}: models_ must hold one model for each weight",
         )
         check_models(owner, models, self.estimator, self.n_features_in_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def tree_seed(seed: int, number: int) -> int:

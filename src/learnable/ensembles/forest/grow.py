@@ -25,8 +25,9 @@ from ...data.door import Table
 from ...trees._random import seed_of, tree_seed, tree_state
 from ...trees.criteria import Target
 from ...trees.decision_tree import TOLERANCE
-from ...trees.exact.grower import Grown, GrowthRule, grow
+from ...trees.exact.grower import grow
 from ...trees.file_layout import narrow, require
+from ...trees.growth import Grown, GrowthRule
 from ...trees.layout import Trees, concatenate
 from ...trees.models import TreePredictions
 from ...trees.predict import questions, rows_for_walks, walk_rows

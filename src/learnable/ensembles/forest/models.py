@@ -21,12 +21,12 @@ from ...data.door import Table, door
 from ...data.sources import rowwise
 from ...trees.criteria import CLASS_CRITERIA, NUMBER_CRITERIA, Target
 from ...trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
-from ...trees.exact.grower import Grown
 from ...trees.file_layout import require
+from ...trees.growth import Grown
 from ...trees.layout import Trees
 from ...trees.models import TreeClasses
 from ...trees.pruning.cost_complexity import prune_to
-from ...trees.settings import MAX_FEATURES, check_counts, class_factors, warn_of_friedman
+from ...trees.settings import MAX_FEATURES, check_counts, warn_of_friedman, weights_of_classes
 from ..draws import Rows
 from .grow import Array, Forest, LeafTargets, Plan, forest_quantiles, rows_by_leaf
 
@@ -71,8 +71,7 @@ class ForestClassifier(TreeClasses, ClassifierMixin, Forest):
         given = self.class_weight
         if given is None or (given == "balanced_subsample" and self.bootstrap):
             return table.weight
-        factor = class_factors(type(self).__name__, "balanced" if isinstance(given, str) else given, table)
-        return factor if table.weight is None or factor is None else factor * table.weight
+        return weights_of_classes(type(self).__name__, "balanced" if isinstance(given, str) else given, table)
 
     def _class_numbers(self) -> Any:
         numbers = [np.arange(count, dtype=np.float64) for count in self._class_counts()]

@@ -27,7 +27,7 @@ from ...trees.decision_tree import TOLERANCE
 from ...trees.file_layout import require as demand
 from ...trees.layout import Trees, concatenate
 from ...trees.predict import Predictor
-from ...trees.settings import class_factors
+from ...trees.settings import weights_of_classes
 from ..explain.effects import ExplainedTrees, PredictiveDistribution
 from .distribution import JointQuantiles
 from .driver import Plan, Rounds, boost, describe_descent, stack_values, staged_raw
@@ -469,8 +469,7 @@ class BoostedClassifier(NamedScore, ClassifierMixin, GradientBoosting):
         return class_loss(type(self).__name__, self.loss, n_classes)
 
     def _row_weight(self, table: Table) -> Array | None:
-        factor = class_factors(type(self).__name__, self.class_weight, table)
-        return table.weight if factor is None else factor if table.weight is None else factor * table.weight
+        return weights_of_classes(type(self).__name__, self.class_weight, table)
 
     @property
     def n_classes_(self) -> int:

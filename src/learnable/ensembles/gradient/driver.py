@@ -34,7 +34,7 @@ from scipy.optimize import minimize_scalar
 from ...core.estimator import Run
 from ...core.threads import Background, TaskTeam, resolve_n_jobs
 from ...trees._random import tree_seed
-from ...trees.exact.grower import Grown, GrowthStopped
+from ...trees.growth import Grown, GrowthStopped
 from ...trees.layout import Trees
 from ._kernels import BLOCK, CLASSES, add_leaves, evaluate_classes, evaluate_scores
 from .losses import BoostingLoss

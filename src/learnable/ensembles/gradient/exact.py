@@ -29,7 +29,8 @@ from ...core.estimator import Run
 from ...core.threads import resolve_n_jobs
 from ...trees.criteria import Target
 from ...trees.decision_tree import DecisionTreeRegressor
-from ...trees.exact.grower import Grown, GrowthRule, grow
+from ...trees.exact.grower import grow
+from ...trees.growth import Grown, GrowthRule
 from ...trees.layout import Trees
 from ...trees.settings import TreeGrowth, count_features, count_rows
 from ...trees.table import Columns

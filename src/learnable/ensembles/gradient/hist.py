@@ -28,7 +28,7 @@ from ...core.estimator import Certificate, Run
 from ...core.threads import BarrierTeam, resolve_n_jobs
 from ...data.door import Table
 from ...trees.decision_tree import TOLERANCE
-from ...trees.exact.grower import Grown, GrowthRule
+from ...trees.growth import Grown, GrowthRule
 from ...trees.histogram.bins import BinnedTable
 from ...trees.histogram.grower import HistogramGrower, HistogramRule
 from ...trees.layout import Trees

@@ -28,6 +28,7 @@ from ...data.arrays import bound_infinity
 from ...data.blocks import map_reduce
 from ...data.checking import read_table
 from ...data.door import Table
+from ...trees.verify import goes_left
 from .verify_law import (
     Formulas,
     formulas,
@@ -342,7 +343,7 @@ class _Walk:
             moving, node = moving[inner], node[inner]
             if not len(moving):
                 break
-            left = self.replay.columns.goes_left(tree, node, moving)
+            left = goes_left(tree, node, moving, self.replay.columns.values)
             own = inside[moving]
             if not self.replay.columns.thresholds_agree(tree, node[own], moving[own], left[own]):
                 return np.inf
@@ -456,23 +457,6 @@ class _Columns:
             if not abs(threshold - (below / 2 + above / 2)) <= slack:
                 return False
         return True
-
-    def goes_left(self, tree: Any, node: Ids, rows: Ids) -> NDArray[np.bool_]:
-        """Answer the questions of the nodes for their rows."""
-        left = np.zeros(len(rows), dtype=bool)
-        for i in np.unique(node):
-            here = node == i
-            x = self.values(int(tree.feature[i]), rows[here])
-            at = int(tree.category[i])
-            if at < 0:
-                answer = x <= tree.threshold[i]
-            else:
-                words = tree.bits[at + 1 : at + 1 + int(tree.bits[at])]
-                members = np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
-                code = np.where((x >= 0) & (x < len(members)), x, -1).astype(np.int64)
-                answer = np.where(code < 0, tree.missing_left[i] == 1, members[code])
-            left[here] = np.where(np.isnan(x), tree.missing_left[i] == 1, answer)
-        return left
 
 
 def _sums(own: Ids, x: Array, count: int) -> Array:

@@ -40,7 +40,7 @@ class Batch(NamedTuple):
 
 
 class Examples:
-    """What both sources share: a count, a limit, and what learners say."""
+    """What both sources share: a count, a limit, and what learners say. They add `_draw`, `table` and `opinion_of`."""
 
     def __init__(self, rng: np.random.Generator, max_calls: int, run: Run) -> None:
         self.rng, self.max_calls, self.run = rng, max_calls, run
@@ -57,7 +57,8 @@ class Examples:
     def draw(self, count: int) -> Batch:
         """Return `count` examples."""
         self.n_calls += count
-        return self._draw(count)
+        drawn: Batch = self._draw(count)  # type: ignore[attr-defined]
+        return drawn
 
     def add(self, learner: Any) -> int:
         """Remember a weak learner; return its number."""
@@ -67,21 +68,6 @@ class Examples:
     def chances(self) -> Array | None:
         """Return the distribution over the rows of a table; None if it is not known."""
         return None
-
-    def whole(self) -> Batch:
-        """Return all rows of a table."""
-        raise NotImplementedError
-
-    def _draw(self, count: int) -> Batch:
-        raise NotImplementedError
-
-    def table(self, batch: Batch) -> Any:
-        """Return the rows of a batch as a table."""
-        raise NotImplementedError
-
-    def opinion_of(self, number: int, batch: Batch) -> Codes:
-        """Return the classes that weak learner `number` names."""
-        raise NotImplementedError
 
 
 class TableExamples(Examples):
@@ -250,7 +236,7 @@ class Recursion:
     """
 
     def __init__(
-        self, examples: Examples, fit_weak: Callable[[Any, Codes, int], Any], gamma: float, sample_size: int, run: Run
+        self, examples: Any, fit_weak: Callable[[Any, Codes, int], Any], gamma: float, sample_size: int, run: Run
     ) -> None:
         self.examples, self.fit_weak, self.gamma, self.sample_size = examples, fit_weak, gamma, sample_size
         self.run, self.stopped = run, False
@@ -330,7 +316,7 @@ class Recursion:
             self.stopped = True
         if (batch.y == batch.y[0]).all():
             return -1 - int(batch.y[0])
-        return self.examples.add(self.fit_weak(self.examples.table(batch), batch.y, number))
+        return int(self.examples.add(self.fit_weak(self.examples.table(batch), batch.y, number)))
 
     def _estimate(self, h: int, within: float, delta: float, source: Source) -> float | None:
         """Return the error of h: exactly, or from enough examples for Hoeffding's inequality; None if there are none.
@@ -375,7 +361,7 @@ class Recursion:
         if h < 0:
             return np.full(len(batch.y), -1 - h, dtype=np.int64)
         if h < _VOTE:
-            return self.examples.opinion_of(h, batch)
+            return np.asarray(self.examples.opinion_of(h, batch))
         one, two, three = self.votes[h - _VOTE]
         first, second = self.say(one, batch), self.say(two, batch)
         differ = np.flatnonzero(first != second)

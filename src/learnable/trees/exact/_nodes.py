@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...core.jit import lean_kernel
 from .._random import child_seed
 from ..criteria import ABSOLUTE, ENTROPY, GINI, GRADIENT, MISCLASSIFICATION, POISSON
-from ._search import search_columns, search_nodes
+from ._search import search
 from ._sorting import Int, load_codes
 from ._sweeps import COLUMN, CUT, MISSING_LEFT, NEXT, SCORE, THRESHOLD, add_row, score_of
 
@@ -154,10 +154,10 @@ def divide(
 
 
 @lean_kernel
-def is_enough(gain: float, stops: Any) -> bool:
+def is_enough(gain: float, limits: Any) -> bool:
     """Tell whether a split gains what the rule wants: in the criterion's units, and as a share of all the weight."""
-    gain *= stops.scale
-    return gain >= stops.min_gain and gain / stops.whole + _EPSILON * max(1.0, stops.scale) >= stops.min_decrease
+    gain *= limits.scale
+    return gain >= limits.min_gain and gain / limits.whole + _EPSILON * max(1.0, limits.scale) >= limits.min_decrease
 
 
 @lean_kernel
@@ -202,36 +202,6 @@ class Level(NamedTuple):
     totals: Array  #: (·, n_channels) sums, the weight last
 
 
-class Stops(NamedTuple):
-    """When a node stays a leaf."""
-
-    max_depth: int
-    min_split: int
-    min_gain: float
-    min_decrease: float
-    scale: float  #: of gains
-    whole: float  #: weight of all rows, times the number of outputs
-
-
-class NodeArrays(NamedTuple):
-    """The arrays of a `NodeStore`."""
-
-    begin: NDArray[np.int64]
-    end: NDArray[np.int64]
-    depth: NDArray[np.int32]
-    seed: NDArray[np.uint64]
-    feature: NDArray[np.int32]
-    threshold: Array
-    cut: NDArray[np.int64]
-    missing_left: NDArray[np.uint8]
-    gain: Array
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    impurity: Array
-    weight: Array
-    value: Array
-
-
 class OneNode(NamedTuple):
     """Memory for the node at hand."""
 
@@ -249,7 +219,7 @@ class OneNode(NamedTuple):
 @lean_kernel
 def grow_subtrees(
     cols: Any, sparse: Any, limits: Any, goal: Any, sums: Any, payload: Any, packed: Any, pair: Any, pairs: Any,
-    rows: Any, spare: Any, scratch: Any, stops: Any, own: Any, nodes: Any, size: Int, count: Int, stop: Any,
+    rows: Any, spare: Any, drawn: Any, scratch: Any, own: Any, nodes: Any, size: Int, count: Int, stop: Any,
 ) -> Int:  # fmt: skip
     """Grow the subtrees of the `size` nodes on the stack, adding nodes from number `count`; return the next number."""
     d = cols.n_codes.size
@@ -268,9 +238,9 @@ def grow_subtrees(
         nodes.weight[node] = total[total.size - 1]
         least = total[goal.n_classes.size] if goal.kind == GRADIENT else nodes.weight[node]
         n_rows = end[0] - begin[0]
-        if own.pure[0] or n_rows < stops.min_split or least < 2.0 * limits.min_weight:
+        if own.pure[0] or n_rows < limits.min_split or least < 2.0 * limits.min_weight:
             continue
-        if nodes.depth[node] >= stops.max_depth:
+        if nodes.depth[node] >= limits.max_depth:
             continue
         if packed is not None:
             gather_payload(payload, rows, begin, end, packed)
@@ -281,20 +251,14 @@ def grow_subtrees(
         found[SCORE] = -np.inf
         level = Level(begin, end, nodes.seed[at], own.bounds, own.totals)
         known = own.constant[_inherit(own.constant, np.int64(nodes.depth[node]))]
-        if limits.max_features >= d:
-            search_columns(
-                cols, sparse, None, limits, level, rows, packed, pairs, sums, None, scratch, known, 0, d, own.found,
-                own.sets, stop,
-            )  # fmt: skip
-        else:
-            search_nodes(
-                cols, sparse, None, limits, level, rows, packed, pairs, sums, None, scratch, known, 0, 1, own.found,
-                own.sets, stop,
-            )  # fmt: skip
+        search(
+            cols, sparse, None, limits, level, rows, packed, pairs, sums, None, drawn, scratch, known, 0,
+            d if limits.max_features >= d else 1, own.found, own.sets, stop,
+        )  # fmt: skip
         if found[SCORE] == -np.inf or stop[0] != 0:
             continue
         gain = gain_of(goal, limits, total, nodes.impurity[node], found[SCORE])
-        if not is_enough(gain, stops):
+        if not is_enough(gain, limits):
             continue
         column, cut = np.int64(found[COLUMN]), np.int64(found[CUT])
         nodes.feature[node], nodes.cut[node], nodes.gain[node] = column, cut, gain
@@ -337,9 +301,9 @@ def gain_of(goal: Any, limits: Any, total: Array, impurity: float, score: float)
     m, w = goal.n_classes.size, total[total.size - 1]
     if limits.two:  # Σ cₖ²/W of two classes is 2S²/W − 2S + W
         return 2.0 * (score - total[1] ** 2 / w)
-    if goal.kind in (GINI, MISCLASSIFICATION):
+    if goal.kind == GINI or goal.kind == MISCLASSIFICATION:
         return score - m * w * (1.0 - impurity)
-    if goal.kind in (ENTROPY, ABSOLUTE):
+    if goal.kind == ENTROPY or goal.kind == ABSOLUTE:
         return score + m * w * impurity
     gain = score  # of counts, the sweep has compared with the node already
     for k in range(m if goal.kind != POISSON else 0):
@@ -348,13 +312,13 @@ def gain_of(goal: Any, limits: Any, total: Array, impurity: float, score: float)
 
 
 @lean_kernel
-def judge_splits(goal: Any, limits: Any, stops: Any, level: Any, impurity: Array, score: Array, gain: Array) -> None:
+def judge_splits(goal: Any, limits: Any, level: Any, impurity: Array, score: Array, gain: Array) -> None:
     """OUT gain: what the best split of each open node gains, −inf where it is not enough."""
     for i in range(score.size):
         gain[i] = -np.inf
         if score[i] > -np.inf:
             found = gain_of(goal, limits, level.totals[i], impurity[i], score[i])
-            gain[i] = found if is_enough(found, stops) else -np.inf
+            gain[i] = found if is_enough(found, limits) else -np.inf
 
 
 @lean_kernel

@@ -145,39 +145,36 @@ SMALL = 64  # rows up to which a node's own codes are searched
 
 
 @lean_kernel
-def search_columns(
+def search(
     cols: Any, sparse: Any, categories: Any, limits: Any, level: Any, rows: Any, packed: Any, pair: Any, sums: Any,
-    absolute: Any, scratch: Any, known: Any, first: Int, last: Int, found: Array, sets: NDArray[np.uint32], stop: Any,
+    absolute: Any, drawn: Any, scratch: Any, known: Any, first: Int, last: Int, found: Array, sets: NDArray[np.uint32],
+    stop: Any,
 ) -> None:  # fmt: skip
-    """Compare the candidates of columns first … last − 1 in every node: one thread's share of a tree.
+    """Find the best split of open nodes: by columns first … last − 1 in every node, if all columns are candidates.
 
-    `known` (d,) says which columns are constant in a node above, and learns which are in this one; None with several.
+    Otherwise of nodes first … last − 1, which draw columns until enough were looked at and one was not constant.
+    `known` (d,) says which columns are constant in a node above, and learns which are in this one; None with several
+    nodes.
     """
-    for column in range(first, last):
+    d = cols.n_codes.size
+    order, picks = scratch.order, scratch.picks
+    every = limits.max_features >= d
+    column: Int = 0
+    for column in range(first, last if every else first):
         if known is not None:  # noqa: SIM102
             if known[column] != 0:
                 continue
         for node in range(level.begin.size):
             if stop[0] != 0:
                 return
-            u = np.float64(mix(level.seed[node] + np.uint64(column)) >> np.uint64(11)) / 9007199254740992.0
+            u: Any = np.float64(mix(level.seed[node] + np.uint64(column)) >> np.uint64(11)) / 9007199254740992.0
             varies = search_column(
-                cols, sparse, categories, limits, level, rows, packed, pair, sums, absolute, scratch, node, column, u,
-                found[node], sets[node],
+                cols, sparse, categories, limits, level, rows, packed, pair, sums, absolute, drawn, scratch, node,
+                column, u, found[node], sets[node],
             )  # fmt: skip
             if known is not None:
                 known[column] = 1 - varies
-
-
-@lean_kernel
-def search_nodes(
-    cols: Any, sparse: Any, categories: Any, limits: Any, level: Any, rows: Any, packed: Any, pair: Any, sums: Any,
-    absolute: Any, scratch: Any, known: Any, first: Int, last: Int, found: Array, sets: NDArray[np.uint32], stop: Any,
-) -> None:  # fmt: skip
-    """Draw columns at nodes first … last − 1, until enough were looked at and one of them was not constant."""
-    d = cols.n_codes.size
-    order, picks = scratch.order, scratch.picks
-    for node in range(first, last):
+    for node in range(first, first if every else last):
         if stop[0] != 0:
             return
         state = level.seed[node]
@@ -194,8 +191,8 @@ def search_nodes(
                 if known[column] != 0:
                     continue
             varies = search_column(
-                cols, sparse, categories, limits, level, rows, packed, pair, sums, absolute, scratch, node, column, u,
-                found[node], sets[node],
+                cols, sparse, categories, limits, level, rows, packed, pair, sums, absolute, drawn, scratch, node,
+                column, u, found[node], sets[node],
             )  # fmt: skip
             if known is not None:
                 known[column] = 1 - varies
@@ -207,9 +204,14 @@ def search_nodes(
 @lean_kernel
 def search_column(
     cols: Any, sparse: Any, categories: Any, limits: Any, level: Any, all_rows: Any, packed: Any, pair: Any, sums: Any,
-    absolute: Any, scratch: Any, node: Int, column: Int, u: float, found: Array, words: Any,
+    absolute: Any, drawn: Any, scratch: Any, node: Int, column: Int, u: float, found: Array, words: Any,
 ) -> Int:  # fmt: skip
-    """Compare the column's candidates with the best so far; return 0 if it is constant here, else 1."""
+    """Compare the column's candidates with the best so far; return 0 if it is constant here, else 1.
+
+    What a fit does not need is None: `sparse`, `categories`, `packed`, `pair`, `absolute`, `sums`, and `drawn`, which
+    is True if thresholds are drawn. Tests of arguments against None stand alone, so that the compiler can drop what
+    they guard.
+    """
     begin, end = level.begin[node], level.end[node]
     n = end - begin
     rows, code = all_rows[begin:end], scratch.code[:n]
@@ -231,31 +233,31 @@ def search_column(
     cut: Int = np.int64(-1)
     after: Int = np.int64(-1)
     threshold = np.nan
-    if limits.random and high > low:
-        if category:
-            cut = low + np.int64(u * (high - low))
-        else:
-            cut, threshold = draw_cut(cols, column, code, low, high, u)
-            if n_missing == 0:
-                done = False
-                if packed is not None:  # noqa: SIM102
-                    if limits.two:
-                        done = try_two(code, packed[begin:end], cut, total[2], total[1], limits, bounds, found)
-                if pair is not None:
-                    w_all, s_all = (total[2], total[1]) if limits.two else (total[1], total[0])
-                    done = try_pairs(code, pair[begin:end], cut, w_all, s_all, limits, bounds, found)
-                if done:
-                    if found[SCORE] > before:
-                        found[COLUMN], found[THRESHOLD] = column, threshold
-                        found[MISSING_LEFT] = 1.0 if 2 * found[N_LEFT] > n else 0.0
-                    return 1
-        after = split_codes(code, cut, missing)
-        low, high = 0, 1
+    if drawn is not None:  # noqa: SIM102
+        if high > low:
+            if category:
+                cut = low + np.int64(u * (high - low))
+            else:
+                cut, threshold = draw_cut(cols, column, code, low, high, u)
+                if n_missing == 0:
+                    done = False
+                    if packed is not None:  # noqa: SIM102
+                        if limits.two:
+                            done = try_two(code, packed[begin:end], cut, total[2], total[1], limits, bounds, found)
+                    if pair is not None:
+                        w_all, s_all = (total[2], total[1]) if limits.two else (total[1], total[0])
+                        done = try_pairs(code, pair[begin:end], cut, w_all, s_all, limits, bounds, found)
+                    if done:
+                        if found[SCORE] > before:
+                            found[COLUMN], found[THRESHOLD] = column, threshold
+                            found[MISSING_LEFT] = 1.0 if 2 * found[N_LEFT] > n else 0.0
+                        return 1
+            after = split_codes(code, cut, missing)
+            low, high = 0, 1
     keys, other, top = scratch.keys[:n], scratch.keys2[:n], missing if n_missing > 0 else high
-    # Tests of arguments against None stand alone, so that the compiler can drop what they guard.
     if packed is not None:
         own = packed[begin:end]
-        if limits.two and few(n, low, high, scratch):
+        if limits.two and few(n, high - low + 1, scratch.stat.shape[0]):
             stat = scratch.stat[: high - low + 2]
             count_two(code, own, low, missing, scratch.cells[: high - low + 2], stat)
             sweep_groups(stat, low, missing, n, total[2], total[1], limits, bounds, found)
@@ -269,7 +271,7 @@ def search_column(
     if pair is not None:
         mine = pair[begin:end]
         w_all, s_all = (total[2], total[1]) if limits.two else (total[1], total[0])
-        if few(n, low, high, scratch):
+        if few(n, high - low + 1, scratch.stat.shape[0]):
             stat = scratch.stat[: high - low + 2]
             count_pairs(code, mine, low, missing, stat)
             sweep_groups(stat, low, missing, n, w_all, s_all, limits, bounds, found)
@@ -304,9 +306,9 @@ def search_column(
 
 
 @lean_kernel
-def few(n: Int, low: Int, high: Int, scratch: Any) -> bool:
+def few(n: Int, n_codes: Int, room: Int) -> bool:
     """Tell whether summing by code beats sorting: there are few codes."""
-    return high - low + 1 <= 2 * n and high - low + 2 <= scratch.stat.shape[0]
+    return n_codes <= 2 * n and n_codes < room
 
 
 @lean_kernel

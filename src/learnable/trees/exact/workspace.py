@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...core.threads import on_main_thread, run_tasks
-from ..criteria import ABSOLUTE_ERROR, CLASSES, GINI, PAIRS, SUMS, TWO, Target
+from ..criteria import ABSOLUTE_ERROR, CLASSES, PAIRS, SUMS, TWO, Target
+from ..growth import GrowthRule, NodeStore, limits_of
 from ..table import Columns
 from ._nodes import (
     Level,
     OneNode,
-    Stops,
     gather_pairs,
     gather_payload,
     grow_subtrees,
@@ -23,12 +23,9 @@ from ._nodes import (
     summarise,
     take_rows,
 )
-from ._search import search_columns, search_nodes
+from ._search import search
 from ._sorting import COUNTS
 from ._sweeps import FOUND_SIZE, LEVEL, SCORE, TIE, medians, rank_level
-
-if TYPE_CHECKING:
-    from .grower import GrowthRule, NodeStore
 
 Array = NDArray[np.float64]
 
@@ -93,20 +90,6 @@ class Absolute(NamedTuple):
     costs: Array
 
 
-class Limits(NamedTuple):
-    """What a single split has to obey."""
-
-    min_leaf: int
-    min_weight: float
-    max_features: int
-    random: bool
-    monotone: bool
-    sign: NDArray[np.int8]  #: (d,)
-    reg_lambda: float
-    two: bool  #: two classes and Gini
-    gini: bool
-
-
 class Scratch(NamedTuple):
     """Memory of one thread."""
 
@@ -133,18 +116,8 @@ class Workspace:
         self.columns = CodeTable(c.codes, c.n_codes, c.offset, c.low, c.high)
         self.sparse = SparseCodes(c.entries, c.rows, c.start, c.zero) if c.sparse else None
         self.goal = Goal(target.kind, target.labels, target.y, target.hessian, target.weight, target.n_classes)
-        sign = np.asarray(rule.monotonic, np.int8) if rule.is_monotone else np.zeros(d, np.int8)
-        self.limits = Limits(
-            int(rule.min_samples_leaf),
-            float(rule.min_weight_leaf),
-            min(rule.max_features or d, d),
-            rule.splitter == "random",
-            rule.is_monotone,
-            sign,
-            float(target.reg_lambda),
-            target.kind == GINI and target.n_outputs == 1 and int(target.n_classes[0]) == 2,
-            target.kind == GINI,
-        )
+        self.limits = limits_of(target, rule, used, d)
+        self.drawn = True if rule.splitter == "random" else None  # kernels drop what None guards
         self.n_channels, self.is_general = target.n_channels, target.family == SUMS
         self.n_words = (int(c.n_codes[c.categorical].max(initial=0)) + 31) // 32
         self.rows, self.spare, self.stop = used, np.empty(n, np.int32), stop
@@ -237,7 +210,6 @@ class Workspace:
         work = int((level.end - level.begin).sum()) * self.limits.max_features
         n_parts = min(self.n_threads, size) if work >= _WORTH_A_THREAD else 1
         cuts = _even_cuts(size, n_parts) if all_columns else _cuts_by_rows(level, n_parts)
-        function = search_columns if all_columns else search_nodes
         results = []
         for _ in range(n_parts if all_columns else 1):
             found = np.zeros((m, FOUND_SIZE))
@@ -247,9 +219,9 @@ class Workspace:
         def part(k: int) -> None:
             found, sets = results[k if all_columns else 0]
             own = level._replace(bounds=level.bounds.copy())
-            function(
+            search(
                 self.columns, self.sparse, self.categories[k], self.limits, own, self.rows, self.packed,
-                self.pairs, self.goal if self.is_general else None, self.absolute[k], self.scratch[k], None,
+                self.pairs, self.goal if self.is_general else None, self.absolute[k], self.drawn, self.scratch[k], None,
                 cuts[k], cuts[k + 1], found, sets, self.stop,
             )  # fmt: skip
 
@@ -263,10 +235,10 @@ class Workspace:
             best[better], best_sets[better] = found[better], sets[better]
         return best, best_sets
 
-    def gains(self, level: Level, impurity: Array, score: Array, stops: Stops) -> Array:
+    def gains(self, level: Level, impurity: Array, score: Array) -> Array:
         """Return what the splits found gain, −inf where it is not enough."""
         out = np.empty(len(score))
-        judge_splits(self.goal, self.limits, stops, level, impurity, np.ascontiguousarray(score), out)
+        judge_splits(self.goal, self.limits, level, impurity, np.ascontiguousarray(score), out)
         return out
 
     def thresholds(self, categorical: NDArray[np.bool_], found: Array) -> Array:
@@ -281,7 +253,7 @@ class Workspace:
         known = self.categories[0] is None and self.absolute[0] is None and not self.limits.monotone
         return known and (n < _SMALL_TABLE or (self.n_threads == 1 and n < _SMALL_NODE * n_open))
 
-    def grow_subtrees(self, nodes: NodeStore, batch: NDArray[np.int64], stops: Stops) -> None:
+    def grow_subtrees(self, nodes: NodeStore, batch: NDArray[np.int64]) -> None:
         """Grow the subtrees of open nodes."""
         n = int((nodes.end[batch] - nodes.begin[batch]).sum())
         nodes.reserve(nodes.n + 2 * n)
@@ -291,13 +263,13 @@ class Workspace:
             np.empty((1, self.n_channels)), np.empty((1, FOUND_SIZE)), np.zeros((1, 0), np.uint32), np.zeros((1, 3)),
             np.empty((1, 0)), np.empty(1, bool), np.empty(1, np.int64), stack, self._constant(),
         )  # fmt: skip
-        arrays, count = nodes.arrays(), np.zeros(1, np.int64)
+        count = np.zeros(1, np.int64)
 
         def whole(part: int) -> None:
             count[0] = grow_subtrees(
                 self.columns, self.sparse, self.limits, self.goal, self.goal if self.is_general else None,
-                self.payload, self.packed, self.pair, self.pairs, self.rows, self.spare, self.scratch[0], stops, own,
-                arrays, len(batch), nodes.n, self.stop,
+                self.payload, self.packed, self.pair, self.pairs, self.rows, self.spare, self.drawn, self.scratch[0],
+                own, nodes.arrays, len(batch), nodes.n, self.stop,
             )  # fmt: skip
 
         run_parts(whole, 1, self.stop, n * self.limits.max_features >= _LONG // 8)

@@ -424,7 +424,7 @@ def score_codes(hist: Any, limits: Limits, f: Fields, total: Any, work: Any) -> 
     prefix = work.prefix
     for i in range(CODES):
         prefix[i] = np.uint64(hist[i])
-    score_packed(CODES, limits, f, total, work)
+    score_packed(np.int64(CODES), limits, f, total, work)  # typed: a literal would be compiled apart
 
 
 @ieee_kernel

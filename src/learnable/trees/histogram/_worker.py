@@ -152,7 +152,8 @@ def _number(n_nodes: Int, table: Table, link: Any, exact: Any, stack: Any, out: 
     for i in range(n_nodes):
         out.number[i] = _UNKNOWN
     stack[0, 0], stack[0, 1] = 0, -1
-    size, count = 1, 0
+    size = 1
+    count = np.int64(0)  # typed: a literal would be compiled apart
     while size > 0:
         size -= 1
         i, parent = stack[size, 0], stack[size, 1]

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import ParameterError
 from ...core.threads import BarrierTeam
-from ..exact.grower import Grown, GrowthStopped
+from ..growth import Grown, GrowthStopped
 from ..layout import Trees
 from ._kernels import CODES, FOUND_SIZE, Limits, Space, Table, Task, Work
 from ._leafwise import LINKS, NUMBERS, WORDS

@@ -9,7 +9,7 @@ under way.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 
 from ..criteria import ENTROPY, GINI, SQUARED, Target
 from ..exact.workspace import run_parts
+from ..growth import GrowthRule, Limits, limits_of
 from ..layout import Trees
 from ..table import Columns
 from ._kernels import grow_tree
-
-if TYPE_CHECKING:
-    from ..exact.grower import GrowthRule
 
 Array = NDArray[np.float64]
 
@@ -30,7 +28,6 @@ _INNER_VALUES = 1 << 15  # a quarter of a megabyte
 _OUTER_SHARE = 16  # of the rows: eight values come into the cache together
 _FEW_ROWS = 32  # a block of fewer rows is not worth its copy
 _FEW_COLUMNS = 16  # columns of the table for each that is drawn
-_DIGITS, _FEW_CLASSES = 52, 10  # binary digits of a whole number that a float holds exactly
 _LONG = 1 << 21  # rows times columns drawn at a node: a tenth of a second
 
 
@@ -87,25 +84,6 @@ class Nodes(NamedTuple):
     n_rows: NDArray[np.int64]
     weight: Array
     value: Array
-
-
-class Limits(NamedTuple):
-    """`GrowthRule` and `Target`, as kernels see them."""
-
-    max_features: int
-    max_depth: int
-    min_split: int
-    min_leaf: int
-    min_weight: float
-    min_decrease: float
-    min_gain: float
-    n_classes: int  #: 0 for numbers
-    gini: bool
-    pairs: bool  #: one weight and one sum describe a node: numbers, and two classes and Gini
-    unit: bool  #: all weights are one
-    bits: int  #: of each class in a sum of targets; 0: targets are the numbers of the classes
-    scale: float
-    whole: float
 
 
 class Memory(NamedTuple):
@@ -186,7 +164,7 @@ def grow_random(
     True
     """
     shape = values.table.rows.shape
-    limits = _limits(target, rule, used, shape[1])
+    limits = limits_of(target, rule, used, shape[1])
     unused = values.unused.setdefault((limits.max_features, target.width), [])
     try:
         memory = unused.pop()
@@ -207,27 +185,6 @@ def grow_random(
     found = None if count[0] < 0 else (_as_tree(own.nodes, int(count[0]), target), leaf_of_row)
     unused.append(memory)
     return found
-
-
-def _limits(target: Target, rule: GrowthRule, used: NDArray[np.int32], d: int) -> Limits:
-    m, unit = int(target.n_classes[0]), bool((target.weight[used] == 1.0).all())
-    pairs = target.kind == SQUARED or (target.kind == GINI and m == 2)
-    return Limits(
-        min(rule.max_features or d, d),
-        2**62 if rule.max_depth is None else rule.max_depth,
-        max(rule.min_samples_split, 2 * rule.min_samples_leaf, 2),
-        rule.min_samples_leaf,
-        float(rule.min_weight_leaf),
-        float(rule.min_impurity_decrease),
-        float(rule.min_gain),
-        m,
-        target.kind == GINI,
-        pairs,
-        unit,
-        _DIGITS // m if unit and not pairs and m <= _FEW_CLASSES else 0,
-        float(target.gain_scale),
-        float(target.weight[used].sum()),
-    )
 
 
 def _targets(target: Target, limits: Limits, used: NDArray[np.int32]) -> Array:
