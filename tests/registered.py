@@ -49,6 +49,8 @@ def brief(model):
     model.set_params(**{name: n for name, n in few.items() if type(known.get(name)) is int})
     if "polish" in known:  # a full-batch fit of a network proves something; a penalty makes its minimum unique enough
         model.set_params(polish=True, alpha=0.1, activation="tanh", max_iter=2000, tol=1e-2)
+    if "n_populations" in known:  # of 60 individuals and four loci a posterior needs minutes to be sure of α
+        model.set_params(method="ml", ploidy=20)
     if "hidden_layer_sizes" in known:
         model.set_params(hidden_layer_sizes=(3,))
     if "n_recurrent_layers" in known:
