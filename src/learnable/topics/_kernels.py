@@ -117,7 +117,9 @@ def draw_gammas(counts: NDArray[np.int32], beta: Array, words: Words, first: int
 
 
 @kernel
-def draw_proportions(counts: NDArray[np.int32], alpha: Array, words: Words, first: int, last: int, theta: Array) -> None:
+def draw_proportions(
+    counts: NDArray[np.int32], alpha: Array, words: Words, first: int, last: int, theta: Array
+) -> None:
     """OUT theta (D, K): θ_d ~ Dirichlet(α + n_d) for documents first … last − 1."""
     K = counts.shape[1]
     stream = np.empty(4, dtype=np.uint64)

@@ -208,9 +208,7 @@ class Genotypes:
         """Return the table without the genotypes where `hidden` (n_individuals, n_loci) is true."""
         alleles = self.alleles.copy()
         alleles[hidden] = -1
-        return Genotypes(
-            self.n_alleles, self.individuals, self.loci, self.groups, self.allele_names, None, alleles
-        )
+        return Genotypes(self.n_alleles, self.individuals, self.loci, self.groups, self.allele_names, None, alleles)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -121,7 +121,12 @@ def read_plink(path: Any) -> Genotypes:
     families = tuple(fields[0] for fields in people)
     repeated = 2 <= len(set(families)) <= n // 4  # a family number per sampled population; else it is of relatives
     return Genotypes(
-        np.full(len(loci), 2, dtype=np.int64), names, tuple(loci), families if repeated else None, tuple(alleles), packed
+        np.full(len(loci), 2, dtype=np.int64),
+        names,
+        tuple(loci),
+        families if repeated else None,
+        tuple(alleles),
+        packed,
     )
 
 
@@ -339,7 +344,8 @@ def _read_frame(owner: str, frame: Any, groups: Any, *, ignore: Any = (), ploidy
     import narwhals as nw
 
     columns = nw.from_native(frame, eager_only=True)
-    names = [str(name) for name in columns.columns]
+    columns = columns.rename({name: str(name) for name in columns.columns})
+    names = list(columns.columns)
     skip = {ignore} if isinstance(ignore, str) else set(ignore)
     labels = None
     if isinstance(groups, str) and groups in names:
@@ -353,7 +359,7 @@ def _read_frame(owner: str, frame: Any, groups: Any, *, ignore: Any = (), ploidy
     text = {name: [_cell(value) for value in columns[name].to_list()] for name in names if name not in skip}
     individuals = None
     first = names[0]
-    if first in text and len(set(text[first])) == len(text[first]) and not all(_is_number(v) for v in text[first]):
+    if first in text and _are_names(text[first]):
         individuals = text.pop(first)
     if not text:
         raise DataError(f"read_genotypes: {owner} has no column of genotypes.")
@@ -377,6 +383,12 @@ def _read_frame(owner: str, frame: Any, groups: Any, *, ignore: Any = (), ploidy
     most = max(len(cell) for column in cells for cell in column)
     values = np.array([[cell + ["."] * (most - len(cell)) for cell in column] for column in cells], dtype=object)
     return _finished(_coded(values.transpose(1, 0, 2), _MISSING, individuals, list(loci), None), labels)
+
+
+def _are_names(values: list[str]) -> bool:
+    """Tell whether the values are names of individuals: all different, and neither numbers nor genotypes."""
+    genotypes = all(_is_number(value) or _SEPARATORS.search(value) or value in _MISSING for value in values)
+    return len(set(values)) == len(values) and not genotypes
 
 
 def _finished(table: Genotypes, labels: Any) -> Genotypes:

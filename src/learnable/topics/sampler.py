@@ -92,9 +92,7 @@ def sample_topics(
     """
     corpus = counts if isinstance(counts, Corpus) else corpus_of(counts)
     threads = 1 if n_chains != 1 else resolve_n_jobs(n_jobs)
-    sampler = TopicSampler(
-        corpus, n_topics, alpha=alpha, beta=beta, method=method, n_warmup=n_warmup, threads=threads
-    )
+    sampler = TopicSampler(corpus, n_topics, alpha=alpha, beta=beta, method=method, n_warmup=n_warmup, threads=threads)
     if not isinstance(n_chains, (int, np.integer)) or isinstance(n_chains, bool) or n_chains < 1:
         raise ParameterError(f"sample_topics: n_chains must be an integer of at least 1; got {n_chains!r}.")
     with warnings.catch_warnings():
@@ -198,9 +196,7 @@ class TopicSampler(Sampler):
         if self.method == "collapsed":
             sizes = counts.sum(axis=0, dtype=np.float64)[None]
             width = np.array([V * beta])
-            kernels.sweep_collapsed(
-                tokens, starts, self._group_of, counts, sizes, width, alpha, beta, 1.0, words[1], z
-            )
+            kernels.sweep_collapsed(tokens, starts, self._group_of, counts, sizes, width, alpha, beta, 1.0, words[1], z)
         else:
             phi = np.empty((V, self.K))
             given = np.full((1, 1), beta)

@@ -150,7 +150,9 @@ class PopulationStructure(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
     Q_: Array = fitted("(n_individuals, n_populations)", "Proportions.", low=0.0, high=1.0 + 1e-9)
     P_: Array = fitted("(n_alleles, n_populations)", "Allele frequencies, locus by locus.", low=0.0, high=1.0 + 1e-9)
     labels_: NDArray[np.int64] = fitted("(n_individuals,)", "The largest proportion's population.", kind="i", low=0)
-    allele_starts_: NDArray[np.int64] = fitted("(n_starts,)", "First allele of each locus, and the end.", kind="i", low=0)
+    allele_starts_: NDArray[np.int64] = fitted(
+        "(n_starts,)", "First allele of each locus, and the end.", kind="i", low=0
+    )
     allele_names_: Any = fitted("list of str", "Names of all alleles; empty if they have none.")
     alpha_: float = fitted("()", "α; its posterior mean where it is learned.", low=0.0)
     log_likelihood_: float = fitted("()", "At Q and P.", high=0.0)
@@ -193,7 +195,9 @@ class PopulationStructure(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
         rng = as_generator(self.random_state)
         K = self.n_populations
         if not self.admixture:
-            found = maximise_mixture(genotypes, K, rng, tol=self.tol, max_iter=self.max_iter, n_init=self.n_init, run=run)
+            found = maximise_mixture(
+                genotypes, K, rng, tol=self.tol, max_iter=self.max_iter, n_init=self.n_init, run=run
+            )
         else:
             likelihood = Likelihood(genotypes, run.n_jobs)
             starts = [spectral_start(genotypes, K, rng)]

@@ -148,9 +148,7 @@ class PopulationSampler(Sampler):
             Q = np.empty((n, self.K))
             logs = np.log(P)
             prior = np.full(self.K, -np.log(self.K))
-            self._shared(
-                lambda a, b: kernels.sweep_whole(tokens, starts, a, b, logs, prior, words[2], z, Q, level)
-            )
+            self._shared(lambda a, b: kernels.sweep_whole(tokens, starts, a, b, logs, prior, words[2], z, Q, level))
         else:
             own = np.empty((n, self.K), dtype=np.int32)
             kernels.count_topics(starts, z, own)
@@ -200,9 +198,7 @@ class PopulationSampler(Sampler):
             )
         return self._within_loci(P)
 
-    def _learn_ancestors(
-        self, counts: NDArray[np.int32], ancestral: Array, F: Array, rng: Rng
-    ) -> tuple[Array, Array]:
+    def _learn_ancestors(self, counts: NDArray[np.int32], ancestral: Array, F: Array, rng: Rng) -> tuple[Array, Array]:
         """Draw F and the ancestral frequencies by Metropolis steps, P integrated out."""
         loci = np.repeat(np.arange(len(self.sizes)), self.sizes)
         totals = np.add.reduceat(counts, self.groups[:-1], axis=0).astype(np.float64)

@@ -300,7 +300,9 @@ def _extrapolate(steps: list[tuple[Array, Array]]) -> Array | None:
     """Return M(x) − V(UᵀU − UᵀV)⁻¹Uᵀ(x − M(x)) of the last steps, with U, V differences of x and of M(x) − x."""
     x, image = steps[-1]
     U = np.array([b - a for a, b in steps[:-1]])
-    V = np.array([second - first for first, second in zip([b for _, b in steps[:-1]], [b for _, b in steps[1:]], strict=True)])
+    V = np.array(
+        [second - first for first, second in zip([b for _, b in steps[:-1]], [b for _, b in steps[1:]], strict=True)]
+    )
     system = U @ (U - V).T
     try:
         weights = np.linalg.solve(system, U @ (x - image))
