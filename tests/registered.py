@@ -51,6 +51,8 @@ def brief(model):
         model.set_params(polish=True, alpha=0.1, activation="tanh", max_iter=2000, tol=1e-2)
     if "n_populations" in known:  # of 60 individuals and four loci a posterior needs minutes to be sure of α
         model.set_params(method="ml", ploidy=20)
+    if "doc_topic_prior" in known:  # likewise of 60 short documents
+        model.set_params(method="variational", n_draws=8, n_warmup=4)
     if "hidden_layer_sizes" in known:
         model.set_params(hidden_layer_sizes=(3,))
     if "n_recurrent_layers" in known:

@@ -1,11 +1,12 @@
+from .align import align_columns as align_columns
 from .corpus import Corpus as Corpus
 from .corpus import corpus_of as corpus_of
 from .genotypes import Genotypes as Genotypes
+from .lda import LatentDirichletAllocation as LatentDirichletAllocation
 from .readers import read_genotypes as read_genotypes
 from .sampler import TopicSampler as TopicSampler
 from .sampler import sample_topics as sample_topics
-from .structure_gibbs import PopulationSampler as PopulationSampler
-from .structure_gibbs import log_evidence as log_evidence
-from .align import align_columns as align_columns
 from .structure import PopulationStructure as PopulationStructure
 from .structure import simulate_genotypes as simulate_genotypes
+from .structure_gibbs import PopulationSampler as PopulationSampler
+from .structure_gibbs import log_evidence as log_evidence

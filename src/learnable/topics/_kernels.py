@@ -399,3 +399,108 @@ def sweep_collapsed(
             own[k] += 1.0
             sizes[g, k] += 1.0
             counts[w, k] += 1
+
+
+@kernel
+def left_to_right(
+    tokens: Topics, starts: Starts, first: int, last: int, phi: Array, alpha: Array, n_particles: int, words: Words,
+    level: Array,
+) -> None:  # fmt: skip
+    """OUT level (D,): an estimate of log p(words of d | Φ, α), θ integrated out (Wallach et al., ICML 2009).
+
+    Position after position, the topics before it are drawn anew in every particle, and the probability of the next word
+    is averaged over the particles: unbiased for the probability of the document.
+    """
+    K = phi.shape[1]
+    own, terms = np.empty(K), np.empty(K)
+    stream = np.empty(4, dtype=np.uint64)
+    total_alpha = alpha.sum()
+    longest = 0
+    for d in range(first, last):
+        longest = max(longest, starts[d + 1] - starts[d])
+    z = np.empty(longest, dtype=np.int32)
+    sums = np.empty(longest)
+    for d in range(first, last):
+        key_stream(words, d, stream)
+        length = starts[d + 1] - starts[d]
+        for n in range(length):
+            sums[n] = 0.0
+        for _ in range(n_particles):
+            for k in range(K):
+                own[k] = alpha[k]
+            for n in range(length):
+                for m in range(n):
+                    w = tokens[starts[d] + m]
+                    own[z[m]] -= 1.0
+                    total = 0.0
+                    for k in range(K):
+                        terms[k] = phi[w, k] * own[k]
+                        total += terms[k]
+                    u = uniform(stream) * total - terms[0]
+                    k = 0
+                    while u >= 0.0 and k < K - 1:
+                        k += 1
+                        u -= terms[k]
+                    z[m] = k
+                    own[k] += 1.0
+                w = tokens[starts[d] + n]
+                total = 0.0
+                for k in range(K):
+                    terms[k] = phi[w, k] * own[k]
+                    total += terms[k]
+                sums[n] += total / (n + total_alpha)
+                u = uniform(stream) * total - terms[0]
+                k = 0
+                while u >= 0.0 and k < K - 1:
+                    k += 1
+                    u -= terms[k]
+                z[n] = k
+                own[k] += 1.0
+        level[d] = 0.0
+        for n in range(length):
+            level[d] += math.log(sums[n] / n_particles)
+
+
+@kernel
+def draw_documents(
+    tokens: Topics, starts: Starts, first: int, last: int, phi: Array, alpha: Array, n_warmup: int, words: Words,
+    out: Array,
+) -> None:  # fmt: skip
+    """OUT out (S, D, K): draws of θ given Φ, by sweeps with θ integrated out and θ ~ Dirichlet(α + n) after each."""
+    K = phi.shape[1]
+    own, terms = np.empty(K), np.empty(K)
+    stream = np.empty(4, dtype=np.uint64)
+    longest = 0
+    for d in range(first, last):
+        longest = max(longest, starts[d + 1] - starts[d])
+    z = np.empty(longest, dtype=np.int32)
+    for d in range(first, last):
+        key_stream(words, d, stream)
+        length = starts[d + 1] - starts[d]
+        for k in range(K):
+            own[k] = alpha[k]
+        for n in range(length):
+            z[n] = min(int(uniform(stream) * K), K - 1)
+            own[z[n]] += 1.0
+        for s in range(n_warmup + out.shape[0]):
+            for n in range(length):
+                w = tokens[starts[d] + n]
+                own[z[n]] -= 1.0
+                total = 0.0
+                for k in range(K):
+                    terms[k] = phi[w, k] * own[k]
+                    total += terms[k]
+                u = uniform(stream) * total - terms[0]
+                k = 0
+                while u >= 0.0 and k < K - 1:
+                    k += 1
+                    u -= terms[k]
+                z[n] = k
+                own[k] += 1.0
+            if s >= n_warmup:
+                total = 0.0
+                for k in range(K):
+                    terms[k] = gamma(stream, own[k])
+                    total += terms[k]
+                for k in range(K):
+                    out[s - n_warmup, d, k] = terms[k] / total

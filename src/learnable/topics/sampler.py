@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import ParameterError
+from ..core.threads import resolve_n_jobs, run_tasks
 from ..sampling.chains import Chains
 from ..sampling.driver import ESS, sample
 from ..sampling.metropolis import step_words
-from ..core.threads import resolve_n_jobs, run_tasks
 from ..sampling.states import Rng, Sampler, Variable
 from . import _kernels as kernels
 from . import dirichlet

@@ -33,8 +33,8 @@ from .align import align_draws
 from .genotypes import Genotypes
 from .readers import read_genotypes
 from .structure_gibbs import PopulationSampler
-from .structure_ml import LEAST, Likelihood, maximise, project, spectral_start, start_frequencies
 from .structure_mixture import chances_of, maximise_mixture
+from .structure_ml import LEAST, Likelihood, maximise, project, spectral_start, start_frequencies
 
 Array = NDArray[np.float64]
 

@@ -11,7 +11,9 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import gammaln, psi
 
 from ..core.checking import Recheck, relative
 from ..data.checking import read_table
@@ -136,3 +138,101 @@ def _rise(model: Any, counts: Array, starts: NDArray[np.int64]) -> float:
     new_P = np.where(sums > 0, shares / np.where(sums > 0, sums, 1.0), P)
     after = _level(model, counts, new_Q, new_P)
     return max(0.0, after - before) / max(abs(before), 1e-300)
+
+
+# ---- topics ----
+
+
+@np.errstate(all="ignore")
+def latent_dirichlet_allocation(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Recheck:
+    """Recompute the certificate of a `LatentDirichletAllocation`.
+
+    Of a sampled model the counts by topic must add up to those of the data, in words and in documents, and every other
+    number must follow from them; of the others one more step is taken.
+    """
+    table = read_table(model, X, None, sample_weight)
+    counts = table.X.toarray() if sp.issparse(table.X) else np.asarray(table.X)
+    counts = counts.astype(np.float64)
+    way = "variational" if model.learning_method is not None else model.method
+    K = model.n_components
+    alpha = np.broadcast_to(np.asarray(model.doc_topic_prior_, dtype=np.float64), (K,))
+    eta = float(model.topic_word_prior_)
+    lam = model.components_
+    logs = psi(lam) - psi(lam.sum(axis=1, keepdims=True))
+    sound = lam.shape == (K, counts.shape[1]) and model.doc_topic_.shape == (len(counts), K)
+    if way == "ml":
+        total = lam.sum(axis=1, keepdims=True)
+        phi = np.where(total > 0, lam / total, 1.0 / lam.shape[1])
+        sound = sound and relative(model.exp_dirichlet_component_, phi, 1.0) < 1e-12
+        sound = sound and _is_given(model.doc_topic_prior, alpha, K) and _is_given(model.topic_word_prior, eta, K)
+        value, after = _likelihood_rise(counts, model.doc_topic_, phi)
+        sound = sound and relative(model.history_[-1], value) < _ROUNDING
+        return Recheck((after - value) / abs(value) if sound else math.inf, 1e-11, table.fingerprint)
+    sound = sound and relative(model.exp_dirichlet_component_, np.exp(logs), 1.0) < 1e-10
+    if way != "variational":
+        sound = sound and _counts_add_up(model, counts, alpha, eta)
+        value = 0.0 if K == 1 or not counts.sum() else chain_value(model.trace_)
+        return Recheck(value if sound else math.inf, 1e-9, table.fingerprint)
+    sound = sound and _is_given(model.doc_topic_prior, alpha, K) and _is_given(model.topic_word_prior, eta, K)
+    value = _bound(counts, model.doc_topic_, lam, alpha, eta)
+    own = np.exp(psi(model.doc_topic_) - psi(model.doc_topic_.sum(axis=1, keepdims=True)))
+    ratio = counts / (own @ np.exp(logs) + 1e-100)
+    gamma = alpha + own * (ratio @ np.exp(logs).T)
+    after = _bound(counts, gamma, eta + np.exp(logs) * (own.T @ ratio), alpha, eta)
+    sound = sound and relative(model.history_[-1], value) < _ROUNDING
+    return Recheck(max(0.0, after - value) / abs(value) if sound else math.inf, 1e-9, table.fingerprint)
+
+
+def _is_given(given: Any, used: Any, K: int) -> bool:
+    return relative(used, np.broadcast_to(1.0 / K if given is None else given, np.shape(used))) < 1e-12
+
+
+def _counts_add_up(model: Any, counts: Array, alpha: Array, eta: float) -> bool:
+    """Tell whether the counts by topic are those of the data, and the parameters follow from them."""
+    by_word = model.topic_counts_
+    by_document = model.document_counts_
+    S = model.n_averaged_
+    if by_word.shape != model.components_.shape or by_document.shape != model.doc_topic_.shape:
+        return False
+    fits = (
+        np.array_equal(by_word.sum(axis=0), S * counts.sum(axis=0))
+        and np.array_equal(by_document.sum(axis=1), S * counts.sum(axis=1))
+        and np.array_equal(by_word.sum(axis=1), by_document.sum(axis=0))
+        and relative(model.components_, by_word / S + eta) < 1e-12
+        and relative(model.doc_topic_, by_document / S + alpha) < 1e-12
+    )
+    learned_alpha = isinstance(model.doc_topic_prior, str)
+    learned_eta = isinstance(model.topic_word_prior, str)
+    fits = fits and (learned_alpha or _is_given(model.doc_topic_prior, alpha, len(alpha)))
+    return bool(fits and (learned_eta or _is_given(model.topic_word_prior, eta, len(alpha))))
+
+
+def _likelihood_rise(counts: Array, theta: Array, phi: Array) -> tuple[float, float]:
+    """Return the log-likelihood before and after one EM step."""
+
+    def level(theta: Array, phi: Array) -> float:
+        return float((counts * np.log(theta @ phi + 1e-100))[counts > 0].sum())
+
+    ratio = counts / (theta @ phi + 1e-100)
+    own = theta * (ratio @ phi.T)
+    total = own.sum(axis=1, keepdims=True)
+    new = phi * (theta.T @ ratio)
+    sums = new.sum(axis=1, keepdims=True)
+    before = level(theta, phi)
+    after = level(np.where(total > 0, own / total, 1.0 / len(phi)), np.where(sums > 0, new / sums, 1.0 / phi.shape[1]))
+    return before, max(before, after)
+
+
+def _bound(counts: Array, gamma: Array, lam: Array, alpha: Array, eta: float) -> float:
+    """Return the variational bound."""
+
+    def divergence(q: Array, p: Array) -> float:
+        logs = psi(q) - psi(q.sum(axis=1, keepdims=True))
+        p = np.broadcast_to(p, q.shape)
+        first = gammaln(q.sum(axis=1)) - gammaln(q).sum(axis=1) - gammaln(p.sum(axis=1)) + gammaln(p).sum(axis=1)
+        return float((first + ((q - p) * logs).sum(axis=1)).sum())
+
+    own = np.exp(psi(gamma) - psi(gamma.sum(axis=1, keepdims=True)))
+    words = np.exp(psi(lam) - psi(lam.sum(axis=1, keepdims=True)))
+    level = (counts * np.log(own @ words + 1e-100))[counts > 0].sum()
+    return float(level - divergence(gamma, alpha) - divergence(lam, np.full(1, eta)))

@@ -388,6 +388,17 @@ THEOREMS: dict[str, Theorem] = {
         "A. Dempster, N. Laird and D. Rubin, 1977; C. Wu, Annals of Statistics 11, 1983; R. Redner and H. Walker, 1984",
         ("identifiability", "order"),
     ),
+    "topic-model": Theorem(
+        "consistency",
+        (
+            "words of a document are exchangeable given its topics",
+            "for identified topics: each has a word of its own (anchor), or all are far apart and documents are many",
+        ),
+        "the law of the sampler converges to the posterior; with anchor words topics are identified, up to their names, "
+        "from the co-occurrence of words",
+        "T. Griffiths and M. Steyvers, PNAS 101, 2004; S. Arora, R. Ge and A. Moitra, FOCS 2012",
+        ("order",),
+    ),
     "population-structure": Theorem(
         "consistency",
         (
