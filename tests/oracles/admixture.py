@@ -1,4 +1,4 @@
-"""Admixture by the book: probabilities of all assignments, the likelihood entry by entry, one EM step, small programs."""
+"""Admixture by the book: probabilities of all assignments, the likelihood entry by entry, one EM step."""
 
 import itertools
 

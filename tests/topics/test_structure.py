@@ -142,13 +142,13 @@ def test_proportions_and_frequencies_are_recovered():
 
 
 @pytest.mark.parametrize(
-    "settings",
+    "setting",
     [{"method": "ml"}, {}, {"admixture": False}, {"frequencies": "correlated"}, {"method": "ml", "admixture": False}],
     ids=str,
 )
-def test_the_same_bits_for_any_number_of_threads_a_round_trip_and_a_check(settings, tmp_path):
+def test_the_same_bits_for_any_number_of_threads_a_round_trip_and_a_check(setting, tmp_path):
     table, _, _ = two_populations(20, 140)
-    brief = {"n_draws": 12, "n_warmup": 8, "n_kept": 6, "n_chains": 2, "random_state": 1, **settings}
+    brief = {"n_draws": 12, "n_warmup": 8, "n_kept": 6, "n_chains": 2, "random_state": 1, **setting}
     one = PopulationStructure(2, n_jobs=1, **brief).fit(table)
     two = PopulationStructure(2, n_jobs=2, **brief).fit(table)
     np.testing.assert_array_equal(one.Q_, two.Q_)
@@ -233,19 +233,19 @@ def test_odd_tables_have_right_answers():
     alleles[0] = -1  # an individual without genotypes
     alleles[:, 1] = -1  # a locus that was never typed
     odd = Genotypes.from_alleles(alleles, n_alleles=np.full(30, 2))
-    for settings in ({"method": "ml"}, {"n_draws": 8, "n_warmup": 4}, {"method": "ml", "admixture": False}):
-        model = PopulationStructure(2, n_kept=4, random_state=0, **settings).fit(odd)
+    for more in ({"method": "ml"}, {"n_draws": 8, "n_warmup": 4}, {"method": "ml", "admixture": False}):
+        model = PopulationStructure(2, n_kept=4, random_state=0, **more).fit(odd)
         assert np.isfinite(model.Q_).all()
         assert np.isfinite(model.P_).all()
         np.testing.assert_allclose(model.transform(odd)[0], 0.5)
-    more = PopulationStructure(20, method="ml", n_init=1, max_iter=5).fit(odd)  # more populations than individuals
-    assert more.Q_.shape == (16, 20)
+    many = PopulationStructure(20, method="ml", n_init=1, max_iter=5).fit(odd)  # more populations than individuals
+    assert many.Q_.shape == (16, 20)
     with pytest.raises(DataError, match="all genotypes are missing"):
         PopulationStructure(2).fit(np.full((3, 2), np.nan))
     with pytest.raises(DataError, match="X has 30 loci, the fit had 5"):
         PopulationStructure(2, method="ml", n_init=1).fit(np.ones((4, 5))).transform(table)
     with pytest.raises(ParameterError, match="intervals need draws"):
-        more.Q_interval()
+        many.Q_interval()
 
 
 def test_alleles_are_matched_by_their_names():

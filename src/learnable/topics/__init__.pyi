@@ -3,6 +3,11 @@ from .corpus import Corpus as Corpus
 from .corpus import corpus_of as corpus_of
 from .genotypes import Genotypes as Genotypes
 from .lda import LatentDirichletAllocation as LatentDirichletAllocation
+from .quality import Choice as Choice
+from .quality import coherence as coherence
+from .quality import evanno as evanno
+from .quality import select_populations as select_populations
+from .quality import select_topics as select_topics
 from .readers import read_genotypes as read_genotypes
 from .sampler import TopicSampler as TopicSampler
 from .sampler import sample_topics as sample_topics
@@ -10,3 +15,4 @@ from .structure import PopulationStructure as PopulationStructure
 from .structure import simulate_genotypes as simulate_genotypes
 from .structure_gibbs import PopulationSampler as PopulationSampler
 from .structure_gibbs import log_evidence as log_evidence
+from .text import TextCounts as TextCounts

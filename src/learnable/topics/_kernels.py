@@ -238,7 +238,7 @@ def sweep_sparse(
 def sweep_dense(
     tokens: Topics, starts: Starts, first: int, last: int, phi: Array, alpha: Array, words: Words, z: Topics
 ) -> None:
-    """The same law as `sweep_sparse`, all K terms at once: faster than the alias tables where K is small. IN/OUT z."""
+    """Draw from the law of `sweep_sparse` with all K terms at once: faster where K is small. IN/OUT z."""
     K = phi.shape[1]
     own, terms = np.empty(K), np.empty(K)
     stream = np.empty(4, dtype=np.uint64)

@@ -21,25 +21,25 @@ _SMALL = 1e-200
 
 @kernel
 def weigh_rows(packed: Packed, F: Array, gain: Array, lost: Array, second: Array, other: Array, by_row: Array) -> None:
-    """What the proportions' derivatives need of genotypes with two alleles and two copies.
+    """Compute what the derivatives of proportions need of genotypes with two alleles and two copies.
 
     IN packed (L, ⌈n/4⌉): two bits per genotype; F (L, n) probability of the second allele. OUT g/f, (2 − g)/(1 − f),
     g/f², (2 − g)/(1 − f)², zero where the genotype is missing. IN/OUT by_row (n,): log-likelihoods.
     """
     L, n = F.shape
-    for l in range(L):
+    for row in range(L):
         for i in range(n):
-            code = (packed[l, i >> 2] >> np.uint8(2 * (i & 3))) & np.uint8(3)
+            code = (packed[row, i >> 2] >> np.uint8(2 * (i & 3))) & np.uint8(3)
             copies = 0.0 if code < 2 else code - 1.0
             rest = 0.0 if code == 1 else 2.0 - copies
-            a = 1.0 / F[l, i]
-            b = 1.0 / (1.0 - F[l, i])
+            a = 1.0 / F[row, i]
+            b = 1.0 / (1.0 - F[row, i])
             u = copies * a
             v = rest * b
-            gain[l, i] = u
-            lost[l, i] = v
-            second[l, i] = u * a
-            other[l, i] = v * b
+            gain[row, i] = u
+            lost[row, i] = v
+            second[row, i] = u * a
+            other[row, i] = v * b
     likelihood_rows(packed, F, by_row)
 
 
@@ -48,14 +48,14 @@ def likelihood_rows(packed: Packed, F: Array, by_row: Array) -> None:
     """IN/OUT by_row (n,): the log-likelihood of each individual; eight loci share a logarithm."""
     L, n = F.shape
     product = np.ones(n)
-    for l in range(L):
+    for row in range(L):
         for i in range(n):
-            code = (packed[l, i >> 2] >> np.uint8(2 * (i & 3))) & np.uint8(3)
-            f = F[l, i]
+            code = (packed[row, i >> 2] >> np.uint8(2 * (i & 3))) & np.uint8(3)
+            f = F[row, i]
             a = f if code >= 2 else 1.0 - f
             b = f if code == 3 else 1.0 - f
             product[i] *= 1.0 if code == 1 else a * b
-        if l % 8 == 7 or l == L - 1:
+        if row % 8 == 7 or row == L - 1:
             for i in range(n):
                 by_row[i] += math.log(product[i])
                 product[i] = 1.0
@@ -63,19 +63,22 @@ def likelihood_rows(packed: Packed, F: Array, by_row: Array) -> None:
 
 @kernel
 def weigh_loci(packed: Packed, F: Array, first: Array, second: Array, by_locus: Array) -> None:
-    """What the frequencies' derivatives need: OUT g/f − (2 − g)/(1 − f), g/f² + (2 − g)/(1 − f)², log-likelihoods."""
+    """Compute what the derivatives of frequencies need.
+
+    OUT first: g/f − (2 − g)/(1 − f); second: g/f² + (2 − g)/(1 − f)²; by_locus (L,): log-likelihoods.
+    """
     L, n = F.shape
-    for l in range(L):
+    for row in range(L):
         for i in range(n):
-            code = (packed[l, i >> 2] >> np.uint8(2 * (i & 3))) & np.uint8(3)
+            code = (packed[row, i >> 2] >> np.uint8(2 * (i & 3))) & np.uint8(3)
             copies = 0.0 if code < 2 else code - 1.0
             rest = 0.0 if code == 1 else 2.0 - copies
-            a = 1.0 / F[l, i]
-            b = 1.0 / (1.0 - F[l, i])
+            a = 1.0 / F[row, i]
+            b = 1.0 / (1.0 - F[row, i])
             u = copies * a
             v = rest * b
-            first[l, i] = u - v
-            second[l, i] = u * a + v * b
+            first[row, i] = u - v
+            second[row, i] = u * a + v * b
     likelihood_loci(packed, F, by_locus)
 
 
@@ -83,24 +86,24 @@ def weigh_loci(packed: Packed, F: Array, first: Array, second: Array, by_locus: 
 def likelihood_loci(packed: Packed, F: Array, by_locus: Array) -> None:
     """OUT by_locus (L,): log-likelihood of each locus alone; a product is cut before it can underflow."""
     L, n = F.shape
-    for l in range(L):
+    for row in range(L):
         product = 1.0
         total = 0.0
         for i in range(n):
-            code = (packed[l, i >> 2] >> np.uint8(2 * (i & 3))) & np.uint8(3)
-            f = F[l, i]
+            code = (packed[row, i >> 2] >> np.uint8(2 * (i & 3))) & np.uint8(3)
+            f = F[row, i]
             a = f if code >= 2 else 1.0 - f
             b = f if code == 3 else 1.0 - f
             product *= 1.0 if code == 1 else a * b
             if product < _SMALL:
                 total += math.log(product)
                 product = 1.0
-        by_locus[l] = total + math.log(product)
+        by_locus[row] = total + math.log(product)
 
 
 @kernel
 def weigh_counts(C: Array, F: Array, first: Array, second: Array, by_row: Array) -> None:
-    """The same for counts of any number of alleles: IN C, F (V, n). OUT c/f, c/f². IN/OUT by_row (n,)."""
+    """Do the same for counts of any number of alleles: IN C, F (V, n). OUT c/f, c/f². IN/OUT by_row (n,)."""
     V, n = C.shape
     for a in range(V):
         for i in range(n):
@@ -124,24 +127,24 @@ def box_steps(P: Array, gradient: Array, hessian: Array, low: float, out: Array)
     L, K = P.shape
     H = np.empty((K, K))
     slope = np.empty(K)
-    for l in range(L):
+    for row in range(L):
         place = 0
         for j in range(K):
-            slope[j] = gradient[l, j]
-            out[l, j] = P[l, j]
+            slope[j] = gradient[row, j]
+            out[row, j] = P[row, j]
             for k in range(j, K):
-                H[j, k] = hessian[l, place]
-                H[k, j] = hessian[l, place]
+                H[j, k] = hessian[row, place]
+                H[k, j] = hessian[row, place]
                 place += 1
         for _ in range(100):
             largest = 0.0
             for j in range(K):
                 if H[j, j] <= 0.0:
                     continue
-                new = min(max(out[l, j] + slope[j] / H[j, j], low), 1.0 - low)
-                step = new - out[l, j]
+                new = min(max(out[row, j] + slope[j] / H[j, j], low), 1.0 - low)
+                step = new - out[row, j]
                 if step != 0.0:
-                    out[l, j] = new
+                    out[row, j] = new
                     largest = max(largest, abs(step))
                     for k in range(K):
                         slope[k] -= step * H[j, k]
@@ -151,7 +154,7 @@ def box_steps(P: Array, gradient: Array, hessian: Array, low: float, out: Array)
 
 @kernel
 def simplex_steps(Q: Array, gradient: Array, hessian: Array, low: float, out: Array) -> None:
-    """OUT out (n, K): maximise the same over q + d ≥ low with sum one, moving mass between two coordinates at a time."""
+    """OUT out (n, K): maximise the same over q + d ≥ low, Σ(q + d) = 1, moving mass between two coordinates."""
     n, K = Q.shape
     H = np.empty((K, K))
     slope = np.empty(K)

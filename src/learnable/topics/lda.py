@@ -12,7 +12,6 @@ JMLR 3, 2003).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -20,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
@@ -33,6 +33,7 @@ from ..core.parameters import (
     RANDOM_STATE,
     TOLERANCE,
     ArrayLike,
+    Boolean,
     Matches,
     Number,
     Options,
@@ -42,11 +43,10 @@ from ..core.run import Run
 from ..core.threads import resolve_n_jobs
 from ..data.door import Table, door, read_features
 from ..meta.splits import as_generator
-from ..sampling.driver import resume, sample
 from . import _kernels as kernels
 from ._variational_kernels import collect
 from .corpus import Corpus, corpus_of
-from .sampler import METHODS, TopicSampler
+from .sampler import METHODS, TopicSampler, run_chains
 from .variational import (
     Documents,
     bound,
@@ -130,7 +130,9 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     )
     max_seconds: float | None = param(MAX_SECONDS, "Time limit.", default=None)
     n_jobs: int | None = param(N_JOBS, "Threads; results do not depend on it.", default=None)
-    verbose: int = param(Number(low=0, integer=True), "Kept for compatibility; set callbacks instead.", default=0)
+    verbose: Any = param(
+        Number(low=0, integer=True) | Boolean(), "Kept for compatibility; set callbacks instead.", default=0
+    )
     random_state: Any = param(RANDOM_STATE, "Seed.", default=None)
 
     components_: Array = fitted("(n_components, n_features)", "Dirichlet parameters of the topics.", low=0.0)
@@ -179,11 +181,8 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.topic_word_prior_ = 1.0 / K if eta is None or isinstance(eta, str) else float(eta)
         self.n_batch_iter_ = 1
         documents = documents_of(table.X)
-        if self._way in METHODS:
-            found = self._sample(table.X, documents, run)
-        else:
-            found = self._climb(documents, run)
-        self.bound_ = self._perplexity(documents, None)
+        found = self._sample(table.X, documents, run) if self._way in METHODS else self._climb(documents, run)
+        self.bound_ = self._perplexity(documents, self.doc_topic_ if self._way in METHODS else None)
         return found
 
     # ---- sampled ----
@@ -205,36 +204,35 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         by_word = np.zeros((self.n_chains, corpus.n_words, K), dtype=np.int64)
         by_document = np.zeros((self.n_chains, documents.n, K), dtype=np.int64)
         parameters = np.zeros((self.n_chains, K + 1))
-        n_averaged = 0
-        chains = None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the estimator warns once, at the end
-            while chains is None or chains.n_draws < self.n_draws:
-                left = None if self.max_seconds is None else max(1e-3, self.max_seconds - run.seconds)
-                if chains is None:
-                    n = min(_GAP, self.n_draws)
-                    chains = sample(sampler, starts, n_draws=n, random_state=rng, n_jobs=run.n_jobs, max_seconds=left)
-                else:
-                    more = min(_GAP, self.n_draws - chains.n_draws)
-                    chains = resume(chains, more, n_jobs=run.n_jobs, max_seconds=left)
-                for c, state in enumerate(chains._states):  # type: ignore[attr-defined]
-                    by_word[c] += sampler.word_counts(state.z)
-                    own = np.empty((documents.n, K), dtype=np.int32)
-                    kernels.count_topics(corpus.starts, state.z, own)
-                    by_document[c] += own
-                    parameters[c] += np.r_[state.alpha, state.beta]
-                n_averaged += 1
-                if run.progress(chains.n_draws, float(chains["log_joint"][:, -1].max())):
-                    break
-        best = int(chains["log_joint"].mean(axis=1).argmax())
+        times = np.zeros(self.n_chains, dtype=np.int64)
+
+        def collect(c: int, place: int, state: Any) -> None:
+            by_word[c] += sampler.word_counts(state.z)
+            own = np.empty((documents.n, K), dtype=np.int32)
+            kernels.count_topics(corpus.starts, state.z, own)
+            by_document[c] += own
+            parameters[c] += np.r_[state.alpha, state.beta]
+            times[c] += 1
+
+        self.trace_, value = run_chains(
+            sampler,
+            starts,
+            n_draws=self.n_draws,
+            gap=_GAP,
+            random_state=rng,
+            run=run,
+            max_seconds=self.max_seconds,
+            watch="log_joint",
+            collect=collect,
+        )
+        n_averaged = int(times[0])
+        best = int(self.trace_[:, :, 0].mean(axis=1).argmax())
         if isinstance(self.doc_topic_prior, str):
             self.doc_topic_prior_ = parameters[best, :K] / n_averaged
         if isinstance(self.topic_word_prior, str):
             self.topic_word_prior_ = float(parameters[best, K] / n_averaged)
         self._set_counts(by_word[best].T.copy(), by_document[best], n_averaged)
-        self.trace_ = chains.draws
-        self.n_iter_ = chains.n_draws + self.n_warmup
-        value = chains.certificate_.value
+        self.n_iter_ = self.trace_.shape[1] + self.n_warmup
         if K == 1:  # nothing moves, and nothing has to
             value = 0.0
         return Certificate("chain", value, 1.0, n_iter=self.n_iter_)
@@ -275,9 +273,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     # ---- variational, maximum likelihood ----
 
     def _climb(self, documents: Documents, run: Run) -> Certificate:
-        K = self.n_components
-        rng = as_generator(self.random_state)
-        lam = rng.gamma(100.0, 0.01, size=(K, documents.n_words))
+        lam = self._first_topics(documents.n_words)
         if self._way == "ml":
             found = climb_likelihood(
                 documents, normal_rows(lam), tol=self.tol, max_iter=self.max_iter, progress=run.progress
@@ -288,7 +284,12 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         else:
             alpha = self._alpha()
             eta = self.topic_word_prior_
-            inner = {"doc_tol": self.mean_change_tol, "doc_iter": self.max_doc_update_iter, "n_jobs": run.n_jobs}
+            inner: dict[str, Any] = {
+                "doc_tol": self.mean_change_tol,
+                "doc_iter": self.max_doc_update_iter,
+                "n_jobs": run.n_jobs,
+                "stop": run.should_stop,
+            }
             if self.learning_method == "online":
                 lam, self.n_batch_iter_ = climb_online(
                     documents,
@@ -334,7 +335,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         if first:
             self.doc_topic_prior_ = 1.0 / K if self.doc_topic_prior is None else _as_prior(self.doc_topic_prior)
             self.topic_word_prior_ = 1.0 / K if self.topic_word_prior is None else float(self.topic_word_prior)
-            self.components_ = as_generator(self.random_state).gamma(100.0, 0.01, size=(K, documents.n_words))
+            self.components_ = self._first_topics(documents.n_words)
             self.n_batch_iter_ = 1
             self.n_iter_ = 0
         self.components_, self.n_batch_iter_ = climb_online(
@@ -483,6 +484,12 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     # ---- parts ----
 
+    def _first_topics(self, n_words: int) -> Array:
+        """Return topics near equality, those that scikit-learn starts from with the same seed."""
+        seed = self.random_state
+        rng = seed if isinstance(seed, np.random.Generator) else check_random_state(seed)
+        return np.asarray(rng.gamma(100.0, 0.01, (self.n_components, n_words)))
+
     def _alpha(self) -> Array:
         return np.broadcast_to(np.asarray(self.doc_topic_prior_, dtype=np.float64), (self.n_components,)).copy()
 
@@ -491,7 +498,11 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     def _gamma(self, documents: Documents) -> Array:
         weights = np.ascontiguousarray(self.exp_dirichlet_component_.T)
-        settings = {"tol": self.mean_change_tol, "max_iter": self.max_doc_update_iter, "n_jobs": self.n_jobs}
+        settings: dict[str, Any] = {
+            "tol": self.mean_change_tol,
+            "max_iter": self.max_doc_update_iter,
+            "n_jobs": self.n_jobs,
+        }
         if self._way != "ml":
             return infer(documents, weights, self._alpha(), **settings)
         start = np.full((documents.n, self.n_components), 1.0 / self.n_components)

@@ -224,7 +224,7 @@ def _guess_labels(lines: list[tuple[int, list[str]]]) -> int:
 
 def _coded(values: Any, missing: set[str], individuals: Any, loci: Any, groups: Any) -> Genotypes:
     """Return genotypes of names of alleles, (n, loci, ploidy); numbers are ordered as numbers."""
-    n, L, _ = values.shape
+    L = values.shape[1]
     alleles = np.full(values.shape, -1, dtype=np.int16)
     names = []
     counts = np.ones(L, dtype=np.int64)

@@ -15,17 +15,19 @@ their prior is uniform on (0, 10] (see `dirichlet`).
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import ParameterError
+from ..core.errors import DataError, ParameterError
+from ..core.run import Run
 from ..core.threads import resolve_n_jobs, run_tasks
 from ..sampling.chains import Chains
-from ..sampling.driver import ESS, sample
+from ..sampling.driver import ESS, resume, sample
 from ..sampling.metropolis import step_words
-from ..sampling.states import Rng, Sampler, Variable
+from ..sampling.states import Rng, Sampler, Variable, root_seed
 from . import _kernels as kernels
 from . import dirichlet
 from .corpus import Corpus, corpus_of
@@ -330,3 +332,64 @@ def log_joint(corpus: Corpus, z: NDArray[np.int32], counts: NDArray[np.int32], a
     by_topic = dirichlet.log_rising(beta, *dirichlet.frequencies_of(counts))
     by_topic -= dirichlet.log_rising(V * beta, *dirichlet.frequencies_of(counts.sum(axis=0)))
     return float(by_document + by_topic)
+
+
+def run_chains(
+    sampler: Sampler,
+    starts: list[Any],
+    *,
+    n_draws: int,
+    gap: int,
+    random_state: Any,
+    run: Run,
+    max_seconds: float | None,
+    watch: str,
+    collect: Callable[[int, int, Any], None],
+) -> tuple[Array, float]:
+    """Run chains and hand every gap-th state to `collect(chain, place, state)`, for estimators.
+
+    Out of time they end where they stand; if that is during the warm-up, one step from the start is all there is, and
+    nothing is proven. `watch` is the variable that callbacks are told.
+
+    Returns
+    -------
+    trace, value
+        The draws, (n_chains, n_draws, n_numbers), and the certificate's value.
+    """
+    chains = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the estimator warns once, at the end
+        while chains is None or chains.n_draws < n_draws:
+            left = None if max_seconds is None else max(1e-3, max_seconds - run.seconds)
+            try:
+                if chains is None:
+                    chains = sample(
+                        sampler,
+                        starts,
+                        n_draws=min(gap, n_draws),
+                        random_state=random_state,
+                        n_jobs=run.n_jobs,
+                        max_seconds=left,
+                    )
+                else:
+                    more = min(gap, n_draws - chains.n_draws)
+                    chains = resume(chains, more, n_jobs=run.n_jobs, max_seconds=left)
+            except DataError:
+                if max_seconds is None or not run.out_of_time:
+                    raise
+                return _one_step(sampler, starts, random_state, collect), np.inf
+            for c, state in enumerate(chains._states):  # type: ignore[attr-defined]
+                collect(c, chains.n_draws - 1, state)
+            if run.progress(chains.n_draws, float(chains[watch][:, -1].max())):
+                break
+    return chains.draws, chains.certificate_.value
+
+
+def _one_step(sampler: Sampler, starts: list[Any], random_state: Any, collect: Any) -> Array:
+    trace = []
+    for c, seed in enumerate(root_seed(sampler.name, random_state).spawn(len(starts))):
+        rng = np.random.Generator(np.random.PCG64(seed))
+        state, _ = sampler.step(sampler.init(starts[c], rng), rng)
+        collect(c, 0, state)
+        trace.append([sampler.draw(state)])
+    return np.array(trace)

@@ -28,10 +28,10 @@ from ..core.threads import resolve_n_jobs
 from ..data.door import read_features
 from ..data.frames import is_frame
 from ..meta.splits import as_generator
-from ..sampling.driver import resume, sample
 from .align import align_draws
 from .genotypes import Genotypes
 from .readers import read_genotypes
+from .sampler import run_chains
 from .structure_gibbs import PopulationSampler
 from .structure_mixture import chances_of, maximise_mixture
 from .structure_ml import LEAST, Likelihood, maximise, project, spectral_start, start_frequencies
@@ -94,11 +94,11 @@ def _is_numeric(frame: Any) -> bool:
 class PopulationStructure(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     r"""Populations of individuals from genotypes, with or without admixture.
 
-    With f_ila = Σ_k q_ik p_kla the log-likelihood is Σ n_ila log f_ila over the copies that were typed. `method="gibbs"`
-    draws from the posterior under p_kl ~ Dirichlet(λ) and q_i ~ Dirichlet(α), with α learned (uniform on (0, 10]) unless
-    it is given; `Q_` and `P_` are posterior means and come with intervals. `method="ml"` maximises the likelihood over
-    Q and P; it never falls on the way. Populations are numbered by size. Loci may have any number of alleles; missing
-    copies are left out, and an individual without any has the prior's proportions.
+    With f_ila = Σ_k q_ik p_kla the log-likelihood is Σ n_ila log f_ila over the copies that were typed.
+    `method="gibbs"` draws from the posterior under p_kl ~ Dirichlet(λ) and q_i ~ Dirichlet(α), with α learned (uniform
+    on (0, 10]) unless it is given; `Q_` and `P_` are posterior means and come with intervals. `method="ml"` maximises
+    the likelihood over Q and P; it never falls on the way. Populations are numbered by size. Loci may have any number
+    of alleles; missing copies are left out, and an individual without any has the prior's proportions.
 
     Memory of "gibbs": 8 bytes per copy and chain, and 8 · n_kept · K bytes per individual and per allele for the draws
     that are kept; of "ml": a quarter of a byte per genotype where loci have two alleles and individuals two copies.
@@ -235,39 +235,33 @@ class PopulationStructure(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
         P: list[Array] = []
         alpha: list[float] = []
         places: list[tuple[int, int]] = []
-        chains = None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the estimator warns once, at the end
-            while chains is None or chains.n_draws < self.n_draws:
-                left = None if self.max_seconds is None else max(1e-3, self.max_seconds - run.seconds)
-                if chains is None:
-                    chains = sample(
-                        sampler,
-                        [None] * self.n_chains,
-                        n_draws=min(gap, self.n_draws),
-                        random_state=as_generator(self.random_state),
-                        n_jobs=run.n_jobs,
-                        max_seconds=left,
-                    )
-                else:
-                    more = min(gap, self.n_draws - chains.n_draws)
-                    chains = resume(chains, more, n_jobs=run.n_jobs, max_seconds=left)
-                for c, state in enumerate(chains._states):  # type: ignore[attr-defined]
-                    Q.append(state.Q)
-                    P.append(state.P)
-                    alpha.append(float(state.alpha[0]))
-                    places.append((c, chains.n_draws - 1))
-                if run.progress(chains.n_draws, float(chains["log_likelihood"][:, -1].mean())):
-                    break
+
+        def collect(c: int, place: int, state: Any) -> None:
+            Q.append(state.Q)
+            P.append(state.P)
+            alpha.append(float(state.alpha[0]))
+            places.append((c, place))
+
+        self.trace_, value = run_chains(
+            sampler,
+            [None] * self.n_chains,
+            n_draws=self.n_draws,
+            gap=gap,
+            random_state=as_generator(self.random_state),
+            run=run,
+            max_seconds=self.max_seconds,
+            watch="log_likelihood",
+            collect=collect,
+        )
         order = align_draws(np.array(Q))
         self.Q_draws_ = np.array([one[:, own] for one, own in zip(Q, order, strict=True)])
         self.P_draws_ = np.array([one[:, own] for one, own in zip(P, order, strict=True)])
-        self.n_iter_ = chains.n_draws + self.n_warmup
+        self.n_iter_ = self.trace_.shape[1] + self.n_warmup
         self.kept_ = np.array(places, dtype=np.int64)
-        self.trace_ = chains.draws
-        self.alpha_ = float(chains["alpha"].mean()) if "alpha" in chains else float(np.mean(alpha))
+        learned = self.trace_[:, :, 1 + self.n_populations].mean() if sampler.learns_alpha else np.mean(alpha)
+        self.alpha_ = float(learned)
         self._set(genotypes, self.Q_draws_.mean(axis=0), self.P_draws_.mean(axis=0))
-        return Certificate("chain", chains.certificate_.value, 1.0, n_iter=self.n_iter_)
+        return Certificate("chain", value, 1.0, n_iter=self.n_iter_)
 
     def _set(self, genotypes: Genotypes, Q: Array, P: Array) -> None:
         self.Q_ = np.ascontiguousarray(Q)

@@ -111,7 +111,7 @@ class PopulationSampler(Sampler):
             z = rng.integers(0, self.K, size=len(self.corpus.words) if self.admixture else n, dtype=np.int32)
         alpha = np.array([self.alpha])
         Q = np.full((n, self.K), 1.0 / self.K)
-        start = (np.bincount(self.corpus.words, minlength=V) + 1.0)[:, None]
+        start = np.asarray(np.bincount(self.corpus.words, minlength=V) + 1.0, dtype=np.float64)[:, None]
         ancestral = self._within_loci(start)[:, 0] if self.correlated else np.zeros(0)
         F = np.full(self.K, 0.05) if self.correlated else np.zeros(0)
         return PopulationState(z, alpha, Q, np.full((V, self.K), 1.0), np.zeros(1), ancestral, F)
@@ -163,7 +163,7 @@ class PopulationSampler(Sampler):
         """Return the log-likelihood, the sizes of the populations, largest first, and what is learned."""
         order = np.argsort(-state.Q.mean(axis=0), kind="stable")
         learned = [float(state.alpha[0])] if self.learns_alpha else []
-        F = state.F[order] if self.correlated else []
+        F: Any = state.F[order] if self.correlated else []
         return np.concatenate([state.level, state.Q.mean(axis=0)[order], learned, F])
 
     # ---- parts of a step ----
@@ -226,7 +226,7 @@ class PopulationSampler(Sampler):
         def by_locus(own: Array) -> Array:
             shape = np.maximum(own, 1e-12)[:, None] * strength
             found = (gammaln(shape + counts) - gammaln(shape)).sum(axis=1) + (self.lam - 1.0) * np.log(own)
-            return np.bincount(loci, found, minlength=len(self.sizes))
+            return np.asarray(np.bincount(loci, found, minlength=len(self.sizes)), dtype=np.float64)
 
         def proposal(to: Array, at: Array) -> Array:
             shape = focus * at + 0.5

@@ -1,4 +1,4 @@
-"""Populations without admixture by maximum likelihood: a mixture of products of allele frequencies, all equally likely."""
+"""Populations without admixture by maximum likelihood: a mixture of products of frequencies, equally likely."""
 
 from __future__ import annotations
 

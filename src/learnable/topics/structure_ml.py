@@ -17,6 +17,7 @@ high-dimensional optimization algorithms, Statistics and Computing 21 (2011), 26
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,7 +67,7 @@ class Likelihood:
             self.counts = np.ascontiguousarray(genotypes.counts().T.astype(np.float64))
             ends = np.searchsorted(self.starts, np.arange(0, int(self.starts[-1]), 2 * _BLOCK))
             places = np.unique(np.r_[self.starts[ends], self.starts[-1]])
-            self.blocks = [slice(int(a), int(b)) for a, b in zip(places[:-1], places[1:], strict=True)]
+            self.blocks = [slice(a, b) for a, b in pairwise(places.tolist())]
 
     def frequencies(self, P: Array) -> Array:
         """Return frequencies of all alleles from those that the search moves."""

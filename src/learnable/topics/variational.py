@@ -74,6 +74,7 @@ def infer(
     max_iter: int,
     smooth: bool = True,
     n_jobs: int | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> Array:
     """Return γ of each document given the topics' weights (V, K); each document for itself."""
     gamma = np.ones((documents.n, len(alpha))) if start is None else start.copy()
@@ -81,6 +82,8 @@ def infer(
     threads = resolve_n_jobs(n_jobs) if len(documents.words) * len(alpha) > 200_000 else 1
 
     def work(t: int) -> None:
+        if stop is not None and stop():
+            return
         kernels.infer_documents(
             documents.starts, documents.words, documents.counts, int(cuts[t]), int(cuts[t + 1]), weights, alpha,
             tol, max_iter, smooth, gamma,
@@ -143,6 +146,7 @@ def climb_bound(
     doc_iter: int,
     n_jobs: int | None,
     progress: Callable[[int, float], bool],
+    stop: Callable[[], bool] | None = None,
 ) -> Climb:
     """Raise the bound by batches of all documents."""
     gamma = np.ones((documents.n, len(lam)))
@@ -151,7 +155,7 @@ def climb_bound(
     while n_iter < max_iter:
         n_iter += 1
         weights = np.ascontiguousarray(np.exp(expected_logs(lam)).T)
-        gamma = infer(documents, weights, alpha, start=gamma, tol=doc_tol, max_iter=doc_iter, n_jobs=n_jobs)
+        gamma = infer(documents, weights, alpha, start=gamma, tol=doc_tol, max_iter=doc_iter, n_jobs=n_jobs, stop=stop)
         stats = np.empty_like(weights)
         rows = np.empty(documents.n)
         own = np.exp(expected_logs(gamma))
@@ -182,13 +186,14 @@ def climb_online(
     doc_iter: int,
     n_jobs: int | None,
     progress: Callable[[int, float], bool] | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> tuple[Array, int]:
     """Take steps of falling size, one for each batch of documents; return λ and the number of batches so far."""
     for iteration in range(max_iter):
         for first in range(0, documents.n, batch_size):
             part = documents.select(slice(first, min(first + batch_size, documents.n)))
             weights = np.ascontiguousarray(np.exp(expected_logs(lam)).T)
-            gamma = infer(part, weights, alpha, tol=doc_tol, max_iter=doc_iter, n_jobs=n_jobs)
+            gamma = infer(part, weights, alpha, tol=doc_tol, max_iter=doc_iter, n_jobs=n_jobs, stop=stop)
             stats = np.empty_like(weights)
             own = np.exp(expected_logs(gamma))
             kernels.collect(part.starts, part.words, part.counts, weights, own, stats, np.empty(part.n))
