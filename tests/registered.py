@@ -49,6 +49,10 @@ def brief(model):
     model.set_params(**{name: n for name, n in few.items() if type(known.get(name)) is int})
     if "polish" in known:  # a full-batch fit of a network proves something; a penalty makes its minimum unique enough
         model.set_params(polish=True, alpha=0.1, activation="tanh", max_iter=2000, tol=1e-2)
+    if "n_populations" in known:  # of 60 individuals and four loci a posterior needs minutes to be sure of α
+        model.set_params(method="ml", ploidy=20)
+    if "doc_topic_prior" in known:  # likewise of 60 short documents
+        model.set_params(method="variational", n_draws=8, n_warmup=4)
     if "hidden_layer_sizes" in known:
         model.set_params(hidden_layer_sizes=(3,))
     if "n_recurrent_layers" in known:
@@ -62,6 +66,9 @@ def small_table(name, n_rows=N_ROWS, seed=0):
     X = rng.normal(size=(n_rows, 4))
     model = build(name)
     tags = get_tags(model)
+    if tags.input_tags.string:
+        words = np.array(["cat", "dog", "sun", "rain", "hill", "lake"])
+        return [" ".join(rng.choice(words, size=3)) for _ in range(n_rows)], None
     noise = 0.0 if name == "Perceptron" else 1.0  # it certifies that rows are separated, where they can be
     slope = np.array([1.0, -2.0, 0.5, 0.0])
     y = X @ slope + noise * rng.normal(size=n_rows)

@@ -147,6 +147,8 @@ from .sequences import CategoricalHMM as CategoricalHMM
 from .sequences import GaussianHMM as GaussianHMM
 from .sequences import MarkovChain as MarkovChain
 from .sequences import PoissonHMM as PoissonHMM
+from .topics import LatentDirichletAllocation as LatentDirichletAllocation
+from .topics import PopulationStructure as PopulationStructure
 from .trees import DecisionTreeClassifier as DecisionTreeClassifier
 from .trees import DecisionTreeRegressor as DecisionTreeRegressor
 from .trees import ID3Classifier as ID3Classifier

@@ -34,8 +34,8 @@ def joint_by_hand(corpus, z, alpha, beta):
 
 
 def counts_of(corpus, z, K):
-    counts = np.zeros((K, corpus.n_words), dtype=np.int32)
-    np.add.at(counts, (z, corpus.words), 1)
+    counts = np.zeros((corpus.n_words, K), dtype=np.int32)
+    np.add.at(counts, (corpus.words, z), 1)
     return counts
 
 
@@ -86,12 +86,12 @@ def test_the_bars_are_found_by_all_three():
     levels = []
     for method in METHODS:
         chains = sample_topics(
-            counts, 10, alpha=1.0, beta=1.0, method=method, n_draws=60, n_warmup=150, n_chains=2, random_state=1
+            counts, 10, alpha=1.0, beta=1.0, method=method, n_draws=60, n_warmup=300, n_chains=2, random_state=1
         )
         levels.append(chains["log_joint"].mean())
         corpus = corpus_of(counts)
         z = chains.states["state.z"][0]
-        found = counts_of(corpus, z, 10) + 1.0
+        found = counts_of(corpus, z, 10).T + 1.0
         found /= found.sum(axis=1, keepdims=True)
         distance = np.abs(found[:, None] - topics[None]).sum(axis=2)
         assert (distance.min(axis=0) < 0.7).all()  # each bar has a topic; others are 1.5 away
@@ -137,6 +137,8 @@ def test_empty_documents_unused_words_and_bad_counts():
         ({"n_topics": 0}, "n_topics must be"),
         ({"alpha": -1.0}, "alpha must be positive"),
         ({"alpha": [1.0, 2.0, 3.0]}, "alpha must be positive"),
+        ({"alpha": "flat"}, "alpha must be positive"),
+        ({"beta": "flat"}, "beta must be positive"),
         ({"beta": 0.0}, "beta must be positive"),
         ({"method": "warp"}, "method must be one of"),
         ({"n_warmup": -1}, "n_warmup must be"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from .entries_manifold import MANIFOLD_MEMBERS
+from .entries_topics import TOPIC_MEMBERS
 from .errors import ModelFileError
 
 FITTED: Final[dict[str, str]] = {
@@ -124,6 +125,7 @@ FITTED: Final[dict[str, str]] = {
     ),
     "KernelPCA": "X_fit_, certificate_, eigenvalues_, eigenvectors_, gamma_, kernel_means_, n_features_in_",
     **MANIFOLD_MEMBERS,
+    **TOPIC_MEMBERS,
     "Nystroem": "components_, n_features_in_, normalization_",
     "RBFSampler": "n_features_in_, random_offset_, random_weights_",
     "TableEncoder": "columns_, n_features_in_, sparse_",

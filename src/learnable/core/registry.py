@@ -16,6 +16,7 @@ from .entries import KERNEL_MACHINES, KERNELS
 from .entries import Entry as Entry
 from .entries import Traits as Traits
 from .entries_manifold import MANIFOLDS
+from .entries_topics import TOPICS
 from .errors import ModelFileError, ParameterError
 
 _REGRESSION = ("regression",)
@@ -254,6 +255,7 @@ REGISTRY: Final[dict[str, Entry]] = {
     "PoissonHMM": Entry("learnable.sequences.discrete:PoissonHMM", "learnable.sequences.verify:hmm"),
     **KERNEL_MACHINES,
     **MANIFOLDS,
+    **TOPICS,
     "TableEncoder": Entry("learnable.data.encoder:TableEncoder"),
     "TableModel": Entry("learnable.meta.table_model:TableModel", "learnable.meta.verify:table_model"),
     "BlendRegressor": Entry("learnable.meta.blend:BlendRegressor", "learnable.meta.verify:blend"),

@@ -388,6 +388,28 @@ THEOREMS: dict[str, Theorem] = {
         "A. Dempster, N. Laird and D. Rubin, 1977; C. Wu, Annals of Statistics 11, 1983; R. Redner and H. Walker, 1984",
         ("identifiability", "order"),
     ),
+    "topic-model": Theorem(
+        "consistency",
+        (
+            "words of a document are exchangeable given its topics",
+            "for identified topics: each has a word of its own (anchor), or all are far apart and documents are many",
+        ),
+        "the law of the sampler converges to the posterior; with anchor words topics are identified, up to their names, "
+        "from the co-occurrence of words",
+        "T. Griffiths and M. Steyvers, PNAS 101, 2004; S. Arora, R. Ge and A. Moitra, FOCS 2012",
+        ("order",),
+    ),
+    "population-structure": Theorem(
+        "consistency",
+        (
+            "loci are independent within a population, and so are the two copies of an individual",
+            "each population has loci, or individuals, that are its own",
+        ),
+        "the sampler's law converges to the posterior; Q and P are identified up to the names of populations once every "
+        "population has individuals of its own, and the maximum of the likelihood is then consistent in loci and people",
+        "J. Pritchard, M. Stephens and P. Donnelly, Genetics 155, 2000; H. Tang et al., Genetic Epidemiology 28, 2005",
+        ("order",),
+    ),
     "variational": Theorem(
         "consistency",
         ("the mixture is identifiable: components differ", _IID),

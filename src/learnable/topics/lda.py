@@ -1,0 +1,593 @@
+r"""Latent Dirichlet allocation with scikit-learn's names: sampled, variational, or of maximum likelihood.
+
+θ_d ~ Dirichlet(α), φ_k ~ Dirichlet(η); each token has a topic z ~ θ_d and a word w ~ φ_z (D. Blei, A. Ng and M. Jordan,
+JMLR 3, 2003).
+
+| method | what it gives | certificate |
+|---|---|---|
+| `"sparse"` (default), `"gibbs"`, `"collapsed"` | exact posterior draws; see `sample_topics` | `chain` |
+| `"variational"` | a bound that never falls (scikit-learn's `learning_method="batch"`, or `"online"`) | `ascent` |
+| `"ml"` | maximum likelihood by EM, without priors | `ascent` |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.certificate import Certificate
+from ..core.declare import fitted, param
+from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.estimator import Estimator
+from ..core.parameters import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    ArrayLike,
+    Boolean,
+    Matches,
+    Number,
+    Options,
+    optional,
+)
+from ..core.run import Run
+from ..core.threads import resolve_n_jobs
+from ..data.door import Table, door, read_features
+from ..meta.splits import as_generator
+from . import _kernels as kernels
+from ._variational_kernels import collect
+from .corpus import Corpus, corpus_of
+from .sampler import METHODS, TopicSampler, run_chains
+from .variational import (
+    Documents,
+    bound,
+    climb_bound,
+    climb_likelihood,
+    climb_online,
+    documents_of,
+    expected_logs,
+    infer,
+    normal_rows,
+    variational_step,
+)
+
+Array = NDArray[np.float64]
+
+_POSITIVE = Number(low=0.0, low_open=True)
+#: Draws between two that are averaged.
+_GAP = 10
+
+
+class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+    r"""Topics of documents: each a distribution over words, and each document a mixture of them.
+
+    `components_` holds what scikit-learn's does, the topics' Dirichlet parameters; of a sampled model η plus the mean
+    counts over draws of the chain with the greatest mean log joint. Other chains serve the certificate: topics of
+    chains in different modes have no average. α and η are 1/K by default, given, or learned. `learning_method` given
+    means `method="variational"`, as in scikit-learn.
+
+    `transform` gives γ normalised, the variational mean given the topics; `transform_interval` draws from the posterior
+    of each document. `held_out` estimates the likelihood of new documents from left to right, without bias.
+
+    Memory: 8 bytes per token and chain, 24 bytes per word and topic.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable.topics import LatentDirichletAllocation
+    >>> X = np.array([[9, 8, 0, 0], [7, 9, 1, 0], [0, 0, 9, 8], [0, 1, 8, 9]])
+    >>> model = LatentDirichletAllocation(2, n_draws=600, random_state=0).fit(X)
+    >>> model.transform(X).argmax(axis=1).tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
+    True
+    """
+
+    _theory = "topic-model"
+    _remedy = (
+        "draw more (n_draws), or raise max_iter; chains that disagree are different modes: compare their log joints"
+    )
+
+    n_components: int = param(Number(low=1, integer=True), "Topics, K.", default=10, kw_only=False)
+    method: str = param(
+        Options("sparse", "gibbs", "collapsed", "variational", "ml"), "See the table above.", default="sparse"
+    )
+    doc_topic_prior: Any = param(
+        optional(_POSITIVE) | ArrayLike(_POSITIVE) | Options("symmetric", "asymmetric"),
+        'α; None is 1/K. Of sampled models "symmetric" learns one number, "asymmetric" one per topic.',
+        default=None,
+    )
+    topic_word_prior: Any = param(
+        optional(_POSITIVE) | Options("symmetric"), 'η; None is 1/K, "symmetric" learns it.', default=None
+    )
+    learning_method: str | None = param(
+        optional(Options("batch", "online")), 'Of "variational"; given, it chooses that method.', default=None
+    )
+    learning_decay: float = param(Number(low=0.0, high=1.0), "Exponent of online steps.", default=0.7)
+    learning_offset: float = param(Number(low=1.0), "Slows the first online steps.", default=10.0)
+    max_iter: int = param(MAX_ITER, 'Most iterations of "variational" and "ml".', default=500)
+    batch_size: int = param(Number(low=1, integer=True), "Documents per online step.", default=128)
+    evaluate_every: int = param(Number(integer=True), "Kept for compatibility; the bound is always known.", default=-1)
+    total_samples: float = param(_POSITIVE, "Documents in all, for `partial_fit`.", default=1e6)
+    perp_tol: float = param(Number(low=0.0), "Kept for compatibility; `tol` decides.", default=1e-1)
+    mean_change_tol: float = param(Number(low=0.0), "Mean change of γ at which a document is done.", default=1e-3)
+    max_doc_update_iter: int = param(MAX_ITER, "Most updates of a document.", default=100)
+    tol: float = param(TOLERANCE, 'Relative rise at which "variational" and "ml" stop.', default=1e-7)
+    n_chains: int = param(Number(low=1, integer=True), "Chains of sampled models.", default=2)
+    n_draws: int = param(Number(low=4, integer=True), "Draws per chain.", default=100)
+    n_warmup: int = param(Number(low=0, integer=True), "Sweeps of each chain before.", default=200)
+    seeds: Any = param(
+        Matches(lambda v: v is None or isinstance(v, dict), "None, or {topic: columns of X}"),
+        "Words (columns of X, by number or name) whose tokens start in a topic, by topic; sampled models.",
+        default=None,
+    )
+    max_seconds: float | None = param(MAX_SECONDS, "Time limit.", default=None)
+    n_jobs: int | None = param(N_JOBS, "Threads; results do not depend on it.", default=None)
+    verbose: Any = param(
+        Number(low=0, integer=True) | Boolean(), "Kept for compatibility; set callbacks instead.", default=0
+    )
+    random_state: Any = param(RANDOM_STATE, "Seed.", default=None)
+
+    components_: Array = fitted("(n_components, n_features)", "Dirichlet parameters of the topics.", low=0.0)
+    exp_dirichlet_component_: Array = fitted("(n_components, n_features)", 'exp(E log φ); of "ml" φ itself.', low=0.0)
+    doc_topic_: Array = fitted("(n_documents, n_components)", 'Of the documents of the fit: γ, or θ of "ml".', low=0.0)
+    doc_topic_prior_: Any = fitted("() or (n_components,)", "α.", low=0.0)
+    topic_word_prior_: float = fitted("()", "η.", low=0.0)
+    topic_counts_: NDArray[np.int64] = fitted(
+        "(n_components, n_features)", "Tokens by topic and word, summed over draws.", kind="i", low=0, optional=True
+    )
+    document_counts_: NDArray[np.int64] = fitted(
+        "(n_documents, n_components)", "Tokens by document and topic, likewise.", kind="i", low=0, optional=True
+    )
+    n_averaged_: int = fitted("int", "Draws in these sums.", optional=True)
+    trace_: Array = fitted("(n_chains, n_draws, n_numbers)", "Log joint, sizes, learned parameters.", optional=True)
+    history_: Array = fitted("(n_history,)", "Bound or log-likelihood after each iteration.", optional=True)
+    bound_: float = fitted("()", "Perplexity of the documents of the fit.", low=0.0)
+    n_iter_: int = fitted("int", "Iterations, or sweeps of each chain.")
+    n_batch_iter_: int = fitted("int", "Online steps so far.")
+    n_features_in_: int = fitted("int", "Number of words.")
+    certificate_: Certificate = fitted("Certificate", "`chain` or `ascent`.")
+
+    _door = staticmethod(door(target="none"))
+
+    @property
+    def _way(self) -> str:
+        return "variational" if self.learning_method is not None else self.method
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
+        """Fit the model to counts of words, (n_documents, n_words), dense or sparse; y is ignored."""
+        return super().fit(X)
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        if table.X is None:
+            raise DataError("LatentDirichletAllocation: the counts must be in memory; use partial_fit for a stream.")
+        self._check_counts(table.X)
+        K = self.n_components
+        given = self.doc_topic_prior
+        learns = isinstance(given, str) or isinstance(self.topic_word_prior, str)
+        if self._way not in METHODS and learns:
+            raise ParameterError("LatentDirichletAllocation: priors are learned by sampled models only; give numbers.")
+        if np.ndim(given) == 1 and len(given) != K:
+            raise ParameterError(f"LatentDirichletAllocation: doc_topic_prior must be one number or {K}.")
+        self.doc_topic_prior_ = 1.0 / K if given is None or isinstance(given, str) else _as_prior(given)
+        eta = self.topic_word_prior
+        self.topic_word_prior_ = 1.0 / K if eta is None or isinstance(eta, str) else float(eta)
+        self.n_batch_iter_ = 1
+        documents = documents_of(table.X)
+        found = self._sample(table.X, documents, run) if self._way in METHODS else self._climb(documents, run)
+        self.bound_ = self._perplexity(documents, self.doc_topic_ if self._way in METHODS else None)
+        return found
+
+    # ---- sampled ----
+
+    def _sample(self, X: Any, documents: Documents, run: Run) -> Certificate:
+        K = self.n_components
+        if not documents.counts.sum():
+            return self._nothing(documents)
+        corpus = corpus_of(X)
+        alpha = self.doc_topic_prior if isinstance(self.doc_topic_prior, str) else self.doc_topic_prior_
+        beta = self.topic_word_prior if isinstance(self.topic_word_prior, str) else self.topic_word_prior_
+        threads = resolve_n_jobs(run.n_jobs) if self.n_chains == 1 else 1
+        sampler = TopicSampler(
+            corpus, K, alpha=alpha, beta=beta, method=self._way, n_warmup=self.n_warmup, threads=threads
+        )
+        sampler.name = "LatentDirichletAllocation"
+        rng = as_generator(self.random_state)
+        starts = [self._start(corpus, rng) for _ in range(self.n_chains)]
+        by_word = np.zeros((self.n_chains, corpus.n_words, K), dtype=np.int64)
+        by_document = np.zeros((self.n_chains, documents.n, K), dtype=np.int64)
+        parameters = np.zeros((self.n_chains, K + 1))
+        times = np.zeros(self.n_chains, dtype=np.int64)
+
+        def collect(c: int, place: int, state: Any) -> None:
+            by_word[c] += sampler.word_counts(state.z)
+            own = np.empty((documents.n, K), dtype=np.int32)
+            kernels.count_topics(corpus.starts, state.z, own)
+            by_document[c] += own
+            parameters[c] += np.r_[state.alpha, state.beta]
+            times[c] += 1
+
+        self.trace_, value = run_chains(
+            sampler,
+            starts,
+            n_draws=self.n_draws,
+            gap=_GAP,
+            random_state=rng,
+            run=run,
+            max_seconds=self.max_seconds,
+            watch="log_joint",
+            collect=collect,
+        )
+        n_averaged = int(times[0])
+        best = int(self.trace_[:, :, 0].mean(axis=1).argmax())
+        if isinstance(self.doc_topic_prior, str):
+            self.doc_topic_prior_ = parameters[best, :K] / n_averaged
+        if isinstance(self.topic_word_prior, str):
+            self.topic_word_prior_ = float(parameters[best, K] / n_averaged)
+        self._set_counts(by_word[best].T.copy(), by_document[best], n_averaged)
+        self.n_iter_ = self.trace_.shape[1] + self.n_warmup
+        if K == 1:  # nothing moves, and nothing has to
+            value = 0.0
+        return Certificate("chain", value, 1.0, n_iter=self.n_iter_)
+
+    def _set_counts(self, by_word: Any, by_document: Any, n_averaged: int) -> None:
+        self.topic_counts_ = by_word
+        self.document_counts_ = by_document
+        self.n_averaged_ = n_averaged
+        self.components_ = by_word / n_averaged + self.topic_word_prior_
+        self.doc_topic_ = by_document / n_averaged + self.doc_topic_prior_
+        self.exp_dirichlet_component_ = np.exp(expected_logs(self.components_))
+
+    def _nothing(self, documents: Documents) -> Certificate:
+        """Without a single token the posterior is the prior."""
+        K = self.n_components
+        nothing = np.zeros((K, documents.n_words), dtype=np.int64), np.zeros((documents.n, K), dtype=np.int64)
+        self._set_counts(*nothing, 1)
+        self.trace_ = np.zeros((self.n_chains, 4, 1 + K))
+        self.n_iter_ = 1
+        return Certificate("chain", 0.0, 1.0, by_construction=True)
+
+    def _start(self, corpus: Corpus, rng: np.random.Generator) -> Any:
+        """Return topics at random, those of seed words in their topics; None without seeds."""
+        if not self.seeds:
+            return None
+        z = rng.integers(0, self.n_components, size=len(corpus.words), dtype=np.int32)
+        names = getattr(self, "feature_names_in_", None)
+        place = {} if names is None else {str(name): j for j, name in enumerate(names)}
+        for topic, words in self.seeds.items():
+            if not isinstance(topic, (int, np.integer)) or not 0 <= topic < self.n_components:
+                raise ParameterError(f"LatentDirichletAllocation: seeds name topic {topic!r}; there are 0 … K − 1.")
+            columns = [place.get(word, -1) if isinstance(word, str) else int(word) for word in words]
+            if any(not 0 <= column < corpus.n_words for column in columns):
+                raise ParameterError(f"LatentDirichletAllocation: seeds of topic {topic} name a word that X lacks.")
+            z[np.isin(corpus.words, columns)] = topic
+        return z
+
+    # ---- variational, maximum likelihood ----
+
+    def _climb(self, documents: Documents, run: Run) -> Certificate:
+        lam = self._first_topics(documents.n_words)
+        if self._way == "ml":
+            found = climb_likelihood(
+                documents, normal_rows(lam), tol=self.tol, max_iter=self.max_iter, progress=run.progress
+            )
+            self.components_ = found.topics
+            self.exp_dirichlet_component_ = normal_rows(found.topics)
+            self.doc_topic_ = found.documents
+        else:
+            alpha = self._alpha()
+            eta = self.topic_word_prior_
+            inner: dict[str, Any] = {
+                "doc_tol": self.mean_change_tol,
+                "doc_iter": self.max_doc_update_iter,
+                "n_jobs": run.n_jobs,
+                "stop": run.should_stop,
+            }
+            if self.learning_method == "online":
+                lam, self.n_batch_iter_ = climb_online(
+                    documents,
+                    lam,
+                    alpha,
+                    eta,
+                    max_iter=self.max_iter,
+                    batch_size=self.batch_size,
+                    offset=self.learning_offset,
+                    decay=self.learning_decay,
+                    n_batches=1,
+                    total=documents.n,
+                    progress=run.progress,
+                    **inner,
+                )
+                gamma = infer(documents, _weights(lam), alpha, tol=self.mean_change_tol, max_iter=1000)
+                value = bound(documents, gamma, lam, alpha, eta)
+                after = bound(documents, *variational_step(documents, gamma, lam, alpha, eta), alpha, eta)
+                self.components_ = lam
+                self.doc_topic_ = gamma
+                self.history_ = np.array([value])
+                self.n_iter_ = self.max_iter
+                self.exp_dirichlet_component_ = np.exp(expected_logs(lam))
+                rise = max(0.0, after - value) / max(abs(value), 1e-300)
+                return Certificate("ascent", rise, max(self.tol, 0.01), n_iter=self.max_iter)
+            found = climb_bound(
+                documents, lam, alpha, eta, tol=self.tol, max_iter=self.max_iter, progress=run.progress, **inner
+            )
+            self.components_ = found.topics
+            self.exp_dirichlet_component_ = np.exp(expected_logs(found.topics))
+            self.doc_topic_ = found.documents
+        self.history_ = found.history
+        self.n_iter_ = found.n_iter
+        return Certificate("ascent", found.rise, self.tol, n_iter=found.n_iter)
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Take online variational steps with more documents, whatever the method; proves nothing."""
+        first = not hasattr(self, "components_")
+        rows = read_features(self, X, reset=first)
+        self._check_counts(rows)
+        documents = documents_of(rows)
+        K = self.n_components
+        if first:
+            self.doc_topic_prior_ = 1.0 / K if self.doc_topic_prior is None else _as_prior(self.doc_topic_prior)
+            self.topic_word_prior_ = 1.0 / K if self.topic_word_prior is None else float(self.topic_word_prior)
+            self.components_ = self._first_topics(documents.n_words)
+            self.n_batch_iter_ = 1
+            self.n_iter_ = 0
+        self.components_, self.n_batch_iter_ = climb_online(
+            documents,
+            self.components_,
+            self._alpha(),
+            self.topic_word_prior_,
+            max_iter=1,
+            batch_size=self.batch_size,
+            offset=self.learning_offset,
+            decay=self.learning_decay,
+            n_batches=self.n_batch_iter_,
+            total=self.total_samples,
+            doc_tol=self.mean_change_tol,
+            doc_iter=self.max_doc_update_iter,
+            n_jobs=self.n_jobs,
+        )
+        self.n_iter_ += 1
+        self.exp_dirichlet_component_ = np.exp(expected_logs(self.components_))
+        self.doc_topic_ = self._gamma(documents)
+        self.bound_ = self._perplexity(documents, self.doc_topic_)
+        self.certificate_ = Certificate("none", np.nan, 0.0)
+        return self
+
+    # ---- answers ----
+
+    def transform(self, X: Any, *, normalize: bool = True) -> Array:
+        """Return the topics' shares in documents.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_documents, n_words)
+            Counts; a document without words has the prior's shares.
+        normalize : bool
+            Whether rows sum to one; otherwise γ is returned.
+        """
+        check_is_fitted(self)
+        rows = read_features(self, X)
+        self._check_counts(rows)
+        gamma = self._gamma(documents_of(rows))
+        return np.asarray(gamma / gamma.sum(axis=1, keepdims=True) if normalize else gamma).astype(
+            rows.dtype if rows.dtype == np.float32 else np.float64, copy=False
+        )
+
+    def fit_transform(self, X: Any, y: Any = None, *, normalize: bool = True) -> Array:
+        """Fit, then transform the same documents."""
+        return self.fit(X).transform(X, normalize=normalize)
+
+    def transform_interval(
+        self, X: Any, level: float = 0.9, *, n_draws: int = 200, random_state: Any = 0
+    ) -> tuple[Array, Array, Array]:
+        """Return posterior means of the shares in documents and the ends of their intervals, by Gibbs sampling.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_documents, n_words)
+            Counts.
+        level : float
+            Probability between the ends.
+        n_draws : int
+            Draws per document, after a quarter as many of warm-up.
+        random_state : int, Generator or None
+            Seed.
+        """
+        check_is_fitted(self)
+        rows = read_features(self, X)
+        self._check_counts(rows)
+        D = rows.shape[0]
+        out = np.empty((n_draws, D, self.n_components))
+        words = as_generator(random_state).integers(0, 2**63, size=4).astype(np.uint64)
+        corpus = _tokens(rows)
+        kernels.draw_documents(
+            corpus.words, corpus.starts, 0, D, self._phi(), self._alpha(), max(10, n_draws // 4), words, out
+        )
+        low, high = np.quantile(out, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        return out.mean(axis=0), low, high
+
+    def held_out(self, X: Any, *, n_particles: int = 20, random_state: Any = 0) -> Array:
+        """Return an estimate of log p(document | topics, α) for each document, from left to right."""
+        check_is_fitted(self)
+        rows = read_features(self, X)
+        self._check_counts(rows)
+        corpus = _tokens(rows)
+        level = np.zeros(rows.shape[0])
+        words = as_generator(random_state).integers(0, 2**63, size=4).astype(np.uint64)
+        kernels.left_to_right(
+            corpus.words, corpus.starts, 0, rows.shape[0], self._phi(), self._alpha(), n_particles, words, level
+        )
+        return level
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the variational bound of the documents' log-likelihood; of "ml" the log-likelihood itself."""
+        check_is_fitted(self)
+        rows = read_features(self, X)
+        self._check_counts(rows)
+        documents = documents_of(rows)
+        return self._bound(documents, self._gamma(documents), False)
+
+    def perplexity(self, X: Any, sub_sampling: bool = False) -> float:
+        """Return exp(−bound per token); lower is better. `held_out` compares models with less bias."""
+        check_is_fitted(self)
+        rows = read_features(self, X)
+        self._check_counts(rows)
+        return self._perplexity(documents_of(rows), None, sub_sampling)
+
+    def top_words(self, n: int = 10, *, relevance: float = 1.0, names: Sequence[Any] | None = None) -> list[list[Any]]:
+        """Return the words that say most about each topic.
+
+        Parameters
+        ----------
+        n : int
+            Words per topic.
+        relevance : float
+            λ of λ log φ + (1 − λ) log(φ/p(w)) (C. Sievert and K. Shirley 2014); 1 orders by frequency.
+        names : sequence, optional
+            Names of the columns; those of the fit, or numbers.
+        """
+        check_is_fitted(self)
+        phi = normal_rows(self.components_)
+        overall = self.components_.sum(axis=0)
+        overall = overall / overall.sum()
+        with np.errstate(divide="ignore"):
+            weight = np.log(np.maximum(phi, 1e-300))
+            weight = relevance * weight + (1.0 - relevance) * (weight - np.log(np.maximum(overall, 1e-300)))
+        order = np.argsort(-weight, axis=1, kind="stable")[:, :n]
+        known = names if names is not None else getattr(self, "feature_names_in_", None)
+        return [[int(w) if known is None else known[w] for w in row] for row in order]
+
+    def topic_sizes(self) -> Array:
+        """Return the share of all tokens that each topic has."""
+        check_is_fitted(self)
+        sizes = self.components_.sum(axis=1)
+        return np.asarray(sizes / sizes.sum())
+
+    def shares_by(self, X: Any, groups: Any) -> tuple[list[Any], Array, Array]:
+        """Return the groups (authors, years, …), the topics' mean shares in each, and their standard errors."""
+        shares = self.transform(X)
+        labels = np.asarray(groups)
+        if len(labels) != len(shares):
+            raise DataError(f"shares_by: {len(labels)} groups for {len(shares)} documents.")
+        found = sorted(set(labels.tolist()))
+        parts = [shares[labels == group] for group in found]
+        means = np.array([part.mean(axis=0) for part in parts])
+        errors = np.array([part.std(axis=0) / np.sqrt(len(part)) for part in parts])
+        return found, means, errors
+
+    # ---- parts ----
+
+    def _first_topics(self, n_words: int) -> Array:
+        """Return topics near equality, those that scikit-learn starts from with the same seed."""
+        seed = self.random_state
+        rng = seed if isinstance(seed, np.random.Generator) else check_random_state(seed)
+        return np.asarray(rng.gamma(100.0, 0.01, (self.n_components, n_words)))
+
+    def _alpha(self) -> Array:
+        return np.broadcast_to(np.asarray(self.doc_topic_prior_, dtype=np.float64), (self.n_components,)).copy()
+
+    def _phi(self) -> Array:
+        return np.ascontiguousarray(normal_rows(self.components_).T)
+
+    def _gamma(self, documents: Documents) -> Array:
+        weights = np.ascontiguousarray(self.exp_dirichlet_component_.T)
+        settings: dict[str, Any] = {
+            "tol": self.mean_change_tol,
+            "max_iter": self.max_doc_update_iter,
+            "n_jobs": self.n_jobs,
+        }
+        if self._way != "ml":
+            return infer(documents, weights, self._alpha(), **settings)
+        start = np.full((documents.n, self.n_components), 1.0 / self.n_components)
+        theta = infer(documents, weights, np.zeros(self.n_components), start=start, smooth=False, **settings)
+        total = theta.sum(axis=1, keepdims=True)
+        return np.asarray(np.where(total > 0, theta / np.where(total > 0, total, 1.0), 1.0 / self.n_components))
+
+    def _bound(self, documents: Documents, gamma: Array, sub_sampling: bool) -> float:
+        if self._way == "ml":
+            weights = np.ascontiguousarray(self.exp_dirichlet_component_.T)
+            rows = np.empty(documents.n)
+            stats = np.empty_like(weights)
+            collect(documents.starts, documents.words, documents.counts, weights, gamma, stats, rows)
+            return float(rows.sum())
+        share = self.total_samples / documents.n if sub_sampling else 1.0
+        return bound(documents, gamma, self.components_, self._alpha(), self.topic_word_prior_, share)
+
+    def _perplexity(self, documents: Documents, gamma: Array | None, sub_sampling: bool = False) -> float:
+        gamma = self._gamma(documents) if gamma is None else gamma
+        tokens = documents.counts.sum()
+        if sub_sampling:
+            tokens = tokens * (self.total_samples / documents.n)
+        value = self._bound(documents, gamma, sub_sampling)
+        return float(np.exp(np.clip(-value / max(tokens, 1e-300), -700.0, 700.0)))
+
+    def _perplexity_precomp_distr(self, X: Any, doc_topic_distr: Any, sub_sampling: bool = False) -> float:
+        """Return the perplexity with given γ; scikit-learn's private name, which its users know."""
+        documents = documents_of(read_features(self, X))
+        gamma = np.asarray(doc_topic_distr, dtype=np.float64)
+        if len(gamma) != documents.n:
+            raise DataError("Number of samples in X and doc_topic_distr do not match.")
+        if gamma.shape[1] != self.n_components:
+            raise DataError("Number of topics does not match.")
+        return self._perplexity(documents, gamma, sub_sampling)
+
+    def _check_counts(self, X: Any) -> None:
+        values = X.data if sp.issparse(X) else X
+        if (values < 0).any():
+            raise DataError("Negative values in data passed to LatentDirichletAllocation: X must hold counts.")
+        if self._way in METHODS and (values != np.floor(values)).any():
+            raise DataError(
+                "LatentDirichletAllocation: sampled models count tokens, and X holds fractions; pass counts, or use "
+                "method='variational' for weights."
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.input_tags.categorical = self._way in METHODS  # whole numbers
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        K = self.n_components
+        if len(self.components_) != K or np.shape(self.doc_topic_prior_) not in ((), (K,)):
+            raise ModelFileError("load: components_ and doc_topic_prior_ must have a row for each topic.")
+        if self._way != "ml" and not (self.components_ > 0).all():
+            raise ModelFileError("load: Dirichlet parameters must be positive.")
+        if not (np.asarray(self.doc_topic_prior_) > 0).all() or not self.topic_word_prior_ > 0:
+            raise ModelFileError("load: priors must be positive.")
+        sampled = ("topic_counts_", "document_counts_", "n_averaged_", "trace_")
+        wanted = sampled if self._way in METHODS else ("history_",)
+        if self.certificate_.kind != "none" and not all(hasattr(self, name) for name in wanted):
+            raise ModelFileError("load: what the certificate is about is missing.")
+
+
+def _as_prior(given: Any) -> Any:
+    return float(given) if np.ndim(given) == 0 else np.asarray(given, dtype=np.float64)
+
+
+def _weights(lam: Array) -> Array:
+    return np.ascontiguousarray(np.exp(expected_logs(lam)).T)
+
+
+def _tokens(X: Any) -> Corpus:
+    """Return the tokens of documents, none of which need have any."""
+    rows = X.data if sp.issparse(X) else X
+    if (rows != np.floor(rows)).any():
+        raise DataError("LatentDirichletAllocation: tokens are counted; X holds fractions.")
+    if rows.sum():
+        return corpus_of(X)
+    return Corpus(np.zeros(0, dtype=np.int32), np.zeros(X.shape[0] + 1, dtype=np.int64), X.shape[1])

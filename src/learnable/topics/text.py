@@ -1,0 +1,129 @@
+"""From raw text to counts of words: what a topic model needs, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import TransformerMixin
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.declare import Declared, fitted, param
+from ..core.errors import DataError, DataTypeError, ModelFileError
+from ..core.parameters import Boolean, Matches, Number, Options, check_parameters, optional
+
+
+class TextCounts(TransformerMixin, Declared):
+    """Counts of words in texts: tokens in lower case, without stop words, rare words and words that are everywhere.
+
+    The vocabulary is kept in alphabetical order; words of new texts that it lacks are left out.
+
+    Examples
+    --------
+    >>> from learnable.topics import TextCounts
+    >>> texts = ["the cat sat", "a cat and a dog", "the dog sat"]
+    >>> counts = TextCounts(min_df=1, max_df=1.0).fit(texts)
+    >>> counts.vocabulary_
+    ['cat', 'dog', 'sat']
+    >>> counts.transform(["dog dog bird"]).toarray()
+    array([[0., 2., 0.]])
+    """
+
+    stop_words: Any = param(
+        optional(Options("english"))
+        | Matches(lambda v: isinstance(v, (list, tuple)) and all(isinstance(w, str) for w in v), "a list of words"),
+        'Words to leave out: "english", a list, or None.',
+        default="english",
+    )
+    lowercase: bool = param(Boolean(), "Whether upper case counts as lower case.", default=True)
+    token_pattern: str = param(
+        Matches(lambda v: isinstance(v, str), "a regular expression"),
+        "What a token is; by default words of three letters or more.",
+        default=r"(?u)\b[^\W\d_]{3,}\b",
+    )
+    min_df: Any = param(
+        Number(low=1, integer=True) | Number(low=0.0, high=1.0),
+        "Fewest texts with a word: a number or share.",
+        default=2,
+    )
+    max_df: Any = param(
+        Number(low=1, integer=True) | Number(low=0.0, high=1.0),
+        "Most texts with a word: a number or share.",
+        default=0.5,
+    )
+    max_features: Any = param(
+        optional(Number(low=1, integer=True)), "Most words, the most frequent ones.", default=None
+    )
+
+    vocabulary_: list[str] = fitted("list of str", "The words, in the order of the columns.")
+    n_texts_: int = fitted("int", "Texts that they were learned from.")
+
+    def fit(self, texts: Any, y: Any = None) -> Self:
+        """Learn the vocabulary."""
+        self.fit_transform(texts)
+        return self
+
+    def fit_transform(self, texts: Any, y: Any = None) -> sp.csr_array:
+        """Learn the vocabulary and return the counts."""
+        given = {name: getattr(self, name) for name in self._parameters}  # type: ignore[attr-defined]
+        check_parameters("TextCounts", given, self._parameters)  # type: ignore[attr-defined]
+        read = _read(texts)
+        counter = self._counter(min_df=self.min_df, max_df=self.max_df, max_features=self.max_features)
+        try:
+            found = counter.fit_transform(read)
+        except ValueError as error:
+            raise DataError(
+                f"TextCounts: no word is left of {len(read)} texts ({error}); lower min_df, raise max_df, or check "
+                "the stop words."
+            ) from error
+        self.n_texts_ = len(read)
+        self.vocabulary_ = [str(word) for word in counter.get_feature_names_out()]
+        return sp.csr_array(found.astype(np.float64))
+
+    def transform(self, texts: Any) -> sp.csr_array:
+        """Return the counts of texts, (n_texts, n_words)."""
+        check_is_fitted(self)
+        counter = self._counter(vocabulary=self.vocabulary_)
+        return sp.csr_array(counter.transform(_read(texts)).astype(np.float64))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the words."""
+        check_is_fitted(self)
+        return np.asarray(self.vocabulary_, dtype=object)
+
+    def _counter(self, **settings: Any) -> CountVectorizer:
+        words = list(self.stop_words) if isinstance(self.stop_words, tuple) else self.stop_words
+        return CountVectorizer(lowercase=self.lowercase, stop_words=words, token_pattern=self.token_pattern, **settings)
+
+    def _check_loaded(self) -> None:
+        words = self.vocabulary_
+        if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+            raise ModelFileError("load: vocabulary_ must be a list of words.")
+        if len(set(words)) != len(words):
+            raise ModelFileError("load: a word stands in vocabulary_ twice.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+def _read(texts: Any) -> Sequence[str]:
+    """Return texts as strings; None and NaN are empty texts."""
+    if isinstance(texts, str):
+        raise DataTypeError("TextCounts: pass a list of texts, not one text.")
+    values = texts.to_list() if hasattr(texts, "to_list") else list(texts)
+    found = []
+    for place, value in enumerate(values):
+        if value is None or value != value:
+            found.append("")
+        elif isinstance(value, str):
+            found.append(value)
+        else:
+            raise DataTypeError(f"TextCounts: text {place} is a {type(value).__name__}; pass strings.")
+    return found

@@ -1,0 +1,271 @@
+"""Population structure: the sampler's law is that of enumeration, the likelihood never falls, published numbers."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.mutations import unnoticed
+from tests.oracles import admixture as oracle
+
+import learnable as ln
+from learnable.core.errors import DataError, ParameterError
+from learnable.sampling import mcse_mean
+from learnable.topics import (
+    Genotypes,
+    PopulationSampler,
+    PopulationStructure,
+    align_columns,
+    log_evidence,
+    read_genotypes,
+    simulate_genotypes,
+)
+from learnable.topics.structure_ml import Likelihood, feasible_rows, maximise, start_frequencies
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+TINY = Genotypes.from_alleles([[[0, 1], [2, 2]], [[1, 1], [0, -1]]])  # seven copies, two and three alleles
+
+
+def all_joints(K, alpha, lam, admixture):
+    """Return log p(genotypes, z) of all assignments, by the number that they spell."""
+    if not admixture:
+        return np.array([oracle.log_joint_whole(TINY, z, K, lam) for z in itertools.product(range(K), repeat=2)])
+    logs = []
+    for known in itertools.product(range(K), repeat=7):
+        z = np.zeros(TINY.alleles.shape, dtype=int)
+        z[TINY.alleles >= 0] = known
+        logs.append(oracle.log_joint(TINY, z, K, alpha, lam))
+    return np.array(logs)
+
+
+@pytest.mark.parametrize("admixture", [True, False])
+def test_the_law_is_that_of_all_assignments(admixture):
+    logs = all_joints(2, 0.6, 0.8, admixture)
+    p = np.exp(logs - logs.max())
+    p /= p.sum()
+    sampler = PopulationSampler(TINY, 2, admixture=admixture, alpha=0.6, lam=0.8)
+    rng = np.random.default_rng(0)
+    state = sampler.init(None, rng)
+    places = np.empty(8000, dtype=np.int64)
+    for t in range(len(places)):
+        state, _ = sampler.step(state, rng)
+        places[t] = int("".join(map(str, state.z)), 2)
+    for cell in np.argsort(p)[-10:]:
+        hit = (places == cell).astype(float)[None]
+        assert abs(hit.mean() - p[cell]) < 4.5 * mcse_mean(hit), cell
+    values = logs[places][None]
+    assert abs(values.mean() - p @ logs) < 4 * mcse_mean(values)
+
+
+def test_the_evidence_is_the_sum_over_all_assignments():
+    logs = all_joints(2, 0.6, 0.8, True)
+    exact = logs.max() + np.log(np.exp(logs - logs.max()).sum())
+    value, error = log_evidence(TINY, 2, alpha=0.6, lam=0.8, n_draws=600, n_warmup=50, random_state=0)
+    assert abs(value - exact) < 4 * error + 0.01
+    assert error < 0.1
+
+
+def test_alpha_frequencies_and_ancestors_keep_the_prior_when_data_are_drawn_anew():
+    """Geweke (2004): parameters and data in turn, each given the other, have the prior as their law."""
+    rng = np.random.default_rng(3)
+    starts = np.array([0, 2, 5])
+    Q = rng.dirichlet([1.0, 1.0], size=3)
+    P = np.concatenate([rng.dirichlet(np.ones(b - a), size=2).T for a, b in itertools.pairwise(starts)])
+    alphas = []
+    shares = []
+    state = None
+    for _ in range(2500):
+        table = simulate_genotypes(Q, P, starts, 2, rng)
+        sampler = PopulationSampler(table, 2, lam=1.0)
+        # z given the new data, Q and P: the last part of a step.
+        chances = Q[sampler._rows] * P[sampler.corpus.words]
+        z = (rng.random(len(chances)) > chances[:, 0] / chances.sum(axis=1)).astype(np.int32)
+        fresh = sampler.init(None, rng)
+        alpha = np.array([1.0]) if state is None else state.alpha
+        state, _ = sampler.step(fresh._replace(z=z, alpha=alpha), rng)
+        Q, P = state.Q, state.P
+        alphas.append(float(state.alpha[0]))
+        shares.append(P[0, 0])
+    for draws, mean in [(alphas, 5.0), (shares, 0.5)]:  # α is uniform on (0, 10], p of two alleles on (0, 1)
+        assert abs(np.mean(draws) - mean) < 4 * mcse_mean(np.array(draws)[None])
+
+
+def two_populations(n=24, L=40, seed=0, ploidy=2):
+    rng = np.random.default_rng(seed)
+    P = rng.dirichlet([1.0, 1.0], size=(L, 2)).transpose(0, 2, 1).reshape(2 * L, 2)
+    Q = rng.dirichlet([0.3, 0.3], size=n)
+    return simulate_genotypes(Q, P, np.arange(0, 2 * L + 1, 2), ploidy, rng), Q, P
+
+
+@settings(max_examples=12)
+@given(st.integers(0, 10_000), st.integers(1, 3), st.integers(1, 4))
+def test_the_likelihood_is_that_of_the_copies_and_never_falls(seed, ploidy, K):
+    rng = np.random.default_rng(seed)
+    most = int(rng.integers(1, 4))
+    alleles = rng.integers(-1, most, size=(7, 5, ploidy))
+    table = Genotypes.from_alleles(alleles)
+    Q = feasible_rows(rng.dirichlet(np.ones(K), size=7))
+    P = start_frequencies(table, Q)
+    likelihood = Likelihood(table, 1)
+    exact = oracle.log_likelihood(table, Q, P)
+    assert likelihood.value(Q, likelihood.moved(P)) == pytest.approx(exact, abs=1e-9)
+    found = maximise(likelihood, Q, P, tol=1e-9, max_iter=30, progress=lambda i, value: False)
+    assert (np.diff(found.history) >= 0).all()
+    assert found.history[-1] == pytest.approx(oracle.log_likelihood(table, found.Q, found.P), abs=1e-6)
+    if (alleles >= 0).any(axis=(1, 2)).all() and (alleles >= 0).any(axis=(0, 2)).all():
+        new = oracle.em_step(table, Q, P)
+        moved = likelihood.em_step(Q, likelihood.moved(P))
+        np.testing.assert_allclose(moved[0], new[0], atol=1e-7)
+        np.testing.assert_allclose(likelihood.frequencies(moved[1]), new[1], atol=1e-7)
+
+
+def test_proportions_and_frequencies_are_recovered():
+    table, Q, P = two_populations(60, 150)
+    ml = PopulationStructure(2, method="ml", random_state=0).fit(table)
+    posterior = PopulationStructure(2, n_draws=80, n_warmup=80, n_kept=80, random_state=0).fit(table)
+    for model in (ml, posterior):
+        order = align_columns(Q, model.Q_)
+        assert np.abs(model.Q_[:, order] - Q).mean() < 0.06
+        assert np.abs(model.P_[:, order] - P).mean() < 0.09
+    low, high = posterior.Q_interval(0.9)
+    order = align_columns(Q, posterior.Q_)
+    inside = (low[:, order] <= Q) & (high[:, order] >= Q)
+    assert 0.8 <= inside[:, 0].mean() <= 1.0  # 60 individuals: 0.9 ± 0.1
+    low, high = posterior.P_interval(0.9)
+    assert 0.8 <= ((low[:, order] <= P) & (high[:, order] >= P)).mean() <= 0.97
+    assert ml.certificate_.kind == "ascent"
+    assert ml.certificate_.holds
+    assert posterior.certificate_.kind == "chain"
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [{"method": "ml"}, {}, {"admixture": False}, {"frequencies": "correlated"}, {"method": "ml", "admixture": False}],
+    ids=str,
+)
+def test_the_same_bits_for_any_number_of_threads_a_round_trip_and_a_check(setting, tmp_path):
+    table, _, _ = two_populations(20, 140)
+    brief = {"n_draws": 12, "n_warmup": 8, "n_kept": 6, "n_chains": 2, "random_state": 1, **setting}
+    one = PopulationStructure(2, n_jobs=1, **brief).fit(table)
+    two = PopulationStructure(2, n_jobs=2, **brief).fit(table)
+    np.testing.assert_array_equal(one.Q_, two.Q_)
+    np.testing.assert_array_equal(one.P_, two.P_)
+    ln.save(one, tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(ln.load(tmp_path / "m.safetensors").transform(table), one.transform(table))
+    if one.certificate_.holds:
+        assert ln.verify(one, table)
+
+
+def test_threads_within_a_chain_give_the_same_bits():
+    table, _, _ = two_populations(60, 400)  # 48,000 copies: more than one thread is worth it
+    draws = []
+    for threads in (1, 2):
+        sampler = PopulationSampler(table, 3, threads=threads)
+        rng = np.random.default_rng(0)
+        state = sampler.init(None, rng)
+        for _ in range(3):
+            state, _ = sampler.step(state, rng)
+        draws.append(state)
+    np.testing.assert_array_equal(draws[0].z, draws[1].z)
+    np.testing.assert_array_equal(draws[0].Q, draws[1].Q)
+
+
+def test_every_number_of_a_posterior_is_checked():
+    table, _, _ = two_populations(12, 60)
+    model = PopulationStructure(2, admixture=False, n_draws=800, n_warmup=50, n_kept=8, n_chains=2, random_state=0).fit(
+        table
+    )
+    assert ln.verify(model, table), str(ln.verify(model, table))
+    # One of 1,600 draws of which nothing was kept: R-hat and the effective sample size hardly see it.
+    within = {("trace_", "one entry"), ("trace_", "swapped")}
+    assert set(unnoticed(model, table)) <= within
+
+
+def test_one_population_has_its_closed_forms(reference_data):
+    cats = read_genotypes(reference_data / "genetics" / "nancycats.str")
+    value, error = log_evidence(cats, 1)
+    assert value == pytest.approx(-7893.448391, abs=1e-6)  # computed exactly, apart from this code
+    assert error == 0.0
+    model = PopulationStructure(1, method="ml").fit(cats)
+    assert model.log_likelihood_ == pytest.approx(-7662.174925, abs=1e-4)
+    assert model.transform(cats).min() == 1.0
+
+
+@pytest.mark.long
+def test_hapmap_reaches_the_published_likelihood(reference_data):
+    """ADMIXTURE 1.3.0, K = 3: −3799887.171935, with its frequencies kept above 1e-5; ours may come nearer to 0."""
+    folder = reference_data / "genetics" / "hapmap3"
+    table = read_genotypes(folder / "hapmap3.bed")
+    model = PopulationStructure(3, method="ml", n_init=1, random_state=0).fit(table)
+    assert -3799887.17 < model.log_likelihood_ < -3799870
+    dosage = table.dosage.astype(float)  # the likelihood again, from Q and P alone
+    F = model.Q_ @ model.P_[1::2].T
+    known = dosage >= 0
+    exact = (dosage * np.log(F) + (2 - dosage) * np.log1p(-F))[known].sum()
+    assert model.log_likelihood_ == pytest.approx(exact, rel=1e-10)
+    groups = np.array((folder / "hapmap3.pops").read_text().split())
+    published = {"CEU": [0.0037, 0.0, 0.9963], "YRI": [0.0004, 0.9989, 0.0007], "MEX": [0.6983, 0.01, 0.2917]}
+    published["ASW"] = [0.0272, 0.7846, 0.1881]
+    expected = np.array([published[group] for group in groups])
+    order = align_columns(expected, model.Q_)
+    for group, means in published.items():
+        np.testing.assert_allclose(model.Q_[groups == group][:, order].mean(axis=0), means, atol=0.002)
+
+
+def test_fast_structure_agrees(reference_data):
+    """fastStructure, K = 3, simple prior: its Q is a variational posterior mean."""
+    folder = reference_data / "genetics" / "faststructure_original"
+    table = read_genotypes(folder / "testdata.bed")
+    published = np.loadtxt(folder / "testoutput_simple.3.meanQ")
+    model = PopulationStructure(3, method="ml", n_init=1, random_state=0).fit(table)
+    order = align_columns(published, model.Q_)
+    assert np.abs(model.Q_[:, order] - published).mean() < 0.07
+    assert np.corrcoef(model.Q_[:, order].ravel(), published.ravel())[0, 1] > 0.97
+
+
+def test_odd_tables_have_right_answers():
+    table, _, _ = two_populations(16, 30)
+    alleles = table.alleles.copy()
+    alleles[:, 0] = 0  # a locus with one allele
+    alleles[0] = -1  # an individual without genotypes
+    alleles[:, 1] = -1  # a locus that was never typed
+    odd = Genotypes.from_alleles(alleles, n_alleles=np.full(30, 2))
+    for more in ({"method": "ml"}, {"n_draws": 8, "n_warmup": 4}, {"method": "ml", "admixture": False}):
+        model = PopulationStructure(2, n_kept=4, random_state=0, **more).fit(odd)
+        assert np.isfinite(model.Q_).all()
+        assert np.isfinite(model.P_).all()
+        np.testing.assert_allclose(model.transform(odd)[0], 0.5)
+    many = PopulationStructure(20, method="ml", n_init=1, max_iter=5).fit(odd)  # more populations than individuals
+    assert many.Q_.shape == (16, 20)
+    with pytest.raises(DataError, match="all genotypes are missing"):
+        PopulationStructure(2).fit(np.full((3, 2), np.nan))
+    with pytest.raises(DataError, match="X has 30 loci, the fit had 5"):
+        PopulationStructure(2, method="ml", n_init=1).fit(np.ones((4, 5))).transform(table)
+    with pytest.raises(ParameterError, match="intervals need draws"):
+        many.Q_interval()
+
+
+def test_alleles_are_matched_by_their_names():
+    rng = np.random.default_rng(0)
+    text = np.where(rng.random((20, 8, 2)) < np.linspace(0.1, 0.9, 20)[:, None, None], "101", "99")
+    fit_on = Genotypes.from_alleles((text == "101").astype(int), allele_names=(("99", "101"),) * 8)
+    other = Genotypes.from_alleles((text == "99").astype(int), allele_names=(("101", "99"),) * 8)
+    model = PopulationStructure(2, method="ml", random_state=0).fit(fit_on)
+    np.testing.assert_allclose(model.transform(other), model.transform(fit_on))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        strange = Genotypes.from_alleles(np.zeros((1, 8, 2), dtype=int), allele_names=(("77",),) * 8)
+        np.testing.assert_allclose(model.transform(strange), 0.5)
+    assert any("has not seen" in str(one.message) for one in caught)
+
+
+def test_f_st_is_zero_between_equals_and_one_between_fixed_populations():
+    model = PopulationStructure(2, method="ml", random_state=0).fit(np.repeat([[0, 0, 0], [2, 2, 2]], 10, axis=0))
+    np.testing.assert_allclose(model.fst(), [[0, 1], [1, 0]], atol=1e-6)
+    model.P_[:] = 0.5
+    np.testing.assert_allclose(model.fst(), 0, atol=1e-12)
+    again = model.simulate(4, random_state=0)
+    assert again.fingerprint == model.simulate(4, random_state=0).fingerprint
