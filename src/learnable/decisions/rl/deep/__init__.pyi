@@ -1,0 +1,13 @@
+from .dqn import DQN as DQN
+from .gym_worlds import Encoder as Encoder
+from .networks import Dueling as Dueling
+from .policy_gradient import ActorCritic as ActorCritic
+from .policy_gradient import Reinforce as Reinforce
+from .results import Evaluation as Evaluation
+from .results import SeedSweep as SeedSweep
+from .results import Training as Training
+from .worlds import Acrobot as Acrobot
+from .worlds import CartPole as CartPole
+from .worlds import ControlEnvironment as ControlEnvironment
+from .worlds import MountainCar as MountainCar
+from .worlds import Pendulum as Pendulum
