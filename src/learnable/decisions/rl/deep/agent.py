@@ -52,6 +52,10 @@ from .worlds import CompiledWorld, World, as_world
 
 Array = NDArray[Any]
 
+#: Updates between two looks at the size of the parameters, and the size at which learning has diverged: weights of a
+#: network that works are of the order of one.
+_MOVES_PER_LOOK = 16
+_LARGEST_PARAMETER = 1e6
 _WIDTHS = Matches(
     lambda v: isinstance(v, (tuple, list)) and len(v) > 0 and all(type(w) is int and w > 0 for w in v),
     "a tuple of positive integers",
@@ -205,7 +209,7 @@ class DeepAgent:
         self._check()
         self._check_call(steps, max_seconds, eval_every, eval_episodes, target, max_episode_steps)
         clock = Clock(max_seconds)
-        with one_thread_blas():
+        with one_thread_blas(), np.errstate(over="ignore", invalid="ignore"):  # what is not finite ends the run
             world = as_world(env, self.n_envs, max_episode_steps)
             judge = world if eval_env is None else as_world(eval_env, 1, max_episode_steps)
             session = self._open(world)
@@ -410,6 +414,10 @@ class DeepAgent:
         if session.norm > self.max_gradient_norm:
             couple(session.optimiser.theta, gradient, 0, self.max_gradient_norm / session.norm, 0.0, math.inf)
         session.optimiser.step(gradient, rate)
+        if session.optimiser.t % _MOVES_PER_LOOK == 0:
+            largest = float(np.abs(session.optimiser.theta).max())
+            if not largest <= _LARGEST_PARAMETER:
+                raise Diverged(f"parameters reach {largest:.3g} after {session.optimiser.t} updates")
 
     def _reward_scale(self, memory: dict[str, Array]) -> float:
         """Return what rewards are multiplied with."""

@@ -118,7 +118,7 @@ class DQN(DeepAgent):
     batch_size: int = 64
     buffer_size: int = 50_000
     train_every: int = 4
-    gradient_steps: int = 2
+    gradient_steps: int = 1
     learning_starts: int = 1000
     target_every: int = 500
     epsilon: float = 1.0

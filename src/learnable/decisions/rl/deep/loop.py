@@ -144,7 +144,7 @@ class Run:
         if at >= 0:
             t, e = divmod(at, s.world.n)
             what = "reward" if not math.isfinite(s.block.reward[t, e]) else "observation"
-            value = s.block.reward[t, e] if what == "reward" else s.block.next_obs[t, e].tolist()
+            value = float(s.block.reward[t, e]) if what == "reward" else s.block.next_obs[t, e].tolist()
             raise DataError(
                 f"{type(self.agent).__name__}: {name} returned the {what} {value!r} at step "
                 f"{int(self.counts[STEPS]) + at}; observations and rewards must be finite. {self._kept()}"
