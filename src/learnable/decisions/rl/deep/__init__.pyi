@@ -1,4 +1,8 @@
+from .diagnosis import Diagnosis as Diagnosis
+from .diagnosis import diagnose as diagnose
 from .dqn import DQN as DQN
+from .draw import animate_episode as animate_episode
+from .draw import draw_state as draw_state
 from .gym_worlds import Encoder as Encoder
 from .networks import Dueling as Dueling
 from .policy_gradient import ActorCritic as ActorCritic
