@@ -406,6 +406,12 @@ REGISTRY: Final[dict[str, Entry]] = {
             *("MonteCarlo", "OffPolicyMonteCarlo"),
         )
     },
+    **{
+        name: Entry(
+            f"learnable.decisions.rl.deep.{module}:{name}", "learnable.decisions.rl.deep.verify:policy", estimator=False
+        )
+        for name, module in (("DQN", "dqn"), ("ActorCritic", "policy_gradient"), ("Reinforce", "policy_gradient"))
+    },
     "CategoryTree": Entry("learnable.trees.category_tree:CategoryTree", estimator=False),
     "Stumps": Entry("learnable.ensembles.adaboost.stumps:Stumps", estimator=False),
     "LeafTargets": Entry("learnable.ensembles.forest.grow:LeafTargets", estimator=False),

@@ -1,4 +1,4 @@
-"""Decisions: act, observe, update. Bandits, Markov decision processes, tabular reinforcement learning."""
+"""Decisions: act, observe, update. Bandits, Markov decision processes, tabular and deep reinforcement learning."""
 
 from ..core.lazy import attach as _attach
 

@@ -9,3 +9,6 @@ from .mdp import policy_evaluation as policy_evaluation
 from .mdp import policy_improvement as policy_improvement
 from .mdp import policy_iteration as policy_iteration
 from .mdp import value_iteration as value_iteration
+from .rl.deep import DQN as DQN
+from .rl.deep import ActorCritic as ActorCritic
+from .rl.deep import Reinforce as Reinforce

@@ -13,7 +13,7 @@ def small_decisions() -> Iterator[tuple[str, Any]]:
     --------
     >>> from learnable.decisions.warm import small_decisions
     >>> [name for name, _ in small_decisions()]
-    ['processes', 'bandits', 'reinforcement learning']
+    ['processes', 'bandits', 'reinforcement learning', 'deep reinforcement learning']
     """
     from . import bandits, rl
     from .mdp import modified_policy_iteration, policy_iteration, problems, robust_value_iteration, value_iteration
@@ -33,3 +33,24 @@ def small_decisions() -> Iterator[tuple[str, Any]]:
     rl.QLearning().learn(world, 5, seeds=1)
     values = rl.predict_values(world, [1, 1, 1], 5, method="monte carlo", alpha=0.0)
     yield "reinforcement learning", values
+    yield "deep reinforcement learning", _small_agents()
+
+
+def _small_agents() -> list[float]:
+    """Let each deep agent learn for a moment; return how many steps each made, the same on every processor."""
+    from .rl import deep
+
+    agents = [
+        (deep.DQN(learning_starts=8, batch_size=8, buffer_size=64, prioritised=True, normalise_observations=True), 16),
+        (deep.DQN(learning_starts=8, batch_size=8, buffer_size=64), 16),
+        (deep.ActorCritic(normalise_observations=True, normalise_rewards=True), 64),
+        (deep.ActorCritic(clip=0.2, n_steps=8, batch_size=32), 64),
+    ]
+    steps = []
+    for agent, n in agents:
+        agent.learn(deep.CartPole(), n, eval_every=n, eval_episodes=1)
+        steps.append(float(agent.steps))
+    turning = deep.ActorCritic(clip=0.2, n_steps=8, batch_size=32, squash=True)
+    turning.learn(deep.Pendulum(), 64, eval_every=None)
+    turning.act([1.0, 0.0, 0.0])
+    return [*steps, float(turning.steps)]

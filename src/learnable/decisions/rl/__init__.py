@@ -1,4 +1,4 @@
-"""Tabular reinforcement learning: learners, explorers, compiled environments."""
+"""Reinforcement learning: tabular learners, explorers, compiled environments; deep agents in `deep`."""
 
 from ...core.lazy import attach as _attach
 

@@ -1,3 +1,4 @@
+from . import deep as deep
 from .environments import Blackjack as Blackjack
 from .environments import CarRental as CarRental
 from .environments import CliffWalking as CliffWalking

@@ -1,0 +1,17 @@
+from .diagnosis import Diagnosis as Diagnosis
+from .diagnosis import diagnose as diagnose
+from .dqn import DQN as DQN
+from .draw import animate_episode as animate_episode
+from .draw import draw_state as draw_state
+from .gym_worlds import Encoder as Encoder
+from .networks import Dueling as Dueling
+from .policy_gradient import ActorCritic as ActorCritic
+from .policy_gradient import Reinforce as Reinforce
+from .results import Evaluation as Evaluation
+from .results import SeedSweep as SeedSweep
+from .results import Training as Training
+from .worlds import Acrobot as Acrobot
+from .worlds import CartPole as CartPole
+from .worlds import ControlEnvironment as ControlEnvironment
+from .worlds import MountainCar as MountainCar
+from .worlds import Pendulum as Pendulum
