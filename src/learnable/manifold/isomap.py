@@ -38,7 +38,7 @@ Array = NDArray[np.float64]
 #: Rows from which on landmarks are used, and how many: 500 columns of 100,000 distances are 400 MB.
 _MANY_ROWS = 20_000
 _LANDMARKS = 500
-#: Landmarks whose distances in the picture are compared with the paths.
+#: Landmarks, at most, whose distances in the picture are compared with the paths.
 _COMPARED = 1000
 
 
@@ -69,7 +69,9 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         optional(Number(low=1, integer=True)), "Neighbours of each row; None with `radius`.", default=5
     )
     radius: float | None = param(
-        optional(Number(low=0.0)), "Rows within this distance are neighbours, instead of the nearest.", default=None
+        optional(Number(low=0.0, finite=False)),
+        "Rows within this distance are neighbours, instead of the nearest; infinity joins all.",
+        default=None,
     )
     n_components: int = param(Number(low=1, integer=True), "Dimensions.", default=2)
     eigen_solver: str = param(
@@ -140,9 +142,11 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         m = self.n_landmarks or (n if n < _MANY_ROWS else _LANDMARKS)
         self.landmarks_ = np.unique(np.linspace(0, n - 1, min(m, n)).astype(np.int64))
         square = paths_from(self.graph_, self.landmarks_, self.n_jobs)
-        square **= 2
         m = len(self.landmarks_)
-        between = square.copy() if m == n else square[:, self.landmarks_]
+        some = np.arange(0, m, -(-m // _COMPARED))
+        compared = square[some]  # before the others are squared and centred in place
+        square *= square
+        between = square if m == n else square[:, self.landmarks_]
         self.mean_squares_ = between.mean(axis=0)
         B = centred_products(between)
         self.product_norm_ = float(np.linalg.norm(B))
@@ -150,7 +154,6 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         pairs = symmetric_pairs(
             B, min(self.n_components, m), method=method, tol=self.tol, max_iter=self.max_iter, owner="Isomap"
         )
-        del B, between
         noise = 10.0 * m * float(np.finfo(np.float64).eps) * pairs.size
         self.eigenvalues_ = np.where(pairs.values > noise, pairs.values, 0.0)
         of_landmarks = pairs.vectors * np.sqrt(self.eigenvalues_)
@@ -159,7 +162,7 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         else:
             self.embedding_ = place_by_distances(square.T, self.mean_squares_, of_landmarks)
             self.embedding_[self.landmarks_] = of_landmarks
-        self.residual_variance_ = residual_variance(square, of_landmarks, self.embedding_)
+        self.residual_variance_ = residual_variance(compared, of_landmarks[some], self.embedding_)
         return Certificate("closed-form", pairs.worst, max(PAIR_TOLERANCE, self.tol))
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
@@ -182,9 +185,14 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         """
         check_is_fitted(self)
         rows = read_features(self, X)
-        k = min(self.n_neighbors or 5, self.nbrs_.n_samples_fit_)
-        distances, nearest = self.nbrs_.kneighbors(rows, n_neighbors=k)
-        paths = paths_of_new_rows(self.graph_, distances, nearest, self.landmarks_, self.n_jobs)
+        if self.n_neighbors is not None:
+            k = min(self.n_neighbors, self.nbrs_.n_samples_fit_)
+            distances, nearest = self.nbrs_.kneighbors(rows, n_neighbors=k)
+        else:
+            distances, nearest = self.nbrs_.radius_neighbors(rows, radius=self.radius, sort_results=True)
+            if any(len(near) == 0 for near in nearest):
+                raise DataError(f"Isomap: a row has no neighbour within radius={self.radius}; raise it for the fit.")
+        paths = paths_of_new_rows(self.graph_, list(distances), list(nearest), self.landmarks_, self.n_jobs)
         found = place_by_distances(paths**2, self.mean_squares_, self.embedding_[self.landmarks_])
         return np.asarray(found, dtype=rows.dtype)
 
@@ -222,17 +230,12 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             raise ModelFileError("load: nbrs_ must be a search over the rows of embedding_.")
 
 
-def residual_variance(square: Array, of_landmarks: Array, embedding: Array) -> float:
-    """Return 1 − R² between path lengths √`square` (m, n) and the distances of the coordinates, in one pass.
-
-    Of more than 1000 landmarks every ⌈m/1000⌉-th counts.
-    """
+def residual_variance(paths: Array, of_landmarks: Array, embedding: Array) -> float:
+    """Return 1 − R² between path lengths (m, n) and the distances of the coordinates, in one pass."""
     sums = np.zeros(6)
-    chosen = np.arange(0, len(square), -(-len(square) // _COMPARED))
-    for start in range(0, len(chosen), 64):
-        part = chosen[start : start + 64]
-        true = np.sqrt(square[part])
-        shown = cdist(of_landmarks[part], embedding)
+    for start in range(0, len(paths), 64):
+        true = paths[start : start + 64]
+        shown = cdist(of_landmarks[start : start + 64], embedding)
         sums += [true.size, true.sum(), shown.sum(), (true**2).sum(), (shown**2).sum(), (true * shown).sum()]
     count, a, b, aa, bb, ab = sums.tolist()
     variance = (aa - a * a / count) * (bb - b * b / count)

@@ -2,12 +2,20 @@ r"""Locally linear embedding: coordinates in which every row is the same mixture
 
 Each row is written as Σⱼ wᵢⱼxⱼ over its k neighbours with Σⱼ wᵢⱼ = 1 and the least error; the coordinates with
 YᵀY = I and mean zero that keep the weights best, min ‖Y − WY‖², are the eigenvectors of M = (I − W)ᵀ(I − W) of least
-eigenvalue, without the constant one. The variants sum other forms over neighbourhoods: LTSA what is left outside the
-tangent plane, Hessian eigenmaps the squared second derivatives in tangent coordinates.
+eigenvalue, without the constant one. The variants sum other forms over neighbourhoods: the modified method uses all
+mixtures that are nearly as good as the best, LTSA what is left outside the tangent plane, Hessian eigenmaps the squared
+second derivatives in tangent coordinates.
+
+Of the modified method: with the local products G = VΛVᵀ, λ₁ ≥ λ₂ ≥ …, the s directions of least eigenvalue (those whose
+sum is at most a share η of the others', η the median over all rows of Σ_{j>d} λⱼ / Σ_{j≤d} λⱼ) hardly change the error.
+With P the projector on them, α = √(1ᵀP1/s) and w the best mixture, the s mixtures are the columns of W = V_s H +
+(1 − α)w1ᵀ, H the reflection that makes their sums one. The form needs only WWᵀ and W1, and in these H drops out:
+W1 = P1/α + (1 − α)sw and WWᵀ = P + (1 − α)/α (P1 wᵀ + w(P1)ᵀ) + (1 − α)²s wwᵀ.
 
 References: S. Roweis and L. Saul, Nonlinear dimensionality reduction by locally linear embedding, Science 290 (2000);
 Z. Zhang and H. Zha, Principal manifolds and nonlinear dimensionality reduction via tangent space alignment, 2004;
-D. Donoho and C. Grimes, Hessian eigenmaps, PNAS 100 (2003).
+D. Donoho and C. Grimes, Hessian eigenmaps, PNAS 100 (2003); Z. Zhang and J. Wang, MLLE: modified locally linear
+embedding using multiple weights, NIPS 2006.
 """
 
 from __future__ import annotations
@@ -50,8 +58,8 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     writes a new row as a mixture of its neighbours and mixes their coordinates; a row of the fit gets its own. A graph
     of several components gives coordinates that only tell them apart, with a warning. Time and memory O(nk²).
 
-    Unlike in scikit-learn there is no method "modified", "hessian" takes the second derivatives alone (there it is
-    LTSA under another name), and the eigenpairs are found to machine precision.
+    Unlike in scikit-learn, "hessian" takes the second derivatives alone (there it is LTSA under another name), and
+    the eigenpairs are found to machine precision.
 
     Examples
     --------
@@ -77,13 +85,14 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     tol: float = param(TOLERANCE, "Kept for compatibility; eigenpairs have machine precision.", default=1e-6)
     max_iter: int = param(Number(low=1, integer=True), "Kept for compatibility.", default=100)
     method: str = param(
-        Options("standard", "hessian", "ltsa"),
-        "Mixtures of neighbours; Hessian eigenmaps; alignment of tangent planes.",
+        Options("standard", "hessian", "modified", "ltsa"),
+        "Mixtures of neighbours; Hessian eigenmaps; several mixtures for each row; alignment of tangent planes.",
         default="standard",
     )
     hessian_tol: float = param(
         TOLERANCE, "Below it the sum of a local second derivative is not divided by.", default=1e-4
     )
+    modified_tol: float = param(TOLERANCE, "Kept for compatibility; nothing is divided by it.", default=1e-12)
     neighbors_algorithm: str = param(
         Options("auto", "brute", "kd_tree", "ball_tree"), "How neighbours are searched.", default="auto"
     )
@@ -122,8 +131,10 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
                 f"{owner}: for method='hessian', n_neighbors must be greater than n_components (n_components + 3) / 2 "
                 f"= {d * (d + 3) // 2}; got {k}."
             )
-        if self.method == "ltsa" and k < d:
-            raise ParameterError(f"{owner}: for method='ltsa', n_neighbors must be at least n_components; got {k}.")
+        if self.method in ("ltsa", "modified") and k < d:
+            raise ParameterError(
+                f"{owner}: for method={self.method!r}, n_neighbors must be at least n_components; got {k}."
+            )
         rows = self.nbrs_.kneighbors(n_neighbors=k, return_distance=False)
         X = np.asarray(table.X, dtype=np.float64)
         M = self._form(X, rows)
@@ -152,9 +163,13 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             W = sp.csr_array((weights.ravel(), rows.ravel(), np.arange(n + 1) * k), shape=(n, n))
             left = sp.csr_array(sp.eye_array(n) - W)
             return sp.csr_array(left.T @ left)
-        blocks = np.empty((n, k, k))
-        for part in _batches(n, k * max(k, X.shape[1])):
-            blocks[part] = self._local_forms(X[rows[part]])
+        if self.method == "modified":
+            blocks = modified_forms(X, rows, self.n_components, self.reg)
+            rows = np.column_stack([np.arange(n), rows])
+        else:
+            blocks = np.empty((n, k, k))
+            for part in _batches(n, k * max(k, X.shape[1])):
+                blocks[part] = self._local_forms(X[rows[part]])
         i = np.broadcast_to(rows[:, :, None], blocks.shape).ravel()
         j = np.broadcast_to(rows[:, None, :], blocks.shape).ravel()
         M = sp.csr_array(sp.coo_array((blocks.ravel(), (i, j)), shape=(n, n)))
@@ -234,6 +249,45 @@ def mixture_weights(Q: Array, X: Array, rows: Array, reg: float) -> Array:
         w = np.linalg.solve(G, np.ones((len(G), k, 1)))[:, :, 0]
         found[part] = w / w.sum(axis=1, keepdims=True)
     return found
+
+
+def modified_forms(X: Array, rows: Array, d: int, reg: float) -> Array:
+    """Return the (n, 1 + k, 1 + k) forms of the modified method, each of a row and its neighbours."""
+    n, k = rows.shape
+    directions = np.empty((n, k, k))
+    values = np.zeros((n, k))
+    for part in _batches(n, k * max(k, X.shape[1])):
+        away = X[rows[part]] - X[part, None]
+        vectors, roots, _ = np.linalg.svd(away, full_matrices=True)
+        directions[part] = vectors[:, :, :k]
+        values[part, : roots.shape[1]] = roots**2
+    weights = mixture_weights(X, X, rows, reg)
+    total = values.sum(axis=1)
+    large = values[:, :d].sum(axis=1)
+    share = float(np.median(np.where(large > 0, (total - large) / np.where(large > 0, large, 1.0), 0.0)))
+    first = np.cumsum(values, axis=1)[:, :-1]
+    # How many of the last directions together have less than that share of the others; of equal rows, all but one.
+    # A row whose share is the median itself is a tie, which rounding must not decide.
+    few = total[:, None] - first < (1.0 - 1e-9) * share * first
+    s = np.clip((few | (total[:, None] == 0)).sum(axis=1), max(1, k - X.shape[1]), k)
+    directions *= np.arange(k) >= (k - s)[:, None, None]
+    forms = np.empty((n, 1 + k, 1 + k))
+    for part in _batches(n, (1 + k) ** 2):
+        P = directions[part] @ directions[part].transpose(0, 2, 1)
+        w = weights[part]
+        ones = P.sum(axis=2)
+        count = s[part].astype(np.float64)
+        alpha = np.sqrt(np.maximum(ones.sum(axis=1), 0.0) / count)
+        left = (1.0 - alpha)[:, None]
+        scaled = np.where(alpha[:, None] > 0, ones / np.where(alpha > 0, alpha, 1.0)[:, None], 0.0)
+        cross = (left * scaled)[:, :, None] * w[:, None, :]
+        square = (left[:, 0] ** 2 * count)[:, None, None] * w[:, :, None] * w[:, None, :]
+        sums = scaled + left * count[:, None] * w
+        forms[part, 0, 0] = count
+        forms[part, 0, 1:] = -sums
+        forms[part, 1:, 0] = -sums
+        forms[part, 1:, 1:] = P + cross + cross.transpose(0, 2, 1) + square
+    return forms
 
 
 def _batches(n: int, size: int) -> list[slice]:
