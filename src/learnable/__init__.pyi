@@ -95,12 +95,16 @@ from .linear import enet_path as enet_path
 from .linear import lars_path as lars_path
 from .linear import lasso_path as lasso_path
 from .linear import ridge_path as ridge_path
+from .manifold import MDS as MDS
+from .manifold import NMF as NMF
 from .manifold import PCA as PCA
 from .manifold import ClassicalMDS as ClassicalMDS
 from .manifold import DiffusionMaps as DiffusionMaps
+from .manifold import FactorAnalysis as FactorAnalysis
 from .manifold import Isomap as Isomap
 from .manifold import LaplacianEigenmaps as LaplacianEigenmaps
 from .manifold import LocallyLinearEmbedding as LocallyLinearEmbedding
+from .manifold import ProbabilisticPCA as ProbabilisticPCA
 from .manifold import SpectralClustering as SpectralClustering
 from .manifold import SpectralEmbedding as SpectralEmbedding
 from .manifold import TruncatedSVD as TruncatedSVD

@@ -3,12 +3,16 @@
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from learnable.manifold import (
+    MDS,
+    NMF,
     PCA,
     ClassicalMDS,
     DiffusionMaps,
+    FactorAnalysis,
     Isomap,
     LaplacianEigenmaps,
     LocallyLinearEmbedding,
+    ProbabilisticPCA,
     SpectralClustering,
     SpectralEmbedding,
     TruncatedSVD,
@@ -18,6 +22,11 @@ MODELS = [
     PCA(),
     PCA(n_components=2, whiten=True),
     TruncatedSVD(n_components=1),
+    ProbabilisticPCA(n_components=1),
+    FactorAnalysis(n_components=1),
+    NMF(n_components=1),
+    MDS(),
+    MDS(metric_mds=False),
     ClassicalMDS(),
     Isomap(),
     SpectralEmbedding(),

@@ -176,11 +176,14 @@ def test_hard_tables_end_well():
         (PCA(6), X, "between 1 and min"),
         (PCA("mle"), X[:3], "mle"),
         (PCA(), X[:1], "n_samples = 1"),
-        (PCA(), np.where(X > 3, np.nan, X), "NaN"),
-        (PCA(0), X, "n_components must be"),
+        (PCA(), np.where(X > 3, np.inf, X), "infinity"),
+        (PCA(0.9), np.where(X > 3, np.nan, X), "NaN"),
+        (PCA(5), np.where(X > 3, np.nan, X), "missing values"),
+        (PCA(1), np.column_stack([X, np.full(len(X), np.nan)]), "no value at all"),
+        (PCA(-1), X, "n_components must be"),
         (PCA("parallel"), sp.csr_array(X), "parallel"),
     ],
-    ids=str,
+    ids=lambda value: type(value).__name__,
 )
 def test_bad_input_is_refused_in_words(model, table, match):
     with pytest.raises((DataError, ParameterError), match=match):

@@ -168,3 +168,73 @@ def _take(node: int, head: Array, after: Array, before: Array, bucket: Array) ->
     if following >= 0:
         before[following] = previous
     bucket[node] = -1
+
+
+@kernel
+def guttman_rows(targets: Array, columns: Array, first: int, moved: Array, losses: Array) -> None:
+    """Find where some rows go in one step of majorisation.
+
+    IN targets (m, n) the distances wanted between m rows, from number `first` on, and all; columns (k, n) their
+    coordinates. OUT moved (m, k), n⁻¹ Σⱼ (t_ij/d_ij)(x_i − x_j), a term without distance left out; losses (m,),
+    Σⱼ (t_ij − d_ij)². The slow twin is `guttman` in `tests/oracles/scaling.py`.
+    """
+    k, n = columns.shape
+    ratio = np.empty(n)
+    for i in range(targets.shape[0]):
+        wanted = targets[i]
+        ratio[:] = 0.0
+        for c in range(k):
+            column = columns[c]
+            here = column[first + i]
+            for j in range(n):
+                away = here - column[j]
+                ratio[j] += away * away
+        loss = 0.0
+        total = 0.0
+        for j in range(n):
+            distance = np.sqrt(ratio[j])
+            left = wanted[j] - distance
+            loss += left * left
+            share = wanted[j] / distance if distance > 0.0 else 0.0
+            ratio[j] = share
+            total += share
+        losses[i] = loss
+        for c in range(k):
+            column = columns[c]
+            pull = 0.0
+            for j in range(n):
+                pull += ratio[j] * column[j]
+            moved[i, c] = (total * column[first + i] - pull) / n
+
+
+@kernel
+def descend_rows(W: Array, gram: Array, cross: Array, most: int, tol: float, moves: Array) -> None:
+    """Minimise ½wᵀGw − cᵀw over w ≥ 0 for each row, one coordinate after the other.
+
+    IN gram (k, k), G; cross (m, k), c of each row; the most sweeps, and the share of the first sweep's move at which
+    the sweeps of a row end. IN/OUT W (m, k). OUT moves (m,), Σ_t G_tt (change of w_t in the first sweep)². A coordinate
+    without curvature stays: nothing depends on it.
+    """
+    k = gram.shape[0]
+    for i in range(W.shape[0]):
+        w = W[i]
+        c = cross[i]
+        first = 0.0
+        for sweep in range(most):
+            moved = 0.0
+            for t in range(k):
+                curvature = gram[t, t]
+                if curvature <= 0.0:
+                    continue
+                slope = -c[t]
+                for r in range(k):
+                    slope += gram[t, r] * w[r]
+                new = max(w[t] - slope / curvature, 0.0)
+                step = new - w[t]
+                w[t] = new
+                moved += curvature * step * step
+            if sweep == 0:
+                first = moved
+            if moved <= tol * tol * first:
+                break
+        moves[i] = first

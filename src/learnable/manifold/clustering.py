@@ -31,7 +31,8 @@ from ..data.door import Table, read_features
 from ..meta.splits import as_generator
 from ..mixtures import KMeans
 from ..solvers.eigen import PAIR_TOLERANCE
-from .spectral import AFFINITY, AffinityModel, dense_rows, laplacian_of, smallest_pairs
+from .base import dense_rows
+from .spectral import AFFINITY, AffinityModel, laplacian_of, smallest_pairs
 
 Array = NDArray[np.float64]
 

@@ -74,10 +74,22 @@ class FactorProblem:
         return 0.0
 
 
-def _expect_rows(X: Array, weight: Array | None, p: Factors) -> tuple[tuple[Any, ...], float]:
+class Posterior(NamedTuple):
+    """What rows say of their factors."""
+
+    seen: NDArray[np.bool_]  #: (n, d), what was observed
+    away: Array  #: (n, d), x − μ, zero where it was not
+    patterns: Array  #: (m, d), the different rows of `seen`
+    which: NDArray[np.int64]  #: (n,), which of them each row has
+    spread: Array  #: (m, k, k), cov[z]
+    means: Array  #: (n, k), E[z]
+    log_density: Array  #: (n,), of what each row shows
+
+
+def posterior(X: Array, p: Factors) -> Posterior:
+    """Return the law of the factors of each row, given what it shows."""
     d, k = p.loadings.shape
     seen = ~np.isnan(X)
-    w = np.ones(len(X)) if weight is None else weight
     patterns, which = _patterns_of(seen)
     away = np.where(seen, X - p.mean, 0.0)
     scaled = p.loadings / p.noise[:, None]
@@ -88,17 +100,30 @@ def _expect_rows(X: Array, weight: Array | None, p: Factors) -> tuple[tuple[Any,
     z = right @ spread[0] if len(patterns) == 1 else np.einsum("nij,nj->ni", spread[which], right)
     log_det = np.linalg.slogdet(M)[1] + patterns @ np.log(2.0 * np.pi * p.noise)
     fit = (away**2 / p.noise).sum(axis=1) - (right * z).sum(axis=1)
-    log_likelihood = float(-0.5 * (w @ (log_det[which] + fit)))
-    lifted = np.column_stack([z, np.ones(len(X))])
-    sums = np.zeros((len(patterns), k + 1, k + 1))
-    if len(patterns) == 1:
-        sums[0] = lifted.T @ (lifted * w[:, None])
+    return Posterior(seen, away, patterns, which, spread, z, -0.5 * (log_det[which] + fit))
+
+
+def filled_rows(X: Array, p: Factors) -> Array:
+    """Return rows with their gaps filled by the mean of what is missing, given what was observed."""
+    return np.where(np.isnan(X), p.mean + posterior(X, p).means @ p.loadings.T, X)
+
+
+def _expect_rows(X: Array, weight: Array | None, p: Factors) -> tuple[tuple[Any, ...], float]:
+    d, k = p.loadings.shape
+    w = np.ones(len(X)) if weight is None else weight
+    found = posterior(X, p)
+    m = len(found.patterns)
+    lifted = np.column_stack([found.means, np.ones(len(X))])
+    weighted = lifted * w[:, None]
+    sums = np.zeros((m, k + 1, k + 1))
+    if m == 1:
+        sums[0] = lifted.T @ weighted
     else:
-        np.add.at(sums, which, (lifted * w[:, None])[:, :, None] * lifted[:, None, :])
-    sums[:, :k, :k] += np.bincount(which, w, len(patterns))[:, None, None] * spread
-    products = (patterns.T @ sums.reshape(len(patterns), -1)).reshape(d, k + 1, k + 1)
-    statistics = (products, away.T @ (lifted * w[:, None]), w @ away**2, w @ seen)
-    return statistics, log_likelihood
+        np.add.at(sums, found.which, weighted[:, :, None] * lifted[:, None, :])
+    sums[:, :k, :k] += np.bincount(found.which, w, m)[:, None, None] * found.spread
+    products = (found.patterns.T @ sums.reshape(m, -1)).reshape(d, k + 1, k + 1)
+    statistics = (products, found.away.T @ weighted, w @ found.away**2, w @ found.seen)
+    return statistics, float(w @ found.log_density)
 
 
 def _patterns_of(seen: NDArray[np.bool_]) -> tuple[Array, NDArray[np.int64]]:
@@ -208,35 +233,3 @@ def principal_factors(scatter: Scatter, k: int, floor: float) -> Factors:
     noise = max(float(values[: d - k].mean()) if k < d else 0.0, floor)
     size = np.sqrt(np.maximum(values[::-1][:k] - noise, 0.0))
     return Factors(scatter.mean, vectors[:, ::-1][:, :k] * size, np.full(d, noise))
-
-
-def conditional_factors(X: Array, p: Factors) -> tuple[Array, Array]:
-    """Return E[z | what a row shows] (n, k), and the rows with their gaps filled by μ + W E[z]."""
-    d, k = p.loadings.shape
-    seen = ~np.isnan(X)
-    patterns, which = _patterns_of(seen)
-    away = np.where(seen, X - p.mean, 0.0)
-    scaled = p.loadings / p.noise[:, None]
-    outer = (p.loadings[:, :, None] * scaled[:, None, :]).reshape(d, k * k)
-    M = (patterns @ outer).reshape(-1, k, k) + np.eye(k)
-    right = away @ scaled
-    z = np.linalg.solve(M[which], right[:, :, None])[:, :, 0] if len(patterns) > 1 else np.linalg.solve(M[0], right.T).T
-    return z, np.where(seen, X, p.mean + z @ p.loadings.T)
-
-
-def log_density(X: Array, p: Factors) -> Array:
-    """Return the log-density of what each row shows."""
-    found = np.empty(len(X))
-    for start in range(0, len(X), 4096):
-        rows = X[start : start + 4096]
-        seen = ~np.isnan(rows)
-        away = np.where(seen, rows - p.mean, 0.0)
-        z, _ = conditional_factors(rows, p)
-        patterns, which = _patterns_of(seen)
-        d, k = p.loadings.shape
-        scaled = p.loadings / p.noise[:, None]
-        M = (patterns @ (p.loadings[:, :, None] * scaled[:, None, :]).reshape(d, k * k)).reshape(-1, k, k) + np.eye(k)
-        log_det = np.linalg.slogdet(M)[1] + patterns @ np.log(2.0 * np.pi * p.noise)
-        fit = (away**2 / p.noise).sum(axis=1) - ((away @ scaled) * z).sum(axis=1)
-        found[start : start + len(rows)] = -0.5 * (log_det[which] + fit)
-    return found

@@ -11,25 +11,23 @@ reduction, NIPS 2002 (landmarks).
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
 from ..core.declare import fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Estimator
 from ..core.parameters import N_JOBS, TOLERANCE, Number, Options, optional
 from ..core.run import Run
-from ..data.door import Table, door, read_features
-from ..linear.base import refuse_extreme_sizes
+from ..data.door import Table, read_features
 from ..neighbors import NearestNeighbors
 from ..solvers.eigen import PAIR_TOLERANCE, symmetric_pairs
+from .base import Embedding, rows_in_memory
 from .graphs import fit_neighbours, join_parts, neighbour_graph, paths_from, paths_of_new_rows
 from .scaling import METRIC, METRIC_PARAMS, centred_products, place_by_distances
 
@@ -42,7 +40,7 @@ _LANDMARKS = 500
 _COMPARED = 1000
 
 
-class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class Isomap(Embedding):
     r"""Isomap: coordinates whose distances are those along the graph of neighbours, as nearly as possible.
 
     Distances in the picture stand for distances along the manifold; `residual_variance_` says how much of these they do
@@ -96,7 +94,6 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     )
     on_parts: str = param(Options("join", "error"), "What to do with a graph of several components.", default="join")
 
-    embedding_: Array = fitted("(n_rows, n_components)", "Coordinates of the rows.")
     eigenvalues_: Array = fitted("(n_components,)", "Of the centred squared path lengths, the largest first.")
     graph_: Any = fitted("(n_rows, n_rows)", "Edges and their lengths, a CSR array.", low=0.0)
     landmarks_: NDArray[np.int64] = fitted("(n_landmarks,)", "Rows from which paths were measured.", kind="i", low=0)
@@ -107,28 +104,18 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     product_norm_: float = fitted("()", "Frobenius norm of the centred products B.", low=0.0)
     n_parts_: int = fitted("int", "Connected components of the graph before they were joined.")
     nbrs_: NearestNeighbors = fitted("NearestNeighbors", "The search over the rows.")
-    n_features_in_: int = fitted("int", "Number of columns.")
     certificate_: Certificate = fitted(
         "Certificate", "`closed-form`: the largest of ‖Bu − λu‖/λ₁ and |uᵢᵀuⱼ − [i = j]|."
     )
-
-    _door = staticmethod(door(target="none"))
-
-    def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
-        """Embed the rows of X; y is ignored."""
-        return super().fit(X)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         if (self.n_neighbors is None) == (self.radius is None):
             raise ParameterError(
                 "Isomap: Both n_neighbors and radius are provided, or neither. Use n_neighbors=None with a radius."
             )
-        if table.X is None:
-            raise DataError("Isomap: the rows must be in memory.")
-        refuse_extreme_sizes(table.X, None, "Isomap")
         self.nbrs_ = fit_neighbours(
             "Isomap",
-            table.X,
+            rows_in_memory("Isomap", table, least=1),
             self.n_neighbors,
             self.n_jobs,
             algorithm=self.neighbors_algorithm,
@@ -164,11 +151,6 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             self.embedding_[self.landmarks_] = of_landmarks
         self.residual_variance_ = residual_variance(compared, of_landmarks[some], self.embedding_)
         return Certificate("closed-form", pairs.worst, max(PAIR_TOLERANCE, self.tol))
-
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Embed the rows of X and return their coordinates; float32 for float32."""
-        self.fit(X)
-        return self.embedding_.astype(self.nbrs_.rows_.dtype, copy=False)
 
     def transform(self, X: Any) -> Array:
         """Return the coordinates of new rows, placed by the lengths of their paths through their nearest neighbours.
@@ -209,14 +191,8 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.metric == "precomputed"
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

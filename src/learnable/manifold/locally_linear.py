@@ -21,26 +21,24 @@ embedding using multiple weights, NIPS 2006.
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
 from ..core.declare import fitted, param
-from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Estimator
+from ..core.errors import ModelFileError, ParameterError
 from ..core.parameters import N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options
 from ..core.run import Run
 from ..data.door import Table, door, read_features
-from ..linear.base import refuse_extreme_sizes
 from ..neighbors import NearestNeighbors
 from ..solvers.eigen import PAIR_TOLERANCE, symmetric_pairs
+from .base import Embedding, rows_in_memory
 from .graphs import fit_neighbours
 
 Array = NDArray[np.float64]
@@ -51,7 +49,7 @@ _BATCH = 2**22
 _SHIFT = 1e-10
 
 
-class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class LocallyLinearEmbedding(Embedding):
     r"""Locally linear embedding: coordinates that keep how rows are made of their neighbours.
 
     Neighbourhoods keep their shape up to linear maps; scales and far distances in the picture mean nothing. `transform`
@@ -104,28 +102,21 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     reconstruction_error_: float = fitted("()", "Sum of the eigenvalues: ‖Y − WY‖² of the standard method.", low=0.0)
     n_parts_: int = fitted("int", "Connected components of the graph of neighbours.")
     nbrs_: NearestNeighbors = fitted("NearestNeighbors", "The search over the rows.")
-    n_features_in_: int = fitted("int", "Number of columns.")
     certificate_: Certificate = fitted(
         "Certificate", "`closed-form`: the largest of ‖My − λy‖ (by the size of M) and |yᵢᵀyⱼ − [i = j]|."
     )
 
     _door = staticmethod(door(target="none", sparse=False))
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
-        """Embed the rows of X; y is ignored."""
-        return super().fit(X)
-
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = "LocallyLinearEmbedding"
-        if table.X is None:
-            raise DataError(f"{owner}: the rows must be in memory.")
-        refuse_extreme_sizes(table.X, None, owner)
+        X = rows_in_memory(owner, table, least=1)
         n = table.n_rows
         k = self.n_neighbors
         d = self.n_components
         if d > table.n_columns:
             raise ParameterError(f"{owner}: n_components={d} must be at most the {table.n_columns} columns of X.")
-        self.nbrs_ = fit_neighbours(owner, table.X, k, self.n_jobs, algorithm=self.neighbors_algorithm)
+        self.nbrs_ = fit_neighbours(owner, X, k, self.n_jobs, algorithm=self.neighbors_algorithm)
         if self.method == "hessian" and k <= d * (d + 3) // 2:
             raise ParameterError(
                 f"{owner}: for method='hessian', n_neighbors must be greater than n_components (n_components + 3) / 2 "
@@ -136,8 +127,7 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
                 f"{owner}: for method={self.method!r}, n_neighbors must be at least n_components; got {k}."
             )
         rows = self.nbrs_.kneighbors(n_neighbors=k, return_distance=False)
-        X = np.asarray(table.X, dtype=np.float64)
-        M = self._form(X, rows)
+        M = self._form(np.asarray(X, dtype=np.float64), rows)
         starts = np.arange(n + 1) * k
         self.n_parts_ = int(connected_components(sp.csr_array((np.ones(rows.size), rows.ravel(), starts), (n, n)))[0])
         if self.n_parts_ > 1:
@@ -192,11 +182,6 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         second = second / np.where(np.abs(sums) < self.hessian_tol, 1.0, sums)
         return np.asarray(second @ second.transpose(0, 2, 1))
 
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Embed the rows of X and return their coordinates; float32 for float32."""
-        self.fit(X)
-        return self.embedding_.astype(self.nbrs_.rows_.dtype, copy=False)
-
     def transform(self, X: Any) -> Array:
         """Return the coordinates of new rows, mixed from those of their neighbours.
 
@@ -221,12 +206,8 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.sparse = False
         return tags
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
