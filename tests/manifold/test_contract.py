@@ -43,6 +43,10 @@ def expected(estimator):
         # zero. With as many components as there is variance, the check passes.
         reason = "axes of variance zero are arbitrary"
         return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
+    if isinstance(estimator, FactorAnalysis):
+        # A test of our own asks for six digits.
+        reason = "EM ends within its tolerance, which the order of additions decides in the eighth digit"
+        return {"check_sample_weight_equivalence_on_dense_data": reason}
     return {}
 
 

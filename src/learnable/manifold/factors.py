@@ -95,7 +95,7 @@ def posterior(X: Array, p: Factors) -> Posterior:
     scaled = p.loadings / p.noise[:, None]
     outer = (p.loadings[:, :, None] * scaled[:, None, :]).reshape(d, k * k)
     M = (patterns @ outer).reshape(-1, k, k) + np.eye(k)
-    spread = np.linalg.inv(M)
+    spread = np.asarray(np.linalg.inv(M), dtype=np.float64)
     right = away @ scaled
     z = right @ spread[0] if len(patterns) == 1 else np.einsum("nij,nj->ni", spread[which], right)
     log_det = np.linalg.slogdet(M)[1] + patterns @ np.log(2.0 * np.pi * p.noise)

@@ -279,15 +279,21 @@ class MDS(DistanceModel):
         Returns
         -------
         array of shape (n_samples, n_components)
-            Coordinates; of a row of the fit nearly its own. Float32 for float32.
+            Coordinates; of a row of the fit, its own. Float32 for float32.
         """
         check_is_fitted(self)
         rows = read_features(self, X)
-        targets = self._distances_of_new(rows)
+        away = self._distances_of_new(rows)
+        targets = away
         if hasattr(self, "steps_"):
-            levels = np.searchsorted(self.steps_[:, 0], targets)
+            # A dissimilarity of the fit, known up to rounding, belongs to its own level.
+            levels = np.searchsorted(self.steps_[:, 0] * (1.0 + 1e-9), away)
             targets = self.steps_[np.minimum(levels, len(self.steps_) - 1), 1]
-        return np.asarray(place_by_stress(targets, self.embedding_), dtype=rows.dtype)
+        found = place_by_stress(targets, self.embedding_)
+        nearest = away.argmin(axis=1)
+        same = away[np.arange(len(away)), nearest] <= 1e-7 * away.max(axis=1, initial=0.0)
+        found[same] = self.embedding_[nearest[same]]
+        return np.asarray(found, dtype=rows.dtype)
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

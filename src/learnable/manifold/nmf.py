@@ -327,7 +327,7 @@ def _descend(X: Any, W: Array, V: Array, penalty: Array, sweeps: int, tol: float
 
 def _not_negative(what: str, X: Any) -> Any:
     rows = sp.csr_array(X.astype(np.float64)) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
-    numbers = rows.data if sp.issparse(rows) else rows
+    numbers: Array = np.asarray(rows.data if sp.issparse(rows) else rows)
     if (numbers < 0).any():
         raise DataError(f"Negative values in data passed to {what}; subtract the minimum, or use PCA.")
     if np.isnan(numbers).any():

@@ -59,6 +59,8 @@ _RANDOM_TOLERANCE = 1e-9
 #: Of rows with gaps: rise of the log-likelihood per row at which EM ends, and its most steps.
 _ASCENT = 1e-8
 _MOST_STEPS = 2000
+#: Columns up to which a fit keeps the covariance, 128 kB.
+_KEPT_COLUMNS = 128
 
 
 class _Spectrum(NamedTuple):
@@ -81,7 +83,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     Rows may have gaps (NaN). The components are then those of probabilistic principal components of greatest
     likelihood given what was observed, found by EM (see `ProbabilisticPCA`); n_components is a number below d, None is
     min(n, d) − 1, and `transform` fills gaps with their conditional means first. `partial_fit` takes the rows in
-    pieces: it keeps the covariance, so that the components are those of one fit on all rows.
+    pieces: it keeps the covariance, so that the components are those of one fit on all rows. So does `fit` of at most
+    128 columns, from which `partial_fit` can go on.
 
     The signs make the largest entry of every component positive, as in scikit-learn. Unlike there, the covariance and
     the density are those of the rows whether `whiten` is set or not. Where two variances are equal,
@@ -145,8 +148,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     n_components_: int = fitted("int", "How many components there are.")
     n_samples_: Any = fitted("int or float", "Rows, or the sum of their weights.")
     n_features_in_: int = fitted("int", "Number of columns.")
-    scatter_: Array = fitted("(n_features, n_features)", "Σ w(x − x̄)(x − x̄)ᵀ; after `partial_fit` only.", optional=True)
-    n_rows_seen_: int = fitted("int", "Rows so far; after `partial_fit` only.", optional=True)
+    scatter_: Array = fitted(
+        "(n_features, n_features)", "Σ w(x − x̄)(x − x̄)ᵀ; after `partial_fit`, or of at most 128 columns.", optional=True
+    )
+    n_rows_seen_: int = fitted("int", "Rows so far, where `scatter_` is kept.", optional=True)
     certificate_: Certificate = fitted(
         "Certificate",
         "`closed-form`: the largest of ‖Sv − λv‖/λ₁ and |vᵢᵀvⱼ − [i = j]|; |λ̂ − λ| ≤ λ₁ times that. Of rows with gaps "
@@ -177,6 +182,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         chosen = min(k, self._choose(spectrum.values, total, rows, table))
         self._set(spectrum, total, rows, most, chosen)
         self.n_samples_ = table.n_rows if table.weight is None else float(rows)
+        if d <= _KEPT_COLUMNS:
+            if not hasattr(self, "scatter_"):  # the components came from the rows themselves
+                self.scatter_ = centred_moments(table.blocks, n_jobs=self.n_jobs).gram
+            self.n_rows_seen_ = table.n_rows
         random = self.svd_solver == "randomized"
         tolerance = _RANDOM_TOLERANCE if random else max(PAIR_TOLERANCE, self.tol)
         return Certificate("closed-form", spectrum.worst, tolerance)
@@ -246,8 +255,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         check_parameters("PCA", self.get_params(deep=False), self._parameters)
         if hasattr(self, "components_") and not hasattr(self, "scatter_"):
             raise ParameterError(
-                "PCA: partial_fit goes on from partial_fit; `fit` does not keep the covariance. Pass all rows to "
-                "partial_fit, on a new model."
+                "PCA: `fit` keeps no covariance of more than 128 columns, or of rows with gaps, for partial_fit to go "
+                "on from. Pass all rows to partial_fit, on a new model."
             )
         before = self if hasattr(self, "scatter_") else None
         draft = self._draft()
@@ -332,6 +341,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         if not formed:
             return self._from_rows(table, k, rows)
         moments = centred_moments(table.blocks, n_jobs=self.n_jobs)
+        if d <= _KEPT_COLUMNS:
+            self.scatter_ = moments.gram
         S = moments.gram / (rows - 1.0)
         S = (S + S.T) / 2.0
         pairs = symmetric_pairs(S, min(k, d), owner="PCA")
@@ -510,8 +521,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         if getattr(self, "n_components_", None) != len(getattr(self, "components_", ())):
             raise ModelFileError("load: n_components_ is not the number of components_.")
         rows = getattr(self, "n_samples_", None)
-        if not isinstance(rows, (int, float, np.integer)) or not rows > 1:
-            raise ModelFileError("load: n_samples_ must be a number above one.")
+        if not isinstance(rows, (int, float, np.integer)) or not rows > 0:
+            raise ModelFileError("load: n_samples_ must be a positive number.")
+        if hasattr(self, "scatter_") != hasattr(self, "n_rows_seen_"):
+            raise ModelFileError("load: scatter_ and n_rows_seen_ belong together.")
 
 
 def centred_rows(table: Table) -> tuple[Any, Array, float]:

@@ -153,7 +153,7 @@ class ProbabilisticPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Densit
         k = max(1, min(table.n_rows, d) - 1) if self.n_components is None else self.n_components
         if not k < d:
             raise ParameterError(
-                f"{owner}: n_components={k} must be less than the {d} columns of X: what is left is the noise."
+                f"{owner}: n_components={k} must be less than n_features={d}: what is left is the noise."
             )
         if has_gaps(table):
             found = fit_incomplete(owner, table, k, run, tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs)

@@ -13,7 +13,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
@@ -27,6 +29,10 @@ from .base import Embedding, dense_rows, kept_rows, rows_in_memory
 
 Array = NDArray[np.float64]
 
+#: Columns up to which Euclidean distances are summed term by term: ‖x‖² − 2xᵀz + ‖z‖² by a matrix product is quicker
+#: in many, but loses half of the digits between near rows.
+_FEW_COLUMNS = 100
+
 METRIC = Matches(lambda v: isinstance(v, str) or callable(v), "the name of a metric, or a function of two rows")
 METRIC_PARAMS = Matches(lambda v: v is None or isinstance(v, dict), "a dict of the metric's parameters, or None")
 
@@ -35,6 +41,8 @@ def distances_between(owner: str, X: Any, Y: Any, metric: Any, metric_params: An
     """Return the distances of rows of X to rows of Y (to X itself if Y is None), by scikit-learn's metrics."""
     from sklearn.metrics import pairwise_distances
 
+    if metric == "euclidean" and not metric_params and not sp.issparse(X) and X.shape[1] <= _FEW_COLUMNS:
+        return np.asarray(cdist(X, X if Y is None else Y))
     try:
         found = pairwise_distances(X, Y, metric=metric, **(metric_params or {}))
     except (ValueError, TypeError) as error:

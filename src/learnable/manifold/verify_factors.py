@@ -51,7 +51,7 @@ def em_step(X: Array, w: Array, mean: Array, W: Array, noise: Array, floor: Arra
     groups: dict[bytes, list[int]] = {}
     for i, gaps in enumerate(np.isnan(X)):
         groups.setdefault(gaps.tobytes(), []).append(i)
-    for own in groups.values():
+    for own in map(np.array, groups.values()):
         o = np.flatnonzero(~np.isnan(X[own[0]]))
         away = X[np.ix_(own, o)] - mean[o]
         inverse = np.linalg.inv(W[o] @ W[o].T + np.diag(noise[o]))
@@ -73,7 +73,7 @@ def em_step(X: Array, w: Array, mean: Array, W: Array, noise: Array, floor: Arra
         left[j] = w[o] @ X[o, j] ** 2 - cross[j] @ found[j]
     after_noise = np.full(d, left.sum() / count.sum()) if floor is None else np.maximum(left / count, floor)
     after = 0.0
-    for own in groups.values():
+    for own in map(np.array, groups.values()):
         o = np.flatnonzero(~np.isnan(X[own[0]]))
         covariance = after_loadings[o] @ after_loadings[o].T + np.diag(after_noise[o])
         after += float(w[own] @ _log_normal(X[np.ix_(own, o)] - after_mean[o], covariance))
