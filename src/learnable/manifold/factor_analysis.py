@@ -39,7 +39,7 @@ from ..data.door import Table, door, read_features
 from ..linear.base import refuse_extreme_sizes
 from ..solvers.eigen import fix_signs
 from ..solvers.systems.moments import centred_moments
-from .factors import FLOOR, Factors, Scatter, filled_rows, fit_factors, posterior, start_of_gaps
+from .factors import FLOOR, Factors, Scatter, best_factors, filled_rows, fit_factors, posterior, start_of_gaps
 from .probabilistic import has_gaps
 
 Array = NDArray[np.float64]
@@ -73,13 +73,13 @@ class FactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         optional(Number(low=0, integer=True)), "k; None is the number of columns.", default=None, kw_only=False
     )
     tol: float = param(
-        TOLERANCE, "EM ends when a step adds no more than this to the log-likelihood per unit of weight.", default=1e-7
+        TOLERANCE, "EM ends when a step adds no more than this to the log-likelihood per unit of weight.", default=1e-8
     )
     copy: bool = param(Boolean(), "Kept for compatibility; X is never changed.", default=True)
     max_iter: int = param(MAX_ITER, "Steps of EM.", default=1000)
     noise_variance_init: Any = param(
         Matches(lambda v: v is None or np.ndim(v) == 1, "None or an array of positive numbers"),
-        "Ψ to start from; None is half of each column's variance, by the squared multiple correlations.",
+        "Ψ to start from; None is half of each column's variance.",
         default=None,
     )
     svd_method: str = param(Options("lapack", "randomized"), "Kept for compatibility.", default="randomized")
@@ -151,7 +151,7 @@ class FactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         return Certificate("ascent", max(found.rise, 0.0) / scatter.weight, self.tol, n_iter=self.n_iter_)
 
     def _start(self, scatter: Scatter, k: int, floor: Array) -> Factors:
-        """Return the principal components of the columns in units of their noise."""
+        """Return the loadings of greatest likelihood given the noise to start from."""
         d = len(scatter.mean)
         variance = np.diag(scatter.covariance)
         if self.noise_variance_init is None:
@@ -164,12 +164,7 @@ class FactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
                     f"positive numbers; got shape {noise.shape}."
                 )
             noise = np.maximum(noise, floor)
-        root = np.sqrt(noise)
-        inside = Scatter(scatter.weight, scatter.mean, scatter.covariance / root / root[:, None])
-        values, vectors = np.linalg.eigh(inside.covariance)
-        # With noise one, the likelihood is greatest at V(Λ − I)^½; a factor without variance could never get any.
-        size = np.sqrt(np.maximum(values[::-1][:k] - 1.0, 1e-2))
-        return Factors(scatter.mean, vectors[:, ::-1][:, :k] * size * root[:, None], noise)
+        return best_factors(scatter, noise, k)
 
     def _factors(self) -> Factors:
         check_is_fitted(self)

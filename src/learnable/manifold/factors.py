@@ -7,11 +7,13 @@ whose observed columns are o has x_o ~ N(μ_o, W_oW_oᵀ + Ψ_o). The E-step nee
 
 With z̃ = (z, 1), the M-step regresses every column j on the factors, over the rows where it was observed:
 (W_j, μ_j) = (Σ x_ij E[z̃ᵢ])ᵀ (Σ E[z̃ᵢz̃ᵢᵀ])⁻¹. Missing values are integrated out, so the likelihood is that of what was
-observed, and never falls. Without missing values all sums follow from the covariance of the rows: one pass serves all
-steps.
+observed, and never falls. Without missing values all sums follow from the covariance S of the rows: one pass serves all
+steps. There W is known, too, given the noise: with the largest eigenpairs of Ψ^{−½}SΨ^{−½} = VΛVᵀ the likelihood is
+greatest at W = Ψ^{½}V(Λ − I)₊^{½}. Putting it there after every step raises the likelihood further (ECME).
 
 References: D. Rubin and D. Thayer, EM algorithms for ML factor analysis, Psychometrika 47 (1982), 69–76; M. Tipping and
-C. Bishop, Probabilistic principal component analysis, JRSS B 61 (1999), 611–622 (section 4.1 on missing values).
+C. Bishop, Probabilistic principal component analysis, JRSS B 61 (1999), 611–622 (section 4.1 on missing values); C. Liu
+and D. Rubin, The ECME algorithm, Biometrika 81 (1994), 633–648.
 """
 
 from __future__ import annotations
@@ -51,9 +53,10 @@ class Scatter(NamedTuple):
 class FactorProblem:
     """The two steps, for `solvers.em`."""
 
-    def __init__(self, isotropic: bool, floor: Array) -> None:
+    def __init__(self, isotropic: bool, floor: Array, complete: Scatter | None = None) -> None:
         self.isotropic = isotropic
         self.floor = floor
+        self.complete = complete
 
     def expectation(self, block: Any, p: Factors) -> tuple[tuple[Any, ...], float]:
         """Return Σ E[z̃z̃ᵀ] for each column (d, k+1, k+1), Σ (x − μ)E[z̃]ᵀ, Σ (x − μ)², Σ w, and the log-likelihood."""
@@ -67,7 +70,10 @@ class FactorProblem:
         found = np.linalg.solve(products, cross[:, :, None])[:, :, 0]
         left = np.maximum(square - (found * cross).sum(axis=1), 0.0)
         noise = np.full(len(left), left.sum() / weight.sum()) if self.isotropic else left / weight
-        return Factors(p.mean + found[:, -1], np.ascontiguousarray(found[:, :-1]), np.maximum(noise, self.floor))
+        noise = np.maximum(noise, self.floor)
+        if self.complete is not None:
+            return best_factors(self.complete, noise, p.loadings.shape[1])
+        return Factors(p.mean + found[:, -1], np.ascontiguousarray(found[:, :-1]), noise)
 
     def log_prior(self, p: Factors) -> float:
         """Return zero: there is no prior."""
@@ -169,20 +175,28 @@ def fit_factors(
     n_jobs: int | None,
     run: Run,
 ) -> EMResult[Factors]:
-    """Climb from a start to a local maximum of the likelihood, two steps and an extrapolation at a time."""
+    """Climb from a start to a local maximum of the likelihood, two steps and an extrapolation at a time.
+
+    `blocks` are those of a table, or a list of one `Scatter`.
+    """
     d, k = start.loadings.shape
+    complete = blocks[0] if isinstance(blocks, list) else None
 
     def pack(p: Factors) -> Array:
+        if complete is not None:  # the rest follows from the noise
+            return np.log(p.noise)
         return np.concatenate([p.mean, p.loadings.ravel(), np.log(p.noise)])
 
     def unpack(x: Array) -> Factors | None:
-        noise = np.exp(np.minimum(x[d + d * k :], 700.0))
         if not np.isfinite(x).all():
             return None
-        return Factors(x[:d], x[d : d + d * k].reshape(d, k), np.maximum(noise, floor))
+        noise = np.maximum(np.exp(np.minimum(x[-d:], 700.0)), floor)
+        if complete is not None:
+            return best_factors(complete, noise, k)
+        return Factors(x[:d], x[d : d + d * k].reshape(d, k), noise)
 
     return em(
-        FactorProblem(isotropic, floor),
+        FactorProblem(isotropic, floor, complete),
         blocks,
         [start],
         tol=tol * weight,
@@ -224,6 +238,14 @@ def start_of_gaps(owner: str, blocks: Any, n_jobs: int | None) -> Scatter:
     found = scatter / weight
     grow = np.sqrt(weight / count)
     return Scatter(weight, mean, found * grow * grow[:, None])
+
+
+def best_factors(scatter: Scatter, noise: Array, k: int) -> Factors:
+    """Return the loadings of greatest likelihood given the noise."""
+    root = np.sqrt(noise)
+    values, vectors = np.linalg.eigh(scatter.covariance / root / root[:, None])
+    size = np.sqrt(np.maximum(values[::-1][:k] - 1.0, 0.0))
+    return Factors(scatter.mean, vectors[:, ::-1][:, :k] * size * root[:, None], noise)
 
 
 def principal_factors(scatter: Scatter, k: int, floor: float) -> Factors:

@@ -72,6 +72,12 @@ def em_step(X: Array, w: Array, mean: Array, W: Array, noise: Array, floor: Arra
         count[j] = w[o].sum()
         left[j] = w[o] @ X[o, j] ** 2 - cross[j] @ found[j]
     after_noise = np.full(d, left.sum() / count.sum()) if floor is None else np.maximum(left / count, floor)
+    if floor is not None and not np.isnan(X).any():
+        # Of complete rows the loadings are then put where the likelihood is greatest, given the noise.
+        after_mean = w @ X / w.sum()
+        away = (X - after_mean) / np.sqrt(after_noise)
+        vectors, squares, _ = np.linalg.svd(away.T @ (away * w[:, None]) / w.sum())
+        after_loadings = vectors[:, :k] * np.sqrt(np.maximum(squares[:k] - 1.0, 0.0)) * np.sqrt(after_noise)[:, None]
     after = 0.0
     for own in map(np.array, groups.values()):
         o = np.flatnonzero(~np.isnan(X[own[0]]))
