@@ -168,7 +168,9 @@ def test_factor_analysis_follows_a_change_of_units():
 
 def test_rotations():
     # R's psych::principal with rotate="varimax", as in scikit-learn's tests.
-    factors = np.array([[0.89421016, -0.35854928], [-0.45081822, -0.89132754], [0.99500666, -0.02031465], [0.96822861, -0.06299656]])  # fmt: skip
+    first = np.array([0.89421016, -0.45081822, 0.99500666, 0.96822861])
+    second = np.array([-0.35854928, -0.89132754, -0.02031465, -0.06299656])
+    factors = np.column_stack([first, second])
     expected = np.array([[0.962, 0.052], [-0.141, 0.989], [0.949, -0.300], [0.937, -0.251]])
     np.testing.assert_allclose(np.abs(rotated(factors, "varimax")), np.abs(expected), atol=1e-3)
     plain = FactorAnalysis(3).fit(COLUMNS)

@@ -39,6 +39,8 @@ Array = NDArray[np.float64]
 
 #: Rows of one block: 64 rows of 4,000 distances are a task of a millisecond.
 _ROWS = 64
+#: Share of the largest dissimilarity within which two that follow each other are equal.
+_EQUAL = 1e-12
 #: Steps and precision with which a new row is placed.
 _PLACING_STEPS = 300
 _PLACED = 1e-9
@@ -75,6 +77,13 @@ class Majorisation:
         """Return coordinates with the distances that are wanted there."""
         return Configuration(X, self.D if self.order is None else self.order.disparities(X))
 
+    def start(self, X: Array) -> Configuration:
+        """Return coordinates to start from. The first step of the ordinal method wants the ranks as distances.
+
+        At random coordinates the best increasing function is nearly constant, and leads to poor minima.
+        """
+        return self.configuration(X) if self.order is None else Configuration(X, self.order.ranks())
+
     def log_prior(self, at: Configuration) -> float:
         """Return zero: there is no prior."""
         return 0.0
@@ -86,7 +95,13 @@ class _Order:
     def __init__(self, D: Array) -> None:
         self.n = len(D)
         flat = squareform(D, checks=False)
-        self.values, self.group = np.unique(flat, return_inverse=True)
+        order = np.argsort(flat, kind="stable")
+        ordered = flat[order]
+        # Dissimilarities that differ by rounding alone are equal.
+        steps = np.diff(ordered) > _EQUAL * (ordered[-1] if len(ordered) else 0.0)
+        self.group = np.empty(len(flat), dtype=np.int64)
+        self.group[order] = np.concatenate([[0], np.cumsum(steps)])
+        self.values = ordered[np.append(steps, True)]  # the largest of each group
         self.count = np.bincount(self.group).astype(np.float64)
 
     def function(self, X: Array) -> Array:
@@ -99,7 +114,13 @@ class _Order:
             size = float(self.count @ found**2)
         return np.asarray(found * np.sqrt(self.n * (self.n - 1) / 2.0 / size))
 
+    def ranks(self) -> Array:
+        """Return the ranks of the dissimilarities, of the right size."""
+        found = 1.0 + self.group
+        return np.asarray(squareform(found * np.sqrt(len(found) / float((found**2).sum())), checks=False))
+
     def disparities(self, X: Array) -> Array:
+        """Return f(δ) as a table."""
         return np.asarray(squareform(self.function(X)[self.group], checks=False))
 
 
@@ -223,7 +244,7 @@ class MDS(DistanceModel):
         found = em_in_time(
             problem,
             [range(start, min(n, start + _ROWS)) for start in range(0, n, _ROWS)],
-            (problem.configuration(X) for X in self._starts(D)),
+            (problem.start(X) for X in self._starts(D)),
             run.should_stop if self.max_seconds is not None else None,
             tol=self.eps * size,
             max_iter=self.max_iter,
@@ -240,7 +261,8 @@ class MDS(DistanceModel):
         self.stress_history_ = np.maximum(-found.history, 0.0)
         stress = float(self.stress_history_[-1])
         normalised = not wanted if self.normalized_stress == "auto" else bool(self.normalized_stress)
-        self.stress_ = float(np.sqrt(stress / float((pdist(X) ** 2).sum()))) if normalised else stress
+        spread = float((pdist(X) ** 2).sum()) or 1.0
+        self.stress_ = float(np.sqrt(stress / spread)) if normalised else stress
         self.n_iter_ = max(1, found.n_iter)
         if problem.order is not None:
             self.steps_ = _levels(problem.order.values, problem.order.function(X))

@@ -28,8 +28,9 @@ def mds(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Recheck
     metric = "euclidean" if older else model.metric
     metric = metric if model.dissimilarity == "deprecated" else model.dissimilarity
     ordinal = not (bool(model.metric) if older else model.metric_mds)
-    D = stated_dissimilarities(model, table, metric)
-    np.fill_diagonal(D, 0.0)
+    stated = stated_dissimilarities(model, table, metric)
+    np.fill_diagonal(stated, 0.0)
+    D = np.asarray(model.dissimilarity_matrix_)  # its ties are those of the fit, once it agrees up to rounding
     stored = model.X_fit_
     same = stored.shape == table.X.shape and abs(stored - table.X).max() == 0
     size = n * (n - 1) / 2.0 if ordinal else 0.5 * float((D**2).sum())
@@ -41,10 +42,10 @@ def mds(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Recheck
     moved = (np.diag(ratio.sum(axis=1)) - ratio) @ Y / n
     after = _stress(_disparities(D, moved) if ordinal else D, moved)
     normalised = ordinal if model.normalized_stress == "auto" else bool(model.normalized_stress)
-    spread = 0.5 * float((distance**2).sum())
+    spread = 0.5 * float((distance**2).sum()) or 1.0
     history = np.asarray(model.stress_history_)
     facts = [
-        relative(model.dissimilarity_matrix_, D, np.abs(D).max(initial=0.0) or 1.0),
+        relative(D, stated, np.abs(stated).max(initial=0.0) or 1.0),
         relative(np.asarray(history[-1]), np.asarray(before), unit),
         0.0 if same and (np.diff(history) <= 1e-9 * unit).all() else np.inf,
     ]
@@ -59,7 +60,7 @@ def mds(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Recheck
     if ordinal:
         steps = np.asarray(model.steps_)
         upper = np.triu_indices(n, 1)
-        at = np.minimum(np.searchsorted(steps[:, 0], D[upper]), len(steps) - 1)
+        at = np.minimum(np.searchsorted(steps[:, 0] * (1.0 + 1e-9), D[upper]), len(steps) - 1)
         facts.append(relative(steps[at, 1], targets[upper], float(targets.max())))
         facts.append(0.0 if np.isin(steps[:, 0], D[upper]).all() else np.inf)
     fall = (before - after) / unit
@@ -79,8 +80,8 @@ def _disparities(D: Array, Y: Array) -> Array:
     shown = cdist(Y, Y)[upper]
     levels: list[list[float]] = []  # mean, weight, number of different dissimilarities
     order = np.argsort(given, kind="stable")
-    different, first = np.unique(given[order], return_index=True)
-    for own in np.split(shown[order], first[1:]):
+    new = np.flatnonzero(np.diff(given[order]) > 1e-12 * given.max(initial=0.0)) + 1
+    for own in np.split(shown[order], new):
         levels.append([float(own.mean()), float(len(own)), 1.0])
         while len(levels) > 1 and levels[-2][0] >= levels[-1][0]:
             mean, weight, count = levels.pop()
@@ -89,7 +90,8 @@ def _disparities(D: Array, Y: Array) -> Array:
             last[1] += weight
             last[2] += count
     heights = np.repeat([level[0] for level in levels], [int(level[2]) for level in levels])
-    found = heights[np.searchsorted(different, given)]
+    found = np.empty(len(given))
+    found[order] = np.repeat(heights, np.diff(np.concatenate([[0], new, [len(given)]])))
     total = float((found**2).sum())
     if total <= 0:
         found = D[upper] if D.any() else np.ones(len(found))
