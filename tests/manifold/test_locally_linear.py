@@ -31,7 +31,9 @@ def test_weights_sum_to_one_and_reproduce_affine_maps(k, seed):
         np.testing.assert_allclose(w @ (X @ A + b), q @ A + b, atol=1e-4)
 
 
-@pytest.mark.parametrize(("method", "named"), [("standard", "standard"), ("ltsa", "ltsa"), ("ltsa", "hessian")])
+@pytest.mark.parametrize(
+    ("method", "named"), [("standard", "standard"), ("ltsa", "ltsa"), ("ltsa", "hessian"), ("modified", "modified")]
+)
 def test_scikit_learn_has_the_same_coordinates(method, named):
     # What scikit-learn calls Hessian takes all of Q, not the columns of second derivatives alone: that is LTSA.
     settings = {"n_neighbors": 9, "n_components": 2, "method": method, "eigen_solver": "dense"}
@@ -48,8 +50,8 @@ def test_flat_data_are_recovered_up_to_an_affine_map():
     rng = np.random.default_rng(0)
     plane = rng.uniform(size=(200, 2))
     X = plane @ rng.normal(size=(2, 5))
-    for method in ("ltsa", "hessian"):
-        Y = LocallyLinearEmbedding(n_neighbors=10, method=method).fit(X).embedding_
+    for method in ("ltsa", "hessian", "modified"):
+        Y = LocallyLinearEmbedding(n_neighbors=10, method=method, reg=1e-10).fit(X).embedding_
         design = np.column_stack([np.ones(200), Y])
         left = plane - design @ np.linalg.lstsq(design, plane, rcond=None)[0]
         assert np.abs(left).max() < 1e-5

@@ -176,11 +176,14 @@ def test_hard_tables_end_well():
         (PCA(6), X, "between 1 and min"),
         (PCA("mle"), X[:3], "mle"),
         (PCA(), X[:1], "n_samples = 1"),
-        (PCA(), np.where(X > 3, np.nan, X), "NaN"),
-        (PCA(0), X, "n_components must be"),
+        (PCA(), np.where(X > 3, np.inf, X), "infinity"),
+        (PCA(0.9), np.where(X > 3, np.nan, X), "NaN"),
+        (PCA(5), np.where(X > 3, np.nan, X), "missing values"),
+        (PCA(1), np.column_stack([X, np.full(len(X), np.nan)]), "no value at all"),
+        (PCA(-1), X, "n_components must be"),
         (PCA("parallel"), sp.csr_array(X), "parallel"),
     ],
-    ids=str,
+    ids=lambda value: type(value).__name__,
 )
 def test_bad_input_is_refused_in_words(model, table, match):
     with pytest.raises((DataError, ParameterError), match=match):
@@ -208,3 +211,43 @@ def test_tables_on_disk_give_the_same_components(tmp_path):
 def test_equal_variances_are_reported_as_an_open_axis():
     model = PCA().fit(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]))
     assert model.gaps_[0] < 1e-12
+
+
+@given(st.lists(st.integers(1, 59), max_size=6, unique=True), st.booleans())
+def test_rows_in_any_pieces_are_one_fit(cuts, weighted):
+    weight = np.random.default_rng(7).integers(1, 4, len(X)).astype(float) if weighted else None
+    whole = PCA(3).fit(X, sample_weight=weight)
+    model = PCA(3)
+    for part in np.split(np.arange(len(X)), sorted(cuts)):
+        model.partial_fit(X[part], sample_weight=None if weight is None else weight[part])
+    for name in ("components_", "explained_variance_", "mean_", "noise_variance_", "singular_values_", "scatter_"):
+        np.testing.assert_allclose(getattr(model, name), getattr(whole, name), rtol=1e-9, atol=1e-9)
+    assert model.n_samples_ == whole.n_samples_
+    assert model.certificate_.fingerprint == whole.certificate_.fingerprint
+    assert verify(model, X, sample_weight=weight)
+
+
+def test_further_rows_go_on_from_a_fit_and_bad_ones_leave_it_as_it_was(tmp_path):
+    model = PCA(2).fit(X[:30]).partial_fit(X[30:])
+    np.testing.assert_allclose(model.components_, PCA(2).fit(X).components_, atol=1e-10)
+    save(model, tmp_path / "pieces.safetensors")
+    loaded = load(tmp_path / "pieces.safetensors").partial_fit(X)
+    np.testing.assert_allclose(loaded.explained_variance_, PCA(2).fit(np.vstack([X, X])).explained_variance_)
+    before = model.components_.copy()
+    for rows, match in ((X[:, :3], "features"), (np.where(X > 3, np.nan, X), "without NaN")):
+        with pytest.raises(DataError, match=match):
+            model.partial_fit(rows)
+    assert np.array_equal(model.components_, before)
+    with pytest.raises(ParameterError, match="keeps no covariance"):
+        PCA(2).fit(np.random.default_rng(0).normal(size=(20, 200))).partial_fit(np.ones((3, 200)))
+    grown = PCA(4)
+    for row in X[:3]:
+        grown.partial_fit(row[None])
+    assert grown.n_components_ == 3  # as many as rows
+
+
+def test_no_component_is_the_density_of_equal_noise():
+    model = PCA(0).fit(X)
+    np.testing.assert_allclose(model.get_covariance(), X.var(axis=0, ddof=1).mean() * np.eye(5))
+    assert model.transform(X).shape == (60, 0)
+    assert verify(model, X)

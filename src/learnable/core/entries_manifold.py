@@ -8,6 +8,14 @@ from .entries import Entry
 
 MANIFOLDS: Final[dict[str, Entry]] = {
     "PCA": Entry("learnable.manifold.pca:PCA", "learnable.manifold.verify:pca"),
+    "ProbabilisticPCA": Entry(
+        "learnable.manifold.probabilistic:ProbabilisticPCA", "learnable.manifold.verify_factors:probabilistic_pca"
+    ),
+    "FactorAnalysis": Entry(
+        "learnable.manifold.factor_analysis:FactorAnalysis", "learnable.manifold.verify_factors:factor_analysis"
+    ),
+    "NMF": Entry("learnable.manifold.nmf:NMF", "learnable.manifold.verify_nmf:nmf"),
+    "MDS": Entry("learnable.manifold.majorisation:MDS", "learnable.manifold.verify_mds:mds"),
     "TruncatedSVD": Entry("learnable.manifold.truncated:TruncatedSVD", "learnable.manifold.verify:truncated_svd"),
     "ClassicalMDS": Entry("learnable.manifold.scaling:ClassicalMDS", "learnable.manifold.verify:classical_mds"),
     "Isomap": Entry("learnable.manifold.isomap:Isomap", "learnable.manifold.verify_graphs:isomap"),
@@ -33,6 +41,14 @@ MANIFOLD_MEMBERS: Final[dict[str, str]] = {
     "PCA": (
         "certificate_, components_, explained_variance_, explained_variance_ratio_, gaps_, mean_, n_components_, "
         "n_features_in_, n_samples_, noise_variance_, singular_values_"
+    ),
+    "ProbabilisticPCA": (
+        "certificate_, components_, explained_variance_, loglike_, mean_, n_features_in_, n_iter_, noise_variance_"
+    ),
+    "FactorAnalysis": "certificate_, components_, loglike_, mean_, n_features_in_, n_iter_, noise_variance_",
+    "NMF": ("certificate_, components_, n_components_, n_features_in_, n_iter_, penalties_, reconstruction_err_"),
+    "MDS": (
+        "X_fit_, certificate_, dissimilarity_matrix_, embedding_, n_features_in_, n_iter_, stress_, stress_history_"
     ),
     "TruncatedSVD": (
         "certificate_, components_, explained_variance_, explained_variance_ratio_, n_features_in_, singular_values_"

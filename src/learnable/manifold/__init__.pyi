@@ -1,8 +1,12 @@
 from .clustering import SpectralClustering as SpectralClustering
 from .diffusion import DiffusionMaps as DiffusionMaps
+from .factor_analysis import FactorAnalysis as FactorAnalysis
 from .isomap import Isomap as Isomap
 from .locally_linear import LocallyLinearEmbedding as LocallyLinearEmbedding
+from .majorisation import MDS as MDS
+from .nmf import NMF as NMF
 from .pca import PCA as PCA
+from .probabilistic import ProbabilisticPCA as ProbabilisticPCA
 from .quality import continuity as continuity
 from .quality import trustworthiness as trustworthiness
 from .scaling import ClassicalMDS as ClassicalMDS

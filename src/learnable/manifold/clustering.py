@@ -29,7 +29,8 @@ from ..data.door import Table, read_features
 from ..meta.splits import as_generator
 from ..mixtures import KMeans
 from ..solvers.eigen import PAIR_TOLERANCE
-from .spectral import AFFINITY, AffinityModel, dense_rows, laplacian_of, smallest_pairs
+from .base import dense_rows
+from .spectral import AFFINITY, AffinityModel, laplacian_of, smallest_pairs
 
 Array = NDArray[np.float64]
 
@@ -110,14 +111,14 @@ class SpectralClustering(ClusterMixin, AffinityModel):
         tol = 0.0 if self.eigen_tol == "auto" else float(self.eigen_tol)
         L = laplacian_of(A, self.degrees_, True)
         if self.n_clusters == "eigengap":
-            first = smallest_pairs("SpectralClustering", L, min(_MOST_CLUSTERS + 1, n), tol).values
+            first = smallest_pairs("SpectralClustering", L, min(_MOST_CLUSTERS + 1, n), tol, table.n_columns).values
             rise = np.diff(first)[1:] / np.maximum(first[2:], _ZERO)
             K = 2 + int(rise.argmax()) if len(rise) else len(first)
         else:
             K = int(self.n_clusters)
         if n < K:
             raise DataError(f"SpectralClustering: n_samples={n} should be >= n_clusters={K}.")
-        pairs = smallest_pairs("SpectralClustering", L, min(self.n_components or K, n), tol)
+        pairs = smallest_pairs("SpectralClustering", L, min(self.n_components or K, n), tol, table.n_columns)
         root = np.sqrt(np.where(self.degrees_ > 0, self.degrees_, 1.0))
         self.eigenvalues_ = np.maximum(pairs.values, 0.0)
         self.embedding_ = np.ascontiguousarray(pairs.vectors / root[:, None])

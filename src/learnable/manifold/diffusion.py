@@ -11,23 +11,21 @@ Reference: R. Coifman and S. Lafon, Diffusion maps, Applied and Computational Ha
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import N_JOBS, Number, Options, fitted, param
-from ..core.errors import DataError
-from ..core.estimator import Certificate, Estimator, Run
-from ..data.arrays import refuse_extreme_sizes
-from ..data.door import Table, door, read_features
+from ..core.certificate import Certificate
+from ..core.declare import fitted, param
+from ..core.parameters import N_JOBS, Number, Options
+from ..core.run import Run
+from ..data.door import Table, read_features
 from ..solvers.eigen import PAIR_TOLERANCE, fix_signs, symmetric_pairs
+from .base import Embedding, dense_rows, kept_rows, rows_in_memory
 from .graphs import fit_neighbours
-from .spectral import dense_rows
 
 Array = NDArray[np.float64]
 
@@ -35,7 +33,7 @@ Array = NDArray[np.float64]
 _NEIGHBOUR = 7
 
 
-class DiffusionMaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class DiffusionMaps(Embedding):
     r"""Diffusion maps: λᵗψ(x) for the slowest eigenfunctions of a random walk on the rows.
 
     Distances in the picture are diffusion distances after t steps, up to the dimensions left out. `transform` extends
@@ -73,25 +71,13 @@ class DiffusionMaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
     degrees_: Array = fitted("(n_rows,)", "d.", low=0.0)
     epsilon_: float = fitted("()", "ε.", low=0.0)
     X_fit_: Any = fitted("(n_rows, n_features)", "The rows.")
-    n_features_in_: int = fitted("int", "Number of columns.")
     certificate_: Certificate = fitted(
         "Certificate", "`closed-form`: the largest of ‖Su − λu‖ and |uᵢᵀuⱼ − [i = j]|, S = D^{1/2}PD^{−1/2}."
     )
 
-    _door = staticmethod(door(target="none"))
-
-    def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
-        """Embed the rows of X; y is ignored."""
-        return super().fit(X)
-
     def _fit(self, table: Table, run: Run) -> Certificate:
-        if table.X is None:
-            raise DataError("DiffusionMaps: the rows must be in memory.")
-        refuse_extreme_sizes(table.X, None, "DiffusionMaps")
         n = table.n_rows
-        if n < 2:
-            raise DataError(f"DiffusionMaps: found n_samples = {n}; a walk needs at least two rows.")
-        self.X_fit_ = table.X.copy() if sp.issparse(table.X) else np.array(table.X, order="C")
+        self.X_fit_ = kept_rows(rows_in_memory("DiffusionMaps", table))
         self.epsilon_ = self._width()
         rows = dense_rows(self.X_fit_)
         S = cdist(rows, rows, "sqeuclidean")
@@ -132,11 +118,6 @@ class DiffusionMaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
             return 2.0 * median
         return float(squares.max()) or 1.0  # most rows are equal
 
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Embed the rows of X and return their coordinates; float32 for float32."""
-        self.fit(X)
-        return self.embedding_.astype(self.X_fit_.dtype, copy=False)
-
     def transform(self, X: Any) -> Array:
         """Return the coordinates of new rows, Σⱼ p(x, j)ψⱼ λᵗ⁻¹.
 
@@ -160,13 +141,3 @@ class DiffusionMaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
         positive = self.eigenvalues_ > 0
         found = weights @ self.embedding_ / np.where(positive, self.eigenvalues_, 1.0)
         return np.asarray(np.where(positive, found, 0.0), dtype=rows.dtype)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])

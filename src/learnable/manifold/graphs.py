@@ -17,12 +17,12 @@ from sklearn.exceptions import ConvergenceWarning
 from ..core.errors import DataError
 from ..core.threads import resolve_n_jobs, run_tasks
 from ..neighbors import NearestNeighbors
-from ._kernels import shortest_paths
+from ._kernels import LANES, nearby_order, shortest_paths
 
 Array = NDArray[Any]
 
 _BUCKETS = 4096  # of waiting nodes, at most
-_SOURCES = 32  # paths from so many nodes are one task: 10 to 100 ms
+_SOURCES = 4 * LANES  # paths from so many nodes are one task: 10 to 100 ms
 
 
 def fit_neighbours(owner: str, X: Any, n_neighbors: int | None, n_jobs: int | None, **options: Any) -> NearestNeighbors:
@@ -110,36 +110,66 @@ def _shortest_edge(nbrs: NearestNeighbors, own: Array, others: Array) -> tuple[i
 
 def paths_from(graph: sp.csr_array, sources: Array, n_jobs: int | None) -> Array:
     """Return the (m, n) lengths of shortest paths from some nodes to all, on threads."""
-    out = np.empty((len(sources), graph.shape[0]))
-    indptr = graph.indptr.astype(np.int64)
-    indices = graph.indices.astype(np.int64)
-    lengths = np.asarray(graph.data, dtype=np.float64)
+    n = graph.shape[0]
+    out = np.empty((len(sources), n))
+    # Nodes that lie together get numbers that follow each other: neighbours then share lines of the cache, and sources
+    # that are served together see the graph in nearly the same order.
+    columns = _nearby_order(graph)
+    number = _inverse(columns)
+    renumbered = graph[columns][:, columns]
+    indptr = renumbered.indptr.astype(np.int64)
+    indices = renumbered.indices.astype(np.int32)
+    lengths = np.asarray(renumbered.data, dtype=np.float64)
     longest = float(lengths.max(initial=0.0))
     positive = lengths[lengths > 0]
     # A mean edge per bucket: few nodes are taken twice, and few buckets are empty. Far outliers do not multiply them.
     width = max(float(positive.mean()), longest / _BUCKETS) if len(positive) else 1.0
-    n_buckets = int(longest / width) + 3
-    sources = np.asarray(sources, dtype=np.int64)
+    n_buckets = int(longest / width) + 3 + 8  # sources that are served together are some edges apart
+    rows = np.argsort(number[sources], kind="stable")
+    starts = number[np.asarray(sources)[rows]]
 
-    def work(number: int) -> None:
-        part = slice(number * _SOURCES, (number + 1) * _SOURCES)
-        shortest_paths(indptr, indices, lengths, sources[part], width, n_buckets, out[part])
+    def work(task: int) -> None:
+        part = slice(task * _SOURCES, (task + 1) * _SOURCES)
+        shortest_paths(indptr, indices, lengths, starts[part], width, n_buckets, rows[part], columns, out)
 
     run_tasks(work, -(-len(sources) // _SOURCES), resolve_n_jobs(n_jobs))
     return out
 
 
-def paths_of_new_rows(graph: sp.csr_array, distances: Array, rows: Array, targets: Array, n_jobs: int | None) -> Array:
-    """Return the path lengths from new rows, each joined to its neighbours, to some nodes of the graph."""
+def _nearby_order(graph: sp.csr_array) -> Array:
+    """Return the nodes in an order in which those that lie together follow each other."""
+    order = np.empty(graph.shape[0], dtype=np.int64)
+    nearby_order(graph.indptr.astype(np.int64), graph.indices.astype(np.int32), LANES, order)
+    return order
+
+
+def _inverse(order: Array) -> Array:
+    """Return the place of each number in a permutation."""
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order))
+    return places
+
+
+def paths_of_new_rows(
+    graph: sp.csr_array, distances: list[Array], rows: list[Array], targets: Array, n_jobs: int | None
+) -> Array:
+    """Return the path lengths from new rows, each joined to its neighbours, to some nodes of the graph.
+
+    A new row without neighbours is at an infinite distance from all.
+    """
     n = graph.shape[0]
     found = np.empty((len(rows), len(targets)))
+    place = _inverse(_nearby_order(graph))
+    # Rows whose nearest lie together are served together.
+    order = np.argsort([place[near[0]] if len(near) else n for near in rows], kind="stable")
     for start in range(0, len(rows), 256):
-        part = slice(start, start + 256)
-        m, k = rows[part].shape
+        part = order[start : start + 256]
+        m = len(part)
         # The new rows are nodes n, n + 1, …, whose edges lead into the graph and not back.
-        indptr = np.concatenate([graph.indptr, graph.indptr[-1] + k * np.arange(1, m + 1)])
-        indices = np.concatenate([graph.indices, rows[part].ravel()])
-        lengths = np.concatenate([graph.data, distances[part].ravel()])
+        counts = np.cumsum([len(rows[i]) for i in part])
+        indptr = np.concatenate([graph.indptr, graph.indptr[-1] + counts])
+        indices = np.concatenate([graph.indices, *(rows[i] for i in part)])
+        lengths = np.concatenate([graph.data, *(distances[i] for i in part)])
         wider = sp.csr_array((lengths, indices, indptr), shape=(n + m, n + m))
         found[part] = paths_from(wider, np.arange(n, n + m), n_jobs)[:, targets]
     return found

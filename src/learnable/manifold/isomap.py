@@ -11,22 +11,22 @@ reduction, NIPS 2002 (landmarks).
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.declare import N_JOBS, TOLERANCE, Number, Options, fitted, optional, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Certificate, Estimator, Run
-from ..data.arrays import refuse_extreme_sizes
-from ..data.door import Table, door, read_features
+from ..core.parameters import N_JOBS, TOLERANCE, Number, Options, optional
+from ..core.run import Run
+from ..data.door import Table, read_features
 from ..neighbors import NearestNeighbors
 from ..solvers.eigen import PAIR_TOLERANCE, symmetric_pairs
+from .base import Embedding, rows_in_memory
 from .graphs import fit_neighbours, join_parts, neighbour_graph, paths_from, paths_of_new_rows
 from .scaling import METRIC, METRIC_PARAMS, centred_products, place_by_distances
 
@@ -35,11 +35,11 @@ Array = NDArray[np.float64]
 #: Rows from which on landmarks are used, and how many: 500 columns of 100,000 distances are 400 MB.
 _MANY_ROWS = 20_000
 _LANDMARKS = 500
-#: Landmarks whose distances in the picture are compared with the paths.
+#: Landmarks, at most, whose distances in the picture are compared with the paths.
 _COMPARED = 1000
 
 
-class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class Isomap(Embedding):
     r"""Isomap: coordinates whose distances are those along the graph of neighbours, as nearly as possible.
 
     Distances in the picture stand for distances along the manifold; `residual_variance_` says how much of these they do
@@ -66,7 +66,9 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         optional(Number(low=1, integer=True)), "Neighbours of each row; None with `radius`.", default=5
     )
     radius: float | None = param(
-        optional(Number(low=0.0)), "Rows within this distance are neighbours, instead of the nearest.", default=None
+        optional(Number(low=0.0, finite=False)),
+        "Rows within this distance are neighbours, instead of the nearest; infinity joins all.",
+        default=None,
     )
     n_components: int = param(Number(low=1, integer=True), "Dimensions.", default=2)
     eigen_solver: str = param(
@@ -91,7 +93,6 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     )
     on_parts: str = param(Options("join", "error"), "What to do with a graph of several components.", default="join")
 
-    embedding_: Array = fitted("(n_rows, n_components)", "Coordinates of the rows.")
     eigenvalues_: Array = fitted("(n_components,)", "Of the centred squared path lengths, the largest first.")
     graph_: Any = fitted("(n_rows, n_rows)", "Edges and their lengths, a CSR array.", low=0.0)
     landmarks_: NDArray[np.int64] = fitted("(n_landmarks,)", "Rows from which paths were measured.", kind="i", low=0)
@@ -102,28 +103,18 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     product_norm_: float = fitted("()", "Frobenius norm of the centred products B.", low=0.0)
     n_parts_: int = fitted("int", "Connected components of the graph before they were joined.")
     nbrs_: NearestNeighbors = fitted("NearestNeighbors", "The search over the rows.")
-    n_features_in_: int = fitted("int", "Number of columns.")
     certificate_: Certificate = fitted(
         "Certificate", "`closed-form`: the largest of ‖Bu − λu‖/λ₁ and |uᵢᵀuⱼ − [i = j]|."
     )
-
-    _door = staticmethod(door(target="none"))
-
-    def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
-        """Embed the rows of X; y is ignored."""
-        return super().fit(X)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         if (self.n_neighbors is None) == (self.radius is None):
             raise ParameterError(
                 "Isomap: Both n_neighbors and radius are provided, or neither. Use n_neighbors=None with a radius."
             )
-        if table.X is None:
-            raise DataError("Isomap: the rows must be in memory.")
-        refuse_extreme_sizes(table.X, None, "Isomap")
         self.nbrs_ = fit_neighbours(
             "Isomap",
-            table.X,
+            rows_in_memory("Isomap", table, least=1),
             self.n_neighbors,
             self.n_jobs,
             algorithm=self.neighbors_algorithm,
@@ -137,9 +128,11 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         m = self.n_landmarks or (n if n < _MANY_ROWS else _LANDMARKS)
         self.landmarks_ = np.unique(np.linspace(0, n - 1, min(m, n)).astype(np.int64))
         square = paths_from(self.graph_, self.landmarks_, self.n_jobs)
-        square **= 2
         m = len(self.landmarks_)
-        between = square.copy() if m == n else square[:, self.landmarks_]
+        some = np.arange(0, m, -(-m // _COMPARED))
+        compared = square[some]  # before the others are squared and centred in place
+        square *= square
+        between = square if m == n else square[:, self.landmarks_]
         self.mean_squares_ = between.mean(axis=0)
         B = centred_products(between)
         self.product_norm_ = float(np.linalg.norm(B))
@@ -147,7 +140,6 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         pairs = symmetric_pairs(
             B, min(self.n_components, m), method=method, tol=self.tol, max_iter=self.max_iter, owner="Isomap"
         )
-        del B, between
         noise = 10.0 * m * float(np.finfo(np.float64).eps) * pairs.size
         self.eigenvalues_ = np.where(pairs.values > noise, pairs.values, 0.0)
         of_landmarks = pairs.vectors * np.sqrt(self.eigenvalues_)
@@ -156,13 +148,8 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         else:
             self.embedding_ = place_by_distances(square.T, self.mean_squares_, of_landmarks)
             self.embedding_[self.landmarks_] = of_landmarks
-        self.residual_variance_ = residual_variance(square, of_landmarks, self.embedding_)
+        self.residual_variance_ = residual_variance(compared, of_landmarks[some], self.embedding_)
         return Certificate("closed-form", pairs.worst, max(PAIR_TOLERANCE, self.tol))
-
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Embed the rows of X and return their coordinates; float32 for float32."""
-        self.fit(X)
-        return self.embedding_.astype(self.nbrs_.rows_.dtype, copy=False)
 
     def transform(self, X: Any) -> Array:
         """Return the coordinates of new rows, placed by the lengths of their paths through their nearest neighbours.
@@ -179,9 +166,14 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         """
         check_is_fitted(self)
         rows = read_features(self, X)
-        k = min(self.n_neighbors or 5, self.nbrs_.n_samples_fit_)
-        distances, nearest = self.nbrs_.kneighbors(rows, n_neighbors=k)
-        paths = paths_of_new_rows(self.graph_, distances, nearest, self.landmarks_, self.n_jobs)
+        if self.n_neighbors is not None:
+            k = min(self.n_neighbors, self.nbrs_.n_samples_fit_)
+            distances, nearest = self.nbrs_.kneighbors(rows, n_neighbors=k)
+        else:
+            distances, nearest = self.nbrs_.radius_neighbors(rows, radius=self.radius, sort_results=True)
+            if any(len(near) == 0 for near in nearest):
+                raise DataError(f"Isomap: a row has no neighbour within radius={self.radius}; raise it for the fit.")
+        paths = paths_of_new_rows(self.graph_, list(distances), list(nearest), self.landmarks_, self.n_jobs)
         found = place_by_distances(paths**2, self.mean_squares_, self.embedding_[self.landmarks_])
         return np.asarray(found, dtype=rows.dtype)
 
@@ -198,14 +190,8 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.metric == "precomputed"
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
@@ -219,17 +205,12 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             raise ModelFileError("load: nbrs_ must be a search over the rows of embedding_.")
 
 
-def residual_variance(square: Array, of_landmarks: Array, embedding: Array) -> float:
-    """Return 1 − R² between path lengths √`square` (m, n) and the distances of the coordinates, in one pass.
-
-    Of more than 1000 landmarks every ⌈m/1000⌉-th counts.
-    """
+def residual_variance(paths: Array, of_landmarks: Array, embedding: Array) -> float:
+    """Return 1 − R² between path lengths (m, n) and the distances of the coordinates, in one pass."""
     sums = np.zeros(6)
-    chosen = np.arange(0, len(square), -(-len(square) // _COMPARED))
-    for start in range(0, len(chosen), 64):
-        part = chosen[start : start + 64]
-        true = np.sqrt(square[part])
-        shown = cdist(of_landmarks[part], embedding)
+    for start in range(0, len(paths), 64):
+        true = paths[start : start + 64]
+        shown = cdist(of_landmarks[start : start + 64], embedding)
         sums += [true.size, true.sum(), shown.sum(), (true**2).sum(), (shown**2).sum(), (true * shown).sum()]
     count, a, b, aa, bb, ab = sums.tolist()
     variance = (aa - a * a / count) * (bb - b * b / count)

@@ -2,34 +2,43 @@ r"""Locally linear embedding: coordinates in which every row is the same mixture
 
 Each row is written as Σⱼ wᵢⱼxⱼ over its k neighbours with Σⱼ wᵢⱼ = 1 and the least error; the coordinates with
 YᵀY = I and mean zero that keep the weights best, min ‖Y − WY‖², are the eigenvectors of M = (I − W)ᵀ(I − W) of least
-eigenvalue, without the constant one. The variants sum other forms over neighbourhoods: LTSA what is left outside the
-tangent plane, Hessian eigenmaps the squared second derivatives in tangent coordinates.
+eigenvalue, without the constant one. The variants sum other forms over neighbourhoods: the modified method uses all
+mixtures that are nearly as good as the best, LTSA what is left outside the tangent plane, Hessian eigenmaps the squared
+second derivatives in tangent coordinates.
+
+Of the modified method: with the local products G = VΛVᵀ, λ₁ ≥ λ₂ ≥ …, the s directions of least eigenvalue (those whose
+sum is at most a share η of the others', η the median over all rows of Σ_{j>d} λⱼ / Σ_{j≤d} λⱼ) hardly change the error.
+With P the projector on them, α = √(1ᵀP1/s) and w the best mixture, the s mixtures are the columns of W = V_s H +
+(1 − α)w1ᵀ, H the reflection that makes their sums one. The form needs only WWᵀ and W1, and in these H drops out:
+W1 = P1/α + (1 − α)sw and WWᵀ = P + (1 − α)/α (P1 wᵀ + w(P1)ᵀ) + (1 − α)²s wwᵀ.
 
 References: S. Roweis and L. Saul, Nonlinear dimensionality reduction by locally linear embedding, Science 290 (2000);
 Z. Zhang and H. Zha, Principal manifolds and nonlinear dimensionality reduction via tangent space alignment, 2004;
-D. Donoho and C. Grimes, Hessian eigenmaps, PNAS 100 (2003).
+D. Donoho and C. Grimes, Hessian eigenmaps, PNAS 100 (2003); Z. Zhang and J. Wang, MLLE: modified locally linear
+embedding using multiple weights, NIPS 2006.
 """
 
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options, fitted, param
-from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Certificate, Estimator, Run
-from ..data.arrays import refuse_extreme_sizes
+from ..core.certificate import Certificate
+from ..core.declare import fitted, param
+from ..core.errors import ModelFileError, ParameterError
+from ..core.parameters import N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options
+from ..core.run import Run
 from ..data.door import Table, door, read_features
 from ..neighbors import NearestNeighbors
 from ..solvers.eigen import PAIR_TOLERANCE, symmetric_pairs
+from .base import Embedding, rows_in_memory
 from .graphs import fit_neighbours
 
 Array = NDArray[np.float64]
@@ -40,15 +49,15 @@ _BATCH = 2**22
 _SHIFT = 1e-10
 
 
-class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class LocallyLinearEmbedding(Embedding):
     r"""Locally linear embedding: coordinates that keep how rows are made of their neighbours.
 
     Neighbourhoods keep their shape up to linear maps; scales and far distances in the picture mean nothing. `transform`
     writes a new row as a mixture of its neighbours and mixes their coordinates; a row of the fit gets its own. A graph
     of several components gives coordinates that only tell them apart, with a warning. Time and memory O(nk²).
 
-    Unlike in scikit-learn there is no method "modified", "hessian" takes the second derivatives alone (there it is
-    LTSA under another name), and the eigenpairs are found to machine precision.
+    Unlike in scikit-learn, "hessian" takes the second derivatives alone (there it is LTSA under another name), and
+    the eigenpairs are found to machine precision.
 
     Examples
     --------
@@ -74,13 +83,14 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     tol: float = param(TOLERANCE, "Kept for compatibility; eigenpairs have machine precision.", default=1e-6)
     max_iter: int = param(Number(low=1, integer=True), "Kept for compatibility.", default=100)
     method: str = param(
-        Options("standard", "hessian", "ltsa"),
-        "Mixtures of neighbours; Hessian eigenmaps; alignment of tangent planes.",
+        Options("standard", "hessian", "modified", "ltsa"),
+        "Mixtures of neighbours; Hessian eigenmaps; several mixtures for each row; alignment of tangent planes.",
         default="standard",
     )
     hessian_tol: float = param(
         TOLERANCE, "Below it the sum of a local second derivative is not divided by.", default=1e-4
     )
+    modified_tol: float = param(TOLERANCE, "Kept for compatibility; nothing is divided by it.", default=1e-12)
     neighbors_algorithm: str = param(
         Options("auto", "brute", "kd_tree", "ball_tree"), "How neighbours are searched.", default="auto"
     )
@@ -92,38 +102,32 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     reconstruction_error_: float = fitted("()", "Sum of the eigenvalues: ‖Y − WY‖² of the standard method.", low=0.0)
     n_parts_: int = fitted("int", "Connected components of the graph of neighbours.")
     nbrs_: NearestNeighbors = fitted("NearestNeighbors", "The search over the rows.")
-    n_features_in_: int = fitted("int", "Number of columns.")
     certificate_: Certificate = fitted(
         "Certificate", "`closed-form`: the largest of ‖My − λy‖ (by the size of M) and |yᵢᵀyⱼ − [i = j]|."
     )
 
     _door = staticmethod(door(target="none", sparse=False))
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
-        """Embed the rows of X; y is ignored."""
-        return super().fit(X)
-
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = "LocallyLinearEmbedding"
-        if table.X is None:
-            raise DataError(f"{owner}: the rows must be in memory.")
-        refuse_extreme_sizes(table.X, None, owner)
+        X = rows_in_memory(owner, table, least=1)
         n = table.n_rows
         k = self.n_neighbors
         d = self.n_components
         if d > table.n_columns:
             raise ParameterError(f"{owner}: n_components={d} must be at most the {table.n_columns} columns of X.")
-        self.nbrs_ = fit_neighbours(owner, table.X, k, self.n_jobs, algorithm=self.neighbors_algorithm)
+        self.nbrs_ = fit_neighbours(owner, X, k, self.n_jobs, algorithm=self.neighbors_algorithm)
         if self.method == "hessian" and k <= d * (d + 3) // 2:
             raise ParameterError(
                 f"{owner}: for method='hessian', n_neighbors must be greater than n_components (n_components + 3) / 2 "
                 f"= {d * (d + 3) // 2}; got {k}."
             )
-        if self.method == "ltsa" and k < d:
-            raise ParameterError(f"{owner}: for method='ltsa', n_neighbors must be at least n_components; got {k}.")
+        if self.method in ("ltsa", "modified") and k < d:
+            raise ParameterError(
+                f"{owner}: for method={self.method!r}, n_neighbors must be at least n_components; got {k}."
+            )
         rows = self.nbrs_.kneighbors(n_neighbors=k, return_distance=False)
-        X = np.asarray(table.X, dtype=np.float64)
-        M = self._form(X, rows)
+        M = self._form(np.asarray(X, dtype=np.float64), rows)
         starts = np.arange(n + 1) * k
         self.n_parts_ = int(connected_components(sp.csr_array((np.ones(rows.size), rows.ravel(), starts), (n, n)))[0])
         if self.n_parts_ > 1:
@@ -149,9 +153,13 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             W = sp.csr_array((weights.ravel(), rows.ravel(), np.arange(n + 1) * k), shape=(n, n))
             left = sp.csr_array(sp.eye_array(n) - W)
             return sp.csr_array(left.T @ left)
-        blocks = np.empty((n, k, k))
-        for part in _batches(n, k * max(k, X.shape[1])):
-            blocks[part] = self._local_forms(X[rows[part]])
+        if self.method == "modified":
+            blocks = modified_forms(X, rows, self.n_components, self.reg)
+            rows = np.column_stack([np.arange(n), rows])
+        else:
+            blocks = np.empty((n, k, k))
+            for part in _batches(n, k * max(k, X.shape[1])):
+                blocks[part] = self._local_forms(X[rows[part]])
         i = np.broadcast_to(rows[:, :, None], blocks.shape).ravel()
         j = np.broadcast_to(rows[:, None, :], blocks.shape).ravel()
         M = sp.csr_array(sp.coo_array((blocks.ravel(), (i, j)), shape=(n, n)))
@@ -173,11 +181,6 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         sums = second.sum(axis=1, keepdims=True)
         second = second / np.where(np.abs(sums) < self.hessian_tol, 1.0, sums)
         return np.asarray(second @ second.transpose(0, 2, 1))
-
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Embed the rows of X and return their coordinates; float32 for float32."""
-        self.fit(X)
-        return self.embedding_.astype(self.nbrs_.rows_.dtype, copy=False)
 
     def transform(self, X: Any) -> Array:
         """Return the coordinates of new rows, mixed from those of their neighbours.
@@ -203,12 +206,8 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.sparse = False
         return tags
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
@@ -231,6 +230,45 @@ def mixture_weights(Q: Array, X: Array, rows: Array, reg: float) -> Array:
         w = np.linalg.solve(G, np.ones((len(G), k, 1)))[:, :, 0]
         found[part] = w / w.sum(axis=1, keepdims=True)
     return found
+
+
+def modified_forms(X: Array, rows: Array, d: int, reg: float) -> Array:
+    """Return the (n, 1 + k, 1 + k) forms of the modified method, each of a row and its neighbours."""
+    n, k = rows.shape
+    directions = np.empty((n, k, k))
+    values = np.zeros((n, k))
+    for part in _batches(n, k * max(k, X.shape[1])):
+        away = X[rows[part]] - X[part, None]
+        vectors, roots, _ = np.linalg.svd(away, full_matrices=True)
+        directions[part] = vectors[:, :, :k]
+        values[part, : roots.shape[1]] = roots**2
+    weights = mixture_weights(X, X, rows, reg)
+    total = values.sum(axis=1)
+    large = values[:, :d].sum(axis=1)
+    share = float(np.median(np.where(large > 0, (total - large) / np.where(large > 0, large, 1.0), 0.0)))
+    first = np.cumsum(values, axis=1)[:, :-1]
+    # How many of the last directions together have less than that share of the others; of equal rows, all but one.
+    # A row whose share is the median itself is a tie, which rounding must not decide.
+    few = total[:, None] - first < (1.0 - 1e-9) * share * first
+    s = np.clip((few | (total[:, None] == 0)).sum(axis=1), max(1, k - X.shape[1]), k)
+    directions *= np.arange(k) >= (k - s)[:, None, None]
+    forms = np.empty((n, 1 + k, 1 + k))
+    for part in _batches(n, (1 + k) ** 2):
+        P = directions[part] @ directions[part].transpose(0, 2, 1)
+        w = weights[part]
+        ones = P.sum(axis=2)
+        count = s[part].astype(np.float64)
+        alpha = np.sqrt(np.maximum(ones.sum(axis=1), 0.0) / count)
+        left = (1.0 - alpha)[:, None]
+        scaled = np.where(alpha[:, None] > 0, ones / np.where(alpha > 0, alpha, 1.0)[:, None], 0.0)
+        cross = (left * scaled)[:, :, None] * w[:, None, :]
+        square = (left[:, 0] ** 2 * count)[:, None, None] * w[:, :, None] * w[:, None, :]
+        sums = scaled + left * count[:, None] * w
+        forms[part, 0, 0] = count
+        forms[part, 0, 1:] = -sums
+        forms[part, 1:, 0] = -sums
+        forms[part, 1:, 1:] = P + cross + cross.transpose(0, 2, 1) + square
+    return forms
 
 
 def _batches(n: int, size: int) -> list[slice]:

@@ -6,11 +6,13 @@ rows: Σ wᵢ‖xᵢ − projection‖² is (W − 1) Σ_{j>k} λⱼ (Eckart and
 
 References: K. Pearson, On lines and planes of closest fit to systems of points in space, 1901; M. Tipping and
 C. Bishop, Probabilistic principal component analysis, 1999 (the density of `score`); T. Anderson, Asymptotic theory for
-principal component analysis, 1963 (intervals of the variances).
+principal component analysis, 1963 (intervals of the variances); T. Chan, G. Golub and R. LeVeque, Updating formulae and
+a pairwise algorithm for computing sample variances, 1982 (`partial_fit`).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -23,13 +25,27 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.declare import N_JOBS, RANDOM_STATE, TOLERANCE, Boolean, Number, Options, fitted, optional, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Certificate, Estimator, Run
-from ..data.arrays import refuse_extreme_sizes
+from ..core.estimator import Estimator
+from ..core.parameters import (
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    Boolean,
+    Number,
+    Options,
+    check_parameters,
+    optional,
+)
+from ..core.run import Run
 from ..data.door import Table, door, read_features
+from ..data.fingerprint import Scan, whole_checksum
+from ..linear.base import refuse_extreme_sizes
 from ..meta.splits import as_generator
 from ..solvers.eigen import GRAM_CONDITION, PAIR_TOLERANCE, EigenPairs, singular_triplets, symmetric_pairs
 from ..solvers.systems.moments import centred_moments
 from .choices import gavish_donoho, minka, parallel
+from .factors import Factors, filled_rows
+from .probabilistic import fit_incomplete, has_gaps
 
 Array = NDArray[np.float64]
 
@@ -39,6 +55,11 @@ _MOST_COLUMNS = 4000
 _SMALL_TABLE = 2**22
 #: Relative residual that a random subspace is iterated to.
 _RANDOM_TOLERANCE = 1e-9
+#: Of rows with gaps: rise of the log-likelihood per row at which EM ends, and its most steps.
+_ASCENT = 1e-8
+_MOST_STEPS = 2000
+#: Columns up to which a fit keeps the covariance, 128 kB.
+_KEPT_COLUMNS = 128
 
 
 class _Spectrum(NamedTuple):
@@ -57,6 +78,12 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     centred without becoming dense. A row of weight two counts as two rows. Variances are known to 1e-16 of the
     largest through the covariance; those below 1e-10 of it are computed from the rows instead, in tables of at most
     four million entries (`svd_solver="full"` always does so). Memory besides the rows: d² numbers, or a copy of them.
+
+    Rows may have gaps (NaN). The components are then those of probabilistic principal components of greatest
+    likelihood given what was observed, found by EM (see `ProbabilisticPCA`); n_components is a number below d, None is
+    min(n, d) − 1, and `transform` fills gaps with their conditional means first. `partial_fit` takes the rows in
+    pieces: it keeps the covariance, so that the components are those of one fit on all rows. So does `fit` of at most
+    128 columns, from which `partial_fit` can go on.
 
     The signs make the largest entry of every component positive, as in scikit-learn. Unlike there, the covariance and
     the density are those of the rows whether `whiten` is set or not. Where two variances are equal,
@@ -78,7 +105,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     n_components: Any = param(
         optional(
-            Number(low=1, integer=True)
+            Number(low=0, integer=True)
             | Number(low=0.0, high=1.0, low_open=True, high_open=True)
             | Options("mle", "parallel", "gavish-donoho")
         ),
@@ -120,20 +147,25 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     n_components_: int = fitted("int", "How many components there are.")
     n_samples_: Any = fitted("int or float", "Rows, or the sum of their weights.")
     n_features_in_: int = fitted("int", "Number of columns.")
+    scatter_: Array = fitted(
+        "(n_features, n_features)", "Σ w(x − x̄)(x − x̄)ᵀ; after `partial_fit`, or of at most 128 columns.", optional=True
+    )
+    n_rows_seen_: int = fitted("int", "Rows so far, where `scatter_` is kept.", optional=True)
     certificate_: Certificate = fitted(
-        "Certificate", "`closed-form`: the largest of ‖Sv − λv‖/λ₁ and |vᵢᵀvⱼ − [i = j]|; |λ̂ − λ| ≤ λ₁ times that."
+        "Certificate",
+        "`closed-form`: the largest of ‖Sv − λv‖/λ₁ and |vᵢᵀvⱼ − [i = j]|; |λ̂ − λ| ≤ λ₁ times that. Of rows with gaps "
+        "`ascent`: what one more step of EM adds to the log-likelihood per unit of weight.",
     )
 
-    _door = staticmethod(door(target="none"))
-    _remedy = "raise iterated_power, or use svd_solver='full'"
+    _door = staticmethod(door(target="none", missing=True))
+    _remedy = "raise iterated_power, or use svd_solver='full'; with missing values, ask for fewer components"
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of the rows of X; y is ignored."""
         return super().fit(X, None, sample_weight)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        if table.X is not None:
-            refuse_extreme_sizes(table.X, table.weight, "PCA")
+        gaps = self._read_gaps(table)
         rows = table.weight_sum
         d = table.n_columns
         if table.n_rows < 2 or rows <= 1.0:
@@ -142,9 +174,53 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
                 "least two rows, and weights that count rows."
             )
         most = int(min(np.ceil(rows), d)) if table.weight is not None else min(table.n_rows, d)
+        if gaps:
+            return self._fit_gaps(table, run, most, rows)
         k = self._most_components(most, table.n_rows, d)
-        self.mean_, total, spectrum = self._spectrum(table, k, rows)
-        chosen = self._choose(spectrum.values, total, rows, table)
+        self.mean_, total, spectrum = self._spectrum(table, max(1, k), rows)
+        chosen = min(k, self._choose(spectrum.values, total, rows, table))
+        self._set(spectrum, total, rows, most, chosen)
+        self.n_samples_ = table.n_rows if table.weight is None else float(rows)
+        if d <= _KEPT_COLUMNS:
+            if not hasattr(self, "scatter_"):  # the components came from the rows themselves
+                self.scatter_ = centred_moments(table.blocks, n_jobs=self.n_jobs).gram
+            self.n_rows_seen_ = table.n_rows
+        random = self.svd_solver == "randomized"
+        tolerance = _RANDOM_TOLERANCE if random else max(PAIR_TOLERANCE, self.tol)
+        return Certificate("closed-form", spectrum.worst, tolerance)
+
+    def _read_gaps(self, table: Table) -> bool:
+        """Tell whether values are missing; raise where numbers are too large, or a sparse table has gaps."""
+        if sp.issparse(table.X) and np.isnan(table.X.data).any():
+            raise DataError("PCA: a sparse table contains NaN; pass a dense one, or impute it.")
+        if table.X is not None:
+            gaps = has_gaps(table)
+            refuse_extreme_sizes(np.nan_to_num(table.X) if gaps else table.X, table.weight, "PCA")
+            return gaps
+        return has_gaps(table)
+
+    def _fit_gaps(self, table: Table, run: Run, most: int, rows: float) -> Certificate:
+        """Find the components of greatest likelihood of rows with gaps."""
+        k = max(1, most - 1) if self.n_components is None else self.n_components
+        if not isinstance(k, (int, np.integer)):
+            raise ParameterError(
+                f"PCA: with missing values (NaN) n_components must be a number of components or None; got {k!r}."
+            )
+        found = fit_incomplete("PCA", table, int(k), run, tol=_ASCENT, max_iter=_MOST_STEPS, n_jobs=self.n_jobs)
+        self.mean_ = found.mean
+        scale = rows / (rows - 1.0)  # of the maximum of the likelihood to the variances of PCA
+        values = np.append(found.values, found.noise) * scale
+        total = float(values[:-1].sum()) + (table.n_columns - k) * values[-1]
+        steps = np.abs(np.diff(values))
+        gaps = np.minimum(np.concatenate([[np.inf], steps[:-1]]), steps)
+        spectrum = _Spectrum(values[:-1], found.vectors, found.rise, gaps)
+        self._set(spectrum, total, rows, most, int(k))
+        self.noise_variance_ = float(values[-1])
+        self.n_samples_ = table.n_rows if table.weight is None else float(rows)
+        return Certificate("ascent", found.rise, _ASCENT, n_iter=found.n_iter)
+
+    def _set(self, spectrum: _Spectrum, total: float, rows: float, most: int, chosen: int) -> None:
+        """Set what follows from the first eigenpairs of the covariance."""
         values = np.maximum(spectrum.values[:chosen], 0.0)
         self.components_ = np.ascontiguousarray(spectrum.vectors[:, :chosen].T)
         self.explained_variance_ = values
@@ -156,10 +232,86 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         if left <= 1e-14 * total:  # nothing but rounding
             self.noise_variance_ = 0.0
         self.n_components_ = chosen
-        self.n_samples_ = table.n_rows if table.weight is None else float(rows)
-        random = self.svd_solver == "randomized"
-        tolerance = _RANDOM_TOLERANCE if random else max(PAIR_TOLERANCE, self.tol)
-        return Certificate("closed-form", spectrum.worst, tolerance)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from some more rows; the components are those of one fit on all rows, in any pieces and order.
+
+        Parameters
+        ----------
+        X : array, sparse array, dataframe, path or Dask collection of shape (n_samples, n_features)
+            More rows, without gaps; of at most 4000 columns, whose covariance is kept.
+        y : ignored
+            For compatibility.
+        sample_weight : array of shape (n_samples,) or str, optional
+            Non-negative weights of the rows.
+
+        Returns
+        -------
+        self
+            If something is wrong with the rows, the estimator stays as it was. Until there are n_components rows,
+            there are as many components as rows.
+        """
+        check_parameters("PCA", self.get_params(deep=False), self._parameters)
+        if hasattr(self, "components_") and not hasattr(self, "scatter_"):
+            raise ParameterError(
+                "PCA: `fit` keeps no covariance of more than 128 columns, or of rows with gaps, for partial_fit to go "
+                "on from. Pass all rows to partial_fit, on a new model."
+            )
+        before = self if hasattr(self, "scatter_") else None
+        draft = self._draft()
+        run = Run(None, None, None, self.n_jobs)
+        table = type(self)._door(draft, X, None, sample_weight, run)
+        if before is not None:
+            read_features(self, X if table.X is None else table.X, check_finite=False)  # the same columns
+            draft.__dict__.update({name: vars(self)[name] for name in ("feature_names_in_",) if name in vars(self)})
+        if table.n_columns > _MOST_COLUMNS:
+            raise DataError(f"PCA: partial_fit keeps the covariance of at most {_MOST_COLUMNS} columns; use fit.")
+        if draft._read_gaps(table):
+            raise DataError("PCA: partial_fit needs rows without NaN; impute it, or pass all rows to fit.")
+        certificate = draft._merge(before, table)
+        seconds = run.seconds
+        draft.certificate_ = replace(certificate, seconds=seconds)
+        draft._warn_unless_certificate_holds()
+        self.__dict__.update(draft.__dict__)
+        return self
+
+    def _merge(self, before: Any, table: Table) -> Certificate:
+        """Find the components of the rows before, if any, and of a table."""
+        moments = centred_moments(table.blocks, n_jobs=self.n_jobs)
+        d = table.n_columns
+        weight = moments.weight
+        self.mean_ = moments.x_mean
+        self.scatter_ = moments.gram
+        self.n_rows_seen_ = table.n_rows
+        checksum = int(table.fingerprint, 16) - whole_checksum(Scan(0, 0), (table.n_rows, d, 0), None)
+        whole = table.weight is None
+        if before is not None:
+            old = float(before.n_samples_)
+            away = moments.x_mean - before.mean_
+            weight = old + moments.weight
+            self.mean_ = before.mean_ + away * (moments.weight / weight)
+            self.scatter_ = before.scatter_ + moments.gram + np.outer(away, away) * (old * moments.weight / weight)
+            self.n_rows_seen_ += before.n_rows_seen_
+            known = whole_checksum(Scan(0, 0), (before.n_rows_seen_, d, 0), None)
+            checksum += int(before.certificate_.fingerprint, 16) - known
+            whole &= isinstance(before.n_samples_, int)
+        S = self.scatter_ / max(weight - 1.0, 1.0)
+        S = (S + S.T) / 2.0
+        most = min(int(np.ceil(weight)), d)
+        wanted = self.n_components
+        if isinstance(wanted, (int, np.integer)):
+            k = min(int(wanted), most)
+        else:
+            k = self._most_components(most, self.n_rows_seen_, d)
+        pairs = symmetric_pairs(S, max(1, k), owner="PCA")
+        total = float(S.trace())
+        spectrum = _Spectrum(pairs.values, pairs.vectors, pairs.worst, pairs.gaps)
+        chosen = min(k, self._choose(pairs.values, total, weight, None))
+        self._set(spectrum, total, weight, most, chosen)
+        self.n_samples_ = self.n_rows_seen_ if whole else weight
+        shape = (self.n_rows_seen_, d, 0)
+        fingerprint = f"{whole_checksum(Scan(checksum, 0), shape, None):016x}"
+        return Certificate("closed-form", pairs.worst, PAIR_TOLERANCE, fingerprint=fingerprint)
 
     def _most_components(self, most: int, n: int, d: int) -> int:
         """Return how many pairs to compute; all where the choice depends on all."""
@@ -188,6 +340,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         if not formed:
             return self._from_rows(table, k, rows)
         moments = centred_moments(table.blocks, n_jobs=self.n_jobs)
+        if d <= _KEPT_COLUMNS:
+            self.scatter_ = moments.gram
         S = moments.gram / (rows - 1.0)
         S = (S + S.T) / 2.0
         pairs = symmetric_pairs(S, min(k, d), owner="PCA")
@@ -224,15 +378,15 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         pairs = EigenPairs(values, vectors, residual, gaps, float(values[0]))
         return mean, square / (rows - 1.0), _Spectrum(values, vectors, pairs.worst, gaps)
 
-    def _choose(self, values: Array, total: float, rows: float, table: Table) -> int:
-        """Return how many components the parameter asks for."""
+    def _choose(self, values: Array, total: float, rows: float, table: Table | None) -> int:
+        """Return how many components the parameter asks for; None stands for rows that came in pieces."""
         wanted = self.n_components
         if wanted == "mle":
             return minka(np.maximum(values, 0.0), rows)
         if wanted == "gavish-donoho":
-            return gavish_donoho(np.sqrt(np.maximum(values, 0.0)), (table.n_rows, table.n_columns))
+            return gavish_donoho(np.sqrt(np.maximum(values, 0.0)), (int(rows), self.n_features_in_))
         if wanted == "parallel":
-            if not table.in_memory or table.weight is not None or sp.issparse(table.X):
+            if table is None or not table.in_memory or table.weight is not None or sp.issparse(table.X):
                 raise ParameterError("PCA: n_components='parallel' needs dense rows in memory, without weights.")
             return parallel(np.asarray(table.X, dtype=np.float64), values, as_generator(self.random_state))
         if isinstance(wanted, (float, np.floating)):
@@ -252,7 +406,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Parameters
         ----------
         X : array, sparse array or dataframe of shape (n_samples, n_features)
-            Rows.
+            Rows. Gaps (NaN) are filled with their mean given the rest of the row, by the density of `score_samples`.
 
         Returns
         -------
@@ -260,7 +414,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             Float32 for float32.
         """
         check_is_fitted(self)
-        table = read_features(self, X)
+        table = read_features(self, X, missing=True)
+        if not sp.issparse(table) and np.isnan(table).any():
+            table = filled_rows(table, self._factors()).astype(table.dtype, copy=False)
         directions = self.components_.T
         if sp.issparse(table):
             found = np.asarray(table @ directions) - self.mean_ @ directions
@@ -290,6 +446,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         if self.whiten:
             scores = scores * self._scales()
         return np.asarray(scores @ self.components_ + self.mean_)
+
+    def _factors(self) -> Factors:
+        """Return the density of `score_samples` as μ + Wz + noise; noise of zero is replaced by the least there is."""
+        least = float(np.finfo(np.float64).eps) * max(float(self.explained_variance_.max(initial=0.0)), 1e-300)
+        noise = max(self.noise_variance_, least)
+        sizes = np.sqrt(np.maximum(self.explained_variance_ - noise, 0.0))
+        return Factors(self.mean_, self.components_.T * sizes, np.full(self.components_.shape[1], noise))
 
     def _scales(self) -> Array:
         """Return the standard deviations of the components; rounding is not magnified where there is no variance."""
@@ -344,6 +507,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -356,8 +520,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         if getattr(self, "n_components_", None) != len(getattr(self, "components_", ())):
             raise ModelFileError("load: n_components_ is not the number of components_.")
         rows = getattr(self, "n_samples_", None)
-        if not isinstance(rows, (int, float, np.integer)) or not rows > 1:
-            raise ModelFileError("load: n_samples_ must be a number above one.")
+        if not isinstance(rows, (int, float, np.integer)) or not rows > 0:
+            raise ModelFileError("load: n_samples_ must be a positive number.")
+        if hasattr(self, "scatter_") != hasattr(self, "n_rows_seen_"):
+            raise ModelFileError("load: scatter_ and n_rows_seen_ belong together.")
 
 
 def centred_rows(table: Table) -> tuple[Any, Array, float]:

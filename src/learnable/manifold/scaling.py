@@ -10,22 +10,27 @@ Reference: W. Torgerson, Multidimensional scaling: I. Theory and method, Psychom
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.declare import Matches, Number, fitted, param
 from ..core.errors import DataError, ModelFileError
-from ..core.estimator import Certificate, Estimator, Run
-from ..data.arrays import refuse_extreme_sizes
-from ..data.door import Table, door, read_features
+from ..core.parameters import Matches, Number
+from ..core.run import Run
+from ..data.door import Table, read_features
 from ..solvers.eigen import PAIR_TOLERANCE, symmetric_pairs
+from .base import Embedding, dense_rows, kept_rows, rows_in_memory
 
 Array = NDArray[np.float64]
+
+#: Columns up to which Euclidean distances are summed term by term: ‖x‖² − 2xᵀz + ‖z‖² by a matrix product is quicker
+#: in many, but loses half of the digits between near rows.
+_FEW_COLUMNS = 100
 
 METRIC = Matches(lambda v: isinstance(v, str) or callable(v), "the name of a metric, or a function of two rows")
 METRIC_PARAMS = Matches(lambda v: v is None or isinstance(v, dict), "a dict of the metric's parameters, or None")
@@ -35,6 +40,8 @@ def distances_between(owner: str, X: Any, Y: Any, metric: Any, metric_params: An
     """Return the distances of rows of X to rows of Y (to X itself if Y is None), by scikit-learn's metrics."""
     from sklearn.metrics import pairwise_distances
 
+    if metric == "euclidean" and not metric_params and not sp.issparse(X) and X.shape[1] <= _FEW_COLUMNS:
+        return np.asarray(cdist(X, X if Y is None else Y))
     try:
         found = pairwise_distances(X, Y, metric=metric, **(metric_params or {}))
     except (ValueError, TypeError) as error:
@@ -65,7 +72,58 @@ def centred_products(square: Array) -> Array:
     return square
 
 
-class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class DistanceModel(Embedding):
+    """What models of a table of dissimilarities share: its metric, the table, the distances of new rows."""
+
+    n_components: int = param(Number(low=1, integer=True), "Dimensions.", default=2, kw_only=False)
+    metric: Any = param(
+        METRIC,
+        'A metric of scikit-learn, a function of two rows, or "precomputed": X holds the dissimilarities.',
+        default="euclidean",
+    )
+    metric_params: Any = param(METRIC_PARAMS, "Further parameters of the metric.", default=None)
+
+    dissimilarity_matrix_: Array = fitted("(n_rows, n_rows)", "D.", low=0.0)
+    X_fit_: Any = fitted("(n_rows, n_features)", "The rows, for distances to new ones.")
+
+    def _dissimilarities(self, table: Table) -> Array:
+        """Return D, and keep it and the rows."""
+        owner = type(self).__name__
+        X = rows_in_memory(owner, table)
+        metric = self._named_metric()
+        if metric == "precomputed":
+            D = check_dissimilarities(owner, dense_rows(X))
+        else:
+            D = distances_between(owner, X, None, metric, self.metric_params)
+            D = (D + D.T) / 2.0
+        self.dissimilarity_matrix_ = D
+        self.X_fit_ = kept_rows(X)
+        return D
+
+    def _named_metric(self) -> Any:
+        """Return the metric."""
+        return self.metric
+
+    def _distances_of_new(self, rows: Any) -> Array:
+        """Return the (m, n) dissimilarities of new rows to those of the fit."""
+        metric = self._named_metric()
+        if metric == "precomputed":
+            return dense_rows(rows)
+        return distances_between(type(self).__name__, rows, self.X_fit_, metric, self.metric_params)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._named_metric() == "precomputed"
+        tags.input_tags.positive_only = tags.input_tags.pairwise
+        return tags
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if self._named_metric() == "precomputed" and self.X_fit_.shape[0] != self.X_fit_.shape[1]:
+            raise ModelFileError("load: precomputed dissimilarities must be a square table.")
+
+
+class ClassicalMDS(DistanceModel):
     r"""Classical multidimensional scaling: coordinates whose inner products are nearest to B = −½JD²J.
 
     Distances in the picture are at most those given when the distances are Euclidean; the rest is in the dimensions
@@ -85,46 +143,18 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 
     _theory = "multidimensional-scaling"
 
-    n_components: int = param(Number(low=1, integer=True), "Dimensions.", default=2, kw_only=False)
-    metric: Any = param(
-        METRIC,
-        'A metric of scikit-learn, a function of two rows, or "precomputed": X holds the dissimilarities.',
-        default="euclidean",
-    )
-    metric_params: Any = param(METRIC_PARAMS, "Further parameters of the metric.", default=None)
-
     embedding_: Array = fitted("(n_rows, n_components)", "Coordinates, √λ u.")
-    dissimilarity_matrix_: Array = fitted("(n_rows, n_rows)", "D.", low=0.0)
     eigenvalues_: Array = fitted("(n_components,)", "λ, the largest first; the variances times n.")
     negative_share_: float = fitted(
         "()", "Σ|λ| of the negative eigenvalues as a share of all; 0 for Euclidean distances.", low=0.0, high=1.0
     )
-    X_fit_: Any = fitted("(n_rows, n_features)", "The rows, for distances to new ones.")
-    n_features_in_: int = fitted("int", "Number of columns.")
     certificate_: Certificate = fitted(
         "Certificate", "`closed-form`: the largest of ‖Bu − λu‖/λ₁ and |uᵢᵀuⱼ − [i = j]|."
     )
 
-    _door = staticmethod(door(target="none"))
-
-    def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
-        """Find the coordinates of the rows of X; y is ignored."""
-        return super().fit(X)
-
     def _fit(self, table: Table, run: Run) -> Certificate:
-        if table.X is None:
-            raise DataError("ClassicalMDS: the rows must be in memory.")
-        refuse_extreme_sizes(table.X, None, "ClassicalMDS")
+        D = self._dissimilarities(table)
         n = table.n_rows
-        if n < 2:
-            raise DataError(f"ClassicalMDS: found n_samples = {n}; distances need at least two rows.")
-        X = table.X
-        if self.metric == "precomputed":
-            dense = np.array(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
-            D = check_dissimilarities("ClassicalMDS", dense)
-        else:
-            D = distances_between("ClassicalMDS", X, None, self.metric, self.metric_params)
-            D = (D + D.T) / 2.0
         k = min(self.n_components, n)
         B = centred_products(D**2)
         pairs = symmetric_pairs(B, k, owner="ClassicalMDS")
@@ -132,15 +162,8 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         values = np.where(np.abs(pairs.values) <= noise, 0.0, pairs.values)
         self.eigenvalues_ = values
         self.embedding_ = pairs.vectors * np.sqrt(np.maximum(values, 0.0))
-        self.dissimilarity_matrix_ = D
         self.negative_share_ = _negative_share(B, noise)
-        self.X_fit_ = X.copy() if sp.issparse(X) else np.array(X, order="C")
         return Certificate("closed-form", pairs.worst, PAIR_TOLERANCE)
-
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Return the coordinates of the rows of X; float32 for float32."""
-        self.fit(X)
-        return self.embedding_.astype(self.X_fit_.dtype, copy=False)
 
     def transform(self, X: Any) -> Array:
         """Return the coordinates of new rows by Gower's formula.
@@ -157,29 +180,9 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         """
         check_is_fitted(self)
         rows = read_features(self, X)
-        if self.metric == "precomputed":
-            away = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
-        else:
-            away = distances_between("ClassicalMDS", rows, self.X_fit_, self.metric, self.metric_params)
+        away = self._distances_of_new(rows)
         found = place_by_distances(away**2, (self.dissimilarity_matrix_**2).mean(axis=0), self.embedding_)
         return np.asarray(found, dtype=rows.dtype)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.metric == "precomputed"
-        tags.input_tags.positive_only = self.metric == "precomputed"
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if self.metric == "precomputed" and self.X_fit_.shape[0] != self.X_fit_.shape[1]:
-            raise ModelFileError("load: precomputed dissimilarities must be a square table.")
 
 
 def place_by_distances(square: Array, mean_square: Array, embedding: Array) -> Array:

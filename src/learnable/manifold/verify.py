@@ -61,8 +61,12 @@ def pca(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Recheck
     d = table.n_columns
     if not has_shapes(model, components_=(k, d), explained_variance_=(k,), mean_=(d,), gaps_=(k,)):
         raise VerificationError("verify: the arrays of this PCA do not fit the data.")
+    if model.certificate_.kind == "ascent":
+        from .verify_factors import incomplete_pca
+
+        return incomplete_pca(model, table)
     rows, mean, scatter = moments_of(table)
-    S = scatter / (rows - 1.0)
+    S = scatter / max(rows - 1.0, 1.0)
     V = np.asarray(model.components_).T
     values = np.asarray(model.explained_variance_)
     total = float(S.trace())
@@ -85,6 +89,9 @@ def pca(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Recheck
         facts.append(relative(values, np.maximum(every[:k], 0.0), unit))
         facts.append(_gap_error(np.asarray(model.gaps_), every, unit))
     facts.append(_choice_error(model, values, total))
+    if hasattr(model, "scatter_"):
+        facts.append(relative(model.scatter_, scatter, float(np.abs(scatter).max(initial=0.0)) or 1.0))
+        facts.append(0.0 if model.n_rows_seen_ == table.n_rows else np.inf)
     worst = max(facts)
     value = float(max(residual, inner))
     return Recheck(value if worst <= 1e-9 else max(value, worst, 1.0), ROUNDING, table.fingerprint)
@@ -107,7 +114,8 @@ def _choice_error(model: Any, values: Array, total: float) -> float:
     wanted = model.n_components
     k = len(values)
     if isinstance(wanted, (int, np.integer)):
-        return 0.0 if k == wanted else np.inf
+        fewer = hasattr(model, "scatter_") and k == min(wanted, model.n_rows_seen_, len(model.mean_))
+        return 0.0 if k == wanted or fewer else np.inf
     if isinstance(wanted, float) and total > 0:
         shares = np.cumsum(values) / total
         reached = shares[-1] >= wanted - 1e-9
@@ -154,7 +162,7 @@ def classical_mds(model: Any, X: Any, y: Any = None, sample_weight: Any = None) 
     k = np.asarray(model.embedding_).shape[1]
     stored = model.X_fit_
     same = stored.shape == table.X.shape and abs(stored - table.X).max() == 0
-    D = stated_dissimilarities(model, table)
+    D = stated_dissimilarities(model, table, model.metric)
     B = -0.5 * D**2
     B = B - B.mean(axis=0)
     B = B - B.mean(axis=1, keepdims=True)
@@ -171,15 +179,15 @@ def classical_mds(model: Any, X: Any, y: Any = None, sample_weight: Any = None) 
     return Recheck(value if max(facts) <= 1e-8 else max(value, 1.0, *facts), ROUNDING, table.fingerprint)
 
 
-def stated_dissimilarities(model: Any, table: Any) -> Array:
-    """Return the dissimilarities of the rows that a model's metric states."""
+def stated_dissimilarities(model: Any, table: Any, metric: Any) -> Array:
+    """Return the dissimilarities of the rows by a metric."""
     rows = table.X
-    if model.metric == "precomputed":
+    if metric == "precomputed":
         D = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
     else:
         from sklearn.metrics import pairwise_distances
 
-        D = pairwise_distances(rows, metric=model.metric, **(model.metric_params or {})).astype(np.float64)
+        D = pairwise_distances(rows, metric=metric, **(model.metric_params or {})).astype(np.float64)
     return np.asarray((D + D.T) / 2.0)
 
 

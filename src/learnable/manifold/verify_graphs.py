@@ -294,8 +294,13 @@ def locally_linear(model: Any, X: Any, y: Any = None, sample_weight: Any = None)
         np.inf if search_flaw(model.nbrs_, table.X, {"metric": "minkowski", "p": 2}) else 0.0,
     ]
     M = np.zeros((n, n))
+    share = _median_share(rows, near, model.n_components) if model.method == "modified" else 0.0
     for i in range(n):
-        if model.method == "standard":
+        if model.method == "modified":
+            W = _several_mixtures(rows[near[i]] - rows[i], share, model.reg)
+            at = np.append(i, near[i])
+            M[np.ix_(at, at)] += W @ W.T
+        elif model.method == "standard":
             row = np.zeros(n)
             row[i] = 1.0
             row[near[i]] -= _mixture(rows[near[i]] - rows[i], model.reg)
@@ -328,6 +333,36 @@ def _mixture(away: Array, reg: float) -> Array:
     G = G + np.eye(len(G)) * (max(reg, 1e-12) * trace if trace > 0 else 1.0)
     w = np.linalg.lstsq(G, np.ones(len(G)), rcond=None)[0]
     return np.asarray(w / w.sum())
+
+
+def _median_share(rows: Array, near: Array, d: int) -> float:
+    """Return η of the modified method: the median of the variance outside d directions, by that along them."""
+    shares = []
+    for i, own in enumerate(near):
+        squares = np.linalg.svd(rows[own] - rows[i], compute_uv=False) ** 2
+        along = squares[:d].sum()
+        shares.append(squares[d:].sum() / along if along > 0 else 0.0)
+    return float(np.median(shares))
+
+
+def _several_mixtures(away: Array, share: float, reg: float) -> Array:
+    """Return (1 + k, s) weights of a row (−1) and of its neighbours, by Householder's reflection as in the paper."""
+    k, width = away.shape
+    V, roots, _ = np.linalg.svd(away)
+    squares = np.zeros(k)
+    squares[: len(roots)] = roots**2
+    s = max(1, k - width)
+    while s < k - 1 and squares[k - s - 1 :].sum() < (1.0 - 1e-9) * share * squares[: k - s - 1].sum():
+        s += 1
+    if squares.sum() == 0:
+        s = max(s, k - 1)
+    last = V[:, k - s :]
+    alpha = np.linalg.norm(last.sum(axis=0)) / np.sqrt(s)
+    h = alpha - last.sum(axis=0)
+    length = np.linalg.norm(h)
+    h = h / length if length > 1e-12 else 0.0 * h
+    W = last - 2.0 * np.outer(last @ h, h) + (1.0 - alpha) * _mixture(away, reg)[:, None]
+    return np.vstack([-np.ones(s), W])
 
 
 def _local_form(local: Array, model: Any) -> Array:

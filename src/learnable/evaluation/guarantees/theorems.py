@@ -454,6 +454,30 @@ THEOREMS: dict[str, Theorem] = {
         "C. Eckart and G. Young, 1936; C. Davis and W. Kahan, 1970; T. Anderson, 1963",
         ("order", "duplicates"),
     ),
+    "probabilistic-components": Theorem(
+        "consistency",
+        (_IID, "rows are normal with equal noise; values are missing at random"),
+        "the estimate is the maximum of the likelihood of what was observed (with gaps, a local one); as rows grow it "
+        "tends to the covariance of the model",
+        "M. Tipping and C. Bishop, 1999; D. Rubin, 1976 (missing values)",
+        ("order", "duplicates"),
+    ),
+    "stress-majorisation": Theorem(
+        "optimality",
+        ("dissimilarities are symmetric and not negative",),
+        "no step raises the stress, and its limit points are stationary; of a point without coinciding rows, local "
+        "minima",
+        "J. de Leeuw, Journal of Classification 5, 1988; J. Kruskal, Psychometrika 29, 1964",
+        (),
+    ),
+    "nonnegative-factors": Theorem(
+        "optimality",
+        ("numbers are not negative",),
+        "no step raises the squared error, and limit points of coordinate descent satisfy the conditions of Karush, "
+        "Kuhn and Tucker; another start may end elsewhere",
+        "A. Cichocki and A.-H. Phan, 2009; N. Gillis and F. Glineur, Neural Computation 24, 2012",
+        (),
+    ),
     "multidimensional-scaling": Theorem(
         "optimality",
         ("distances are Euclidean, or nearly so",),
