@@ -103,6 +103,9 @@ from .linear import lars_path as lars_path
 from .linear import lasso_inference as lasso_inference
 from .linear import lasso_path as lasso_path
 from .linear import ridge_path as ridge_path
+from .linear import score_test as score_test
+from .linear import split_inference as split_inference
+from .linear import stepwise_inference as stepwise_inference
 from .manifold import MDS as MDS
 from .manifold import NMF as NMF
 from .manifold import PCA as PCA

@@ -24,7 +24,6 @@ TOPIC_MEMBERS: Final[dict[str, str]] = {
     ),
     "TextCounts": "n_texts_, vocabulary_",
     "PopulationStructure": (
-        "P_, Q_, allele_names_, allele_starts_, alpha_, certificate_, labels_, log_likelihood_, n_features_in_, "
-        "n_iter_"
+        "P_, Q_, allele_names_, allele_starts_, alpha_, certificate_, labels_, log_likelihood_, n_features_in_, n_iter_"
     ),
 }

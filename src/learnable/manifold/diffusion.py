@@ -19,9 +19,8 @@ from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
-from ..core.declare import fitted, param
-from ..core.parameters import N_JOBS, Number, Options
-from ..core.run import Run
+from ..core.declare import N_JOBS, Number, Options, fitted, param
+from ..core.estimator import Run
 from ..data.door import Table, read_features
 from ..solvers.eigen import PAIR_TOLERANCE, fix_signs, symmetric_pairs
 from .base import Embedding, dense_rows, kept_rows, rows_in_memory

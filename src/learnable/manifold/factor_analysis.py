@@ -19,10 +19,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
-from ..core.declare import fitted, param
-from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Estimator
-from ..core.parameters import (
+from ..core.declare import (
     MAX_ITER,
     MAX_SECONDS,
     N_JOBS,
@@ -32,11 +29,14 @@ from ..core.parameters import (
     Matches,
     Number,
     Options,
+    fitted,
     optional,
+    param,
 )
-from ..core.run import Run
+from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.estimator import Estimator, Run
+from ..data.arrays import refuse_extreme_sizes
 from ..data.door import Table, door, read_features
-from ..linear.base import refuse_extreme_sizes
 from ..solvers.eigen import fix_signs
 from ..solvers.systems.moments import centred_moments
 from .factors import FLOOR, Factors, Scatter, best_factors, filled_rows, fit_factors, posterior, start_of_gaps

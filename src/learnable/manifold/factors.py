@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import DataError
-from ..core.run import Run
+from ..core.estimator import Run
 from ..data.blocks import map_reduce
 from ..solvers.em import EMResult, em
 

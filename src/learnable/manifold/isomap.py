@@ -21,8 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.declare import N_JOBS, TOLERANCE, Number, Options, fitted, optional, param
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import N_JOBS, TOLERANCE, Number, Options, optional
-from ..core.run import Run
+from ..core.estimator import Certificate, Run
 from ..data.door import Table, read_features
 from ..neighbors import NearestNeighbors
 from ..solvers.eigen import PAIR_TOLERANCE, symmetric_pairs

@@ -31,10 +31,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
-from ..core.declare import fitted, param
+from ..core.declare import N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options, fitted, param
 from ..core.errors import ModelFileError, ParameterError
-from ..core.parameters import N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options
-from ..core.run import Run
+from ..core.estimator import Run
 from ..data.door import Table, door, read_features
 from ..neighbors import NearestNeighbors
 from ..solvers.eigen import PAIR_TOLERANCE, symmetric_pairs

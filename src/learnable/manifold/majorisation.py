@@ -24,10 +24,20 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
-from ..core.declare import fitted, param
+from ..core.declare import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    Boolean,
+    Number,
+    Options,
+    fitted,
+    param,
+)
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.parameters import MAX_ITER, MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Boolean, Number, Options
-from ..core.run import Run
+from ..core.estimator import Run
 from ..data.door import Table, read_features
 from ..meta.splits import as_generator
 from ..solvers.eigen import fix_signs, symmetric_pairs

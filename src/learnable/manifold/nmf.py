@@ -28,10 +28,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
-from ..core.declare import fitted, param
-from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Estimator
-from ..core.parameters import (
+from ..core.declare import (
     MAX_ITER,
     MAX_SECONDS,
     N_JOBS,
@@ -40,12 +37,15 @@ from ..core.parameters import (
     Boolean,
     Number,
     Options,
+    fitted,
     optional,
+    param,
 )
-from ..core.run import Run
+from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.estimator import Estimator, Run
 from ..core.threads import one_thread_blas, resolve_n_jobs, run_tasks
+from ..data.arrays import refuse_extreme_sizes
 from ..data.door import Table, door, read_features
-from ..linear.base import refuse_extreme_sizes
 from ..meta.splits import as_generator
 from ..solvers.eigen import singular_triplets
 from ._kernels import descend_rows

@@ -23,10 +23,7 @@ from scipy.special import ndtri
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import N_JOBS, RANDOM_STATE, TOLERANCE, Boolean, Number, Options, fitted, optional, param
-from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Estimator
-from ..core.parameters import (
+from ..core.declare import (
     N_JOBS,
     RANDOM_STATE,
     TOLERANCE,
@@ -34,12 +31,15 @@ from ..core.parameters import (
     Number,
     Options,
     check_parameters,
+    fitted,
     optional,
+    param,
 )
-from ..core.run import Run
+from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.estimator import Certificate, Estimator, Run
+from ..data.arrays import refuse_extreme_sizes
+from ..data.blocks import Scan, whole_checksum
 from ..data.door import Table, door, read_features
-from ..data.fingerprint import Scan, whole_checksum
-from ..linear.base import refuse_extreme_sizes
 from ..meta.splits import as_generator
 from ..solvers.eigen import GRAM_CONDITION, PAIR_TOLERANCE, EigenPairs, singular_triplets, symmetric_pairs
 from ..solvers.systems.moments import centred_moments

@@ -20,8 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.declare import Matches, Number, fitted, param
 from ..core.errors import DataError, ModelFileError
-from ..core.parameters import Matches, Number
-from ..core.run import Run
+from ..core.estimator import Certificate, Run
 from ..data.door import Table, read_features
 from ..solvers.eigen import PAIR_TOLERANCE, symmetric_pairs
 from .base import Embedding, dense_rows, kept_rows, rows_in_memory

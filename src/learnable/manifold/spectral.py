@@ -25,7 +25,6 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.declare import N_JOBS, RANDOM_STATE, Boolean, Matches, Nothing, Number, Options, fitted, optional, param
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Certificate, Estimator, Run
-from ..data.arrays import refuse_extreme_sizes
 from ..data.door import Table, door, read_features
 from ..solvers.eigen import PAIR_TOLERANCE, EigenPairs, fix_signs, symmetric_pairs
 from .base import Embedding, dense_rows, kept_rows, rows_in_memory

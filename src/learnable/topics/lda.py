@@ -23,10 +23,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
-from ..core.declare import fitted, param
-from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Estimator
-from ..core.parameters import (
+from ..core.declare import (
     MAX_ITER,
     MAX_SECONDS,
     N_JOBS,
@@ -37,9 +34,12 @@ from ..core.parameters import (
     Matches,
     Number,
     Options,
+    fitted,
     optional,
+    param,
 )
-from ..core.run import Run
+from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.estimator import Estimator, Run
 from ..core.threads import resolve_n_jobs
 from ..data.door import Table, door, read_features
 from ..meta.splits import as_generator

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import DataError, ParameterError
-from ..data.frames import is_frame
+from ..data.door import is_frame
 from .genotypes import Genotypes
 
 _MAGIC = b"\x6c\x1b"

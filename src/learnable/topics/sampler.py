@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import DataError, ParameterError
-from ..core.run import Run
+from ..core.estimator import Run
 from ..core.threads import resolve_n_jobs, run_tasks
 from ..sampling.chains import Chains
 from ..sampling.driver import ESS, resume, sample

@@ -19,14 +19,23 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
-from ..core.declare import fitted, param
+from ..core.declare import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    Boolean,
+    Number,
+    Options,
+    fitted,
+    optional,
+    param,
+)
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Estimator
-from ..core.parameters import MAX_ITER, MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Boolean, Number, Options, optional
-from ..core.run import Run
+from ..core.estimator import Estimator, Run
 from ..core.threads import resolve_n_jobs
-from ..data.door import read_features
-from ..data.frames import is_frame
+from ..data.door import is_frame, read_features
 from ..meta.splits import as_generator
 from .align import align_draws
 from .genotypes import Genotypes

@@ -12,9 +12,8 @@ from sklearn.base import TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import Declared, fitted, param
+from ..core.declare import Boolean, Declared, Matches, Number, Options, check_parameters, fitted, optional, param
 from ..core.errors import DataError, DataTypeError, ModelFileError
-from ..core.parameters import Boolean, Matches, Number, Options, check_parameters, optional
 
 
 class TextCounts(TransformerMixin, Declared):

@@ -26,8 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....core.certificate import Certificate
-from ....core.errors import DataError, ModelFileError, ParameterError
-from ....core.parameters import (
+from ....core.declare import (
     MAX_SECONDS,
     N_JOBS,
     Boolean,
@@ -39,6 +38,7 @@ from ....core.parameters import (
     check_parameters,
     optional,
 )
+from ....core.errors import DataError, ModelFileError, ParameterError
 from ....core.threads import one_thread_blas, resolve_n_jobs, run_tasks
 from ....neural.network import Network
 from ....neural.optimisers import Optimiser

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ....core.declare import Boolean, Number, Rule
 from ....core.errors import DataError
-from ....core.parameters import Boolean, Number, Rule
 from ....neural.network import Network
 from ....solvers.lab.first_order import Adam
 from . import _replay_kernels as replay_kernels

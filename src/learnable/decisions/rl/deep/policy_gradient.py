@@ -31,8 +31,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ....core.declare import Boolean, Number, Rule, optional
 from ....core.errors import DataError
-from ....core.parameters import Boolean, Number, Rule, optional
 from ....neural.network import Network
 from ....solvers.lab.first_order import Adam, RMSprop
 from . import _update_kernels as k
