@@ -105,7 +105,8 @@ def targets_of(owner: str, loss: Any, y: Array, n_classes: int) -> tuple[Any, in
     if isinstance(loss, MarginLoss):
         if n_classes > 2:
             raise DataError(
-                f"{owner}: {type(loss).__name__} is for two classes; y has {n_classes}. Use loss='softmax' or "
+                f"{owner}: Only binary classification is supported. {type(loss).__name__} is for two classes; y has "
+                f"{n_classes}. Use loss='softmax' or "
                 "'multiclass_hinge', or OneVsRestClassifier."
             )
         return np.where(y == 1, 1.0, -1.0)[:, None], 1

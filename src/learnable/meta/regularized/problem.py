@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,6 @@ from .sets import CoefficientSet
 Array = NDArray[np.float64]
 
 _HALVINGS = 60
-_TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Problem:
         self.shape = (X.shape[1], n_scores)
         self.multiclass = isinstance(loss, ArgmaxLoss)
         self.centre = np.asarray(X.T @ weight, dtype=np.float64) if intercept else np.zeros(X.shape[1])
-        self.base = float(-self.risk_conjugate(np.zeros((X.shape[0], n_scores))))  # Σ π min V
+        self.base = 0.0 - self.risk_conjugate(np.zeros((X.shape[0], n_scores)))  # Σ π min V
         self._ends: tuple[Array, Array] | None = None
 
     # --- primal ---
@@ -196,7 +196,7 @@ class Problem:
             return float(np.linalg.norm(q)) / math.sqrt(2.0 * self.penalty.strength * tau)
         if gauge > 0.0 and self.penalty_conjugate(q, gauge * (1.0 + 1e-15)) == 0.0:
             return gauge * (1.0 + 1e-15)  # a norm: the conjugate is zero from there on
-        near = max(near, gauge, _TINY)
+        near = max(near, gauge, 1e-6 * float(np.abs(q).max()))
         found = minimize_scalar(
             lambda t: min(math.exp(t) * tau + self.penalty_conjugate(q, math.exp(t)), 1e300),
             bounds=(math.log(near) - 5.0, math.log(near) + 5.0),
@@ -262,7 +262,7 @@ class Problem:
     ) -> tuple[SplitPoint, int, bool]:
         """Run the splitting method with proximal operators of the loss's and the penalty's part."""
         terms: list[Any] = [_Scores(self, forms[0])]
-        spread = self._spread()
+        spread = self.spread
         if forms[1] is not None:
             terms.append(_Copy(forms[1], spread))
         if self.allowed.constrains:
@@ -270,7 +270,8 @@ class Problem:
         solve = self._normal_equations(spread * (len(terms) - 1))
         return split(terms, solve, x0, judge=judge, tol=tol, max_iter=max_iter, progress=progress)
 
-    def _spread(self) -> float:
+    @cached_property
+    def spread(self) -> float:
         """Return the mean variance of a column: the unit in which copies of W are weighed against scores."""
         squares = self.X.multiply(self.X) if sp.issparse(self.X) else np.square(self.X)
         total = float(np.sum(squares.T @ self.weight)) - float(self.centre @ self.centre)
@@ -279,8 +280,7 @@ class Problem:
     def _normal_equations(self, ridge: float) -> Any:
         """Return r ↦ (Σ BᵀWB)⁻¹r for scores with metric π and copies of W with metric `ridge` in all."""
         n, p = self.X.shape
-        spread = self._spread()
-        ridge = max(ridge, 1e-10 * spread)
+        ridge = max(ridge, 1e-10 * self.spread)
         wide = p > n
         root = np.sqrt(self.weight)
         if wide:

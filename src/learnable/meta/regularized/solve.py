@@ -29,7 +29,8 @@ from .problem import DualPoint, Problem
 Array = NDArray[np.float64]
 
 _ROUNDING = 1e-9  # relative slack within which a parameter at the end of its range counts as attainable
-_IDLE = 6  # looks without a gain after which the search for a lower risk ends
+_SHORT = 500  # steps for one λ of that search
+_DECADES = 14  # of λ, down from the variance of the columns, in the search for a risk below κ
 _FARTHEST = 1e12  # steps beyond this lead to the minimum of the function itself
 
 
@@ -185,7 +186,8 @@ class _Judge:
             return self.value
         if self.form == "ivanov":
             paired = float(np.vdot(point.duals[1], point.values[1]))
-            return max(paired, 0.0) / max(float(self.problem.penalty.value(point.values[1])), 1e-300)
+            size = float(self.problem.penalty.value(point.values[1]))
+            return max(paired, 0.0) / size if size > 0.0 else 0.0
         return 1.0 / max(self.pace, 1e-12)
 
     def _objective(self, x: Array) -> float:
@@ -368,34 +370,54 @@ def _refuse_small_ball(problem: Problem, rest: _Rest, tau: float) -> None:
 
 
 def _roomy_risk(problem: Problem, most: float, kappa: float, max_iter: int, progress: Progress) -> Array:
-    """Return a point with R < κ, if possible well below; raise ParameterError if there is none."""
-    k = problem.shape[1]
-    best: list[Any] = [np.zeros((problem.shape[0] + 1, k)), math.inf]
-    idle = 0
-    enough = kappa - 0.1 * (most - kappa)
+    """Return a point with R < κ: Tikhonov's with a λ that is small enough; raise ParameterError if none is.
 
-    def judge(point: SplitPoint) -> float:
-        nonlocal idle
-        x = problem.allow(point.x, point.x[1:])
-        risk = problem.risk(problem.scores(x))
-        gained = best[1] - risk
-        if gained > 0.0:
-            best[0] = x
-            best[1] = risk
-        # What is left to κ: while the point is not below it, the least gain that counts is a rounding's.
-        needed = max(1e-2 * (kappa - best[1]), 1e-10 * most)
-        idle = 0 if gained > needed else idle + 1
-        return 0.0 if best[1] <= enough or idle > _IDLE else 1.0
+    Where R stays above κ, the dual point of the last λ proves that whoever reaches κ has a penalty above (D − κ)/λ.
+    """
+    strength = problem.spread
+    start = np.zeros((problem.shape[0] + 1, problem.shape[1]))
+    found: Array | None = None
+    wanted = kappa + problem.base
+    roomy = kappa - 0.02 * (most - kappa)
+    lowest = most
+    for _ in range(_DECADES):
+        judge = _Judge(problem, "tikhonov", strength, _Rest(start, 0.0, most, None, 0.0))
 
-    operators = (lambda Z, step: problem.loss.prox(problem.y, Z, step), None)
-    problem.split(
-        operators, judge, best[0], tol=0.5, max_iter=max_iter, progress=lambda step, _: progress(step, math.inf)
-    )
-    if not best[1] < kappa - _ROUNDING * abs(most):
-        raise ParameterError(
-            f"RegularizedRisk: value must be above {best[1] + problem.base:.6g}, the least risk of the allowed "
-            f"coefficients, in the form 'phillips'; got {kappa + problem.base:.6g}. Attainable are values from "
-            f"{best[1] + problem.base:.6g} to {most + problem.base:.6g}, the risk at the least penalty, beyond which "
-            "the constraint is idle."
+        def enough(point: SplitPoint, judge: _Judge = judge) -> float:
+            gap = judge(point)
+            return 0.0 if problem.risk(problem.scores(judge.x)) < roomy else gap
+
+        _, _, stopped = problem.split(
+            _operators(problem, "tikhonov", strength, judge),
+            enough,
+            start,
+            tol=1e-3,
+            max_iter=min(max_iter, _SHORT),
+            progress=lambda step, _: progress(step, math.inf),
         )
-    return np.asarray(best[0])
+        start = judge.x
+        lowest = problem.risk(problem.scores(start))
+        if lowest < kappa - _ROUNDING * most:
+            if found is not None or stopped or lowest < roomy:
+                return start
+            found = start  # one more decade gives more room
+        elif stopped:
+            raise ParameterError(
+                f"RegularizedRisk: max_seconds was over before a risk of at most {wanted:.6g} was found; the lowest so "
+                f"far is {lowest + problem.base:.6g}. Raise max_seconds, or value."
+            )
+        elif judge.bound > kappa and strength <= 1e-8 * problem.spread:
+            raise ParameterError(
+                "RegularizedRisk: value is too small in the form 'phillips': the least risk of allowed coefficients is "
+                f"about {lowest + problem.base:.6g}, and it is proven that a risk of {wanted:.6g} would take a penalty "
+                f"above {(judge.bound - kappa) / strength:.3g}. Attainable are values from about "
+                f"{lowest + problem.base:.6g} to {most + problem.base:.6g}, the risk at the least penalty, beyond "
+                "which the constraint is idle."
+            )
+        strength /= 10.0
+    if found is None:
+        raise ParameterError(
+            f"RegularizedRisk: no coefficients with a risk below {wanted:.6g} were found; the lowest risk is about "
+            f"{lowest + problem.base:.6g}. Raise value above it, or max_iter."
+        )
+    return found
