@@ -123,6 +123,7 @@ from .meta import BlendClassifier as BlendClassifier
 from .meta import BlendRegressor as BlendRegressor
 from .meta import OneVsOneClassifier as OneVsOneClassifier
 from .meta import OneVsRestClassifier as OneVsRestClassifier
+from .meta import RegularizedRisk as RegularizedRisk
 from .meta import ScaledTargetRegressor as ScaledTargetRegressor
 from .meta import TableModel as TableModel
 from .meta import select as select

@@ -135,3 +135,18 @@ KERNELS: Final[dict[str, Entry]] = {
     **_parts("elementary", "DoubleExponential", "Matern", "RationalQuadratic", "Periodic"),
     **_parts("composed", "Sum", "Product", "Scaled", "Restricted", "Precomputed"),
 }
+
+
+#: Losses and penalties that can be a parameter of a saved model.
+RISKS: Final[dict[str, Entry]] = {
+    name: Entry(f"learnable.risk.{module}:{name}", estimator=False)
+    for module, names in {
+        "losses.regression": "SquaredLoss AbsoluteLoss HuberLoss EpsilonInsensitiveLoss SquaredEpsilonInsensitiveLoss "
+        "PoissonLoss QuantileLoss GammaLoss DevianceLoss",
+        "losses.margin": "LogisticLoss HingeLoss SquaredHingeLoss ExponentialLoss PerceptronLoss",
+        "losses.multiclass": "SoftmaxLoss MulticlassHingeLoss",
+        "penalties": "L1Penalty L2Penalty ElasticNetPenalty Lq",
+        "norms": "NormPenalty GroupPenalty SupNormPenalty TotalVariationPenalty NuclearPenalty",
+    }.items()
+    for name in names.split()
+}

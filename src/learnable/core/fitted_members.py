@@ -130,6 +130,10 @@ FITTED: Final[dict[str, str]] = {
     "RBFSampler": "n_features_in_, random_offset_, random_weights_",
     "TableEncoder": "columns_, n_features_in_, sparse_",
     "TableModel": "encoder_, model_",
+    "RegularizedRisk": (
+        "certificate_, coef_ or expansion_, dual_point_, intercept_, least_risk_, multiplier_, n_features_in_, "
+        "penalty_, risk_"
+    ),
     "OneVsRestClassifier": "classes_, estimators_",
     "OneVsOneClassifier": "classes_, estimators_",
     "BaggingClassifier": (

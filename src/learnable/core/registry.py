@@ -12,7 +12,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, Final
 
-from .entries import KERNEL_MACHINES, KERNELS
+from .entries import KERNEL_MACHINES, KERNELS, RISKS
 from .entries import Entry as Entry
 from .entries import Traits as Traits
 from .entries_manifold import MANIFOLDS
@@ -263,6 +263,9 @@ REGISTRY: Final[dict[str, Entry]] = {
     "ScaledTargetRegressor": Entry(
         "learnable.meta.scaled_target:ScaledTargetRegressor", "learnable.meta.verify:scaled_target"
     ),
+    "RegularizedRisk": Entry(
+        "learnable.meta.regularized.model:RegularizedRisk", "learnable.meta.verify_regularized:regularized_risk"
+    ),
     "OneVsRestClassifier": Entry("learnable.meta.one_vs_rest:OneVsRestClassifier", "learnable.meta.verify:one_vs_rest"),
     "OneVsOneClassifier": Entry("learnable.meta.one_vs_one:OneVsOneClassifier", "learnable.meta.verify:one_vs_one"),
     "BaggingClassifier": Entry(
@@ -430,6 +433,7 @@ REGISTRY: Final[dict[str, Entry]] = {
     "Isotonic": Entry("learnable.evaluation.calibration:Isotonic", estimator=False),
     "Temperature": Entry("learnable.evaluation.calibration:Temperature", estimator=False),
     **KERNELS,
+    **RISKS,
     "Chains": Entry("learnable.sampling.chains:Chains", "learnable.sampling.verify:chains", estimator=False),
     "Certificate": Entry("learnable.core.estimator:Certificate", estimator=False),
 }

@@ -3,6 +3,9 @@ from .blend import BlendRegressor as BlendRegressor
 from .blend import greedy_weights as greedy_weights
 from .one_vs_one import OneVsOneClassifier as OneVsOneClassifier
 from .one_vs_rest import OneVsRestClassifier as OneVsRestClassifier
+from .regularized import EquivalentForm as EquivalentForm
+from .regularized import RegularizedRisk as RegularizedRisk
+from .regularized import equivalent as equivalent
 from .scaled_target import ScaledTargetRegressor as ScaledTargetRegressor
 from .selection import Selection as Selection
 from .selection import select as select

@@ -23,6 +23,12 @@ from .losses import SquaredEpsilonInsensitiveLoss as SquaredEpsilonInsensitiveLo
 from .losses import SquaredHingeLoss as SquaredHingeLoss
 from .losses import SquaredLoss as SquaredLoss
 from .losses import ZeroOneLoss as ZeroOneLoss
+from .norms import GroupPenalty as GroupPenalty
+from .norms import NormPenalty as NormPenalty
+from .norms import NuclearPenalty as NuclearPenalty
+from .norms import ProximalPenalty as ProximalPenalty
+from .norms import SupNormPenalty as SupNormPenalty
+from .norms import TotalVariationPenalty as TotalVariationPenalty
 from .objective import Risk as Risk
 from .penalties import ElasticNetPenalty as ElasticNetPenalty
 from .penalties import L1Penalty as L1Penalty

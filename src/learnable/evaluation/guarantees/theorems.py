@@ -290,6 +290,14 @@ THEOREMS: dict[str, Theorem] = {
         "A. Tsybakov, Optimal rates of aggregation, COLT 2003",
         ("order",),
     ),
+    "regularised-risk": Theorem(
+        "optimality",
+        ("the loss is convex in the score, and the penalty in the coefficients", _IID),
+        "the three forms have the same solutions at matching parameters; with a loss that is L-Lipschitz and rows "
+        "‖x‖ ≤ R, the Ivanov form ‖w‖ ≤ B has a risk at most 2LRB/√n + O(1/√n) above its empirical risk",
+        "P. Bartlett and S. Mendelson, JMLR 3, 2002; L. Oneto, S. Ridella and D. Anguita, Machine Learning 103, 2016",
+        ("order",),
+    ),
     "one-vs-rest": Theorem(
         "reduction",
         ("those of the binary model inside",),

@@ -9,6 +9,8 @@ sample, and does not check them: the estimators have checked their data before.
 - The conjugate $V^*(y, u) = \sup_z\, [u z - V(y, z)]$ is +inf outside its domain. It gives the dual
   problem, and with it the duality gap: $V(y, z) + V^*(y, u) \ge u z$, with equality if and only if $u$ is a
   subgradient at $z$.
+- The proximal operator is the minimiser over $v$ of $V(y, v) + (v - z)^2/(2t)$, with one step $t > 0$ for all samples
+  or one for each; it serves splitting methods.
 - A value beyond the floats is inf, without a warning; no score up to 1e300 gives NaN.
 """
 
@@ -25,6 +27,9 @@ Array: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.intp]
 #: Either of them, as a particular loss defines it.
 Targets: TypeAlias = NDArray[Any]
+
+#: Steps of a proximal operator: one, or one per sample.
+Step: TypeAlias = float | Array
 
 #: Decorates formulas whose true value can exceed the largest float: it is then inf, as it should be.
 overflow_is_inf = np.errstate(over="ignore")
@@ -57,6 +62,9 @@ class ConvexLoss(Loss, Protocol):
     def conjugate(self, y: Targets, u: Array) -> Array:
         """Return the supremum over z of u·z - V(y, z)."""
 
+    def prox(self, y: Targets, z: Array, step: Step) -> Array:
+        """Return the v that minimises V(y, v) + ‖v - z‖²/(2 step)."""
+
 
 class SmoothLoss(ConvexLoss, Protocol):
     """A loss of a scalar score whose gradient is continuous, so that Newton's method applies."""
@@ -70,3 +78,38 @@ class ProbabilisticLoss(Loss, Protocol):
 
     def probability(self, z: Array) -> Array:
         """Return P(y = +1 | z), or with K classes the row of all K probabilities."""
+
+
+_MOST_ROOT_STEPS = 200  # doublings, and then steps: bisection alone reaches the last digit in fewer
+
+
+def proximal_root(loss: SmoothLoss, y: Array, z: Array, step: Step) -> Array:
+    """Return the root v of v + step V'(y, v) = z: Newton's method, kept between both ends by bisection.
+
+    The left side rises at least as fast as v, and at v = z it has the sign of V'(y, z).
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        side = -np.sign(loss.gradient(y, z))
+        width = np.ones_like(z)
+        for _ in range(_MOST_ROOT_STEPS):
+            end = z + side * width
+            short = side * (end - z + step * loss.gradient(y, end)) < 0.0
+            if not short.any():
+                break
+            width = np.where(short, 2.0 * width, width)
+        low = np.minimum(z, end)
+        high = np.maximum(z, end)
+        v = 0.5 * (low + high)
+        for _ in range(_MOST_ROOT_STEPS):
+            miss = v - z + step * loss.gradient(y, v)
+            low = np.where(miss < 0.0, v, low)
+            high = np.where(miss > 0.0, v, high)
+            newton = v - miss / (1.0 + step * loss.curvature(y, v))
+            inside = (newton >= low) & (newton <= high)
+            new = np.where(miss == 0.0, v, np.where(inside, newton, 0.5 * (low + high)))
+            moved = np.abs(new - v)
+            v = new
+            last_digits = 4.0 * np.finfo(np.float64).eps * (np.abs(v) + np.abs(z) + 1e-300)
+            if ((moved <= last_digits) | (np.abs(miss) <= last_digits)).all():
+                break
+    return v

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import entr, expit, xlog1py
+from scipy.special import entr, expit, wrightomega, xlog1py
 
-from .base import Array, overflow_is_inf
+from .base import Array, Step, overflow_is_inf, proximal_root
 
 
 class MarginLoss:
@@ -86,6 +86,10 @@ class LogisticLoss(MarginLoss):
         negative_entropy = xlog1py(1.0 - inside, -inside) - entr(p)  # entr(p) = -inf where p < 0
         return np.where(p <= 1.0, negative_entropy, np.inf)
 
+    def prox(self, y: Array, z: Array, step: Step) -> Array:
+        """Return the root v of v - step y/(1 + exp(yv)) = z."""
+        return proximal_root(self, y, z, step)
+
     def probability(self, z: Array) -> Array:
         """Return P(y = +1) = 1/(1 + e⁻ᶻ)."""
         p: Array = expit(z)
@@ -120,6 +124,11 @@ class HingeLoss(MarginLoss):
         """Return -p where 0 <= p <= 1."""
         p = -y * u
         return np.where((p >= 0.0) & (p <= 1.0), -p, np.inf)
+
+    def prox(self, y: Array, z: Array, step: Step) -> Array:
+        """Return z with its margin raised by the step, but not beyond one."""
+        m = y * z
+        return y * np.where(m < 1.0, np.minimum(m + step, 1.0), m)
 
 
 @dataclass(frozen=True)
@@ -156,6 +165,11 @@ class SquaredHingeLoss(MarginLoss):
         """Return ¼p² - p where p >= 0."""
         p = -y * u
         return np.where(p >= 0.0, p * (0.25 * p - 1.0), np.inf)
+
+    def prox(self, y: Array, z: Array, step: Step) -> Array:
+        """Return z with a margin m < 1 moved to (m + 2 step)/(1 + 2 step)."""
+        m = y * z
+        return y * np.where(m < 1.0, (m + 2.0 * step) / (1.0 + 2.0 * step), m)
 
 
 @dataclass(frozen=True)
@@ -200,6 +214,11 @@ class ExponentialLoss(MarginLoss):
         value: Array = -entr(p) - p  # entr(p) = -p log p, and -inf where p < 0
         return value
 
+    def prox(self, y: Array, z: Array, step: Step) -> Array:
+        """Return z with its margin m raised by ω(log step - m), ω Wright's function: ω + log ω is its argument."""
+        raised: Array = z + y * wrightomega(np.log(step) - y * z)
+        return raised
+
     def probability(self, z: Array) -> Array:
         """Return P(y = +1) = 1/(1 + e⁻²ᶻ)."""
         p: Array = expit(2.0 * z)
@@ -237,3 +256,8 @@ class PerceptronLoss(MarginLoss):
         """Return 0 where 0 <= p <= 1."""
         p = -y * u
         return np.where((p >= 0.0) & (p <= 1.0), 0.0, np.inf)
+
+    def prox(self, y: Array, z: Array, step: Step) -> Array:
+        """Return z with its margin raised by the step, but not beyond zero."""
+        m = y * z
+        return y * np.where(m < 0.0, np.minimum(m + step, 0.0), m)

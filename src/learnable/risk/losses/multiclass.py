@@ -20,7 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, xlog1py
 
-from .base import Array, Codes
+from .base import Array, Codes, Step
+
+_MOST_STEPS = 100  # of Newton's method in the proximal operator; about six are taken
 
 
 class ArgmaxLoss:
@@ -100,6 +102,32 @@ class SoftmaxLoss(ArgmaxLoss):
         negative_entropy = xlog1py(1.0 + own, own) - entr(others).sum(axis=1)
         return np.where(_in_shifted_simplex(y, u), negative_entropy, np.inf)
 
+    def prox(self, y: Codes, z: Array, step: Step) -> Array:
+        """Return the rows v with v + step (softmax(v) - e_y) = z, by damped Newton steps."""
+        t = np.broadcast_to(np.asarray(step, dtype=np.float64), (len(z),))[:, np.newaxis]
+        target = z.copy()
+        np.put_along_axis(target, y[:, np.newaxis], _of_class(y, z) + t, axis=1)
+        v = z.copy()
+        miss = v + t * self.probability(v) - target
+        size = np.abs(miss).max(axis=1, keepdims=True)
+        length = np.ones_like(size)
+        for _ in range(_MOST_STEPS):
+            p = self.probability(v)
+            a = 1.0 / (1.0 + t * p)  # the Hessian is diag(1/a) - t ppᵀ
+            along = (p * a * miss).sum(axis=1, keepdims=True) / (1.0 - t * (p * a * p).sum(axis=1, keepdims=True))
+            trial = v - length * (a * miss + t * a * p * along)
+            new_miss = trial + t * self.probability(trial) - target
+            new_size = np.abs(new_miss).max(axis=1, keepdims=True)
+            better = new_size < size
+            v = np.where(better, trial, v)
+            miss = np.where(better, new_miss, miss)
+            length = np.where(better, np.minimum(1.0, 2.0 * length), 0.5 * length)
+            small = 1e-14 * (1.0 + np.abs(z).max(axis=1, keepdims=True) + t)
+            size = np.where(better, new_size, size)
+            if ((size <= small) | (length < 1e-8)).all():
+                break
+        return v
+
     def probability(self, z: Array) -> Array:
         """Return the softmax of each row: exp(zₖ)/Σⱼ exp(zⱼ)."""
         weights = np.exp(z - z.max(axis=1, keepdims=True))
@@ -144,6 +172,23 @@ class MulticlassHingeLoss(ArgmaxLoss):
     def conjugate(self, y: Codes, u: Array) -> Array:
         """Return u_y where u + e_y lies in the simplex."""
         return np.where(_in_shifted_simplex(y, u), _of_class(y, u)[:, 0], np.inf)
+
+    def prox(self, y: Codes, z: Array, step: Step) -> Array:
+        """Return z - step (p - e_y), p the projection of z/step + e_y - e_y/step onto the simplex."""
+        t = np.broadcast_to(np.asarray(step, dtype=np.float64), (len(z),))[:, np.newaxis]
+        own = np.zeros_like(z)
+        np.put_along_axis(own, y[:, np.newaxis], 1.0, axis=1)
+        p = _on_simplex(z / t + own - own / t)
+        return np.asarray(z - t * (p - own))
+
+
+def _on_simplex(x: Array) -> Array:
+    """Return the nearest probability vector to each row: max(x - θ, 0) with the θ that makes it sum to one."""
+    ordered = -np.sort(-x, axis=1)
+    excess = (np.cumsum(ordered, axis=1) - 1.0) / np.arange(1.0, 1.0 + x.shape[1])
+    count = (ordered > excess).sum(axis=1, keepdims=True)
+    theta = np.take_along_axis(excess, count - 1, axis=1)
+    return np.asarray(np.maximum(x - theta, 0.0))
 
 
 def _of_class(y: Codes, z: Array) -> Array:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import entr
+from scipy.special import entr, wrightomega
 
 from ...core.errors import ParameterError
-from .base import Array, overflow_is_inf
+from .base import Array, Step, overflow_is_inf, proximal_root
 
 _HALVINGS = 64  # of the interval that holds the score of a dual point of a compound Poisson deviance
 
@@ -65,6 +65,10 @@ class SquaredLoss(ResidualLoss):
         """Return uy + ½u²."""
         return u * (y + 0.5 * u)  # factored: the two terms could overflow with opposite signs
 
+    def prox(self, y: Array, z: Array, step: Step) -> Array:
+        """Return (z + step y)/(1 + step)."""
+        return np.asarray((z + step * y) / (1.0 + step))
+
 
 @dataclass(frozen=True)
 class AbsoluteLoss(ResidualLoss):
@@ -94,6 +98,10 @@ class AbsoluteLoss(ResidualLoss):
     def conjugate(self, y: Array, u: Array) -> Array:
         """Return uy where |u| <= 1."""
         return np.where(np.abs(u) <= 1.0, u * y, np.inf)
+
+    def prox(self, y: Array, z: Array, step: Step) -> Array:
+        """Return z moved towards y by the step, and no further."""
+        return z - np.clip(z - y, -step, step)
 
 
 @dataclass(frozen=True)
@@ -151,6 +159,10 @@ class HuberLoss(ResidualLoss):
         """Return uy + ½u² where |u| <= δ."""
         return np.where(np.abs(u) <= self.delta, u * (y + 0.5 * u), np.inf)
 
+    def prox(self, y: Array, z: Array, step: Step) -> Array:
+        """Return z minus step times the slope at the result, which is clipped to [-δ, δ]."""
+        return np.asarray(z - step * np.clip((z - y) / (1.0 + step), -self.delta, self.delta))
+
 
 @dataclass(frozen=True)
 class EpsilonInsensitiveLoss(ResidualLoss):
@@ -191,6 +203,12 @@ class EpsilonInsensitiveLoss(ResidualLoss):
     def conjugate(self, y: Array, u: Array) -> Array:
         """Return uy + ε|u| where |u| <= 1."""
         return np.where(np.abs(u) <= 1.0, u * y + self.epsilon * np.abs(u), np.inf)
+
+    def prox(self, y: Array, z: Array, step: Step) -> Array:
+        """Return z moved towards the tube by the step, and no further."""
+        r = z - y
+        excess = r - np.clip(r, -self.epsilon, self.epsilon)
+        return z - np.clip(excess, -step, step)
 
 
 @dataclass(frozen=True)
@@ -240,6 +258,12 @@ class SquaredEpsilonInsensitiveLoss(ResidualLoss):
         """Return uy + ε|u| + ¼u²."""
         return u * (y + 0.25 * u) + self.epsilon * np.abs(u)
 
+    def prox(self, y: Array, z: Array, step: Step) -> Array:
+        """Return z with what lies beyond the tube divided by 1 + 2 step."""
+        r = z - y
+        excess = r - np.clip(r, -self.epsilon, self.epsilon)
+        return np.asarray(z - excess * (2.0 * step / (1.0 + 2.0 * step)))
+
 
 @dataclass(frozen=True)
 class PoissonLoss:
@@ -281,6 +305,12 @@ class PoissonLoss:
         t = u + y
         value: Array = -entr(t) - t  # entr(t) = -t log t, and -inf where t < 0
         return value
+
+    def prox(self, y: Array, z: Array, step: Step) -> Array:
+        """Return a - ω(a + log step) with a = z + step y and Wright's function ω."""
+        a = z + step * y
+        root: Array = a - wrightomega(a + np.log(step))
+        return root
 
     @overflow_is_inf
     def predict(self, z: Array) -> Array:
@@ -338,6 +368,10 @@ class QuantileLoss(ResidualLoss):
         """Return uy where -τ <= u <= 1 - τ."""
         return np.where((u >= -self.level) & (u <= 1.0 - self.level), u * y, np.inf)
 
+    def prox(self, y: Array, z: Array, step: Step) -> Array:
+        """Return z moved towards y by step (1 - τ) from above or step τ from below, and no further."""
+        return z - np.clip(z - y, -self.level * step, (1.0 - self.level) * step)
+
 
 @dataclass(frozen=True)
 class GammaLoss:
@@ -379,6 +413,12 @@ class GammaLoss:
         t = 1.0 - u
         value: Array = -entr(t) - t * (1.0 + np.log(y))  # entr(t) = -t log t, and -inf where t < 0
         return np.where(u > 1.0, np.inf, value)
+
+    def prox(self, y: Array, z: Array, step: Step) -> Array:
+        """Return a + ω(log(step y) - a) with a = z - step and Wright's function ω."""
+        a = z - step
+        root: Array = a + wrightomega(np.log(step * y) - a)
+        return root
 
     @overflow_is_inf
     def predict(self, z: Array) -> Array:
@@ -490,6 +530,14 @@ class DevianceLoss:
             z = np.where(y > 0, high, np.log(np.maximum(u, 1e-300)) / (2 - p))
             best = u * z - self.value(y, z)
             return np.where((y > 0) | (u > 0), best, np.where(u == 0, 0.0, np.inf))
+
+    def prox(self, y: Array, z: Array, step: Step) -> Array:
+        """Return the root v of v + step dV/dv = z; only where the loss is convex."""
+        if not self.convex:
+            raise ParameterError(
+                f"DevianceLoss: power {self.power} with link {self.link!r} is not convex; it has no prox."
+            )
+        return proximal_root(self, y, z, step)
 
     @overflow_is_inf
     def predict(self, z: Array) -> Array:
