@@ -15,6 +15,7 @@ from typing import Any, Final
 from .entries import KERNEL_MACHINES, KERNELS
 from .entries import Entry as Entry
 from .entries import Traits as Traits
+from .entries_linear import LINEAR_CHOICES
 from .entries_manifold import MANIFOLDS
 from .errors import ModelFileError, ParameterError
 
@@ -249,6 +250,7 @@ REGISTRY: Final[dict[str, Entry]] = {
     "PoissonHMM": Entry("learnable.sequences.discrete:PoissonHMM", "learnable.sequences.verify:hmm"),
     **KERNEL_MACHINES,
     **MANIFOLDS,
+    **LINEAR_CHOICES,
     "TableEncoder": Entry("learnable.data.encoder:TableEncoder"),
     "TableModel": Entry("learnable.meta.table_model:TableModel", "learnable.meta.verify:table_model"),
     "BlendRegressor": Entry("learnable.meta.blend:BlendRegressor", "learnable.meta.verify:blend"),

@@ -88,6 +88,11 @@ class Run:
         self.told_to_stop = False  # whether the fit asked for the time after its deadline
 
     @property
+    def data(self) -> tuple[Any, Any, Any]:
+        """X, y and the weights as `fit` was given them."""
+        return self._data
+
+    @property
     def seconds(self) -> float:
         """Time since the fit began."""
         return time.perf_counter() - self._started

@@ -86,14 +86,18 @@ def elastic_net(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 @sound
 @np.errstate(all="ignore")
 def multi_task(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
-    """Recompute the certificate of a MultiTaskLasso or MultiTaskElasticNet."""
+    """Recompute the certificate of a MultiTaskLasso, a MultiTaskElasticNet or of one that chose its penalty."""
+    alpha = float(model.alpha_ if hasattr(model, "alpha_") else model.alpha)
+    ratio = float(getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 1.0)))
+    if hasattr(model, "alpha_") and not lasso_choice(model, *verify.rows_of(model, X, y, sample_weight)):
+        return Recheck(np.inf, 0.0, "")
     if model.certificate_.kind != "gap":
-        return _smooth(model, X, y, sample_weight, float(model.alpha), float(getattr(model, "l1_ratio", 1.0)))
+        return _smooth(model, X, y, sample_weight, alpha, ratio)
     B = model.coef_.T.astype(np.longdouble)
     sums = _residual_sums(model, B, X, y, sample_weight)
     if sums is None:
         return Recheck(np.inf, 0.0, "")
-    found = _gap(model, B, sums, float(model.alpha), float(getattr(model, "l1_ratio", 1.0)))
+    found = _gap(model, B, sums, alpha, ratio)
     return _with_stored_gap(model, [found], sums.fingerprint)
 
 

@@ -32,6 +32,9 @@ _FILE: tuple[Candidate, ...] = (others.description,)
 
 CANDIDATES: dict[str, tuple[Candidate, ...]] = {
     "LogisticRegression": _LINEAR,
+    "LogisticRegressionCV": _LINEAR,
+    "RidgeClassifier": _LINEAR,
+    "RidgeClassifierCV": _LINEAR,
     "LinearSVC": _LINEAR,
     "LinearDiscriminantAnalysis": _LINEAR,
     "Perceptron": (*_LINEAR, linear.compression_perceptron, others.online_pass),
@@ -58,6 +61,8 @@ CANDIDATES: dict[str, tuple[Candidate, ...]] = {
     "BackwardStepwise": _FUNCTION,
     "ForwardStagewise": _FUNCTION,
     "LassoLars": _FUNCTION,
+    **dict.fromkeys(("Lars", "LarsCV", "LassoLarsCV", "LassoLarsIC"), _FUNCTION),
+    **dict.fromkeys(("OrthogonalMatchingPursuit", "OrthogonalMatchingPursuitCV"), _FUNCTION),
     "ElasticNet": _FUNCTION,
     "ElasticNetCV": _FUNCTION,
     "LinearSVR": _FUNCTION,

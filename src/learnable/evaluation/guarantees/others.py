@@ -29,6 +29,8 @@ LINEAR_CODE = {
     *("LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV", "LinearSVR"),
     *("BestSubset", "ForwardStepwise", "BackwardStepwise", "ForwardStagewise", "LassoLars"),
     *("BayesianLinearRegression", "PoissonRegressor", "GammaRegressor", "TweedieRegressor"),
+    *("Lars", "LarsCV", "LassoLarsCV", "LassoLarsIC", "OrthogonalMatchingPursuit", "OrthogonalMatchingPursuitCV"),
+    *("LogisticRegressionCV", "RidgeClassifier", "RidgeClassifierCV"),
     *("LogisticRegression", "LinearSVC", "Perceptron", "LinearDiscriminantAnalysis"),
 }
 
