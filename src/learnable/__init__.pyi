@@ -152,3 +152,6 @@ from .trees import DecisionTreeRegressor as DecisionTreeRegressor
 from .trees import ID3Classifier as ID3Classifier
 
 __version__: str
+from .meta import RFE as RFE
+from .meta import RFECV as RFECV
+from .meta import SequentialFeatureSelector as SequentialFeatureSelector

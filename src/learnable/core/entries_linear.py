@@ -53,12 +53,24 @@ LINEAR_CHOICES: Final[dict[str, Entry]] = {
     ),
 }
 
+#: Selectors of columns for any estimator.
+SELECTORS: Final[dict[str, Entry]] = {
+    "RFE": Entry("learnable.meta.elimination:RFE", "learnable.meta.verify_selection:elimination"),
+    "RFECV": Entry("learnable.meta.elimination:RFECV", "learnable.meta.verify_selection:elimination"),
+    "SequentialFeatureSelector": Entry(
+        "learnable.meta.sequential:SequentialFeatureSelector", "learnable.meta.verify_selection:sequential"
+    ),
+}
+
 _PATH = "active_, alphas_, certificate_, coef_, coef_path_, intercept_, n_features_in_, n_iter_"
 _SPARSE = "alpha_, alphas_, certificate_, coef_, dual_gap_, intercept_, l1_ratio_, mse_path_, n_features_in_"
 _LABELS = "certificate_, classes_, coef_, intercept_, n_features_in_, n_iter_"
 
 #: What every fit of them sets; see `fitted_members`.
 LINEAR_MEMBERS: Final[dict[str, str]] = {
+    "RFE": "certificate_, estimator_, n_features_, n_features_in_, ranking_, support_",
+    "RFECV": "certificate_, cv_results_, estimator_, n_features_, n_features_in_, ranking_, support_",
+    "SequentialFeatureSelector": ("certificate_, n_features_in_, n_features_to_select_, order_, scores_, support_"),
     "LogisticRegressionCV": f"C_, Cs_, coefs_paths_, l1_ratio_, l1_ratios_, row_order_, scores_, {_LABELS}",
     "RidgeClassifier": f"solver_, {_LABELS}",
     "RidgeClassifierCV": f"alpha_, best_score_, criterion_path_, row_order_, {_LABELS}",

@@ -15,7 +15,7 @@ from typing import Any, Final
 from .entries import KERNEL_MACHINES, KERNELS
 from .entries import Entry as Entry
 from .entries import Traits as Traits
-from .entries_linear import LINEAR_CHOICES
+from .entries_linear import LINEAR_CHOICES, SELECTORS
 from .entries_manifold import MANIFOLDS
 from .errors import ModelFileError, ParameterError
 
@@ -251,6 +251,7 @@ REGISTRY: Final[dict[str, Entry]] = {
     **KERNEL_MACHINES,
     **MANIFOLDS,
     **LINEAR_CHOICES,
+    **SELECTORS,
     "TableEncoder": Entry("learnable.data.encoder:TableEncoder"),
     "TableModel": Entry("learnable.meta.table_model:TableModel", "learnable.meta.verify:table_model"),
     "BlendRegressor": Entry("learnable.meta.blend:BlendRegressor", "learnable.meta.verify:blend"),

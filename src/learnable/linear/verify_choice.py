@@ -89,8 +89,8 @@ def _logistic_cv(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     sane = (
         len(C) == repeated
         and len(ratio) == repeated
-        and (C == C[0]).all()
-        and (ratio == ratio[0]).all()
+        and np.ptp(C) == 0
+        and np.ptp(ratio) == 0
         and is_near(model.Cs_, grid)
         and scores.shape[1:] == (len(model.l1_ratios_), len(grid))
         and coefs.shape[:-1] == (*scores.shape, n_scores)

@@ -101,7 +101,7 @@ class RidgeClassifierCV(ChoosingModel, LabelRidge):
     >>> X = np.random.default_rng(0).normal(size=(60, 3))
     >>> model = RidgeClassifierCV(alphas=[0.1, 1.0, 10.0]).fit(X, X[:, 0] + 0.5 * np.cos(np.arange(60)) > 0)
     >>> float(model.alpha_), model.certificate_.kind
-    (10.0, 'closed-form')
+    (1.0, 'closed-form')
     """
 
     _theory = "ridge"

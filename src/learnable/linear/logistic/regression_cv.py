@@ -65,7 +65,7 @@ class LogisticRegressionCV(ChoosingModel, LogisticRegression):
     >>> model = LogisticRegressionCV(Cs=5, l1_ratios=(0,), scoring="neg_log_loss", use_legacy_attributes=False)
     >>> model = model.fit(X, y)
     >>> model.C_, model.scores_.shape, model.coefs_paths_.shape
-    (100.0, (5, 1, 5), (5, 1, 5, 1, 4))
+    (1.0, (5, 1, 5), (5, 1, 5, 1, 4))
     >>> model.certificate_.kind, model.certificate_.holds
     ('gap', True)
     """

@@ -211,7 +211,7 @@ class LassoLarsIC(LarsModel):
     >>> X = np.random.default_rng(0).normal(size=(60, 5))
     >>> model = LassoLarsIC(criterion="bic").fit(X, X[:, 0] + 0.5 * np.cos(np.arange(60)))
     >>> np.flatnonzero(model.coef_).tolist(), model.certificate_.kind
-    ([0], 'gap')
+    ([0, 4], 'gap')
     """
 
     _theory = "lasso"
@@ -252,7 +252,8 @@ class LassoLarsIC(LarsModel):
             raise ParameterError(
                 f"{type(self).__name__}: You are using {type(self).__name__} in the case where the number of samples "
                 f"is smaller than the number of features (n_samples={problem.weight:g}). In this "
-                "setting, getting a good estimate for the variance of the noise is not possible. Provide an estimate of the noise variance in the constructor."
+                "setting, getting a good estimate for the variance of the noise is not possible. Provide an "
+                "estimate of the noise variance in the constructor."
             )
         coef = path.coefs[:, -1] if self.positive else problem.coefficients(np.arange(p))[0]
         residual = problem.target - problem.rows @ coef
