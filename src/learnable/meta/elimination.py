@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable
 from copy import deepcopy
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,18 +36,20 @@ from ..data.blocks import map_reduce
 from .routing import is_routing, of_rows
 from .selectors import COUNT, CV, SCORING, TOLERANCE, Array, ColumnSelector, Given, Mask, Split
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
 _IMPORTANCE = Matches(lambda v: isinstance(v, str) or callable(v), "the name of an attribute, or a function")
 _STEP = Number(low=0.0, low_open=True, high=1.0, high_open=True) | Number(low=1, integer=True)
 
 
-def _fitted_has(name: str) -> Callable[[Any], bool]:
-    """Return the check of a method that is there if the estimator has it."""
+def _if_estimator_has(name: str) -> Callable[[Method], Method]:
+    """Return the decorator of a method that is there if the estimator has it."""
 
     def check(self: Any) -> bool:
         getattr(self.estimator_ if hasattr(self, "estimator_") else self.estimator, name)
         return True
 
-    return check
+    return cast(Callable[[Method], Method], available_if(check))
 
 
 class Elimination(NamedTuple):
@@ -160,32 +162,32 @@ class RFE(ColumnSelector):
         """The labels of a classifier."""
         return self.estimator_.classes_
 
-    @available_if(_fitted_has("predict"))
+    @_if_estimator_has("predict")
     def predict(self, X: Any, **params: Any) -> Any:
         """Return the estimator's predictions from the chosen columns."""
         check_is_fitted(self)
         return self.estimator_.predict(self.transform(X), **self._routed_to("predict", params))
 
-    @available_if(_fitted_has("score"))
+    @_if_estimator_has("score")
     def score(self, X: Any, y: Any, **params: Any) -> float:
         """Return the estimator's score on the chosen columns."""
         check_is_fitted(self)
         extra = self._routed_to("score", params) if is_routing() else params
         return float(self.estimator_.score(self.transform(X), y, **extra))
 
-    @available_if(_fitted_has("decision_function"))
+    @_if_estimator_has("decision_function")
     def decision_function(self, X: Any) -> Any:
         """Return the estimator's decision function on the chosen columns."""
         check_is_fitted(self)
         return self.estimator_.decision_function(self.transform(X))
 
-    @available_if(_fitted_has("predict_proba"))
+    @_if_estimator_has("predict_proba")
     def predict_proba(self, X: Any) -> Any:
         """Return the estimator's probabilities from the chosen columns."""
         check_is_fitted(self)
         return self.estimator_.predict_proba(self.transform(X))
 
-    @available_if(_fitted_has("predict_log_proba"))
+    @_if_estimator_has("predict_log_proba")
     def predict_log_proba(self, X: Any) -> Any:
         """Return the estimator's log-probabilities from the chosen columns."""
         check_is_fitted(self)
