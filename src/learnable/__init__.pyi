@@ -78,19 +78,30 @@ from .linear import ElasticNetCV as ElasticNetCV
 from .linear import ForwardStagewise as ForwardStagewise
 from .linear import ForwardStepwise as ForwardStepwise
 from .linear import GammaRegressor as GammaRegressor
+from .linear import Lars as Lars
+from .linear import LarsCV as LarsCV
 from .linear import Lasso as Lasso
 from .linear import LassoCV as LassoCV
 from .linear import LassoLars as LassoLars
+from .linear import LassoLarsCV as LassoLarsCV
+from .linear import LassoLarsIC as LassoLarsIC
 from .linear import LinearRegression as LinearRegression
 from .linear import LinearSVC as LinearSVC
 from .linear import LinearSVR as LinearSVR
 from .linear import LogisticRegression as LogisticRegression
+from .linear import LogisticRegressionCV as LogisticRegressionCV
 from .linear import MultiTaskElasticNet as MultiTaskElasticNet
+from .linear import MultiTaskElasticNetCV as MultiTaskElasticNetCV
 from .linear import MultiTaskLasso as MultiTaskLasso
+from .linear import MultiTaskLassoCV as MultiTaskLassoCV
+from .linear import OrthogonalMatchingPursuit as OrthogonalMatchingPursuit
+from .linear import OrthogonalMatchingPursuitCV as OrthogonalMatchingPursuitCV
 from .linear import Perceptron as Perceptron
 from .linear import PoissonRegressor as PoissonRegressor
 from .linear import PolynomialFeatures as PolynomialFeatures
 from .linear import Ridge as Ridge
+from .linear import RidgeClassifier as RidgeClassifier
+from .linear import RidgeClassifierCV as RidgeClassifierCV
 from .linear import RidgeCV as RidgeCV
 from .linear import TweedieRegressor as TweedieRegressor
 from .linear import adjust_p_values as adjust_p_values
@@ -159,3 +170,6 @@ from .trees import DecisionTreeRegressor as DecisionTreeRegressor
 from .trees import ID3Classifier as ID3Classifier
 
 __version__: str
+from .meta import RFE as RFE
+from .meta import RFECV as RFECV
+from .meta import SequentialFeatureSelector as SequentialFeatureSelector

@@ -3,7 +3,6 @@
 EXPECTED: dict[str, str] = {
     "test_check_solver_option": "departure: every solver takes an L1 part and dual=True; the optimum is the same",
     "test_liblinear_dual_random_state": "departure: asks that dual solutions differ by random_state; ours are optima",
-    "test_logistic_cv": "numeric: our optimum against scikit-learn's own LogisticRegressionCV, which stops at tol=1e-4",
     "test_logistic_cv_multinomial_score": "private: passes our get_params() to _log_reg_scoring_path",
     "test_logreg_predict_proba_multinomial": "private: asks for _predict_proba_lr",
     "test_warm_start_newton_solver[inf-True-newton-cholesky]": "departure: C=inf with separable classes is refused",

@@ -216,6 +216,11 @@ class Run:
         self.told_to_stop = False  # whether the fit asked for the time after its deadline
 
     @property
+    def data(self) -> tuple[Any, Any, Any]:
+        """X, y and the weights as `fit` was given them."""
+        return self._data
+
+    @property
     def seconds(self) -> float:
         """Time since the fit began."""
         return time.perf_counter() - self._started
@@ -286,6 +291,8 @@ class Estimator(CallbackSupportMixin, _Certified, Declared):
     _door: ClassVar[Callable[..., Any]]
     #: What to do when the certificate does not hold; completes the warning.
     _remedy: ClassVar[str] = "raise max_iter, or scale the columns of X"
+    #: Whether a fit reports steps although it has no `max_iter`.
+    _iterates: ClassVar[bool] = False
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -309,7 +316,7 @@ class Estimator(CallbackSupportMixin, _Certified, Declared):
         check_parameters(type(self).__name__, given, self._parameters)
         draft = self._draft()
         # How many iterations an iterative model will take is not known (None); a closed form has no subtasks.
-        iterates = hasattr(self, "max_iter") or hasattr(self, "n_estimators")
+        iterates = self._iterates or hasattr(self, "max_iter") or hasattr(self, "n_estimators")
         context = self._init_callback_context(max_subtasks=None if iterates else 0) if _is_observed(self) else None
         if context is not None:
             context.call_on_fit_task_begin(estimator=self)

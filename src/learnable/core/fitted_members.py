@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from .entries_linear import LINEAR_MEMBERS
 from .entries_manifold import MANIFOLD_MEMBERS
 from .entries_topics import TOPIC_MEMBERS
 from .errors import ModelFileError
@@ -64,7 +65,7 @@ FITTED: Final[dict[str, str]] = {
     "ForwardStepwise": "certificate_, coef_, intercept_, n_features_in_, objective_path_, order_, support_",
     "BackwardStepwise": "certificate_, coef_, intercept_, n_features_in_, objective_path_, order_, support_",
     "ForwardStagewise": "certificate_, coef_, intercept_, moves_, n_features_in_, unit_",
-    "LassoLars": "alphas_, certificate_, coef_, coef_path_, intercept_, n_features_in_, n_iter_",
+    "LassoLars": "active_, alphas_, certificate_, coef_, coef_path_, intercept_, n_features_in_, n_iter_",
     "ElasticNet": "certificate_, coef_, dual_gap_, intercept_, n_features_in_",
     "Lasso": "certificate_, coef_, dual_gap_, intercept_, n_features_in_",
     "LassoCV": "alpha_, alphas_, certificate_, coef_, dual_gap_, intercept_, l1_ratio_, mse_path_, n_features_in_",
@@ -126,6 +127,7 @@ FITTED: Final[dict[str, str]] = {
     "KernelPCA": "X_fit_, certificate_, eigenvalues_, eigenvectors_, gamma_, kernel_means_, n_features_in_",
     **MANIFOLD_MEMBERS,
     **TOPIC_MEMBERS,
+    **LINEAR_MEMBERS,
     "Nystroem": "components_, n_features_in_, normalization_",
     "RBFSampler": "n_features_in_, random_offset_, random_weights_",
     "TableEncoder": "columns_, n_features_in_, sparse_",

@@ -15,6 +15,7 @@ from typing import Any, Final
 from .entries import KERNEL_MACHINES, KERNELS, RISKS
 from .entries import Entry as Entry
 from .entries import Traits as Traits
+from .entries_linear import LINEAR_CHOICES, SELECTORS
 from .entries_manifold import MANIFOLDS
 from .entries_topics import TOPICS
 from .errors import ModelFileError, ParameterError
@@ -256,6 +257,8 @@ REGISTRY: Final[dict[str, Entry]] = {
     **KERNEL_MACHINES,
     **MANIFOLDS,
     **TOPICS,
+    **LINEAR_CHOICES,
+    **SELECTORS,
     "TableEncoder": Entry("learnable.data.encoder:TableEncoder"),
     "TableModel": Entry("learnable.meta.table_model:TableModel", "learnable.meta.verify:table_model"),
     "BlendRegressor": Entry("learnable.meta.blend:BlendRegressor", "learnable.meta.verify:blend"),

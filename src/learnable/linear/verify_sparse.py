@@ -62,15 +62,19 @@ def elastic_net(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 @sound
 @np.errstate(all="ignore")
 def multi_task(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
-    """Recompute the certificate of a MultiTaskLasso or MultiTaskElasticNet."""
-    rows, _ = rows_of(model, X, y, sample_weight)
+    """Recompute the certificate of a MultiTaskLasso, a MultiTaskElasticNet or of one that chose its penalty."""
+    alpha = float(model.alpha_ if hasattr(model, "alpha_") else model.alpha)
+    ratio = float(getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 1.0)))
+    rows, kept = rows_of(model, X, y, sample_weight)
+    if hasattr(model, "alpha_") and not lasso_choice(model, rows, kept):
+        return Recheck(np.inf, 0.0, "")
     if model.certificate_.kind != "gap":
-        return _smooth(model, rows, float(model.alpha), float(getattr(model, "l1_ratio", 1.0)))
+        return _smooth(model, rows, alpha, ratio)
     B = model.coef_.T.astype(np.longdouble)
     sums = residual_sums(model, rows, B)
     if sums is None:
         return Recheck(np.inf, 0.0, "")
-    found = _gap(model, B, sums, float(model.alpha), float(getattr(model, "l1_ratio", 1.0)))
+    found = _gap(model, B, sums, alpha, ratio)
     return _with_stored_gap(model, [found], fingerprint_of(rows))
 
 

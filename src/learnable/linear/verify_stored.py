@@ -304,17 +304,18 @@ def _grid(model: Any, rows: Rows, ratio: float, given: bool, whole: Any) -> Arra
     weight: Any
     if whole is not None:
         A, t, w, _ = whole
-        cross, weight = (A.T @ t)[:, 0], np.longdouble(w.sum())
+        cross, weight = A.T @ t, np.longdouble(w.sum())
     else:
         weight = np.longdouble(0)
         y_sum: Any = np.longdouble(0)
         x_sum: Array = np.zeros(rows.n_columns, dtype=np.longdouble)
-        raw: Array = np.zeros(rows.n_columns, dtype=np.longdouble)
+        raw: Any = np.longdouble(0)
         for Z, y, s in rows.chunks():
-            weight, x_sum, y_sum = weight + s.sum(), np.asarray(x_sum + Z.T @ s), y_sum + s @ y[:, 0]
-            raw = np.asarray(raw + Z.T @ (s * y[:, 0]))
-        cross = np.asarray(raw - x_sum * y_sum / weight if model.fit_intercept else raw)
-    largest = max(0.0, float((cross if model.positive else np.abs(cross)).max(initial=0.0))) / float(weight) / ratio
+            weight, x_sum, y_sum = weight + s.sum(), np.asarray(x_sum + Z.T @ s), y_sum + s @ y
+            raw = raw + Z.T @ (s[:, None] * y)
+        cross = np.asarray(raw - np.outer(x_sum, y_sum) / weight if model.fit_intercept else raw)
+    size = cross if getattr(model, "positive", False) else np.sqrt((cross * cross).sum(axis=1))
+    largest = max(0.0, float(size.max(initial=0.0))) / float(weight) / ratio
     number = int(model.alphas)
     return np.full(number, 1e-15) if largest <= 1e-15 else np.geomspace(largest, largest * model.eps, number)
 
@@ -343,37 +344,41 @@ def _are_errors(
         A, t, w, x_mean, y_mean = _parts(rows, train, model.fit_intercept)
         Z, target, weight = _plain(rows, test)
         for r, ratio in enumerate(ratios.tolist()):
-            G, c, W = A.T @ A, (A.T @ t)[:, 0], float(w.sum())
-            beta = np.zeros(d)
+            G, c, W = A.T @ A, A.T @ t, float(w.sum())
+            beta = np.zeros(c.shape)
             for a, alpha in enumerate(grids[r].tolist()):
                 if np.isinf(mse[r, a, number]):
                     break  # there was no time for the rest of this fold
-                if not every and np.abs(c).max(initial=0.0) > W * alpha * ratio:
+                if not every and np.sqrt((c * c).sum(axis=1)).max(initial=0.0) > W * alpha * ratio:
                     break  # from here on coefficients are not zero, and there are too many of them to fit again
-                found = _proximal_gradient(G, c, W * alpha * ratio, W * alpha * (1 - ratio), beta, model.positive)
+                positive = getattr(model, "positive", False)
+                found = _proximal_gradient(G, c, W * alpha * ratio, W * alpha * (1 - ratio), beta, positive)
                 if found is None:
                     break
                 beta = found
-                e = target[:, 0] - y_mean[0] - (Z - x_mean) @ beta
-                error = float(weight @ e**2 / weight.sum())
-                scale = float(weight @ (target[:, 0] - y_mean[0]) ** 2 / weight.sum())
+                e = target - y_mean - (Z - x_mean) @ beta
+                error = float((weight @ e**2).mean() / weight.sum())
+                scale = float((weight @ (target - y_mean) ** 2).mean() / weight.sum())
                 if not abs(mse[r, a, number] - error) <= 3e-4 * error + 1e-7 * scale:
                     return False
     return True
 
 
 def _proximal_gradient(G: Array, c: Array, l1: float, l2: float, start: Array, positive: bool) -> Array | None:
-    """Minimise ½βᵀGβ − cᵀβ + λ₁‖β‖₁ + ½λ₂‖β‖² by accelerated steps; None if they do not settle."""
+    """Minimise ½tr(BᵀGB − 2cᵀB) + λ₁Σⱼ‖Bⱼ‖₂ + ½λ₂‖B‖² by accelerated steps; None if they do not settle."""
     rate = 1.0 / (np.linalg.norm(G, 2) + l2 + 1e-300)
     beta, ahead, momentum = start, start, 1.0
     for _ in range(_STEPS):
         moved = ahead - rate * (G @ ahead - c + l2 * ahead)
-        size = np.maximum((moved if positive else np.abs(moved)) - rate * l1, 0.0)
-        new = size if positive else np.sign(moved) * size
+        if positive:
+            new = np.maximum(moved - rate * l1, 0.0)
+        else:
+            size = np.sqrt((moved * moved).sum(axis=1, keepdims=True))
+            new = moved * (np.maximum(size - rate * l1, 0.0) / np.where(size > 0, size, 1.0))
         step = new - beta
         if np.abs(step).max(initial=0.0) <= _STILL * np.abs(new).max(initial=0.0):
             return new
-        if (ahead - new) @ step > 0:  # uphill: start the acceleration afresh
+        if ((ahead - new) * step).sum() > 0:  # uphill: start the acceleration afresh
             momentum = 1.0
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
         ahead = new + (momentum - 1.0) / following * step

@@ -356,8 +356,11 @@ def lasso_lars(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     terms = abs(problem.y_mean) + np.abs(problem.x_mean) @ np.abs(coef)
     level = abs(float(model.intercept_) - (problem.y_mean - problem.x_mean @ coef))
     residuals = b[:, None] - A @ coefs
+    positive = bool(getattr(model, "positive", False))
     slopes = A.T @ residuals / W - np.sign(coefs) * alphas
-    slopes = np.where(coefs == 0, np.maximum(np.abs(slopes) - alphas, 0), np.abs(slopes))
+    outside = slopes if positive else np.abs(slopes)
+    slopes = np.where(coefs == 0, np.maximum(outside - alphas, 0), np.abs(slopes))
+    active = np.asarray(model.active_)
     least = 1e-9 * problem.scale[:, None] * (size + np.abs(problem.scale[:, None] * coefs).sum(axis=0)) / W
     ended = alphas[-1] <= model.alpha * (1 + 1e-12) + 1e-11 * alphas[0] or not model.certificate_.holds
     sane = (
@@ -367,6 +370,9 @@ def lasso_lars(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         and np.array_equal(coefs[:, -1], coef)
         and ended
         and model.n_iter_ == max(1, len(alphas) - 1)
+        and len(np.unique(active)) == len(active)
+        and np.isin(np.flatnonzero(coef), active).all()
+        and not (positive and (coefs < 0).any())
         and level <= 1e-12 * terms + 1e-10 * size / np.sqrt(W)
         and (slopes <= least).all()
     )
@@ -378,7 +384,8 @@ def lasso_lars(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     primal = r @ r / 2 + W * model.alpha * np.abs(coef).sum()
     dual = problem.least(np.ones((1, len(coef)), dtype=bool))[0] / 2
     if model.alpha > 0:
-        largest = np.abs(A.T @ r).max()
+        correlation = A.T @ r
+        largest = (correlation if positive else np.abs(correlation)).max()
         tau = min(b @ r / (r @ r), W * model.alpha / largest if largest > 0 else np.inf) if r @ r > 0 else 0.0
         dual = max(dual, tau * (b @ r) - tau**2 * (r @ r) / 2)
     unit = max(dual, 1e-8 * total / 2)

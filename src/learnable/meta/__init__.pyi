@@ -1,6 +1,8 @@
 from .blend import BlendClassifier as BlendClassifier
 from .blend import BlendRegressor as BlendRegressor
 from .blend import greedy_weights as greedy_weights
+from .elimination import RFE as RFE
+from .elimination import RFECV as RFECV
 from .one_vs_one import OneVsOneClassifier as OneVsOneClassifier
 from .one_vs_rest import OneVsRestClassifier as OneVsRestClassifier
 from .regularized import EquivalentForm as EquivalentForm
@@ -9,4 +11,5 @@ from .regularized import equivalent as equivalent
 from .scaled_target import ScaledTargetRegressor as ScaledTargetRegressor
 from .selection import Selection as Selection
 from .selection import select as select
+from .sequential import SequentialFeatureSelector as SequentialFeatureSelector
 from .table_model import TableModel as TableModel

@@ -5,11 +5,12 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
 import sklearn.linear_model as sk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GroupKFold, KFold
 from tests.linear.sparse_tables import sparse_tables
 
 from learnable import ElasticNetCV, Lasso, LassoCV, verify
@@ -82,10 +83,15 @@ def test_what_cannot_be_is_refused():
         LassoCV().fit(dd.from_array(X, chunks=(30, 40)), dd.from_array(Y, chunks=30))
 
 
-def test_parameters_of_splitters_are_refused_with_the_remedy():
+def test_parameters_of_splitters_are_routed_or_refused_with_the_remedy():
     X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20.0)
-    with pytest.raises(ParameterError, match="pass the folds themselves as cv"):
-        LassoCV().fit(X, y, groups=np.arange(20) % 2)
+    groups = np.arange(20) % 2
+    with pytest.raises(ParameterError, match="enable_metadata_routing"):
+        LassoCV().fit(X, y, groups=groups)
+    with sklearn.config_context(enable_metadata_routing=True):
+        routed = LassoCV(alphas=5, cv=GroupKFold(2).set_split_request(groups=True)).fit(X, y, groups=groups)
+    given = LassoCV(alphas=5, cv=list(GroupKFold(2).split(X, y, groups))).fit(X, y)
+    assert np.array_equal(routed.mse_path_, given.mse_path_)
 
 
 def path(*lengths, n_alphas=20):

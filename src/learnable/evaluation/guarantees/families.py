@@ -37,6 +37,8 @@ LINEAR_CODE = {
     *("BestSubset", "ForwardStepwise", "BackwardStepwise", "ForwardStagewise", "LassoLars"),
     *("BayesianLinearRegression", "PoissonRegressor", "GammaRegressor", "TweedieRegressor", "GLM"),
     *("LogisticRegression", "LinearSVC", "Perceptron", "LinearDiscriminantAnalysis"),
+    *("Lars", "LarsCV", "LassoLarsCV", "LassoLarsIC", "OrthogonalMatchingPursuit", "OrthogonalMatchingPursuitCV"),
+    *("LogisticRegressionCV", "RidgeClassifier", "RidgeClassifierCV"),
 }
 
 
@@ -507,6 +509,9 @@ _FILE: tuple[Candidate, ...] = (description,)
 
 CANDIDATES: dict[str, tuple[Candidate, ...]] = {
     "LogisticRegression": _LINEAR,
+    "LogisticRegressionCV": _LINEAR,
+    "RidgeClassifier": _LINEAR,
+    "RidgeClassifierCV": _LINEAR,
     "LinearSVC": _LINEAR,
     "LinearDiscriminantAnalysis": _LINEAR,
     "Perceptron": (*_LINEAR, linear.compression_perceptron, online_pass),
@@ -533,6 +538,8 @@ CANDIDATES: dict[str, tuple[Candidate, ...]] = {
     "BackwardStepwise": _FUNCTION,
     "ForwardStagewise": _FUNCTION,
     "LassoLars": _FUNCTION,
+    **dict.fromkeys(("Lars", "LarsCV", "LassoLarsCV", "LassoLarsIC"), _FUNCTION),
+    **dict.fromkeys(("OrthogonalMatchingPursuit", "OrthogonalMatchingPursuitCV"), _FUNCTION),
     "ElasticNet": _FUNCTION,
     "ElasticNetCV": _FUNCTION,
     "LinearSVR": _FUNCTION,

@@ -402,8 +402,8 @@ THEOREMS: dict[str, Theorem] = {
             "words of a document are exchangeable given its topics",
             "for identified topics: each has a word of its own (anchor), or all are far apart and documents are many",
         ),
-        "the law of the sampler converges to the posterior; with anchor words topics are identified, up to their names, "
-        "from the co-occurrence of words",
+        "the law of the sampler converges to the posterior; with anchor words topics are identified, up to their "
+        "names, from the co-occurrence of words",
         "T. Griffiths and M. Steyvers, PNAS 101, 2004; S. Arora, R. Ge and A. Moitra, FOCS 2012",
         ("order",),
     ),
@@ -413,8 +413,8 @@ THEOREMS: dict[str, Theorem] = {
             "loci are independent within a population, and so are the two copies of an individual",
             "each population has loci, or individuals, that are its own",
         ),
-        "the sampler's law converges to the posterior; Q and P are identified up to the names of populations once every "
-        "population has individuals of its own, and the maximum of the likelihood is then consistent in loci and people",
+        "the sampler's law converges to the posterior; Q and P are identified up to the names of populations once "
+        "every population has individuals of its own, and maximum likelihood is then consistent in loci and people",
         "J. Pritchard, M. Stephens and P. Donnelly, Genetics 155, 2000; H. Tang et al., Genetic Epidemiology 28, 2005",
         ("order",),
     ),

@@ -33,7 +33,8 @@ from ...core.estimator import Certificate, Run
 from ...core.threads import interruptible, one_thread_blas
 from ...data.door import Table
 from ...data.sources import NamedScore, rowwise
-from ...linear.least_squares.ridge_cv import _flat, _Identity, _splits, _weight_for
+from ...linear.choosing import accepted, plain_splits
+from ...linear.least_squares.ridge_cv import _flat, _Identity
 from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE
 from ..operators import Operator
 from ..representer import RepresenterModel, finite_diagonal, kernel_of, memory_door, training_points
@@ -170,7 +171,7 @@ class KernelRidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, RepresenterMod
         groups = [slice(k, k + 1) for k in range(y.shape[1])] if self.alpha_per_target else [slice(None)]
         try:
             scorer = check_scoring(_Identity(), self.scoring)
-            extra = _weight_for(scorer, weight)
+            extra = accepted(scorer, {} if weight is None else {"sample_weight": weight})
             return np.array(
                 [
                     [
@@ -187,7 +188,7 @@ class KernelRidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, RepresenterMod
     def _fold_scores(self, K: Any, Y: Array, table: Table, alphas: Array) -> Array:
         """Return the mean score of every α over the folds."""
         try:
-            splits = list(_splits(self.cv, table))
+            splits = plain_splits(self.cv, table)
             if not splits or any(len(train) < 1 or len(test) < 1 for train, test in splits):
                 raise ValueError("it leaves a fold without rows")
         except (TypeError, ValueError, LookupError, AttributeError) as error:

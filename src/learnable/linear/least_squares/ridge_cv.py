@@ -18,7 +18,6 @@ and the criteria are sums over the rows. Memory: O(d²) a thread.
 
 from __future__ import annotations
 
-import inspect
 import warnings
 import zlib
 from collections.abc import Iterator
@@ -36,6 +35,7 @@ from ...core.threads import interruptible, one_thread_blas
 from ...data.blocks import Block, map_reduce
 from ...data.door import Table, door
 from ...data.sources import NamedScore
+from ...meta.routing import is_routing
 from ...solvers.systems.least_squares import compress, compressed_fit, dense_rows, gram_fit, least_squares
 from ...solvers.systems.moments import (
     CLOSED_FORM_TOLERANCE,
@@ -48,6 +48,7 @@ from ...solvers.systems.moments import (
 )
 from ...solvers.systems.orthogonal import LinearFit
 from ..base import LinearRegressorModel
+from ..choosing import ChoosingModel, Metadata, accepted
 from .ridge import ENORMOUS, Ridge, RidgeSpectrum, extreme_exponent, ridge_spectrum
 
 Array = NDArray[np.float64]
@@ -59,7 +60,7 @@ _SVD_OF_SPARSE = (
 )
 
 
-class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel):
+class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, ChoosingModel, LinearRegressorModel):
     r"""Ridge regression with the penalty chosen from `alphas`: minimise Σᵢ wᵢ (yᵢ − b − xᵢᵀβ)² + α‖β‖².
 
     One factorisation serves all α and the exact leave-one-out errors: O(nd·min(n, d)) time, O(nd) memory. In the form
@@ -146,9 +147,9 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel
         spectrum = ridge_spectrum(X, y, weight, intercept=self.fit_intercept, smallest_alpha=float(alphas.min()))
         with one_thread_blas():  # what is left to do is small, and must not depend on what other fits do
             if self.cv is None:
-                scores = self._leave_one_out_scores(spectrum, y, weight, alphas, table.y.ndim)
+                scores = self._leave_one_out_scores(spectrum, table, y, alphas)
             else:
-                scores = self._fold_scores(table, X, weight, alphas)[None, :]
+                scores = self._fold_scores(table, run, X, weight, alphas)[None, :]
             chosen = np.argmax(scores, axis=1)
             if self.cv is None and self.scoring is None:
                 with np.errstate(over="ignore"):
@@ -188,9 +189,20 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel
         self.n_iter_ = 1
         return Certificate("closed-form", fit.value, CLOSED_FORM_TOLERANCE)
 
-    def _leave_one_out_scores(
-        self, spectrum: RidgeSpectrum, y: Array, weight: Array | None, alphas: Array, y_ndim: int
-    ) -> Array:
+    def _get_scorer(self) -> Any:
+        """Return the scorer; the model's own asks for the weights."""
+        from sklearn.metrics import check_scoring
+
+        with _blaming(type(self).__name__, "scoring", self.scoring):
+            if self.scoring is not None:
+                return check_scoring(self, self.scoring)
+            scorer = check_scoring(self, self._own_metric)
+            return scorer.set_score_request(sample_weight=True) if is_routing() else scorer
+
+    #: What `scoring=None` means on folds.
+    _own_metric = "r2"
+
+    def _leave_one_out_scores(self, spectrum: RidgeSpectrum, table: Table, y: Array, alphas: Array) -> Array:
         """Return scores of shape (1 or n_targets, n_alphas); greater is better."""
         w = spectrum.root_weight**2
         if self.criterion == "gcv" and self.scoring is None:
@@ -204,52 +216,65 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, LinearRegressorModel
             if self.scoring is None:
                 scores = -np.einsum("i,ika->ka", w / len(w), errors**2)
             else:
-                scores = self._scores_of(predictions, y, weight)
+                scores = self._scores_of(predictions, y, self._metadata(table))
             if self.store_cv_results:
                 stored = squares if self.scoring is None else predictions
-                self.cv_results_ = stored[:, 0] if y_ndim == 1 else stored
+                self.cv_results_ = stored[:, 0] if table.y.ndim == 1 else stored
         return scores if self.alpha_per_target else scores.mean(axis=0, keepdims=True)
 
-    def _scores_of(self, predictions: Array, y: Array, weight: Array | None) -> Array:
+    def _scores_of(self, predictions: Array, y: Array, metadata: Metadata) -> Array:
         """Score leave-one-out predictions (n, k, n_alphas): each target alone, or all of them at once."""
-        from sklearn.metrics import get_scorer
-
         groups = [slice(k, k + 1) for k in range(y.shape[1])] if self.alpha_per_target else [slice(None)]
-        with _blaming("scoring", self.scoring):
-            scorer = get_scorer(self.scoring) if isinstance(self.scoring, str) else self.scoring
-            extra = _weight_for(scorer, weight)
+        scorer = self._get_scorer()
+        extra = accepted(scorer, metadata.of_all())
+        with _blaming(type(self).__name__, "scoring", self.scoring):
             return np.array(
                 [
                     [
-                        scorer(_Identity(), _flat(predictions[:, group, a]), _flat(y[:, group]), **extra)
+                        scorer(self._stated(), _flat(predictions[:, group, a]), self._truth(y[:, group]), **extra)
                         for a in range(predictions.shape[2])
                     ]
                     for group in groups
                 ]
             )
 
-    def _fold_scores(self, table: Table, X: Array, weight: Array | None, alphas: Array) -> Array:
-        """Return the mean score of every α over the folds; each fold is factorised once."""
-        from sklearn.metrics import check_scoring
+    def _stated(self) -> Any:
+        """Return an estimator that predicts what it is given: a scorer then scores leave-one-out predictions."""
+        return _Identity()
 
-        total, y = np.zeros(len(alphas)), table.y
-        with _blaming("cv", self.cv):
-            splits = list(_splits(self.cv, table))
-            if not splits or any(len(train) < 1 or len(test) < 1 for train, test in splits):
-                raise ValueError("it leaves a fold without rows")
-        for train, test in splits:
-            w = None if weight is None else weight[train]
+    def _truth(self, y: Array) -> Any:
+        """Return the targets as a scorer wants them."""
+        return _flat(y)
+
+    def _fold_scores(self, table: Table, run: Run, X: Array, weight: Array | None, alphas: Array) -> Array:
+        """Return the mean score of every α over the folds; each fold is factorised once."""
+        y = table.y
+        total = np.zeros(len(alphas))
+        metadata = self._metadata(table)
+        folds = self._folds(table, run, metadata, self._labels(table))
+        scorer = self._get_scorer()
+        for fold in folds:
+            w = None if weight is None else weight[fold.train]
             coefs, intercepts = ridge_path(
-                X[train], y[train], alphas, sample_weight=w, fit_intercept=self.fit_intercept
+                X[fold.train], y[fold.train], alphas, sample_weight=w, fit_intercept=self.fit_intercept
             )
+            extra = accepted(scorer, metadata.of(fold))
             for number, (coef, intercept) in enumerate(zip(coefs, intercepts, strict=True)):
-                model = Ridge(alpha=float(alphas[number]))
-                model.coef_, model.intercept_, model.n_features_in_ = coef, intercept, X.shape[1]
-                with _blaming("scoring", self.scoring):
-                    scorer = check_scoring(model, self.scoring)
-                    extra = _weight_for(scorer, None if weight is None else weight[test])
-                    total[number] += scorer(model, X[test], y[test], **extra)
-        return total / len(splits)
+                model = self._member(float(alphas[number]), coef, intercept)
+                with _blaming(type(self).__name__, "scoring", self.scoring):
+                    total[number] += scorer(model, X[fold.test], self._truth(y[fold.test]), **extra)
+        return total / len(folds)
+
+    def _labels(self, table: Table) -> Any:
+        """Return the labels by which folds are stratified; numbers have none."""
+        return None
+
+    def _member(self, alpha: float, coef: Array, intercept: Array) -> Any:
+        """Return the model of one fold and one α."""
+        model = Ridge(alpha=alpha)
+        model.coef_, model.intercept_ = coef, intercept
+        model.n_features_in_ = coef.shape[-1]
+        return model
 
 
 def row_order(table: Table) -> int:
@@ -259,23 +284,12 @@ def row_order(table: Table) -> int:
 
 
 @contextmanager
-def _blaming(name: str, value: Any) -> Iterator[None]:
-    """Turn whatever a user's splitter or scorer raises into an error that names the parameter."""
+def _blaming(owner: str, name: str, value: Any) -> Iterator[None]:
+    """Turn whatever a user's scorer raises into an error that names the parameter."""
     try:
         yield
     except (TypeError, ValueError, LookupError, AttributeError) as error:
-        raise ParameterError(f"RidgeCV: {name}={value!r} does not work here: {str(error).splitlines()[0]}") from error
-
-
-def _splits(cv: Any, table: Table) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Yield the folds as positions in the table, leaving out rows without weight."""
-    from sklearn.model_selection import check_cv
-
-    n = table.n_rows if table.kept is None else len(table.kept)
-    position = np.arange(n) if table.kept is None else np.where(table.kept, np.cumsum(table.kept) - 1, -1)
-    for train, test in check_cv(cv).split(np.zeros((n, 1)), np.zeros(n)):
-        pair = position[train], position[test]
-        yield pair[0][pair[0] >= 0], pair[1][pair[1] >= 0]
+        raise ParameterError(f"{owner}: {name}={value!r} does not work here: {str(error).splitlines()[0]}") from error
 
 
 def ridge_path(
@@ -335,14 +349,7 @@ class _Identity(RegressorMixin, BaseEstimator):
 
 
 def _flat(columns: Array) -> Array:
-    return columns[:, 0] if columns.shape[1] == 1 else columns
-
-
-def _weight_for(scorer: Any, weight: Array | None) -> dict[str, Array]:
-    """Return the weights as a keyword, if the scorer takes them: those of scikit-learn do, a plain function may not."""
-    if weight is None or (inspect.isfunction(scorer) and "sample_weight" not in inspect.signature(scorer).parameters):
-        return {}
-    return {"sample_weight": weight}
+    return columns[:, 0] if columns.ndim == 2 and columns.shape[1] == 1 else columns
 
 
 def _tasks(alpha: Any, n_targets: int) -> list[tuple[float, Any]]:

@@ -1,1 +1,2 @@
 from .regression import LogisticRegression as LogisticRegression
+from .regression_cv import LogisticRegressionCV as LogisticRegressionCV

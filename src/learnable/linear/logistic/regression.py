@@ -137,13 +137,17 @@ class LogisticRegression(LikelihoodModel, LinearClassifierModel):
     def _fit(self, table: Table, run: Run) -> Certificate:
         self.classes_ = np.asarray(table.classes)
         stated = stated_penalty(self)
-        blocks = weighted_blocks(table, class_weights(table, self.class_weight, "LogisticRegression"))
+        blocks = weighted_blocks(table, class_weights(table, self.class_weight, type(self).__name__))
         if table.in_memory:
-            refuse_extreme_sizes(table.X, blocks.parts[0].weight, "LogisticRegression")
+            refuse_extreme_sizes(table.X, blocks.parts[0].weight, type(self).__name__)
+        return self._fit_rows(blocks, stated, run)
+
+    def _fit_rows(self, blocks: Any, stated: StatedPenalty, run: Run) -> Certificate:
+        """Fit the classes of `classes_` to rows whose weights hold those of the classes."""
         if self.solver == "liblinear":
             blocks = self._with_constant_column(blocks)
         units = np.ones(1)
-        if np.isinf(stated.C) and table.in_memory:
+        if np.isinf(stated.C) and blocks.in_memory:
             blocks, units = in_units_of_columns(blocks)
         free = self.fit_intercept and self.solver != "liblinear"
         sums = class_sums(blocks, len(self.classes_), intercept=free, n_jobs=self.n_jobs)
@@ -158,7 +162,7 @@ class LogisticRegression(LikelihoodModel, LinearClassifierModel):
         if is_explicit(self.tol):
             # In scikit-learn's unit: that of the mean loss.
             problem.gradient_unit = GRADIENT_MARGIN * problem.cost * float(sums.weight.sum())
-        single = table.in_memory and table.X.dtype == np.float32
+        single = blocks.in_memory and blocks.parts[0].X.dtype == np.float32
         tol = max(float(self.tol), 1e-6) if single else float(self.tol)
         reached: list[Array] = []  # the last iterate, where callbacks ask for it
 

@@ -4,5 +4,7 @@ from .elastic_net import MultiTaskElasticNet as MultiTaskElasticNet
 from .elastic_net import MultiTaskLasso as MultiTaskLasso
 from .lasso_cv import ElasticNetCV as ElasticNetCV
 from .lasso_cv import LassoCV as LassoCV
+from .lasso_cv import MultiTaskElasticNetCV as MultiTaskElasticNetCV
+from .lasso_cv import MultiTaskLassoCV as MultiTaskLassoCV
 from .lasso_cv import enet_path as enet_path
 from .lasso_cv import lasso_path as lasso_path

@@ -18,14 +18,13 @@ Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical
 
 from __future__ import annotations
 
-import threading
-import time
 import warnings
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import MultiOutputMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from ...core.declare import (
@@ -50,7 +49,8 @@ from ...data.door import Table, door
 from ...meta.selection import standard_errors, within_one_error
 from ...solvers.composite.working_set import SparseFit, WorkingSet, design_of
 from ..base import is_single
-from ..least_squares.ridge_cv import _splits, row_order
+from ..choosing import ChoosingModel, Shares
+from ..least_squares.ridge_cv import row_order
 from .elastic_net import (
     PRECOMPUTE,
     ElasticNet,
@@ -280,11 +280,10 @@ def follow_path(
 
 _STRIDE = 10  # every tenth α of the grid leads the last fit to the chosen one
 _FOLD = 1e-3  # share of the tolerance on the folds: errors of neighbouring α differ by little
-_FOLDS_SHARE = 0.8  # of max_seconds; the rest is for the fit to all rows
 _FINEST = 1e-13  # tolerance below which nothing but rounding is gained
 
 
-class ElasticNetCV(SparseRegressor):
+class ElasticNetCV(ChoosingModel, SparseRegressor):
     r"""Elastic net with α and ρ chosen by cross-validation.
 
     Minimises 1/(2W) Σᵢ sᵢ (yᵢ − b − xᵢᵀβ)² + α(ρ‖β‖₁ + ½(1 − ρ)‖β‖²); in the form n⁻¹ΣV + λΩ, λ = 2α. Memory: the
@@ -339,32 +338,6 @@ class ElasticNetCV(SparseRegressor):
     _door = staticmethod(door(target="numeric"))
     warm_start = False
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
-        """Choose α and ρ, and fit the model.
-
-        Parameters
-        ----------
-        X : array, sparse array, dataframe or list of shape (n_samples, n_features)
-            Training data.
-        y : array of shape (n_samples,), or str
-            Targets; with a dataframe, the name of a column.
-        sample_weight : array of shape (n_samples,) or str, optional
-            Non-negative weights of the rows; with a dataframe, the name of a column.
-        **params : dict
-            Nothing: parameters of splitters are not routed. Pass the folds themselves as `cv`.
-
-        Returns
-        -------
-        self
-            The fitted estimator. If the fit fails or is interrupted, the estimator stays as it was.
-        """
-        if params:
-            raise ParameterError(
-                f"{type(self).__name__}: passing {sorted(params)} to fit is only supported if "
-                "enable_metadata_routing=True in scikit-learn, and not here; pass the folds themselves as cv."
-            )
-        return super().fit(X, y, sample_weight)
-
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__
         if not table.in_memory:
@@ -373,9 +346,9 @@ class ElasticNetCV(SparseRegressor):
         refuse_overflow(owner, design)
         ratios = np.atleast_1d(np.asarray(self.l1_ratio, dtype=np.float64))
         grids = [alpha_grid(owner, design, ratio, self.eps, self.alphas, self.positive) for ratio in ratios.tolist()]
-        splits = self._folds(owner, table)
-        tasks = [(number, train, test) for number in range(len(ratios)) for train, test in splits]
-        shares = _Shares(run, self.max_seconds, len(tasks), resolve_n_jobs(self.n_jobs))
+        splits = self._folds(table, run, self._metadata(table))
+        tasks = [(number, fold.train, fold.test) for number in range(len(ratios)) for fold in splits]
+        shares = Shares(run, self.max_seconds, len(tasks), resolve_n_jobs(self.n_jobs))
 
         def errors(task: tuple[int, Any, Any]) -> list[Array]:
             number, train, test = task
@@ -401,20 +374,13 @@ class ElasticNetCV(SparseRegressor):
             rounded = round_sparse(design, fit, penalty, self.tol)
         fit = fit if rounded is None else rounded
         fit = proven_sparse_fit(table.blocks, design, fit, penalty, self.tol, intercept=self.fit_intercept)
-        self._set_coefficients(fit.W, design.y_mean - design.x_mean @ fit.W, (), single=rounded is not None)
+        level = design.y_mean - design.x_mean @ fit.W
+        self._set_coefficients(fit.W, level, table.y_shape, single=rounded is not None)
+        if table.y_shape and not self.fit_intercept:
+            self.intercept_ = np.zeros(table.y_shape)
         self.n_iter_, self.dual_gap_ = max(1, fit.n_iter), fit.gap.gap / design.weight
         self.row_order_ = row_order(table)
         return Certificate("gap", fit.value, self.tol, fit.value, self.n_iter_)
-
-    def _folds(self, owner: str, table: Table) -> list[tuple[Any, Any]]:
-        """Return the folds as positions in the table."""
-        try:
-            splits = list(_splits(self.cv, table))
-        except (TypeError, ValueError) as error:
-            raise ParameterError(f"{owner}: cv={self.cv!r} does not work here: {error}") from error
-        if not splits or any(len(train) < 1 or len(test) < 1 for train, test in splits):
-            raise DataError(f"{owner}: cv={self.cv!r} leaves a fold without rows; use fewer folds.")
-        return splits
 
     def _choose(self, mse: Array) -> tuple[int, int]:
         """Return the positions of ρ and α by the rule; a tie goes to the larger α."""
@@ -457,32 +423,14 @@ class ElasticNetCV(SparseRegressor):
                 progress=lambda iteration, value: is_over(), exact=False,
             )  # fmt: skip
             if fits:
-                W = np.column_stack([fit.W[:, 0] for fit in fits])
-                residual = table.y[test][:, None] - (table.X[test] @ W + (design.y_mean - design.x_mean @ W))
+                n_targets = fits[0].W.shape[1]
+                W = np.column_stack([fit.W for fit in fits])  # the targets of one α stand side by side
+                level = np.tile(design.y_mean, len(fits)) - design.x_mean @ W
+                truth = np.tile(table.y[test].reshape(-1, n_targets), len(fits))
+                residual = truth - (table.X[test] @ W + level)
                 found = np.average(residual**2, axis=0, weights=None if weight is None else weight[test])
-                errors[np.arange(len(alphas))[step][: len(fits)]] = found
+                errors[np.arange(len(alphas))[step][: len(fits)]] = found.reshape(-1, n_targets).mean(axis=1)
         return errors
-
-
-class _Shares:
-    """Gives every fold its share of the time, so that all paths come equally far and the last fit has some left."""
-
-    def __init__(self, run: Run, max_seconds: float | None, n_tasks: int, n_threads: int) -> None:
-        self._run, self._n_tasks, self._n_threads = run, n_tasks, n_threads
-        self._end = None if max_seconds is None else time.perf_counter() + _FOLDS_SHARE * max_seconds
-        self._lock = threading.Lock()
-
-    def begin(self) -> Callable[[], bool]:
-        """Return what tells whether the time of the fold that begins now is over."""
-        run = self._run
-        if self._end is None:
-            return lambda: run.out_of_time
-        with self._lock:
-            rounds = -(-self._n_tasks // self._n_threads)
-            self._n_tasks -= 1
-        now = time.perf_counter()
-        end = now + max(0.0, self._end - now) / max(1, rounds)
-        return lambda: run.out_of_time or time.perf_counter() > end
 
 
 def _reached(mse: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -527,5 +475,68 @@ class LassoCV(ElasticNetCV):
     """
 
     _theory = "lasso"
+
+    l1_ratio = 1.0
+
+
+class MultiTaskElasticNetCV(MultiOutputMixin, ElasticNetCV):
+    r"""Multi-task elastic net with α and ρ chosen by cross-validation.
+
+    Minimises 1/(2W) Σᵢ sᵢ ‖yᵢ − b − Bᵀxᵢ‖² + α(ρ Σⱼ ‖Bⱼ‖₂ + ½(1 − ρ)‖B‖²); in the form n⁻¹ΣV + λΩ, λ = 2α. An error
+    on a fold is the mean over the targets. Memory: the training rows of as many folds as there are threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable import MultiTaskElasticNetCV
+    >>> X = np.random.default_rng(0).normal(size=(60, 5))
+    >>> Y = X[:, :2] @ [[1.0, 2.0], [0.5, 0.0]] + 0.1 * np.cos(np.arange(120.0)).reshape(60, 2)
+    >>> model = MultiTaskElasticNetCV(alphas=10, cv=3).fit(X, Y)
+    >>> model.coef_.shape, model.mse_path_.shape, model.certificate_.holds
+    ((2, 5), (10, 3), True)
+    """
+
+    _theory = "group-lasso"
+
+    coef_: Any = fitted(
+        "(n_targets, n_features)", "Bᵀ; float32 for float32 rows, if the certificate survives that rounding."
+    )
+    intercept_: Any = fitted("(n_targets,)", "b.")
+
+    _door = staticmethod(door(target="numeric", multi_output=True))
+    positive = False
+    precompute = "auto"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.single_output = False
+        return tags
+
+    def _fit(self, table: Table, run: Run) -> Certificate:
+        if not table.y_shape:
+            name = type(self).__name__
+            raise DataError(
+                f"{name}: y must have two dimensions, one column per task. For mono-task outputs, use {name[9:]}."
+            )
+        return super()._fit(table, run)
+
+
+class MultiTaskLassoCV(MultiTaskElasticNetCV):
+    r"""Multi-task lasso with α chosen by cross-validation: minimises 1/(2W) Σᵢ sᵢ ‖yᵢ − b − Bᵀxᵢ‖² + α Σⱼ ‖Bⱼ‖₂.
+
+    In the form n⁻¹ΣV + λΩ (V = ‖y − f‖², Ω = Σⱼ ‖Bⱼ‖₂), λ = 2α. It is `MultiTaskElasticNetCV` with `l1_ratio` fixed at
+    one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable import MultiTaskLassoCV
+    >>> X = np.random.default_rng(0).normal(size=(60, 5))
+    >>> Y = X[:, :2] @ [[1.0, 2.0], [0.5, 0.0]] + 0.1 * np.cos(np.arange(120.0)).reshape(60, 2)
+    >>> MultiTaskLassoCV(alphas=10, cv=3, rule="1se").fit(X, Y).coef_.shape
+    (2, 5)
+    """
+
+    _theory = "group-lasso"
 
     l1_ratio = 1.0

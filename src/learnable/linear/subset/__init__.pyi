@@ -1,6 +1,12 @@
 from .best_subset import BestSubset as BestSubset
 from .lars import LassoLars as LassoLars
 from .lars import lars_path as lars_path
+from .lars_cv import Lars as Lars
+from .lars_cv import LarsCV as LarsCV
+from .lars_cv import LassoLarsCV as LassoLarsCV
+from .lars_cv import LassoLarsIC as LassoLarsIC
+from .pursuit import OrthogonalMatchingPursuit as OrthogonalMatchingPursuit
+from .pursuit import OrthogonalMatchingPursuitCV as OrthogonalMatchingPursuitCV
 from .stagewise import ForwardStagewise as ForwardStagewise
 from .stepwise import BackwardStepwise as BackwardStepwise
 from .stepwise import ForwardStepwise as ForwardStepwise

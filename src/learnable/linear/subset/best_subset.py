@@ -112,6 +112,7 @@ class BestSubset(NamedScore, RegressorMixin, LinearRegressorModel):
     )
 
     _door = staticmethod(door(target="numeric"))
+    _iterates = True
     _remedy = (
         "raise max_seconds, ask for fewer sizes or for the criterion alone, or add alpha where columns outnumber rows"
     )

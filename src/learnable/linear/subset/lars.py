@@ -18,12 +18,25 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from sklearn.base import RegressorMixin
 
-from ...core.declare import MAX_ITER, TOLERANCE, Number, Options, check_parameters, fitted, param
+from ...core.declare import (
+    MAX_ITER,
+    RANDOM_STATE,
+    TOLERANCE,
+    Boolean,
+    Matches,
+    Nothing,
+    Number,
+    Options,
+    check_parameters,
+    fitted,
+    optional,
+    param,
+)
 from ...core.errors import ModelFileError, ParameterError
 from ...core.estimator import Certificate, Progress, Run, no_progress
 from ...data.door import Table, door
 from ...data.sources import NamedScore
-from ..base import LinearRegressorModel
+from ..base import VERBOSE, LinearRegressorModel
 from .compressed import Compressed, compressed
 
 Array = NDArray[np.float64]
@@ -41,7 +54,50 @@ class LarsPath(NamedTuple):
     coefs: Array  #: (p, n_corners)
 
 
-class LassoLars(NamedScore, RegressorMixin, LinearRegressorModel):
+class LarsModel(NamedScore, RegressorMixin, LinearRegressorModel):
+    """What the models that follow a path share; of scikit-learn's parameters some are kept for compatibility only."""
+
+    verbose: int = param(VERBOSE, "Kept for compatibility.", default=False)
+    precompute: Any = param(
+        Boolean() | Options("auto") | Nothing() | Matches(lambda v: hasattr(v, "__array__"), "a Gram matrix"),
+        "Kept for compatibility; rows are compressed by a QR decomposition.",
+        default="auto",
+    )
+    max_iter: int = param(MAX_ITER, "Most corners.", default=500)
+    eps: float = param(
+        Number(low=0.0), "Kept for compatibility; dependent columns do not join.", default=float(np.finfo(float).eps)
+    )
+    copy_X: bool = param(Boolean(), "Kept for compatibility; X is never changed.", default=True)
+    tol: float = param(TOLERANCE, "Relative duality gap that the end of the path has to reach.", default=1e-6)
+    coef_: Any = fitted("(n_features,)", "β at the end of the path.")
+    alphas_: Any = fitted("(n_corners,)", "α of each corner, from the first column's on.", low=0.0)
+    active_: Any = fitted(
+        "(n_active,)", "The columns that are in at the end, in the order in which they joined.", kind="iu", low=0
+    )
+    n_iter_: int = fitted("int", "Segments of the path.")
+    coef_path_: Any = fitted("(n_features, n_corners)", "β at each corner; between two it is linear in α.")
+
+    _door = staticmethod(door(target="numeric"))
+    _remedy = "raise max_iter or max_seconds; where columns depend on each other use Lasso"
+
+    def _set_path(self, problem: Compressed, path: LarsPath, corner: int = -1) -> None:
+        """Store a path, and the coefficients of one of its corners."""
+        coef = path.coefs[:, corner]
+        self._set_coefficients(coef[:, None].copy(), np.array([problem.y_mean - problem.x_mean @ coef]), ())
+        self.alphas_ = path.alphas
+        self.coef_path_ = path.coefs
+        self.active_ = np.array(path.active, dtype=np.int64)
+        self.n_iter_ = max(1, len(path.alphas) - 1)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if hasattr(self, "alphas_") and (np.diff(self.alphas_) > 0).any():
+            raise ModelFileError("load: alphas_ must fall.")
+        if hasattr(self, "active_") and self.active_.max(initial=-1) >= self.n_features_in_:
+            raise ModelFileError("load: active_ names a column that the model does not have.")
+
+
+class LassoLars(LarsModel):
     r"""Lasso by least angle regression: minimise 1/(2W) Σᵢ wᵢ (yᵢ − b − xᵢᵀβ)² + α‖β‖₁, W = Σᵢ wᵢ.
 
     In the form n⁻¹ΣV + λΩ (V squared loss, Ω = ‖β‖₁), λ = 2α. One fit has the exact solutions of all larger α, corner
@@ -61,32 +117,18 @@ class LassoLars(NamedScore, RegressorMixin, LinearRegressorModel):
     _theory = "lasso"
 
     alpha: float = param(Number(low=0.0), "α ≥ 0, where the path ends.", default=1.0, kw_only=False)
-    max_iter: int = param(MAX_ITER, "Most corners.", default=500)
-    tol: float = param(TOLERANCE, "Relative duality gap that the end of the path has to reach.", default=1e-6)
-    coef_: Any = fitted("(n_features,)", "β at α.")
-    alphas_: Any = fitted("(n_corners,)", "α of each corner, from the first column's on.", low=0.0)
-    n_iter_: int = fitted("int", "Segments of the path.")
-    coef_path_: Any = fitted("(n_features, n_corners)", "β at each corner; between two it is linear in α.")
+    fit_path: bool = param(Boolean(), "Kept for compatibility; the path is always stored.", default=True)
+    positive: bool = param(Boolean(), "Constrain β ≥ 0.", default=False)
+    jitter: float | None = param(optional(Number(low=0.0)), "Kept for compatibility.", default=None)
+    random_state: Any = param(RANDOM_STATE, "Kept for compatibility; nothing here is random.", default=None)
     certificate_: Certificate = fitted("Certificate", "`gap`: P at α is at most this share above the optimum.")
-
-    _door = staticmethod(door(target="numeric"))
-    _remedy = "raise max_iter or max_seconds; where columns depend on each other use Lasso"
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         problem = compressed(type(self).__name__, table, intercept=self.fit_intercept, n_jobs=self.n_jobs)
-        path = follow(problem, self.alpha, self.max_iter, "lasso", run.progress)
-        coef = path.coefs[:, -1]
-        self._set_coefficients(coef[:, None].copy(), np.array([problem.y_mean - problem.x_mean @ coef]), ())
-        self.alphas_ = path.alphas
-        self.coef_path_ = path.coefs
-        value = relative_gap(problem, coef, self.alpha)
-        self.n_iter_ = max(1, len(path.alphas) - 1)
+        path = follow(problem, self.alpha, self.max_iter, "lasso", run.progress, positive=self.positive)
+        self._set_path(problem, path)
+        value = relative_gap(problem, path.coefs[:, -1], self.alpha, positive=self.positive)
         return Certificate("gap", value, self.tol, value, self.n_iter_)
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if hasattr(self, "alphas_") and (np.diff(self.alphas_) > 0).any():
-            raise ModelFileError("load: alphas_ must fall.")
 
 
 def lars_path(
@@ -97,7 +139,11 @@ def lars_path(
     alpha_min: float = 0.0,
     max_iter: int = 500,
     fit_intercept: bool = False,
-) -> tuple[Array, list[int], Array]:
+    positive: bool = False,
+    return_path: bool = True,
+    return_n_iter: bool = False,
+    **kept: Any,
+) -> tuple[Any, ...]:
     """Compute the path of least angle regression or of the lasso.
 
     Parameters
@@ -114,6 +160,14 @@ def lars_path(
         Most corners.
     fit_intercept : bool
         Whether rows and targets are centred first; by default they are taken as they are, as in scikit-learn.
+    positive : bool
+        Constrain β ≥ 0; the lasso's path only.
+    return_path : bool
+        Whether to return all corners or the last one.
+    return_n_iter : bool
+        Whether to return the number of segments too.
+    **kept
+        `Xy`, `Gram`, `eps`, `copy_X`, `copy_Gram` and `verbose` of scikit-learn; they have no effect.
 
     Returns
     -------
@@ -134,18 +188,32 @@ def lars_path(
     array([[0., 2., 3.],
            [0., 0., 1.]])
     """
+    unknown = sorted(set(kept) - {"Xy", "Gram", "eps", "copy_X", "copy_Gram", "verbose"})
+    if unknown:
+        raise TypeError(f"lars_path: got an unexpected keyword argument {unknown[0]!r}.")
+    if positive and method == "lar":
+        raise ParameterError("lars_path: Positive constraint not supported for 'lar' coding method; use \"lasso\".")
     rules = {"method": _METHODS, "alpha_min": Number(low=0.0), "max_iter": MAX_ITER}
     check_parameters("lars_path", {"method": method, "alpha_min": alpha_min, "max_iter": max_iter}, rules)
     table = LassoLars._door(LassoLars(), X, y, None)
     if table.y_shape:
         raise ParameterError("lars_path: y must be one column; call it once for each target.")
     problem = compressed("lars_path", table, intercept=fit_intercept, n_jobs=None)
-    path = follow(problem, alpha_min, max_iter, method)
-    return path.alphas, path.active, path.coefs
+    path = follow(problem, alpha_min, max_iter, method, positive=positive)
+    found: tuple[Any, ...] = (path.alphas, path.active, path.coefs)
+    if not return_path:
+        found = (path.alphas[-1], path.active, path.coefs[:, -1])
+    return (*found, max(0, len(path.alphas) - 1)) if return_n_iter else found
 
 
 def follow(
-    problem: Compressed, alpha_min: float, max_iter: int, method: str, progress: Progress = no_progress
+    problem: Compressed,
+    alpha_min: float,
+    max_iter: int,
+    method: str,
+    progress: Progress = no_progress,
+    *,
+    positive: bool = False,
 ) -> LarsPath:
     """Walk from corner to corner until α, the end of the path, or a limit."""
     A, y = problem.rows, problem.target
@@ -153,7 +221,8 @@ def follow(
     norm = np.where((A * A).sum(axis=0) > 0, problem.scale, np.inf)
     beta = np.zeros(A.shape[1])
     correlation = A.T @ y / W
-    level = float(np.abs(correlation).max(initial=0.0))
+    sides = (1.0,) if positive else (1.0, -1.0)
+    level = float(_height(correlation, positive).max(initial=0.0))
     first = level
     alphas, corners = [level], [beta.copy()]
     active: list[int] = []
@@ -161,7 +230,7 @@ def follow(
     left = -1  # the column that has just left may not join in the same corner
     while level > alpha_min and level > _ZERO * first and len(alphas) <= max_iter:
         free = np.setdiff1d(np.flatnonzero(~refused), active)
-        joins = free[(np.abs(correlation[free]) >= level * (1.0 - 1e-10)) & (free != left)]
+        joins = free[(_height(correlation[free], positive) >= level * (1.0 - 1e-10)) & (free != left)]
         for j in joins.tolist():
             if _is_independent(A, norm, active, j):
                 active.append(j)
@@ -176,13 +245,15 @@ def follow(
         slope = A.T @ (part @ direction) / W
         drop = level - alpha_min
         step, leaving = drop, -1
-        for j in free.tolist():  # |c_j − γ·slope_j| = level − γ
-            for sign in (1.0, -1.0):
-                rate = 1.0 - sign * slope[j]
-                gamma = (level - sign * correlation[j]) / rate if rate > 1e-14 else np.inf
-                here = j == left and gamma <= 1e-10 * level  # where it has just left
-                if 0.0 <= gamma < step and not here:
-                    step, leaving = gamma, -1
+        for sign in sides:  # |c_j − γ·slope_j| = level − γ
+            rate = 1.0 - sign * slope[free]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                gammas = np.where(rate > 1e-14, (level - sign * correlation[free]) / rate, np.inf)
+            here = (free == left) & (gammas <= 1e-10 * level)  # where it has just left
+            gammas = np.where(here | (gammas < 0.0), np.inf, gammas)
+            if gammas.min(initial=np.inf) < step:
+                step = float(gammas.min())
+                leaving = -1
         if method == "lasso":
             with np.errstate(divide="ignore", invalid="ignore"):
                 zeros = -beta[active] / direction
@@ -204,6 +275,11 @@ def follow(
     return LarsPath(np.array(alphas), active, np.column_stack(corners))
 
 
+def _height(correlation: Array, positive: bool) -> Array:
+    """Return how far each column is from the level at which it joins."""
+    return correlation if positive else np.abs(correlation)
+
+
 def _solve(part: Array, right: Array) -> Array:
     """Return (PᵀP)⁻¹ r through the triangle of P."""
     R = np.asarray(np.linalg.qr(part, mode="r"))
@@ -220,7 +296,7 @@ def _is_independent(A: Array, norm: Array, active: list[int], j: int) -> bool:
     return bool(np.sqrt(away @ away) > _DEPENDENT)
 
 
-def relative_gap(problem: Compressed, coef: Array, alpha: float) -> float:
+def relative_gap(problem: Compressed, coef: Array, alpha: float, *, positive: bool = False) -> float:
     """Return (P − D)/max(D, 1e-8·P₀), with the best feasible multiple of the residual as dual point."""
     r = problem.target - problem.rows @ coef
     W = problem.weight
@@ -231,9 +307,10 @@ def relative_gap(problem: Compressed, coef: Array, alpha: float) -> float:
     # The residual of least squares is orthogonal to the columns, so it is a dual point for every α.
     best = problem.target - problem.rows @ problem.coefficients(np.arange(len(coef)))[0]
     dual = best @ best / 2
-    largest = np.abs(problem.rows.T @ r).max(initial=0.0)
+    largest = float(_height(problem.rows.T @ r, positive).max(initial=0.0))
     square = r @ r
     if alpha > 0 and square > 0:
-        tau = min(problem.target @ r / square, W * alpha / largest if largest > 0 else np.inf)
+        most = W * alpha / largest if largest > 0 else np.inf
+        tau = min(float(problem.target @ r / square), most)
         dual = max(dual, tau * (problem.target @ r) - tau**2 * square / 2)
     return float(max(0.0, primal - dual) / max(dual, 1e-8 * start))

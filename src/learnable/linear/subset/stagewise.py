@@ -70,6 +70,7 @@ class ForwardStagewise(NamedScore, RegressorMixin, LinearRegressorModel):
     )
 
     _door = staticmethod(door(target="numeric"))
+    _iterates = True
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         problem = compressed(type(self).__name__, table, intercept=self.fit_intercept, n_jobs=self.n_jobs)

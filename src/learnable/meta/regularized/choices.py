@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.declare import Matches
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import Matches
 from ...risk.losses import (
     AbsoluteLoss,
     DevianceLoss,

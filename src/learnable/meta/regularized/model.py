@@ -25,10 +25,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ...core.certificate import Certificate
-from ...core.declare import fitted, param
-from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.estimator import Estimator
-from ...core.parameters import (
+from ...core.declare import (
     MAX_ITER,
     MAX_SECONDS,
     TOLERANCE,
@@ -37,9 +34,12 @@ from ...core.parameters import (
     Matches,
     Number,
     Options,
+    fitted,
     optional,
+    param,
 )
-from ...core.run import Run
+from ...core.errors import DataError, ModelFileError, ParameterError
+from ...core.estimator import Estimator, Run
 from ...data.door import Table, door, read_features
 from ...data.sources import NamedScore, rowwise
 from ...risk.kernels import Kernel, as_kernel

@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from ...core.run import Progress, no_progress
+from ...core.estimator import Progress, no_progress
 from ...risk.losses.multiclass import ArgmaxLoss
 from ...risk.penalties import L2Penalty
 from ...solvers.composite.splitting import SplitPoint, split

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from ...core.errors import ParameterError
-from ...core.run import Progress, no_progress
+from ...core.estimator import Progress, no_progress
 from ...risk.norms import NormPenalty
 from ...risk.penalties import L2Penalty
 from ...solvers.composite.splitting import SplitPoint

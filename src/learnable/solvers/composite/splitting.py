@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.run import Progress, no_progress
+from ...core.estimator import Progress, no_progress
 
 Array = NDArray[np.float64]
 

@@ -1,0 +1,54 @@
+"""Ridge regression of labels: scikit-learn's coefficients and choices, checked again from the definition."""
+
+import numpy as np
+import pytest
+import sklearn.linear_model as peers
+
+import learnable as ln
+from learnable import Ridge, RidgeClassifier, RidgeClassifierCV
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    return X, np.array(["no", "so", "yes"])[np.digitize(X[:, 0] + rng.normal(size=60), [-0.7, 0.7])]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_coefficients_are_scikit_learns(rows, classes, class_weight):
+    X, y = rows
+    y = y if classes == 3 else np.where(y == "no", "no", "yes")
+    ours = RidgeClassifier(alpha=2.0, class_weight=class_weight).fit(X, y)
+    theirs = peers.RidgeClassifier(alpha=2.0, class_weight=class_weight).fit(X, y)
+    # Of two classes scikit-learn documents (1, d) and stores (d,).
+    np.testing.assert_allclose(ours.coef_, np.atleast_2d(theirs.coef_), rtol=1e-9)
+    np.testing.assert_allclose(ours.intercept_, np.atleast_1d(theirs.intercept_), rtol=1e-9)
+    assert ours.predict(X).tolist() == theirs.predict(X).tolist()
+    assert ln.verify(ours, X, y)
+
+
+def test_two_classes_are_a_ridge_regression_of_signs(rows):
+    X, y = rows
+    model = RidgeClassifier().fit(X, y == "yes")
+    assert np.array_equal(model.coef_[0], Ridge().fit(X, np.where(y == "yes", 1.0, -1.0)).coef_)
+
+
+@pytest.mark.parametrize("setting", [{}, {"cv": 3}, {"scoring": "accuracy"}, {"cv": 3, "scoring": "f1_macro"}])
+def test_the_choice_is_scikit_learns(rows, setting):
+    X, y = rows
+    alphas = [0.01, 1.0, 30.0, 1000.0]
+    ours = RidgeClassifierCV(alphas, **setting).fit(X, y)
+    theirs = peers.RidgeClassifierCV(alphas, **setting).fit(X, y)
+    assert ours.alpha_ == theirs.alpha_
+    assert ours.best_score_ == pytest.approx(theirs.best_score_)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-7)
+    assert ln.verify(ours, X, y)
+
+
+def test_a_forged_score_is_refused(rows):
+    model = RidgeClassifierCV().fit(*rows)
+    model.criterion_path_ = model.criterion_path_ * 1.01
+    model.best_score_ = model.best_score_ * 1.01
+    assert not ln.verify(model, *rows)
