@@ -20,7 +20,7 @@ from sklearn.model_selection import check_cv
 from ..core.checking import Recheck
 from ..data.checking import Array, class_weights_of, fingerprint_of, read_classes, sound
 from ..data.sources import named_columns
-from . import verify, verify_sparse
+from . import verify, verify_glm
 from .verify_stored import is_near, ridge_choice
 from .verify_subset import Problem, problem_of
 
@@ -66,7 +66,7 @@ class _Linear(ClassifierMixin, BaseEstimator):
         scores = self.decision_function(X)
         if scores.ndim == 1:
             scores = np.column_stack([0 * scores, scores])
-        return verify.probabilities(scores)
+        return verify_glm.probabilities(scores)
 
     def predict(self, X: Any) -> Array:
         scores = self.decision_function(X)
@@ -100,7 +100,7 @@ def _logistic_cv(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     )
     if model.refit:
         twin = _twin(model, float(C[0]), float(ratio[0]), model.coef_, model.intercept_)
-        found = verify_sparse.logistic(twin, X, y, sample_weight)
+        found = verify_glm.logistic(twin, X, y, sample_weight)
     else:
         found = Recheck(np.inf, 0.0, fingerprint_of(read_classes(model, X, y, sample_weight)[0], model.classes_))
     if not (sane and _are_paths(model, X, y, sample_weight, scores, coefs)):
@@ -197,7 +197,7 @@ def _are_paths(model: Any, X: Any, y: Any, sample_weight: Any, scores: Array, co
                 continue  # without a class its intercept has no optimum
             twin = _twin(model, float(model.Cs_[c]), float(model.l1_ratios_[r]), B[:, :d], level, {})
             weighted = rows.weight[train] * own[rows.y[train]]
-            again = verify_sparse.logistic(twin, Z[train], model.classes_[rows.y[train]], weighted)
+            again = verify_glm.logistic(twin, Z[train], model.classes_[rows.y[train]], weighted)
             if not again.value <= model.certificate_.tolerance + again.rounding:
                 return False
     return True
@@ -237,22 +237,17 @@ def ridge_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     targets = np.where(rows.y[:, None] == np.arange(K), 1.0, -1.0)
     targets = targets[:, 1:] if K == 2 else targets
     weight = rows.weight * own[rows.y]
-    Z, labels, weights = named_columns("verify", X, y, sample_weight)
+    _, labels, weights = named_columns("verify", X, y, sample_weight)
     kept = _kept(weights, len(np.asarray(labels).ravel()))
     alpha = float(model.alpha_ if hasattr(model, "alpha_") else model.alpha)
     coef = np.asarray(model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_)
     if coef.shape[0] != targets.shape[1] or np.shape(model.intercept_) != (len(coef),):
         return Recheck(np.inf, 0.0, fingerprint)
-    whole = np.zeros((len(kept), targets.shape[1]))
-    whole[kept] = targets
-    heavy = np.zeros(len(kept))
-    heavy[kept] = weight
     twin = SimpleNamespace(**{**vars(model), "coef_": coef, "n_features_in_": model.n_features_in_})
-    found = verify.check_quadratic(twin, Z, whole, heavy, alpha=np.array([alpha]))
-    if hasattr(model, "alpha_"):
-        signed = rows._replace(y=targets, weight=weight)
-        if not _chose_penalty(model, signed, kept):
-            return Recheck(np.inf, 0.0, fingerprint)
+    signed = rows._replace(y=targets, weight=weight)
+    found = verify.check_quadratic(twin, signed, np.array([alpha]))
+    if hasattr(model, "alpha_") and not _chose_penalty(model, signed, kept):
+        return Recheck(np.inf, 0.0, fingerprint)
     return found._replace(fingerprint=fingerprint)
 
 

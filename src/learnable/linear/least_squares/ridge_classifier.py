@@ -21,9 +21,10 @@ from ...core.certificate import Certificate
 from ...core.declare import ArrayLike, Boolean, Matches, Nothing, Number, Options, fitted, param
 from ...core.errors import ModelFileError
 from ...core.estimator import Run
+from ...data.arrays import class_weights
 from ...data.blocks import Blocks, Part
 from ...data.door import Table, door
-from ..base import LinearClassifierModel, class_weights
+from ..base import LinearClassifierModel
 from ..choosing import ChoosingModel
 from .ridge import Ridge
 from .ridge_cv import RidgeCV

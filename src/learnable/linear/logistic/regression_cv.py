@@ -25,12 +25,11 @@ from ...core.declare import ArrayLike, Boolean, Matches, Nothing, Number, Option
 from ...core.errors import DataError, LearnableError, ModelFileError, ParameterError
 from ...core.estimator import Run
 from ...core.threads import resolve_n_jobs
-from ...data.arrays import refuse_extreme_sizes
+from ...data.arrays import class_weights, refuse_extreme_sizes
 from ...data.blocks import Blocks, Part, map_reduce
 from ...data.door import Table
 from ...data.sources import named_columns
 from ...meta.routing import is_routing
-from ..base import class_weights
 from ..choosing import ChoosingModel, Fold, Metadata, Shares, accepted
 from .regression import SOLVERS, LogisticRegression, StatedPenalty
 
