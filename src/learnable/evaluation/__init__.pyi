@@ -12,9 +12,9 @@ from .calibration import Isotonic as Isotonic
 from .calibration import Sigmoid as Sigmoid
 from .calibration import Temperature as Temperature
 from .comparison import compare as compare
+from .conformal.any_regressor import with_intervals as with_intervals
 from .conformal.models import ConformalClassifier as ConformalClassifier
 from .conformal.models import ConformalRegressor as ConformalRegressor
-from .conformal.models import with_intervals as with_intervals
 from .estimates.curves import Curve as Curve
 from .estimates.curves import Diagnosis as Diagnosis
 from .estimates.curves import diagnose as diagnose

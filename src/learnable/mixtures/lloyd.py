@@ -15,8 +15,7 @@ is at least ½‖x − c‖², and too large by 4γ(‖x‖² + ‖c‖²) at mo
 Algorithms, section 3.1). Only the centres that may be the nearest after that are measured, in float64 from the
 coordinates. So labels are those of plain Lloyd in float64, with ties decided by the number of the centre.
 
-References: S. Lloyd, Least squares quantization in PCM, IEEE Trans. Inf. Theory 28 (1982), 129–137; G. Hamerly, Making
-k-means even faster, SDM 2010.
+References: S. Lloyd, IEEE Trans. Inf. Theory 28 (1982), 129–137; G. Hamerly, Making k-means even faster, SDM 2010.
 """
 
 from __future__ import annotations

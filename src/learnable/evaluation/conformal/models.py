@@ -56,49 +56,6 @@ _BLOCK = 2**22  # numbers held at once while n leave-one-out predictions a row a
 _OWN = frozenset({"certificate_", "predict_proba", "decision_function", "predict_dist", "fit_predict", "transform"})
 
 
-def with_intervals(model: Any, method: str = "cv+", level: float = 0.9, **options: Any) -> Any:
-    """Return a regressor like `model` whose `predict_interval` holds new targets with probability `level`.
-
-    A model that has intervals of its own, from a distribution or from its leaves, is returned as it is. Any other is
-    wrapped in a `ConformalRegressor`, which keeps its attributes and methods, and can be saved and verified.
-
-    Parameters
-    ----------
-    model : regressor
-        Unfitted.
-    method : {"cv+", "jackknife+", "split", "cv"}
-        How residuals of rows that a fit has not seen are had.
-    level : float
-        Probability.
-    **options
-        Those of `ConformalRegressor`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from learnable import Lasso, LinearRegression, with_intervals
-    >>> X = np.random.default_rng(0).normal(size=(100, 3))
-    >>> y = X[:, 0] + np.random.default_rng(1).normal(size=100)
-    >>> model = with_intervals(Lasso(alpha=0.1)).fit(X, y)
-    >>> lower, upper = model.predict_interval(X)
-    >>> bool(np.mean((lower <= y) & (y <= upper)) >= 0.9), model.coef_.shape
-    (True, (3,))
-    >>> with_intervals(LinearRegression())
-    LinearRegression()
-    """
-    if getattr(model, "predict_interval", None) is not None and not _needs_settings(model):
-        return model
-    return ConformalRegressor(model, method=method, level=level, **options)
-
-
-def _needs_settings(model: Any) -> bool:
-    """Tell whether the intervals of the model itself need settings that it does not have: quantiles, networks."""
-    known = model.get_params(deep=False)
-    boosted = known.get("loss") not in (None, "quantile", "normal") and "learning_rate" in known
-    network = "ensemble_size" in known and not known.get("calibration_fraction")
-    return boosted or network
-
-
 class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, ConformalModel):
     """A regressor with prediction intervals that hold a new target with the chosen probability.
 
