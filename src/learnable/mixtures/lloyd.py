@@ -3,11 +3,9 @@ r"""Lloyd's algorithm as the two steps of EM with hard assignments, exactly, wit
     J(c) = Σᵢ wᵢ minₖ ‖xᵢ − cₖ‖²
 
 The E-step gives every row its nearest centre; what it leaves are the weights and the sums of the clusters, which add
-over blocks. The M-step puts every centre in the mean of its rows. −J is the objective that never falls.
-
-Rows in memory remember bounds on their distances (`_kernels.py`): a row whose upper bound on the distance to its own
-centre lies below its lower bound on all others keeps its centre, unmeasured. For the rest one matrix product in float32
-of the extended rows
+over blocks. The M-step puts every centre in the mean of its rows. −J never falls. Rows in memory remember bounds on
+their distances (`_kernels.py`): a row whose upper bound on the distance to its own centre lies below its lower bound on
+all others keeps its centre, unmeasured. For the rest one matrix product in float32 of the extended rows
 
     (x, (½ + 2γ)‖x‖², 1)  and  (−c, 1, (½ + 2γ)‖c‖²),       γ = (d + 8)·2⁻²⁴,
 
