@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from .entries_manifold import MANIFOLD_MEMBERS
+from .entries import MANIFOLD_MEMBERS
 from .errors import ModelFileError
 
 FITTED: Final[dict[str, str]] = {

@@ -12,10 +12,9 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, Final
 
-from .entries import KERNEL_MACHINES, KERNELS
+from .entries import KERNEL_MACHINES, KERNELS, MANIFOLDS
 from .entries import Entry as Entry
 from .entries import Traits as Traits
-from .entries_manifold import MANIFOLDS
 from .errors import ModelFileError, ParameterError
 
 _REGRESSION = ("regression",)
