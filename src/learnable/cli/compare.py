@@ -10,8 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from ..core.threads import call_later
-from ..evaluation.comparison.race import remove_all
 from . import options
 from .tables import DEMO, DEMO_TARGETS, load_table, output_file
 
@@ -337,6 +335,8 @@ def hard_limit(clock: Any) -> Iterator[None]:
     Everything that takes long runs in processes with deadlines of their own. This is for the rest: a file that takes
     longer to read than the limit allows, for example.
     """
+    from ..core.threads import call_later
+
     left = clock.left()
     if left is None:
         yield
@@ -374,6 +374,8 @@ def _is_open(descriptor: int) -> bool:
 
 
 def _give_up(seconds: float) -> None:
+    from ..evaluation.comparison.race import remove_all
+
     remove_all()
     with contextlib.suppress(OSError, ValueError):
         told = f"learnable: the limit of {seconds:g} s was over before there was a result to show; give more --seconds."
