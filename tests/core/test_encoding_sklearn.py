@@ -20,7 +20,7 @@ from tests.meta.workflows import WORKFLOWS, diabetes, iris, mixed
 import learnable as ln
 from learnable.core import ModelFileError, model_file
 from learnable.core._encoding import encode
-from learnable.core.entries_sklearn import SKLEARN
+from learnable.core.entries import SKLEARN
 
 
 @pytest.fixture

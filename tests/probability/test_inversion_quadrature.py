@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from learnable.probability import Normal, StudentT
-from learnable.probability.inversion import kl_by_quadrature
+from learnable.probability.saddle import kl_by_quadrature
 
 
 def test_closed_form_of_normal_distributions():

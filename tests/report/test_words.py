@@ -5,7 +5,7 @@ from tests.report import records
 
 from learnable.report import words
 from learnable.report.numbers import Numbers
-from learnable.report.standing import standing
+from learnable.report.words import standing
 
 
 def plain(markup):

@@ -20,7 +20,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from . import bandit, cluster, compare, doctor, embed, fit, hmm, models, options, plan, predict, verify, warmup
+from ..cli import bandit, cluster, compare, doctor, embed, fit, hmm, models, options, plan, predict, verify, warmup
 
 INTERRUPTED = 130
 #: Shown by --help.

@@ -7,8 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from . import options
-from .files import given_file
-from .tables import load_table
+from .tables import given_file, load_table
 
 #: Shown by --help.
 EXAMPLES = (
@@ -53,7 +52,7 @@ def bandit(
     for line in [*(f"note: {note}" for note in notes), *shown]:
         print(line)
     if report is not None:
-        from ..core.atomic import writing
+        from ..core.model_file import writing
         from ..report import render_bandit
 
         page = render_bandit(_record(log, lines, notes, data, method, arm, reward, context or []))

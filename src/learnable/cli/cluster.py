@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from . import options
-from .files import given_file
-from .tables import load_table
+from .tables import given_file, load_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -93,7 +92,7 @@ def cluster(
         _write(found, output)
         print(f"clusters of the rows: {output}")
     if report is not None:
-        from ..core.atomic import writing
+        from ..core.model_file import writing
         from ..report import render_clusters
 
         page = render_clusters(_record(found, rows, data))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
 from . import options
-from .files import output_file
-from .tables import DEMO, DEMO_TARGETS, load_table
+from .tables import DEMO, DEMO_TARGETS, load_table, output_file
 
 _SECONDS = 600.0
 NARROW = 80  # columns of a terminal that is not widened
@@ -126,7 +129,6 @@ def compare(
     """
     from ..evaluation.comparison.clock import Clock
     from ..evaluation.comparison.race import Server
-    from .limit import hard_limit, muted
 
     clock = Clock(seconds or None, options.started)
     arguments = options.arguments
@@ -254,8 +256,8 @@ def _try_report(record: Any, file: str | None) -> tuple[str | None, Exception | 
 
 def _write_report(record: Any, file: str) -> str:
     """Write the HTML report, in one step."""
-    from ..core.atomic import writing
     from ..core.errors import LearnableError
+    from ..core.model_file import writing
     from ..report import render
 
     html = render(record)
@@ -317,3 +319,65 @@ def _quoted(text: str) -> str:
     import shlex
 
     return shlex.quote(text)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The hard end of a time limit: if everything else fails to be in time, the process ends, and all that hangs on it.
+
+
+_GRACE = 0.1
+
+
+@contextlib.contextmanager
+def hard_limit(clock: Any) -> Iterator[None]:
+    """End the process, temporary files removed, if the block is still running when the clock has run out.
+
+    Everything that takes long runs in processes with deadlines of their own. This is for the rest: a file that takes
+    longer to read than the limit allows, for example.
+    """
+    from ..core.threads import call_later
+
+    left = clock.left()
+    if left is None:
+        yield
+        return
+    cancel = call_later(left + _GRACE, lambda: _give_up(clock.seconds))
+    try:
+        yield
+    finally:
+        cancel()
+
+
+@contextlib.contextmanager
+def muted() -> Iterator[None]:
+    """Let processes that start inside hold none of this process's streams: a pipe must end when this process does."""
+    sys.stdout.flush()
+    saved = {descriptor: os.dup(descriptor) for descriptor in (0, 1, 2) if _is_open(descriptor)}
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    try:
+        for descriptor in saved:
+            os.dup2(nowhere, descriptor)
+        yield
+    finally:
+        os.close(nowhere)
+        for descriptor, original in saved.items():
+            os.dup2(original, descriptor)
+            os.close(original)
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+def _give_up(seconds: float) -> None:
+    from ..evaluation.comparison.race import remove_all
+
+    remove_all()
+    with contextlib.suppress(OSError, ValueError):
+        told = f"learnable: the limit of {seconds:g} s was over before there was a result to show; give more --seconds."
+        print(told, file=sys.stderr, flush=True)
+    os._exit(1)

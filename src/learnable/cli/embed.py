@@ -8,8 +8,7 @@ import typer
 
 from . import options
 from .cluster import Rows, read_rows
-from .files import given_file
-from .tables import load_table
+from .tables import given_file, load_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -129,7 +128,7 @@ def _embedded(rows: Rows, method: str, neighbours: int) -> tuple[Any, np.ndarray
 
 
 def _write(places: np.ndarray[Any, Any], path: str) -> None:
-    from ..core.atomic import writing
+    from ..core.model_file import writing
 
     text = "first,second\n" + "".join(f"{a!r},{b!r}\n" for a, b in places.tolist())
     with writing(path) as file:
@@ -144,7 +143,7 @@ def _draw(
 
     import numpy as np
 
-    from ..core.atomic import writing
+    from ..core.model_file import writing
     from ..plots.axes import Frame, extent
     from ..plots.markup import tag
 

@@ -7,8 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from . import options
-from .files import given_file
-from .tables import load_table
+from .tables import given_file, load_table
 
 #: Shown by --help.
 EXAMPLES = (
@@ -73,7 +72,7 @@ def hmm(
         _write(fitted, X, states_found.order, output)
         print(f"states of the rows: {output}")
     if report is not None:
-        from ..core.atomic import writing
+        from ..core.model_file import writing
         from ..report import render_states
 
         page = render_states(_record(fitted, X, states_found, columns, data, notes, choice))

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from . import options
-from .files import given_file
-from .tables import load_table
+from .tables import given_file, load_table
 
 _ROWS = 2**15
 
@@ -167,7 +166,7 @@ def write(parts: Iterator[Any], output: str | None) -> None:
     import pyarrow.csv
     import pyarrow.parquet
 
-    from ..core.atomic import writing
+    from ..core.model_file import writing
 
     first = next(parts)
     if output is None:

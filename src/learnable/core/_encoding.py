@@ -62,7 +62,7 @@ from ._soundness import (
     with_article,
 )
 from ._soundness_sklearn import sklearn_name
-from .entries_sklearn import PREFIX
+from .entries import PREFIX
 from .errors import ModelFileError
 from .registry import REGISTRY, registered_class, registered_name
 

@@ -29,7 +29,7 @@ from typing import Any, Final
 import numpy as np
 
 from ._soundness_sklearn import check_foreign, members_of
-from .entries_sklearn import ARGUMENTS_ONLY, DISTRIBUTIONS, FUNCTIONS, PREFIX, SKLEARN, TYPES
+from .entries import ARGUMENTS_ONLY, DISTRIBUTIONS, FUNCTIONS, PREFIX, SKLEARN, TYPES
 from .errors import ModelFileError
 from .registry import resolve
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from .entries_sklearn import SKLEARN
+from .entries import SKLEARN
 from .errors import ModelFileError
 from .registry import registered_name, resolve
 

@@ -137,16 +137,285 @@ KERNELS: Final[dict[str, Entry]] = {
 }
 
 
-#: Losses and penalties that can be a parameter of a saved model.
-RISKS: Final[dict[str, Entry]] = {
-    name: Entry(f"learnable.risk.{module}:{name}", estimator=False)
-    for module, names in {
-        "losses.regression": "SquaredLoss AbsoluteLoss HuberLoss EpsilonInsensitiveLoss SquaredEpsilonInsensitiveLoss "
-        "PoissonLoss QuantileLoss GammaLoss DevianceLoss",
-        "losses.margin": "LogisticLoss HingeLoss SquaredHingeLoss ExponentialLoss PerceptronLoss",
-        "losses.multiclass": "SoftmaxLoss MulticlassHingeLoss",
-        "penalties": "L1Penalty L2Penalty ElasticNetPenalty Lq",
-        "norms": "NormPenalty GroupPenalty SupNormPenalty TotalVariationPenalty NuclearPenalty",
-    }.items()
-    for name in names.split()
+# --------------------------------------------------------------------------------------------------------------------
+# The registry's entries of spectral methods: principal components, scaling of distances, embeddings.
+
+
+MANIFOLDS: Final[dict[str, Entry]] = {
+    "PCA": Entry("learnable.manifold.pca:PCA", "learnable.manifold.verify:pca"),
+    "TruncatedSVD": Entry("learnable.manifold.truncated:TruncatedSVD", "learnable.manifold.verify:truncated_svd"),
+    "ClassicalMDS": Entry("learnable.manifold.scaling:ClassicalMDS", "learnable.manifold.verify:classical_mds"),
+    "Isomap": Entry("learnable.manifold.isomap:Isomap", "learnable.manifold.verify_graphs:isomap"),
+    "LocallyLinearEmbedding": Entry(
+        "learnable.manifold.locally_linear:LocallyLinearEmbedding", "learnable.manifold.verify_graphs:locally_linear"
+    ),
+    "SpectralEmbedding": Entry(
+        "learnable.manifold.spectral:SpectralEmbedding", "learnable.manifold.verify_graphs:spectral_embedding"
+    ),
+    "LaplacianEigenmaps": Entry(
+        "learnable.manifold.spectral:LaplacianEigenmaps", "learnable.manifold.verify_graphs:spectral_embedding"
+    ),
+    "SpectralClustering": Entry(
+        "learnable.manifold.clustering:SpectralClustering", "learnable.manifold.verify_graphs:spectral_clustering"
+    ),
+    "DiffusionMaps": Entry(
+        "learnable.manifold.diffusion:DiffusionMaps", "learnable.manifold.verify_graphs:diffusion_maps"
+    ),
 }
+
+#: What every fit of them sets; see `fitted_members`.
+MANIFOLD_MEMBERS: Final[dict[str, str]] = {
+    "PCA": (
+        "certificate_, components_, explained_variance_, explained_variance_ratio_, gaps_, mean_, n_components_, "
+        "n_features_in_, n_samples_, noise_variance_, singular_values_"
+    ),
+    "TruncatedSVD": (
+        "certificate_, components_, explained_variance_, explained_variance_ratio_, n_features_in_, singular_values_"
+    ),
+    "ClassicalMDS": (
+        "X_fit_, certificate_, dissimilarity_matrix_, eigenvalues_, embedding_, n_features_in_, negative_share_"
+    ),
+    "Isomap": (
+        "certificate_, eigenvalues_, embedding_, graph_, landmarks_, mean_squares_, n_features_in_, n_parts_, nbrs_, "
+        "product_norm_, residual_variance_"
+    ),
+    "SpectralEmbedding": (
+        "X_fit_, affinity_matrix_, certificate_, degrees_, eigenvalues_, embedding_, gamma_, n_features_in_, "
+        "n_neighbors_, n_parts_"
+    ),
+    "LaplacianEigenmaps": (
+        "X_fit_, affinity_matrix_, certificate_, degrees_, eigenvalues_, embedding_, gamma_, n_features_in_, "
+        "n_neighbors_, n_parts_"
+    ),
+    "SpectralClustering": (
+        "X_fit_, affinity_matrix_, certificate_, cluster_centers_, degrees_, eigenvalues_, embedding_, gamma_, "
+        "labels_, n_features_in_, n_neighbors_, n_parts_, normalized_cut_"
+    ),
+    "LocallyLinearEmbedding": (
+        "certificate_, eigenvalues_, embedding_, n_features_in_, n_parts_, nbrs_, reconstruction_error_"
+    ),
+    "DiffusionMaps": ("X_fit_, certificate_, degrees_, density_, eigenvalues_, embedding_, epsilon_, n_features_in_"),
+}
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The scikit-learn classes that a model file may name: what carries their fitted state, and who checks it.
+#
+# A file names them with a prefix, `"sklearn.StandardScaler"`, because some names are ours too. The fitted state of a
+# class is a list of members, written `name: kind`, or `name?: kind` where only some fits set it. The kinds are
+#
+# | kind         | what it is                                                                       |
+# |--------------|----------------------------------------------------------------------------------|
+# | `count`      | a whole number, not negative                                                     |
+# | `number`     | a number, or an array of numbers                                                 |
+# | `flag`       | a truth value                                                                    |
+# | `text`       | a string                                                                         |
+# | `dtype`      | a NumPy dtype                                                                    |
+# | `float[k,p]` | an array of numbers; p is `n_features_in_`, other letters are sizes that agree   |
+# | `int[p]`     | an array of integers                                                             |
+# | `any[p]`     | an array of any dtype                                                            |
+# | `object`     | whatever the check of the class says                                             |
+#
+# `or None` may follow. A member that stands neither here nor among the parameters stops `save`: another version of
+# scikit-learn may need it. `left_out` is what `save` drops, because the loader computes it or nobody needs it.
+
+
+PREFIX: Final = "sklearn."
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """One class of scikit-learn.
+
+    Attributes
+    ----------
+    module : str
+        Where to import it from, and where it is documented.
+    state : str
+        Its fitted members, as the module's docstring says.
+    check : str or None
+        `"module:function"`, called as `function(model, path)` after the kinds have been checked.
+    restore : str or None
+        `"module:function"`, called as `function(model)`: computes the members that are left out.
+    left_out : tuple of str
+        Members that are not stored.
+    checker : str or None
+        `"module:function"`, called as `function(model, X, y, sample_weight)`: what `verify` does with it.
+    """
+
+    module: str
+    state: str = ""
+    check: str | None = None
+    restore: str | None = None
+    left_out: tuple[str, ...] = ()
+    checker: str | None = None
+
+
+_CHECKS: Final = "learnable.core._soundness_sklearn:"
+_VERIFY: Final = "learnable.meta.verify_sklearn:"
+_COLUMNS: Final = "n_features_in_: count; feature_names_in_?: object; "
+_NAMES: Final = "feature_names_in_?: object; "
+_CATEGORIES: Final = (
+    _COLUMNS + "_infrequent_enabled: flag; categories_: object; _infrequent_indices?: object; "
+    "_default_to_infrequent_mappings?: object; "
+)
+_SELECTION: Final = Foreign("sklearn.feature_selection", _COLUMNS + "scores_: float[p]; pvalues_: float[p] or None")
+_SEARCH: Final = Foreign(
+    "sklearn.model_selection",
+    _NAMES + "n_splits_: count; multimetric_: flag; cv_results_: object; best_index_?: count; best_score_?: number; "
+    "best_params_?: object; best_estimator_?: object; refit_time_?: number",
+    _CHECKS + "check_search",
+    _CHECKS + "restore_scorer",
+    ("_checked_cv_orig", "scorer_"),
+    _VERIFY + "search",
+)
+_MEMBERS: Final = _NAMES + "estimators_: object; "
+_RESTORE: Final = _CHECKS + "restore_named_estimators"
+
+#: name -> class; the only classes of scikit-learn that a file may name.
+SKLEARN: Final[dict[str, Foreign]] = {
+    "StandardScaler": Foreign(
+        "sklearn.preprocessing",
+        _COLUMNS + "n_samples_seen_: number; mean_: float[p] or None; var_: float[p] or None; scale_: float[p] or None",
+    ),
+    "MinMaxScaler": Foreign(
+        "sklearn.preprocessing",
+        _COLUMNS + "n_samples_seen_: count; scale_: float[p]; min_: float[p]; data_min_: float[p]; "
+        "data_max_: float[p]; data_range_: float[p]",
+    ),
+    "MaxAbsScaler": Foreign(
+        "sklearn.preprocessing", _COLUMNS + "n_samples_seen_: count; max_abs_: float[p]; scale_: float[p]"
+    ),
+    "RobustScaler": Foreign("sklearn.preprocessing", _COLUMNS + "center_: float[p] or None; scale_: float[p] or None"),
+    "Normalizer": Foreign("sklearn.preprocessing", _COLUMNS),
+    "Binarizer": Foreign("sklearn.preprocessing", _COLUMNS),
+    "FunctionTransformer": Foreign("sklearn.preprocessing", "n_features_in_?: count; feature_names_in_?: object"),
+    "OneHotEncoder": Foreign(
+        "sklearn.preprocessing",
+        _CATEGORIES + "drop_idx_: object; _drop_idx_after_grouping: object; _n_features_outs: object",
+        _CHECKS + "check_one_hot",
+    ),
+    "OrdinalEncoder": Foreign(
+        "sklearn.preprocessing", _CATEGORIES + "_missing_indices: object", _CHECKS + "check_ordinal"
+    ),
+    "TargetEncoder": Foreign(
+        "sklearn.preprocessing",
+        _CATEGORIES + "target_type_: text; classes_: any[c] or None; target_mean_: number; encodings_: object",
+        _CHECKS + "check_target_encoder",
+    ),
+    "LabelEncoder": Foreign("sklearn.preprocessing", "classes_: any[c]"),
+    "SimpleImputer": Foreign(
+        "sklearn.impute",
+        _COLUMNS + "_fit_dtype: dtype; _fill_dtype: dtype; indicator_: object; statistics_: any[p]",
+        _CHECKS + "check_imputer",
+    ),
+    "MissingIndicator": Foreign(
+        "sklearn.impute",
+        "n_features_in_?: count; feature_names_in_?: object; _precomputed: flag; _n_features: count; features_: int[k]",
+        _CHECKS + "check_indicator",
+    ),
+    "PolynomialFeatures": Foreign(
+        "sklearn.preprocessing",
+        _COLUMNS + "_min_degree: count; _max_degree: count; n_output_features_: count; _n_out_full: count",
+        _CHECKS + "check_polynomial",
+    ),
+    "SplineTransformer": Foreign(
+        "sklearn.preprocessing", _COLUMNS + "bsplines_: object; n_features_out_: count", _CHECKS + "check_splines"
+    ),
+    "KBinsDiscretizer": Foreign(
+        "sklearn.preprocessing",
+        _COLUMNS + "bin_edges_: any[p]; n_bins_: int[p]; _encoder?: object",
+        _CHECKS + "check_bins",
+    ),
+    "PowerTransformer": Foreign(
+        "sklearn.preprocessing", _COLUMNS + "lambdas_: float[p]; _scaler?: object", _CHECKS + "check_power"
+    ),
+    "QuantileTransformer": Foreign(
+        "sklearn.preprocessing", _COLUMNS + "n_quantiles_: count; references_: float[q]; quantiles_: float[q,p]"
+    ),
+    "VarianceThreshold": Foreign("sklearn.feature_selection", _COLUMNS + "variances_: float[p]"),
+    "SelectKBest": _SELECTION,
+    "SelectPercentile": _SELECTION,
+    "TruncatedSVD": Foreign(
+        "sklearn.decomposition",
+        _COLUMNS + "components_: float[k,p]; explained_variance_: float[k]; explained_variance_ratio_: float[k]; "
+        "singular_values_: float[k]",
+    ),
+    "PCA": Foreign(
+        "sklearn.decomposition",
+        _COLUMNS + "_fit_svd_solver: text; mean_: float[p]; noise_variance_: number; n_samples_: count; "
+        "n_components_: count; components_: float[k,p]; explained_variance_: float[k]; "
+        "explained_variance_ratio_: float[k]; singular_values_: float[k]",
+    ),
+    "ColumnTransformer": Foreign(
+        "sklearn.compose",
+        _COLUMNS + "_columns: object; _transformer_to_input_indices: object; _remainder: object; "
+        "sparse_output_: flag; transformers_: object; output_indices_: object; "
+        "_transformers_feature_names_out?: any[c]",
+        _CHECKS + "check_column_transformer",
+    ),
+    "Pipeline": Foreign("sklearn.pipeline", "", _CHECKS + "check_pipeline", checker=_VERIFY + "pipeline"),
+    "FeatureUnion": Foreign("sklearn.pipeline", _NAMES, _CHECKS + "check_union"),
+    "GridSearchCV": _SEARCH,
+    "RandomizedSearchCV": _SEARCH,
+    "VotingClassifier": Foreign(
+        "sklearn.ensemble",
+        _MEMBERS + "le_: object; classes_: any[c]",
+        _CHECKS + "check_voting",
+        _RESTORE,
+        ("named_estimators_",),
+        _VERIFY + "voting",
+    ),
+    "VotingRegressor": Foreign(
+        "sklearn.ensemble", _MEMBERS, _CHECKS + "check_voting", _RESTORE, ("named_estimators_",), _VERIFY + "voting"
+    ),
+    "StackingClassifier": Foreign(
+        "sklearn.ensemble",
+        _MEMBERS + "_label_encoder: object; classes_: any[c]; final_estimator_: object; stack_method_: object; "
+        "_n_feature_outs: object",
+        _CHECKS + "check_stacking",
+        _RESTORE,
+        ("named_estimators_",),
+        _VERIFY + "stacking",
+    ),
+    "StackingRegressor": Foreign(
+        "sklearn.ensemble",
+        _MEMBERS + "final_estimator_: object; stack_method_: object; _n_feature_outs: object",
+        _CHECKS + "check_stacking",
+        _RESTORE,
+        ("named_estimators_", "stack_method"),
+        _VERIFY + "stacking",
+    ),
+}
+
+#: Ways to cut rows into folds, and a choice of columns by dtype: objects that are their arguments and nothing else.
+ARGUMENTS_ONLY: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "KFold": ("sklearn.model_selection", ("n_splits", "shuffle", "random_state")),
+    "StratifiedKFold": ("sklearn.model_selection", ("n_splits", "shuffle", "random_state")),
+    "GroupKFold": ("sklearn.model_selection", ("n_splits", "shuffle", "random_state")),
+    "TimeSeriesSplit": ("sklearn.model_selection", ("n_splits", "max_train_size", "test_size", "gap")),
+    "ShuffleSplit": ("sklearn.model_selection", ("n_splits", "test_size", "train_size", "random_state")),
+    "StratifiedShuffleSplit": ("sklearn.model_selection", ("n_splits", "test_size", "train_size", "random_state")),
+    "LeaveOneOut": ("sklearn.model_selection", ()),
+    "make_column_selector": ("sklearn.compose", ("pattern", "dtype_include", "dtype_exclude")),
+}
+
+#: Functions that may be a parameter; a file names them.
+FUNCTIONS: Final[dict[str, str]] = {
+    name: f"sklearn.feature_selection:{name}"
+    for name in ("f_classif", "f_regression", "r_regression", "chi2", "mutual_info_classif", "mutual_info_regression")
+}
+
+#: Distributions of SciPy that a randomised search may draw from.
+DISTRIBUTIONS: Final = (
+    *("uniform", "loguniform", "reciprocal", "norm", "truncnorm", "expon", "gamma", "beta", "lognorm", "halfnorm"),
+    *("randint", "poisson", "geom", "binom", "bernoulli"),
+)
+
+#: Types that may be a parameter, such as the dtype of an encoder's output.
+TYPES: Final = (
+    *("bool", "int", "float", "str", "object"),
+    *("numpy.number", "numpy.integer", "numpy.floating", "numpy.object_", "numpy.bool_", "numpy.str_"),
+    *(f"numpy.{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
+    *("numpy.float16", "numpy.float32", "numpy.float64"),
+)

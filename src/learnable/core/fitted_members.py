@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from .entries import MANIFOLD_MEMBERS
 from .entries_linear import LINEAR_MEMBERS
-from .entries_manifold import MANIFOLD_MEMBERS
 from .entries_topics import TOPIC_MEMBERS
 from .errors import ModelFileError
 

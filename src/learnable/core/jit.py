@@ -166,8 +166,7 @@ def _declare(function: Callable[P, R], options: Mapping[str, Any]) -> Callable[P
 def _make_dispatcher(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
     import numba
 
-    from .kernel_cache import KernelCache
-    from .kernel_parts import make_whole
+    from .kernel_cache import KernelCache, make_whole
 
     dispatcher = make_whole(function, options)
     if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
@@ -176,6 +175,6 @@ def _make_dispatcher(function: Callable[..., Any], options: Mapping[str, Any]) -
 
 
 def _make_part(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
-    from .kernel_parts import make_part
+    from .kernel_cache import make_part
 
     return make_part(function, options)

@@ -21,25 +21,67 @@ file; a reader refuses numbers above its own.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
 import math
 import os
+import secrets
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib import metadata as distributions
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._encoding import DTYPES, decode, encode
 from ._soundness import are_sizes
-from .atomic import writing
 from .errors import LearnableError, ModelFileError
+
+# --------------------------------------------------------------------------------------------------------------------
+# Write a file in one step: a reader sees the old file or the new one, and an error leaves no part of it.
+
+
+@contextlib.contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a temporary file beside `path`, for writing; when the block ends well, it takes the place of `path`.
+
+    A device or a pipe is refused, because renaming would replace it. A link stays a link, and the permissions of a
+    file that is there stay as they are.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "note.txt")
+    >>> with writing(path) as file:
+    ...     _ = file.write(b"done")
+    >>> open(path).read()
+    'done'
+    """
+    target = Path(os.path.realpath(path))
+    mode = target.stat().st_mode if target.exists() else None
+    if mode is not None and not stat.S_ISREG(mode):
+        raise FileExistsError(17, "exists and is not a file", target.name)
+    temporary = target.with_name(f".learnable-{secrets.token_hex(8)}.tmp")
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(temporary, flags, 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if mode is not None:
+            os.chmod(temporary, stat.S_IMODE(mode))
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
 
 FORMAT: Final = 1
 _MAX_HEADER: Final = 2**24  # bytes; JSON can take thirty times its length in memory

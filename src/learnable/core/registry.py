@@ -12,11 +12,10 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, Final
 
-from .entries import KERNEL_MACHINES, KERNELS, RISKS
+from .entries import KERNEL_MACHINES, KERNELS, MANIFOLDS
 from .entries import Entry as Entry
 from .entries import Traits as Traits
 from .entries_linear import LINEAR_CHOICES, SELECTORS
-from .entries_manifold import MANIFOLDS
 from .entries_topics import TOPICS
 from .errors import ModelFileError, ParameterError
 

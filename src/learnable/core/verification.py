@@ -11,7 +11,7 @@ from typing import Any
 from ._soundness import check_members
 from ._soundness_sklearn import sklearn_name
 from .checking import AGREEMENT, BOUND_ROUNDING, FINEST_CLAIM, Recheck, Verdict
-from .entries_sklearn import SKLEARN
+from .entries import SKLEARN
 from .errors import LearnableError, ModelFileError, VerificationError
 from .estimator import Certificate
 from .registry import REGISTRY, registered_name, resolve

@@ -21,8 +21,7 @@ from ..core.errors import DataError, ParameterError
 from ..data.arrays import as_array, as_numbers
 from ..data.door import encode_classes, read_values, read_weight
 from ..plots.distributions import histogram
-from ..plots.markup import Markup
-from ..plots.panels import side_by_side
+from ..plots.markup import Markup, side_by_side
 
 Array = NDArray[np.float64]
 

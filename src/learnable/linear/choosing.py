@@ -21,7 +21,7 @@ from ..core.errors import DataError, ParameterError
 from ..core.estimator import Estimator, Run
 from ..data.door import Table
 from ..data.sources import named_columns
-from ..meta.routing import is_routing, of_rows
+from ..meta.binary import is_routing, of_rows
 
 Rows = NDArray[np.intp]
 

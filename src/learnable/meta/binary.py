@@ -10,11 +10,13 @@ import copy
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -23,10 +25,10 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.declare import N_JOBS, Declared, Matches, Rule, check_parameters, fitted, param
-from ..core.errors import ModelFileError
+from ..core.errors import ModelFileError, ParameterError
 from ..core.estimator import Certificate
-from ..data.rows import ClassTable, read_classes, weight_keyword
-from .routing import is_routing, of_rows, refuse_without_routing
+from ..data.door import is_frame
+from ..data.rows import ClassTable, read_classes, take_rows, weight_keyword
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -293,3 +295,34 @@ def _some(extra: dict[str, Any], table: ClassTable, rows: NDArray[np.bool_] | No
     """Return what goes to the model of these rows (None: all that have weight) beside them."""
     chosen = table.kept if rows is None else table.kept[np.flatnonzero(rows)]
     return of_rows(extra, table.n_given, chosen) if extra else {}
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Metadata of scikit-learn (`enable_metadata_routing=True`) on their way from a model of models to its members.
+
+
+def is_routing() -> bool:
+    """Tell whether metadata are routed."""
+    return bool(get_config()["enable_metadata_routing"])
+
+
+def refuse_without_routing(owner: str, caller: str, given: Mapping[str, Any]) -> None:
+    """Raise ParameterError if something is to be passed on that only routing passes on."""
+    if given:
+        raise ParameterError(
+            f"{owner}: {caller} got {', '.join(sorted(given))}, which is not allowed without "
+            "metadata routing: set it with sklearn.set_config(enable_metadata_routing=True)."
+        )
+
+
+def of_rows(metadata: Mapping[str, Any], n_rows: int, rows: Any) -> dict[str, Any]:
+    """Return the metadata of some rows: of what has an entry for each of `n_rows`, these; all else as it is."""
+    found = {}
+    for name, value in metadata.items():
+        if isinstance(value, (list, tuple)) and len(value) == n_rows:
+            found[name] = [value[row] for row in rows]
+        elif np.size(getattr(value, "shape", ())) and value.shape[0] == n_rows:
+            found[name] = take_rows(value if is_frame(value) or sp.issparse(value) else np.asarray(value), rows)
+        else:
+            found[name] = value
+    return found

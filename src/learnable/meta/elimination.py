@@ -32,7 +32,7 @@ from ..core.declare import N_JOBS, Boolean, Matches, Number, fitted, optional, p
 from ..core.errors import ModelFileError
 from ..core.estimator import Run
 from ..data.blocks import map_reduce
-from .routing import is_routing, of_rows
+from .binary import is_routing, of_rows
 from .selectors import COUNT, CV, SCORING, TOLERANCE, Array, ColumnSelector, Given, Mask, Split
 
 Method = TypeVar("Method", bound=Callable[..., Any])

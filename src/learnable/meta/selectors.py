@@ -18,8 +18,7 @@ from ..core.certificate import Certificate
 from ..core.declare import Matches, Nothing, Number, fitted, param
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator
-from .binary import MODEL
-from .routing import is_routing
+from .binary import MODEL, is_routing
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -24,7 +24,7 @@ from ..core.declare import MAX_SECONDS, N_JOBS, Number, Options, fitted, optiona
 from ..core.errors import ModelFileError, ParameterError
 from ..core.estimator import Run
 from ..data.blocks import map_reduce
-from .routing import is_routing, of_rows
+from .binary import is_routing, of_rows
 from .selectors import COUNT, CV, SCORING, TOLERANCE, ColumnSelector, Given, Mask, Split
 
 

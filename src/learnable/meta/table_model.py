@@ -20,8 +20,7 @@ from ..core.declare import Declared, Matches, Number, check_parameters, fitted, 
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Certificate, Estimator
 from ..data.door import is_dask, is_dask_frame, is_external, require_target, take_named_columns
-from ..data.encoded import encode_external
-from ..data.encoder import TableEncoder
+from ..data.encoder import TableEncoder, encode_external
 from ..data.encoder_categories import COMPONENTS
 from ..data.encoder_input import read_whole
 from ..data.sources import NamedScore, open_files, rowwise

@@ -26,7 +26,7 @@ from ..core.estimator import Certificate
 from ..core.registry import REGISTRY, registered_name, resolve
 from ..core.verification import verify
 from ..data.door import is_dask, read_values, take_named_columns
-from ..data.encoded import encode_external, encoded_by
+from ..data.encoder import encode_external, encoded_by
 from ..data.encoder_input import read_whole
 from ..data.rows import ClassTable, read_classes, take_columns, take_rows
 from ..data.sources import pieces_of

@@ -1,4 +1,3 @@
-from .align import align_components as align_components
 from .experts import MixtureOfExperts as MixtureOfExperts
 from .gaussian import GaussianMixture as GaussianMixture
 from .kmeans import KMeans as KMeans
@@ -7,5 +6,6 @@ from .mini_batch import MiniBatchKMeans as MiniBatchKMeans
 from .mixture import MixtureModel as MixtureModel
 from .predictive import MixedNormal as MixedNormal
 from .selection import Selection as Selection
+from .selection import align_components as align_components
 from .selection import select_components as select_components
 from .variational import VariationalGaussianMixture as VariationalGaussianMixture

@@ -26,10 +26,17 @@ from ..data.door import Table, door, read_features
 from ..meta.splits import as_generator
 from ..solvers.em import em_in_time
 from .base import InformationCriteria, MixtureBase, precisions_of
-from .lloyd import sample_rows
 from .narration import VERBOSE, MixtureNarrator
 from .normals import Density, Mixture, NormalMixture, log_joint_incomplete
-from .starts import check_enough_rows, covariances_of, default_prior, given_prior, seconds_left, start_mixture
+from .starts import (
+    check_enough_rows,
+    covariances_of,
+    default_prior,
+    given_prior,
+    sample_rows,
+    seconds_left,
+    start_mixture,
+)
 
 Array = NDArray[Any]
 

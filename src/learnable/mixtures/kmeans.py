@@ -45,20 +45,10 @@ from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
 from ..meta.splits import as_generator
 from ..solvers.em import EMResult, em
-from .lloyd import (
-    NOISE,
-    BoundedLloyd,
-    Lloyd,
-    distances_to,
-    has_settled,
-    nearest_centres,
-    plus_plus,
-    random_rows,
-    sample_rows,
-)
+from .lloyd import NOISE, BoundedLloyd, Lloyd, distances_to, has_settled, nearest_centres, plus_plus, random_rows
 from .narration import VERBOSE, LloydNarrator
 from .spaces import Space, directions_of_rows, rounding_of_inertia, space_of, whitening_of
-from .starts import check_enough_rows
+from .starts import check_enough_rows, sample_rows
 
 Array = NDArray[Any]
 

@@ -29,7 +29,6 @@ from scipy.spatial.distance import cdist
 
 from ..core.estimator import never
 from ..data.blocks import Blocks, Part, grid_rows, map_reduce
-from ..data.sample import MOST_ROWS, stride_for
 from ..neighbors.ranges import scaled_norms
 from ..solvers.em import em
 from ._kernels import Motion, RowState, Tile, assign_rows, lower_squares, screen_rows, squares_to_own, sum_rows
@@ -490,12 +489,6 @@ def sums_of_clusters(X: Any, labels: Array, weight: Array, origins: Array) -> tu
 # expected objective is then within a factor O(log K) of the best one (D. Arthur and S. Vassilvitskii, k-means++: the
 # advantages of careful seeding, SODA 2007). Both draw from at most 2¹⁷ rows, every 2ᵏ-th: the same ones whether the
 # table lies in memory, in files or on Dask.
-
-
-def sample_rows(blocks: Any, n_rows: int) -> tuple[Array, Array]:
-    """Return the rows that starts are drawn from, and their weights."""
-    X, _, weight = blocks.every(stride_for(n_rows, MOST_ROWS))
-    return X, np.ones(X.shape[0]) if weight is None else weight
 
 
 def plus_plus(

@@ -34,8 +34,7 @@ from ..solvers.lab.minimize import minimize
 from ..solvers.problem import Evaluation, Moment
 from .base import InformationCriteria, MixtureBase
 from .families import FamilyMixture, Members, NormalFamily, as_events, chunks, log_joint
-from .lloyd import sample_rows
-from .starts import check_enough_rows, responsibilities, seconds_left, table_moments
+from .starts import check_enough_rows, responsibilities, sample_rows, seconds_left, table_moments
 
 Array = NDArray[Any]
 

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..core.errors import DataError, ParameterError
 from ..data.blocks import Block, map_reduce
+from ..data.sample import MOST_ROWS, stride_for
 from .lloyd import plus_plus, random_rows
 from .normals import Mixture, NormalMixture, Prior, whitening_factors
 
@@ -36,6 +37,12 @@ _PRIOR_NAMES = {"alpha", "dof", "scale", "mean", "kappa"}
 def covariances_of(kind: str, K: int, d: int) -> tuple[int, ...]:
     """Return the shape of the covariances."""
     return {"full": (K, d, d), "tied": (d, d), "diag": (K, d), "spherical": (K,)}[kind]
+
+
+def sample_rows(blocks: Any, n_rows: int) -> tuple[Array, Array]:
+    """Return the rows that starts are drawn from, and their weights."""
+    X, _, weight = blocks.every(stride_for(n_rows, MOST_ROWS))
+    return X, np.ones(X.shape[0]) if weight is None else weight
 
 
 def start_mixture(

@@ -31,7 +31,6 @@ from ..probability.multivariate_t import MultivariateStudentT
 from ..probability.student_t import StudentT
 from ..solvers.em import em_in_time
 from .base import MixtureBase, log_sums, precisions_of
-from .lloyd import sample_rows
 from .narration import VERBOSE, MixtureNarrator
 from .normals import Density, Mixture, NormalMixture, Prior
 from .starts import (
@@ -39,6 +38,7 @@ from .starts import (
     covariances_of,
     from_responsibilities,
     responsibilities,
+    sample_rows,
     seconds_left,
     table_moments,
 )

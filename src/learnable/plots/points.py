@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, Literal
 
 import numpy as np
 
-from .axes import ACCENT, Array, Frame, extent, numbers
-from .markup import Markup, compact, tag
+from ..core.errors import DataError
+from .axes import ACCENT, MUTED, RULE, Array, Frame, extent, numbers
+from .markup import Markup, compact, isolated, svg, tag
 
 #: One path has one opacity, however often it crosses itself; several overlapping ones add up.
 _LAYERS: Final = 10
@@ -97,3 +99,141 @@ def dots(frame: Frame, xs: Array, ys: Array, size: float | None = None) -> list[
 
 def _thin(values: Array) -> Array:
     return values if len(values) <= _MOST else values[np.linspace(0, len(values) - 1, _MOST).round().astype(int)]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Small images side by side: digits, or what the first layer of a network looks for.
+
+
+#: Shades on each side of zero; cells of one shade are one path.
+_SHADES: Final = 6
+_CELL: Final = 3.0
+_GAP: Final = 6.0
+_NEGATIVE: Final = "#d55e00"
+
+
+def image_grid(images: Any, *, columns: int = 8, title: str = "Images") -> Markup:
+    """Draw small images in a grid, each scaled by its own largest size: positive blue, negative orange.
+
+    Parameters
+    ----------
+    images : (n, height, width) array
+        Finite numbers.
+    columns : int, default=8
+        Images of a row.
+    title : str
+        Words for screen readers, shown on hover.
+
+    Returns
+    -------
+    Markup
+        An `<svg>` element, also a str.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable.plots import image_grid
+    >>> image_grid(np.eye(4).reshape(1, 4, 4)).startswith("<svg")
+    True
+    """
+    stack = np.asarray(images, dtype=np.float64)
+    if stack.ndim != 3 or 0 in stack.shape or not np.isfinite(stack).all():
+        raise DataError(f"image_grid: images must be finite numbers (n, height, width); got shape {stack.shape}.")
+    n, height, width = stack.shape
+    across = min(columns, n)
+    size = np.abs(stack).max(axis=(1, 2), keepdims=True)
+    shade = np.rint(_SHADES * stack / np.where(size > 0, size, 1.0)).astype(int)
+    left = (np.arange(n) % across) * (width * _CELL + _GAP)
+    top = (np.arange(n) // across) * (height * _CELL + _GAP)
+    parts = []
+    for level in range(-_SHADES, _SHADES + 1):
+        cells = np.argwhere(shade == level) if level else np.empty((0, 3), dtype=int)
+        d = "".join(
+            f"M{left[k] + j * _CELL:g} {top[k] + i * _CELL:g}h{_CELL:g}v{_CELL:g}h-{_CELL:g}z" for k, i, j in cells
+        )
+        if d:
+            colour = ACCENT if level > 0 else _NEGATIVE
+            parts.append(tag("path", d=d, fill=colour, opacity=abs(level) / _SHADES))
+    frames = "".join(
+        f"M{x:g} {y:g}h{width * _CELL:g}v{height * _CELL:g}h-{width * _CELL:g}z" for x, y in zip(left, top, strict=True)
+    )
+    parts.append(tag("path", d=frames, fill="none", stroke=RULE))
+    total = float(left.max() + width * _CELL), float(top.max() + height * _CELL)
+    return svg(*total, title, *parts)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# A confusion matrix as a map of heat, for more classes than a table of numbers can hold.
+
+
+#: Shades of the map; cells of one shade are one path, so that 100 classes cost little.
+_HEAT_SHADES: Final = 12
+_SIDE: Final = 400.0
+
+
+def confusion_matrix(labels: Sequence[str], counts: Any, *, title: str = "Confusion matrix") -> Markup:
+    """Draw each cell as dark as its share of the row: the actual class downwards, the predicted one across.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        Names of the classes; written at the sides if there are at most 30.
+    counts : array of shape (n_classes, n_classes)
+        Rows that are of class i and were predicted as class j.
+    title : str
+        Words for screen readers, shown on hover.
+
+    Returns
+    -------
+    Markup
+        An `<svg>` element, also a str.
+
+    Examples
+    --------
+    >>> from learnable.plots import confusion_matrix
+    >>> confusion_matrix(["no", "yes"], [[8, 2], [1, 9]]).startswith("<svg")
+    True
+    """
+    table = np.asarray(counts, dtype=np.float64)
+    if table.shape != (len(labels), len(labels)):
+        size = " × ".join(str(n) for n in table.shape)
+        raise DataError(f"confusion_matrix: {len(labels)} labels need as many rows and columns; got {size}.")
+    shares = row_shares(table)
+    named = len(labels) <= 30
+    names = [isolated(label, 14) for label in labels]
+    left = 24.0 + (6.0 * max((len(name) for name in names), default=0) if named else 0.0)
+    side = _SIDE / max(len(labels), 1)
+    parts = []
+    shade = np.ceil(shares * _HEAT_SHADES).astype(int)
+    for level in range(1, _HEAT_SHADES + 1):
+        cells = np.argwhere(shade == level)
+        d = "".join(_cell(left + j * side, 4.0 + i * side, side) for i, j in cells)
+        if d:
+            parts.append(tag("path", d=d, fill=ACCENT, opacity=0.08 + 0.92 * level / _HEAT_SHADES))
+    parts.append(tag("rect", x=left, y=4, width=_SIDE, height=_SIDE, fill="none", stroke=RULE))
+    if named:
+        for k, name in enumerate(names):
+            middle = (k + 0.5) * side
+            parts.append(tag("text", name, x=left - 6, y=8.0 + middle, text_anchor="end", fill=MUTED))
+            turn = f"translate({left + middle + 4:.2f} {_SIDE + 12:.2f}) rotate(-90)"
+            parts.append(tag("text", name, transform=turn, text_anchor="end", fill=MUTED))
+    depth = left if named else 22.0
+    parts.append(
+        tag("text", "predicted", x=left + _SIDE / 2, y=_SIDE + depth, text_anchor="middle", fill="currentColor")
+    )
+    turn = f"translate(11 {_SIDE / 2:.0f}) rotate(-90)"
+    parts.append(tag("text", "actual", transform=turn, text_anchor="middle", fill="currentColor"))
+    return svg(left + _SIDE + 4, _SIDE + depth + 6, title, *parts, font_size="11", font_family="inherit")
+
+
+def row_shares(counts: Any) -> Any:
+    """Return the shares of each row; a row of zeros stays one."""
+    table = np.nan_to_num(np.asarray(counts, dtype=np.float64))
+    total = table.sum(axis=1, keepdims=True)
+    return np.divide(table, total, out=np.zeros_like(table), where=total > 0)
+
+
+def _cell(x: float, y: float, side: float) -> str:
+    gap = min(0.5, side / 16)
+    inner = side - 2 * gap
+    return f"M{x + gap:.1f} {y + gap:.1f}h{inner:.1f}v{inner:.1f}h{-inner:.1f}z"

@@ -30,8 +30,7 @@ from .base import (
     require_support,
     weighted_mean,
 )
-from .inversion import solve_dirichlet
-from .saddle import inside_or, log_dirichlet_density
+from .saddle import inside_or, log_dirichlet_density, solve_dirichlet
 
 _SUM_TOLERANCE = 1e-9
 

@@ -25,8 +25,7 @@ from .base import (
     require_support,
     weighted_mean,
 )
-from .inversion import kl_by_quadrature
-from .saddle import deviance, inside_or
+from .saddle import deviance, inside_or, kl_by_quadrature
 
 
 class Exponential(Univariate, LinearFamily):

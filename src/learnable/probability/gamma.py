@@ -28,8 +28,7 @@ from .base import (
     require_support,
     weighted_mean,
 )
-from .inversion import solve_log_minus_digamma
-from .saddle import deviance, inside_or, log_gamma_density
+from .saddle import deviance, inside_or, log_gamma_density, solve_log_minus_digamma
 
 
 class _GammaLike(Univariate, ExponentialFamily):

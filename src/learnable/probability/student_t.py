@@ -23,8 +23,8 @@ from scipy.special import betaln, digamma, gammaln, stdtr, stdtrit
 
 from ..core.errors import DataError
 from .base import Array, Parameter, RandomState, Size, Univariate, check_sample, require, weighted_mean
-from .inversion import kl_by_quadrature
 from .laplace import weighted_median
+from .saddle import kl_by_quadrature
 
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 _DF_RANGE = (0.5, 1e6)

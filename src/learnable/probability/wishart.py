@@ -34,7 +34,7 @@ from .base import (
     require_support,
     weighted_mean,
 )
-from .inversion import solve_wishart_df
+from .saddle import solve_wishart_df
 
 _LOG_2 = math.log(2.0)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from .numbers import is_number, text_of
-from .standing import Standing, baseline_words, standing
+from .words import Standing, baseline_words, standing
 
 #: Parameters of which more (+1) or less (−1) makes a model more regular.
 _REGULAR: Final = {

@@ -10,12 +10,12 @@ from typing import Any, Final
 import numpy as np
 
 from ..core.errors import DataError
-from ..plots.clusters import cluster_scatter
+from ..plots.distributions import dot_intervals
 from ..plots.lines import labelled_lines
 from ..plots.markup import Markup, clean, join, tag
+from ..plots.plane import cluster_scatter
 from .render import environment
 
-FORMAT: Final = "learnable-clusters"
 _MOST_COLUMNS: Final = 12
 
 
@@ -41,8 +41,7 @@ def render_clusters(record: dict[str, Any]) -> str:
     >>> "<h1>" in render_clusters(record)
     True
     """
-    if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise DataError(f"render_clusters: the record must be of format {FORMAT!r}. Pass the record of a clustering.")
+    _require_format(record, "render_clusters", "learnable-clusters", "a clustering")
     clusters = record.get("clusters") or []
     columns = [clean(str(name), 60) for name in record.get("columns") or []]
     hidden = max(0, len(columns) - _MOST_COLUMNS)
@@ -118,3 +117,155 @@ def table_of(heads: list[str], lines: list[list[str]]) -> Markup:
     head = tag("tr", *(tag("th", name, scope="col") for name in heads))
     body = [tag("tr", *(tag("td", cell) for cell in cells)) for cells in lines]
     return tag("table", tag("thead", head), tag("tbody", join(body)))
+
+
+def _require_format(record: Any, owner: str, name: str, what: str) -> None:
+    if not isinstance(record, dict) or record.get("format") != name:
+        raise DataError(f"{owner}: the record must be of format {name!r}. Pass the record of {what}.")
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# From the record of a hidden Markov model to one HTML file: the states over time, and how they follow each other.
+
+
+def render_states(record: dict[str, Any]) -> str:
+    """Return the report of hidden states as one HTML page.
+
+    Parameters
+    ----------
+    record : dict
+        `format`, `source`, `model`, `rows`, `columns`, `notes`, `certificate`, `choice` (criterion and its value for
+        each number of states), `states` (name, share, mean and spread of the columns, mean stay), `transitions`,
+        `series` (row numbers, values of the first column, states).
+
+    Returns
+    -------
+    str
+        The page: offline, without scripts.
+
+    Examples
+    --------
+    >>> from learnable.report import render_states
+    >>> record = {"format": "learnable-states", "model": "GaussianHMM", "states": [], "transitions": []}
+    >>> "<h1>" in render_states(record)
+    True
+    """
+    _require_format(record, "render_states", "learnable-states", "hidden states")
+    states = record.get("states") or []
+    names = [clean(str(state["name"]), 60) for state in states]
+    columns = [clean(str(name), 60) for name in record.get("columns") or []]
+    moves = [
+        [name, *(f"{100 * chance:.1f} %" for chance in row)]
+        for name, row in zip(names, record["transitions"], strict=True)
+    ]
+    look = "Mean ± standard deviation of each column in the state's rows."
+    follow = "Chance of the next row's state, given this one's."
+    tables = [
+        ("The states", look, _states(states, columns)),
+        ("From state to state", follow, table_of(["from", *names], moves)),
+    ]
+    return page_of(record, "hidden states", f"{len(states)} hidden states", tables, _states_figures(record, names))
+
+
+def _states(states: list[Any], columns: list[str]) -> Markup:
+    lines = []
+    for state in states:
+        cells = [str(state["name"]), f"{100 * state['share']:.1f} %", f"{state['stay']:.3g} rows"]
+        spread = zip(state["mean"], state["spread"], strict=True)
+        lines.append(cells + [f"{mean:.4g} ± {sd:.2g}" for mean, sd in spread])
+    return table_of(["state", "share of rows", "mean stay", *columns], lines)
+
+
+def _states_figures(record: dict[str, Any], names: list[str]) -> list[tuple[str, Markup]]:
+    found = []
+    series = record.get("series") or {}
+    choice = record.get("choice") or {}
+    if series:
+        shown = cluster_scatter(
+            series["x"],
+            series["y"],
+            series["labels"],
+            names=names,
+            title="The rows by state",
+            x_label="row",
+            y_label=clean(str(series["name"]), 60),
+        )
+        found.append(("The rows in the order of time, coloured by their most probable state.", shown))
+    if choice:
+        lines = {str(choice["criterion"]): (choice["candidates"], choice["values"])}
+        shown = labelled_lines(lines, title="How many states", x_label="states", y_label=str(choice["criterion"]))
+        found.append((f"The {choice['criterion']} of each number of states: the least is taken.", shown))
+    return found
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# From the record of a log of decisions to one HTML file: what each policy would have earned.
+
+
+def render_bandit(record: dict[str, Any]) -> str:
+    """Return the report of a log of decisions as one HTML page.
+
+    Parameters
+    ----------
+    record : dict
+        `format`, `source`, `model`, `rows`, `columns`, `notes`, `logged` (mean reward), `arms` (name, rows, mean,
+        spread) and `policies` (policy, value, lower, upper, rows, remark).
+
+    Returns
+    -------
+    str
+        The page: offline, without scripts.
+
+    Examples
+    --------
+    >>> from learnable.report import render_bandit
+    >>> record = {"format": "learnable-bandit", "model": "clicks", "arms": [], "policies": [], "logged": 0.5}
+    >>> "<h1>" in render_bandit(record)
+    True
+    """
+    _require_format(record, "render_bandit", "learnable-bandit", "a log")
+    policies = record.get("policies") or []
+    arms = record.get("arms") or []
+    tables = [
+        (
+            "What policies would have earned",
+            f"Per decision, with intervals; the log itself earned {record['logged']:.4g}. Effective rows: how many "
+            "rows of the policy itself would tell as much.",
+            table_of(["policy", "value", "interval", "effective rows", "remark"], [_cells(line) for line in policies]),
+        ),
+        (
+            "The arms in the log",
+            "As they were played: what an arm earned there depends on when it was played.",
+            table_of(
+                ["arm", "rows", "mean ± standard deviation"],
+                [
+                    [clean(str(arm["name"]), 60), f"{arm['rows']:,}", f"{arm['mean']:.4g} ± {arm['spread']:.2g}"]
+                    for arm in arms
+                ],
+            ),
+        ),
+    ]
+    return page_of(record, "decisions", f"{len(policies)} policies", tables, _bandit_figures(policies))
+
+
+def _cells(line: dict[str, Any]) -> list[str]:
+    name = clean(str(line["policy"]), 60)
+    if line["value"] is None:
+        return [name, "–", "–", "–", clean(str(line["remark"]), 200)]
+    interval = f"[{line['lower']:.4g}, {line['upper']:.4g}]"
+    return [name, f"{line['value']:.4g}", interval, f"{line['rows']:.0f}", clean(str(line["remark"]), 200)]
+
+
+def _bandit_figures(policies: list[Any]) -> list[tuple[str, Markup]]:
+    known = [line for line in policies if line["value"] is not None]
+    if not known:
+        return []
+    shown = dot_intervals(
+        [clean(str(line["policy"]), 40) for line in known],
+        [line["value"] for line in known],
+        [line["lower"] for line in known],
+        [line["upper"] for line in known],
+        title="What policies would have earned",
+        x_label="reward per decision",
+    )
+    return [("Estimates with intervals: policies whose intervals overlap are not told apart by this log.", shown)]

@@ -11,17 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..core.errors import DataError
 from ..plots.markup import clean, join
-from . import words
+from ..report import words
 from .advice import advise
-from .columns import order_columns, show_columns
-from .drawn import Figure
 from .figures import correlation_figures, figures
-from .leaderboard import leaderboard
-from .method import created, how_measured
-from .model_card import model_card
 from .numbers import Numbers
-from .standing import Standing, standing
-from .tables import preview_grid
+from .sections import created, how_measured, leaderboard, model_card, order_columns, show_columns
+from .tables import Figure, preview_grid
+from .words import Standing, standing
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template

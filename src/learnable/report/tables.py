@@ -80,3 +80,33 @@ def is_numeral(text: Any) -> bool:
     except ValueError:
         return False
     return True
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The parts of a figure.
+
+
+Place = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Effects:
+    """Coefficients or importances as lines of a table."""
+
+    lines: list[tuple[Markup, Markup, Markup, Markup | None]]
+    axis: Markup
+    with_intervals: bool
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure: a title, what is drawn, how to read it."""
+
+    title: str
+    caption: Markup
+    svg: Markup | None = None
+    effects: Effects | None = None
+    matrix: dict[str, Any] | None = None
+    notes: list[Markup] | None = None
+    wide: bool = False
+    table: Grid | None = None

@@ -11,8 +11,7 @@ from ..core.errors import DataError, ParameterError
 from ..plots.axes import ACCENT, Frame, extent
 from ..plots.distributions import histogram
 from ..plots.lines import labelled_lines
-from ..plots.markup import Markup, compact, tag
-from ..plots.panels import side_by_side
+from ..plots.markup import Markup, compact, side_by_side, tag
 from . import diagnostics
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ...core.atomic import writing
 from ...core.errors import ModelFileError
+from ...core.model_file import writing
 from .judge import Units, stretches
 from .leaderboard import winner_of
 from .measures import Decision, Prediction, choose_threshold

@@ -182,7 +182,7 @@ class _LabelRidgeCV(RidgeCV):
     def _get_scorer(self) -> Any:
         from sklearn.metrics import check_scoring
 
-        from ...meta.routing import is_routing
+        from ...meta.binary import is_routing
 
         scorer = check_scoring(_StatedClassifier(), self.scoring or "accuracy")
         return scorer.set_score_request(sample_weight=True) if is_routing() and self.scoring is None else scorer

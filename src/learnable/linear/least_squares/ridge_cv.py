@@ -35,7 +35,7 @@ from ...core.threads import interruptible, one_thread_blas
 from ...data.blocks import Block, map_reduce
 from ...data.door import Table, door
 from ...data.sources import NamedScore
-from ...meta.routing import is_routing
+from ...meta.binary import is_routing
 from ...solvers.systems.least_squares import compress, compressed_fit, dense_rows, gram_fit, least_squares
 from ...solvers.systems.moments import (
     CLOSED_FORM_TOLERANCE,

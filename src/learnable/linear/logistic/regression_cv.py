@@ -29,7 +29,7 @@ from ...data.arrays import class_weights, refuse_extreme_sizes
 from ...data.blocks import Blocks, Part, map_reduce
 from ...data.door import Table
 from ...data.sources import named_columns
-from ...meta.routing import is_routing
+from ...meta.binary import is_routing
 from ..choosing import ChoosingModel, Fold, Metadata, Shares, accepted
 from .regression import SOLVERS, LogisticRegression, StatedPenalty
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ....core.errors import DataError
 from ....core.threads import one_thread_blas
 from ....neural.layers.dense import Dense
-from ....plots.bands import function_bands
+from ....plots.lines import function_bands
 from ....plots.markup import Markup, join, tag
 from ....plots.points import scatter
 from .agent import DeepAgent

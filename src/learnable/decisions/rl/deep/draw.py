@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....core.errors import DataError
-from ....plots.animation import animate
 from ....plots.axes import ACCENT, MUTED
-from ....plots.markup import Markup, svg, tag
+from ....plots.markup import Markup, animate, svg, tag
 from . import _physics as physics
 from .worlds import ControlEnvironment
 

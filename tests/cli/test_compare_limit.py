@@ -2,14 +2,14 @@ import os
 import subprocess
 import sys
 
-from learnable.cli.limit import hard_limit, muted
+from learnable.cli.compare import hard_limit, muted
 from learnable.evaluation.comparison.clock import Clock
 
 
 def test_a_block_that_does_not_end_is_ended_and_its_files_removed():
     code = (
         "import time\n"
-        "from learnable.cli.limit import hard_limit\n"
+        "from learnable.cli.compare import hard_limit\n"
         "from learnable.evaluation.comparison.clock import Clock\n"
         "from learnable.evaluation.comparison.race import temporary_folder\n"
         "with hard_limit(Clock(0.2)), temporary_folder() as folder:\n"

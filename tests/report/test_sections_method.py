@@ -2,8 +2,8 @@ import re
 
 from tests.report import records
 
-from learnable.report.method import created, how_measured
 from learnable.report.numbers import Numbers
+from learnable.report.sections import created, how_measured
 
 
 def pairs(record):

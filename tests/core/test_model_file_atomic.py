@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from learnable.core.atomic import writing
+from learnable.core.model_file import writing
 
 
 def test_an_error_leaves_the_old_file_and_no_other(tmp_path):

@@ -5,7 +5,7 @@ import gc
 import numpy as np
 import pytest
 
-from learnable.core import kernel_parts
+from learnable.core import kernel_cache as kernel_parts
 from learnable.core.jit import kernel, strict_kernel
 from learnable.core.kernel_cache import MissingKernelError, loading_only, origins
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import learnable as ln
-from learnable.cli.expressions import parse_kernel, parse_value
+from learnable.cli.fit import parse_kernel, parse_value
 from learnable.core.errors import ParameterError
 from learnable.risk.kernels import Gaussian, Matern, White
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from learnable.probability._kernels import squared_lengths
+from learnable.probability.multivariate_normal import squared_lengths
 
 
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 200])

@@ -2,9 +2,9 @@ import re
 
 from tests.report import records
 
-from learnable.report.leaderboard import leaderboard, score_decimals
 from learnable.report.numbers import Numbers
-from learnable.report.standing import standing
+from learnable.report.sections import leaderboard, score_decimals
+from learnable.report.words import standing
 
 
 def board(record):

@@ -1,8 +1,8 @@
 import numpy as np
 from tests.report import records
 
-from learnable.report.columns import order_columns, show_columns
 from learnable.report.numbers import Numbers
+from learnable.report.sections import order_columns, show_columns
 
 
 def names(record):

@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from learnable.core.errors import DataError
 from learnable.data import Files, TableEncoder
-from learnable.data.encoded import encode_external
+from learnable.data.encoder import encode_external
 from learnable.linear import LogisticRegression, Ridge
 from learnable.meta import TableModel
 

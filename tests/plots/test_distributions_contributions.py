@@ -6,7 +6,7 @@ from tests.plots.svg import parse
 
 from learnable.core.errors import DataError
 from learnable.plots import contribution_summary
-from learnable.plots.contributions import _COLOURS, _offsets, _ranks
+from learnable.plots.distributions import _COLOURS, _offsets, _ranks
 
 
 def test_columns_stand_in_the_order_of_their_importance():

@@ -1,7 +1,7 @@
 import pytest
 from tests.report import records
 
-from learnable.report.standing import standing
+from learnable.report.words import standing
 
 
 def test_the_standing_of_a_comparison():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import digamma
 
 from learnable.core.errors import DataError
-from learnable.probability.inversion import solve_dirichlet, solve_log_minus_digamma, solve_wishart_df
+from learnable.probability.saddle import solve_dirichlet, solve_log_minus_digamma, solve_wishart_df
 
 
 @given(log_a=st.floats(-12, 25))

@@ -6,7 +6,7 @@ from tests.plots.svg import elements, parse, texts
 
 from learnable.core.errors import DataError
 from learnable.plots import confusion_matrix
-from learnable.plots.matrix import row_shares
+from learnable.plots.points import row_shares
 
 
 def test_every_cell_that_is_not_empty_is_drawn_darker_the_larger_its_share():

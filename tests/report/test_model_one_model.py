@@ -5,7 +5,7 @@ from sklearn.metrics import log_loss
 from learnable.evaluation.comparison.record import ComparisonRecord
 from learnable.linear import LinearRegression, LogisticRegression
 from learnable.report import report
-from learnable.report.one_model import Subject, one_model_record
+from learnable.report.model import Subject, one_model_record
 
 
 def subject(classes=None):
