@@ -1,13 +1,11 @@
-r"""Independent checks of kernel ridge regression: the residual of (K + αW⁻¹)c = y, evaluated from the formulas.
+r"""Independent checks of kernel ridge and logistic regression and of kernel principal components.
 
 Kernel values are computed again from the points of the data (not from those that the model stores), by differences.
 
-Independent check of kernel logistic regression: its duality gap, with kernel values computed from the formulas.
-
-The dual point is made of the model's own probabilities, mixed with a constant distribution until every class has its
-total weight, which is what a free offset asks.
-
-Independent check of kernel principal components: K̃u = λu and uᵢᵀuⱼ = [i = j], with kernel values by formulas.
+- Ridge regression: the residual of (K + αW⁻¹)c = y.
+- Logistic regression: the duality gap. The dual point is made of the model's own probabilities, mixed with a constant
+  distribution until every class has its total weight, which is what a free offset asks.
+- Principal components: K̃u = λu and uᵢᵀuⱼ = [i = j].
 """
 
 from __future__ import annotations

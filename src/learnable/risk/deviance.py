@@ -1,12 +1,4 @@
-r"""Kernels of the generalised linear models: one sweep over the rows gives deviance, gradient and curvature.
-
-Half the unit deviance of a target y at the mean μ, for the variance function V(μ) = μᵖ, with L = log(μ/y), is
-
-    y²⁻ᵖ ((e^{(2−p)L} − 1)/(2−p) − (e^{(1−p)L} − 1)/(1−p)),        (e^{qL} − 1)/q = L at q = 0,
-
-which loses no digits near μ = y. Its derivative by the score z is m − a, a being the part that has y in it.
-
-The penalised deviance of a generalised linear model as a problem for the solvers, with its duality gap.
+r"""The penalised deviance of a generalised linear model as a problem for the solvers, with its duality gap.
 
     P(w, b) = (1/S) Σᵢ sᵢ ℓ(yᵢ, zᵢ) + ½α‖w‖²,   z = b + (x − x̄)ᵀw,   S = Σ sᵢ,   ℓ half the unit deviance
 
@@ -21,6 +13,12 @@ differ from the slopes here follows from the sums of a and m, without another sw
 
 Without a penalty, or without convexity, the measure is the gradient relative to the size of its terms, which is at most
 one by Cauchy–Schwarz whatever the units.
+
+One compiled sweep over the rows gives deviance, gradient and curvature. Half the unit deviance of a target y at the mean μ, for the variance function V(μ) = μᵖ, with L = log(μ/y), is
+
+    y²⁻ᵖ ((e^{(2−p)L} − 1)/(2−p) − (e^{(1−p)L} − 1)/(1−p)),        (e^{qL} − 1)/q = L at q = 0,
+
+which loses no digits near μ = y. Its derivative by the score z is m − a, a being the part that has y in it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-r"""Kernels of the polynomial feature map: every monomial is its parent, one degree lower, times one more feature.
-
-The polynomial feature map: x ↦ all monomials x₁^{a₁}⋯x_d^{a_d} of degree Σaⱼ ≤ p.
+r"""The polynomial feature map: x ↦ all monomials x₁^{a₁}⋯x_d^{a_d} of degree Σaⱼ ≤ p.
 
 There are C(d + p, p) of them, the constant included; Σ_{q≤p} C(d, q) if no feature may enter twice. A linear model of
 them is a polynomial, fitted as easily as a line. They are ordered by degree, then as words: 1, x₀, x₁, x₀², x₀x₁, x₁².
