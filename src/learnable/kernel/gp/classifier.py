@@ -258,7 +258,9 @@ def check_arrays(model: Any) -> None:
     owner, C = type(model).__name__, len(model.classes_)
     joint, pairs = hasattr(model, "M_"), hasattr(model, "estimators_")
     kernels = model.kernels_
-    count = C * (C - 1) // 2 if pairs else 1 if joint or C == 2 else C
+    count = 1 if joint or C == 2 else C
+    if pairs:
+        count = C * (C - 1) // 2
     if model.n_classes_ != C or len(kernels) != count or not all(isinstance(one, Kernel) for one in kernels):
         raise ModelFileError(f"{owner}: kernels_ must hold a kernel for each process")
     if pairs:

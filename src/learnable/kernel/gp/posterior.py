@@ -400,7 +400,9 @@ def noise_free(kernel: Kernel | None) -> Kernel | None:
     """Return a kernel without its white parts; None if nothing is left."""
     if isinstance(kernel, Sum):
         left, right = noise_free(kernel.left), noise_free(kernel.right)
-        return left + right if left is not None and right is not None else left if right is None else right
+        if left is None or right is None:
+            return right if left is None else left
+        return left + right
     if isinstance(kernel, Product):
         left, right = noise_free(kernel.left), noise_free(kernel.right)
         if left is None or right is None:

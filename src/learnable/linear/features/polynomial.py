@@ -220,7 +220,8 @@ class PolynomialFeatures(TransformerMixin, Declared):
             p, f = int(tree.parent[c]), int(tree.factor[c])
             again = p > 0 and int(tree.factor[p]) == f
             times[c] = times[p] + 1 if again else 1
-            stems[c] = stems[p] if again else words[p] + " " if p > 0 else ""
+            stem = words[p] + " " if p > 0 else ""
+            stems[c] = stems[p] if again else stem
             words[c] = stems[c] + (names[f] if times[c] == 1 else f"{names[f]}^{times[c]}")
         return np.array(words[:1] * self.include_bias + words[self._skipped() :], dtype=object)
 

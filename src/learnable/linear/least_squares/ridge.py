@@ -249,7 +249,9 @@ class Ridge(LeastSquaresModel):
         self.solver_ = self.solver
         if self.solver == "auto":
             iterative = any(certificate.kind == "gap" for certificate in certificates)
-            self.solver_ = "lbfgs" if self.positive else "sparse_cg" if iterative else "cholesky"
+            self.solver_ = "sparse_cg" if iterative else "cholesky"
+            if self.positive:
+                self.solver_ = "lbfgs"
         return worst
 
     def _certificate_of(self, fit: LinearFit, single: bool) -> Certificate:

@@ -9,8 +9,9 @@ where their penalty is least, because the softmax does not see a common shift.
 
 Reference: G.-X. Yuan, C.-H. Ho and C.-J. Lin, An improved GLMNET for L1-regularized logistic regression, JMLR 13, 2012.
 
-The compiled epochs go over the sparse columns of the quadratic model at a point. The model of the loss is ½Σᵢ uᵢᵀHᵢuᵢ − Σᵢ ρᵢᵀuᵢ, uᵢ = b + δᵀxᵢ: for two classes ρ = s(y − p) and H = D = s·p(1 − p), for
-more ρ = s(e_y − p) and H = s(diag p − ppᵀ). Epochs keep ρ − Hu up to date and never divide by a row's curvature.
+The compiled epochs go over the sparse columns of the quadratic model at a point. The model of the loss is
+½Σᵢ uᵢᵀHᵢuᵢ − Σᵢ ρᵢᵀuᵢ, uᵢ = b + δᵀxᵢ: for two classes ρ = s(y − p) and H = D = s·p(1 − p), for more ρ = s(e_y − p) and
+H = s(diag p − ppᵀ). Epochs keep ρ − Hu up to date and never divide by a row's curvature.
 """
 
 from __future__ import annotations
