@@ -18,6 +18,7 @@ to 2 units in the last place.
 from __future__ import annotations
 
 import copy
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Final, Self
 
@@ -300,10 +301,27 @@ class LinearMatrix:
         return LinearMatrix(self.X[rows], self.team)
 
 
-class AnyRows:
-    """Rows of any kernel, in float64, as it gives them."""
+class _Float64Rows:
+    """Rows that are float64 and not made of tiles: sums of them are exact, and squares are cut from whole rows."""
 
     dtype = np.float64
+
+    def square(self, rows: Rows, out: NDArray[Any]) -> Tasks | None:
+        """Return None: whole rows are needed anyway."""
+        return None
+
+    def sums(self, rows: Rows, support: Rows, beta: Array, team: Team) -> Array:
+        """Return K[rows, support] β."""
+        return self.exact(rows, support, beta)
+
+    @abstractmethod
+    def exact(self, rows: Rows, support: Rows, beta: Array) -> Array:
+        """Return K[rows, support] β."""
+
+
+class AnyRows(_Float64Rows):
+    """Rows of any kernel, in float64, as it gives them."""
+
     costly = True
 
     def __init__(self, kernel: Kernel, X: Any) -> None:
@@ -321,14 +339,6 @@ class AnyRows:
 
         return task, 1
 
-    def square(self, rows: Rows, out: NDArray[Any]) -> Tasks | None:
-        """Return None: whole rows are needed anyway."""
-        return None
-
-    def sums(self, rows: Rows, support: Rows, beta: Array, team: Team) -> Array:
-        """Return K[rows, support] β."""
-        return self.exact(rows, support, beta)
-
     def exact(self, rows: Rows, support: Rows, beta: Array) -> Array:
         """Return K[rows, support] β."""
         return self.kernel.products(self.X[rows], beta, self.X[support])
@@ -338,10 +348,9 @@ class AnyRows:
         return AnyRows(self.kernel, self.X[rows])
 
 
-class GivenRows:
+class GivenRows(_Float64Rows):
     """Rows of a matrix that was computed before."""
 
-    dtype = np.float64
     costly = False
 
     def __init__(self, K: NDArray[Any], rows: Rows | None = None) -> None:
@@ -359,14 +368,6 @@ class GivenRows:
             store[slots] = self.K[rows] if whole else self.K[np.ix_(self.rows[rows], self.rows)]
 
         return task, 1
-
-    def square(self, rows: Rows, out: NDArray[Any]) -> Tasks | None:
-        """Return None: whole rows are needed anyway."""
-        return None
-
-    def sums(self, rows: Rows, support: Rows, beta: Array, team: Team) -> Array:
-        """Return K[rows, support] β."""
-        return self.exact(rows, support, beta)
 
     def exact(self, rows: Rows, support: Rows, beta: Array) -> Array:
         """Return K[rows, support] β."""

@@ -1,7 +1,4 @@
-"""Kernel values and training data as an independent check computes them: from formulas, by differences of points.
-
-Kernel values, their sums and γ as the check of a support vector machine computes them: from the formulas.
-"""
+"""Kernel values, sums of them, γ and training data as an independent check computes them: from the formulas."""
 
 from __future__ import annotations
 

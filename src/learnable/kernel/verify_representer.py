@@ -1,13 +1,11 @@
-r"""Independent checks of kernel ridge regression: the residual of (K + αW⁻¹)c = y, evaluated from the formulas.
+r"""Independent checks of kernel ridge and logistic regression and of kernel principal components.
 
 Kernel values are computed again from the points of the data (not from those that the model stores), by differences.
 
-Independent check of kernel logistic regression: its duality gap, with kernel values computed from the formulas.
-
-The dual point is made of the model's own probabilities, mixed with a constant distribution until every class has its
-total weight, which is what a free offset asks.
-
-Independent check of kernel principal components: K̃u = λu and uᵢᵀuⱼ = [i = j], with kernel values by formulas.
+- Ridge regression: the residual of (K + αW⁻¹)c = y.
+- Logistic regression: the duality gap. The dual point is made of the model's own probabilities, mixed with a constant
+  distribution until every class has its total weight, which is what a free offset asks.
+- Principal components: K̃u = λu and uᵢᵀuⱼ = [i = j].
 """
 
 from __future__ import annotations
@@ -55,16 +53,10 @@ def _check_equations(model: Any, data: Data, Y: Array, weight: Array, alpha: Any
     C = np.asarray(model.dual_coef_, dtype=np.float64)
     C = C.reshape(len(C), -1)
     kernel = stated_kernel(model, data.X.shape[1])
-    points = data.X
-    if isinstance(kernel, Precomputed):
-        if len(C) == len(data.kept):
-            if C[~data.kept].any():
-                return Recheck(np.inf, 0.0, data.fingerprint)
-            C, points = C[data.kept], points[:, np.flatnonzero(data.kept)]
-        if not _same_points(model.X_fit_, _symmetric(points)):
-            return Recheck(np.inf, 0.0, data.fingerprint)
-    elif not _same_points(model.X_fit_, points):
+    found = _fitted_points(model, data, kernel, C)
+    if found is None:
         return Recheck(np.inf, 0.0, data.fingerprint)
+    C, points = found
     if C.shape != (n, Y.shape[1]):
         raise VerificationError(
             f"verify: the model has coefficients {C.shape}, the data {n} rows and {Y.shape[1]} targets."
@@ -88,6 +80,20 @@ def _check_equations(model: Any, data: Data, Y: Array, weight: Array, alpha: Any
         value[t] = min(value[t], normal[0])
     bound = _suboptimality(R, Y, C, d, weight)
     return Recheck(float(np.max(value, initial=0.0)), _ROUNDING + blurred, data.fingerprint, bound=bound)
+
+
+def _fitted_points(model: Any, data: Data, kernel: Kernel, C: Array) -> tuple[Array, Any] | None:
+    """Return the coefficients of the rows with weight, and their points; None where the model holds other points."""
+    points = data.X
+    stated = points
+    if isinstance(kernel, Precomputed):
+        if len(C) == len(data.kept):
+            if C[~data.kept].any():
+                return None
+            C = C[data.kept]
+            points = points[:, np.flatnonzero(data.kept)]
+        stated = _symmetric(points)
+    return (C, points) if _same_points(model.X_fit_, stated) else None
 
 
 def _suboptimality(R: Array, Y: Array, C: Array, d: Array, weight: Array) -> float:
@@ -142,17 +148,12 @@ def kernel_logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     n, K = len(data.weight), len(model.classes_)
     rows = Rows(lambda: iter([data.X]), data.X.shape[1], data.y, data.weight)
     kappa = model.C * data.weight * class_weights_of(model.class_weight, model.classes_, rows)[data.y]
-    coef, points = np.asarray(model.dual_coef_, dtype=np.float64), data.X
-    coef = coef.reshape(len(coef), -1)
+    coef = np.asarray(model.dual_coef_, dtype=np.float64)
     kernel = stated_kernel(model, data.X.shape[1])
-    if isinstance(kernel, Precomputed):
-        if len(coef) != len(data.kept) or coef[~data.kept].any():
-            return Recheck(np.inf, 0.0, data.fingerprint)
-        coef, points = coef[data.kept], points[:, np.flatnonzero(data.kept)]
-        if not _same_points(model.X_fit_, _symmetric(points)):
-            return Recheck(np.inf, 0.0, data.fingerprint)
-    elif not _same_points(model.X_fit_, points):
+    found = _fitted_points(model, data, kernel, coef.reshape(len(coef), -1))
+    if found is None:
         return Recheck(np.inf, 0.0, data.fingerprint)
+    coef, points = found
     if coef.shape != (n, 1 if K == 2 else K):
         raise VerificationError(f"verify: the model has coefficients {coef.shape}, the data {n} rows and {K} classes.")
     if np.shape(model.intercept_) != (coef.shape[1],):

@@ -1,13 +1,13 @@
-r"""Independent check of the sigmoids of a support vector classifier.
+r"""What a support vector machine stores beside its multipliers: each array must be what the data and the others define.
+
+Predictions read `support_vectors_`, `gamma_` and `n_support_`, the certificate's value does not: it is a function of β,
+b and the data. So these are compared here with the rows, the classes and the parameters.
+
+Independent check of the sigmoids of a support vector classifier.
 
 The machines of the folds are not stored. They are made again, and each is judged as the machine itself is: by its
 optimality conditions, with kernel values from the formulas. Of the scores that follow, A and B must be the optimum:
 the log-odds As + B are compared with those of an optimum that is found here, by least squares on the gradient.
-
-What a support vector machine stores beside its multipliers: each array must be what the data and the others define.
-
-Predictions read `support_vectors_`, `gamma_` and `n_support_`, the certificate's value does not: it is a function of β,
-b and the data. So these are compared here with the rows, the classes and the parameters.
 """
 
 from __future__ import annotations

@@ -1,12 +1,4 @@
-r"""Kernels of stochastic gradient descent on linear models: one epoch of mini-batches in one call.
-
-A row's scores are z = b + (x − centre)ᵀw, one per target or class. θ holds (b, w) of each, (k, 1 + d). Batch t moves
-
-    θ ← θ − ηₜ s² ∘ ((n/B) c Σ sᵢ rᵢ ⊗ (1, xᵢ − centre) + ρ (0, w)),        r = ∂ℓ/∂z,
-
-which is a plain gradient step of length ηₜ in the coordinates u = θ/s.
-
-Linear models by gradient descent (`solver="gd"`) and by mini-batches (`solver="sgd"`).
+r"""Linear models by gradient descent (`solver="gd"`) and by mini-batches (`solver="sgd"`).
 
 Both work in coordinates u = w/s in which every diagonal entry of the Hessian is (at most) one: gradient descent needs a
 number of steps in proportion to the condition number, and this is what a change of units can do about it.
@@ -21,6 +13,14 @@ Neither is the fastest way to the optimum; the certificate says how far they cam
 
 References: L. Bottou, F. Curtis and J. Nocedal, SIAM Review 60 (2018); R. Gower et al., SGD: general analysis and
 improved rates, ICML 2019.
+
+Kernels of stochastic gradient descent on linear models: one epoch of mini-batches in one call.
+
+A row's scores are z = b + (x − centre)ᵀw, one per target or class. θ holds (b, w) of each, (k, 1 + d). Batch t moves
+
+    θ ← θ − ηₜ s² ∘ ((n/B) c Σ sᵢ rᵢ ⊗ (1, xᵢ − centre) + ρ (0, w)),        r = ∂ℓ/∂z,
+
+which is a plain gradient step of length ηₜ in the coordinates u = θ/s.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def glm(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         s @ best / S if model.fit_intercept else 0
     )  # the slopes sum to zero: any common part of the scores drops out
     dual = s @ (loss - u * (best - middle)) / S - alpha / 2 * (w_u @ w_u)
-    constant = (s @ t / S if model.fit_intercept else 1) if log_link else (s @ t / S if model.fit_intercept else 0)
+    constant = s @ t / S if model.fit_intercept else int(log_link)
     null = s @ _loss(t, np.full(len(t), np.log(constant) if log_link else constant), power, log_link) / S
     level = np.log(constant) if log_link else constant
     off = 1e-11 * (1 + abs(level)) if log_link else 1e-11 * abs(level)
@@ -160,7 +160,7 @@ def _relative_gradient(model: Any, rows: Rows, z: Array, p: float, log_link: boo
 def _size_of_slopes(s: Array, y: Array, z: Array, p: float, log_link: bool) -> Any:
     """Return the root mean square of the two terms that a slope is the difference of."""
     mu = np.exp(z) if log_link else z
-    terms = (abs(mu) + abs(y)) * (mu ** (1 - p) if log_link else mu ** (-p) if p else 1)
+    terms = (abs(mu) + abs(y)) * (mu ** (1 - p) if log_link else mu ** (-p))
     return np.sqrt(s @ terms**2 / s.sum())
 
 

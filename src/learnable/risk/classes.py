@@ -1,8 +1,4 @@
-r"""Compiled kernels of the logistic and softmax losses: one sweep over the rows gives loss, gradient and curvature.
-
-The plain `Risk` of the same loss is their reference (`tests/risk/test_objective.py`).
-
-The penalised logistic likelihood as a problem for the solvers, with its duality gap.
+r"""The penalised logistic likelihood as a problem for the solvers, with its duality gap.
 
     P(w, b) = ½ρ‖w‖² + c Σᵢ sᵢ ℓ(yᵢ, b + (xᵢ − x̄)ᵀw)
 
@@ -14,6 +10,9 @@ for every u in the simplices with Σᵢ sᵢ(uᵢ − e_{yᵢ}) = 0 (the free in
 probabilities P − D = ‖∇_w P‖²/(2ρ) + bᵀ∇_b P. Those probabilities miss the constraint by rounding or, early on, by
 more; they are then mixed with one constant distribution, θ of it, so that it holds: the entropy is concave, which
 bounds D below.
+
+One compiled sweep over the rows gives loss, gradient and curvature; the plain `Risk` of the same loss is its reference
+(`tests/risk/test_objective.py`).
 """
 
 from __future__ import annotations

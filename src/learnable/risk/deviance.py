@@ -1,12 +1,4 @@
-r"""Kernels of the generalised linear models: one sweep over the rows gives deviance, gradient and curvature.
-
-Half the unit deviance of a target y at the mean μ, for the variance function V(μ) = μᵖ, with L = log(μ/y), is
-
-    y²⁻ᵖ ((e^{(2−p)L} − 1)/(2−p) − (e^{(1−p)L} − 1)/(1−p)),        (e^{qL} − 1)/q = L at q = 0,
-
-which loses no digits near μ = y. Its derivative by the score z is m − a, a being the part that has y in it.
-
-The penalised deviance of a generalised linear model as a problem for the solvers, with its duality gap.
+r"""The penalised deviance of a generalised linear model as a problem for the solvers, with its duality gap.
 
     P(w, b) = (1/S) Σᵢ sᵢ ℓ(yᵢ, zᵢ) + ½α‖w‖²,   z = b + (x − x̄)ᵀw,   S = Σ sᵢ,   ℓ half the unit deviance
 
@@ -21,6 +13,13 @@ differ from the slopes here follows from the sums of a and m, without another sw
 
 Without a penalty, or without convexity, the measure is the gradient relative to the size of its terms, which is at most
 one by Cauchy–Schwarz whatever the units.
+
+One compiled sweep over the rows gives deviance, gradient and curvature. Half the unit deviance of a target y at the
+mean μ, for the variance function V(μ) = μᵖ, with L = log(μ/y), is
+
+    y²⁻ᵖ ((e^{(2−p)L} − 1)/(2−p) − (e^{(1−p)L} − 1)/(1−p)),        (e^{qL} − 1)/q = L at q = 0,
+
+which loses no digits near μ = y. Its derivative by the score z is m − a, a being the part that has y in it.
 """
 
 from __future__ import annotations
@@ -317,7 +316,9 @@ class DevianceRisk(Risk):
     def curvature_bound(self) -> Array:
         """Return the diagonal that the Hessian has at θ = 0 with the expected curvature of b₀ for each row."""
         b, p = self.base, self.power
-        at_null = 1.0 if self.kind == SQUARES else np.exp((2 - p) * b) if self.log_link else max(b, 1e-300) ** -p
+        at_null = np.exp((2 - p) * b) if self.log_link else max(b, 1e-300) ** -p
+        if self.kind == SQUARES:
+            at_null = 1.0
         bound = self.cost * at_null * np.r_[self.sums.weight, self.sums.square] + self.strength
         return np.where(bound > 0, bound, 1.0)
 
@@ -360,7 +361,11 @@ class DevianceRisk(Risk):
         elif self.intercept:
             A, M = float(totals[2]), float(totals[1] + totals[2])
             self.step = delta = float(np.log1p(-totals[1] / M))
-            a = self.sums.xy if p == 1 else self.sums.x - slopes if p == 2 else other
+            a = other
+            if p == 1:
+                a = self.sums.xy
+            elif p == 2:
+                a = self.sums.x - slopes
             here = here + self.cost * (np.expm1((2 - p) * delta) * (slopes + a) - np.expm1((1 - p) * delta) * a)
             above = self.cost * max(0.0, A * _growth(1 - p, delta) - M * _growth(2 - p, delta))
         gap = above + float(here @ here) / (2 * self.strength)

@@ -1,13 +1,12 @@
-r"""Compiled kernels of squared shortfalls: one sweep over the rows gives loss, gradient and the rows that fall short.
-
-The plain `Risk` of the same loss is their reference (`tests/risk/test_shortfall.py`).
-
-The squared shortfall as a smooth problem for Newton's method: sums over blocks of rows, in memory or not.
+r"""The squared shortfall as a smooth problem for Newton's method: sums over blocks of rows, in memory or not.
 
     P(θ) = ½‖θ‖² + Σᵢ cᵢ vᵢ²,     v = (1 − yz)₊ or (|y − z| − ε)₊,    z = θ₀·bias + wᵀx,   θ = (θ₀, w)
 
 P is piecewise quadratic: Hessian I + 2 Σ_{v>0} c (bias, x)(bias, x)ᵀ. The dual point α = 2cv is feasible wherever θ
 is, and there P − D = ½‖∇P‖²: the gradient is the certificate.
+
+One compiled sweep gives loss, gradient and the rows that fall short; the plain `Risk` of the same loss is its reference
+(`tests/risk/test_shortfall.py`).
 """
 
 from __future__ import annotations

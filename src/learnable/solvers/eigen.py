@@ -157,7 +157,10 @@ def symmetric_pairs(
         raise ParameterError(f"{owner}: {k} eigenpairs were asked of a matrix of shape {A.shape}.")
     operator = isinstance(A, LinearOperator)
     if method == "auto":
-        method = _quickest(A, k, largest, shift)
+        few = n > _DENSE_ORDER and k + 1 < _FEW * n
+        shifted = sp.issparse(A) and not largest and shift is not None
+        iterative = "shift-invert" if shifted else "lanczos"
+        method = iterative if few else "dense"
     if k + 1 >= n:
         method = "dense"
     wanted = min(n, k + 1)  # the next one, too: it bounds the gap of the last
@@ -423,7 +426,8 @@ def singular_triplets(
     implicit = sp.issparse(A) or isinstance(A, LinearOperator)
     if method == "auto":
         few = min(n, d) > _DENSE_ORDER and k + 1 < _FEW * min(n, d)
-        method = "lanczos" if few else "gram" if max(n, d) > 4 * min(n, d) and not implicit else "dense"
+        method = "gram" if max(n, d) > 4 * min(n, d) and not implicit else "dense"
+        method = "lanczos" if few else method
     if k + 1 >= min(n, d) and method == "lanczos":
         method = "dense"
     if method == "gram":

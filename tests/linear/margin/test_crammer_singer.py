@@ -6,9 +6,11 @@ import scipy.sparse as sp
 import sklearn.datasets
 import sklearn.svm
 from tests.linear.svm_tables import several_classes, two_classes
+from tests.oracles.coordinate_passes import onto_simplex
 from tests.oracles.svm import crammer_singer_objective, crammer_singer_program
 
 from learnable import LinearSVC, verify
+from learnable.linear.margin.crammer_singer import solve_simplex
 
 
 def joint(**parameters):
@@ -101,3 +103,13 @@ def test_columns_of_many_sizes():
     X = X * [1e-8, 1.0, 1e4, 1e8]
     model = joint().fit(X, y)
     assert model.certificate_.holds and verify(model, X, y)
+
+
+def test_the_optimum_of_one_row_is_a_projection_onto_its_simplex():
+    rng = np.random.default_rng(0)
+    for n_classes in (2, 3, 7):
+        for _ in range(20):
+            slope, size, cost = 3.0 * rng.normal(size=n_classes), rng.uniform(0.1, 5.0), rng.uniform(0.1, 5.0)
+            y, found = int(rng.integers(n_classes)), np.empty(n_classes)
+            solve_simplex(slope, size, y, cost, found, np.empty(n_classes))
+            np.testing.assert_allclose(found, onto_simplex(slope, size, y, cost), atol=1e-12)

@@ -7,7 +7,10 @@ import pytest
 import scipy.sparse as sp
 from tests.linear.margin.test_problem import task_of
 from tests.linear.svm_tables import numbers, two_classes
+from tests.oracles.coordinate_passes import dual_pass
+from tests.oracles.svm import augmented
 
+from learnable.linear.margin._kernels import dual_pass_dense, dual_pass_sparse
 from learnable.linear.margin.dual_descent import as_rows, dual_descent, pieces, subgradient_descent
 from learnable.linear.margin.interior_point import interior_point
 
@@ -60,3 +63,19 @@ def test_rows_of_a_dense_table():
 def test_pieces_are_the_whole_order():
     order = np.arange(1000)
     assert np.array_equal(np.concatenate(pieces(order, 2**20)), order) and len(pieces(order, 2**20)) > 10
+
+
+@pytest.mark.parametrize("squared", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_pass_is_that_of_the_paper(squared, sparse):
+    X, y = numbers(40, 4)
+    task = task_of(sp.csr_array(X) if sparse else X, y, squared, C=0.3, regression=True)
+    constants = [part.reshape(-1) for part in (task.sign, task.offset, task.upper, task.ridge)]
+    order, alpha, w = np.random.default_rng(0).permutation(80), np.zeros(80), np.zeros(5)
+    expected, u = dual_pass(augmented(X, task.bias), order, *constants, alpha)
+    rows = as_rows(X) if sparse else (X,)
+    step = dual_pass_sparse if sparse else dual_pass_dense
+    kept = np.ones(80, dtype=np.uint8)
+    step(*rows, order, *constants, task.row_norms, task.bias, (-np.inf, np.inf), alpha, w, kept)
+    np.testing.assert_allclose(alpha, expected, atol=1e-12)
+    np.testing.assert_allclose(w, u, atol=1e-12)

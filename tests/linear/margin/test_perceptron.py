@@ -10,10 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import linear_model
 from tests.linear.svm_tables import several_classes, two_classes
+from tests.oracles.coordinate_passes import perceptron_pass
 
 import learnable as ln
 from learnable import Perceptron, verify
 from learnable.core.errors import DataError, ParameterError, VerificationError
+from learnable.linear.margin.dual_descent import as_rows
+from learnable.linear.margin.perceptron import perceptron_dense, perceptron_sparse
 
 
 @settings(max_examples=60, deadline=None)
@@ -176,3 +179,17 @@ def test_a_partial_fit_that_is_refused_changes_nothing():
     with pytest.raises(DataError, match="Provided coef_init does not match dataset"):
         model.fit(X, y, coef_init=np.ones((1, X.shape[1] + 1)))
     assert np.array_equal(model.coef_, before)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_pass_is_rosenblatts(sparse):
+    X, y = two_classes(60, 3)
+    label, step = np.where(np.asarray(y) == np.unique(y)[1], 1.0, -1.0), np.full(60, 0.7)
+    order, w, total, done = np.random.default_rng(0).permutation(60), np.zeros(4), np.zeros(4), np.zeros(1)
+    expected, mistakes, mean = perceptron_pass(X, order, label, step, w)
+    rows = as_rows(X) if sparse else (X,)
+    walk = perceptron_sparse if sparse else perceptron_dense
+    found, _ = walk(*rows, order, label, step, True, True, w, total, done)
+    assert found == mistakes
+    np.testing.assert_allclose(w, expected, atol=1e-12)
+    np.testing.assert_allclose(w - total / done, mean, atol=1e-12)

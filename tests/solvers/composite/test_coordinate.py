@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles.coordinate_passes import lasso_epoch
 from tests.oracles.sparse import best_dual, lasso_homotopy
 
 from learnable.core.errors import DataError, ParameterError
@@ -136,3 +137,20 @@ def test_first_epochs_stop_where_the_gap_says(positive, l2, goal):
     n, value = reached(50)
     assert 0 < n < 50 and value <= goal
     assert l2 > 0 or reached(n - 1)[1] > goal
+
+
+@pytest.mark.parametrize("positive", [False, True])
+def test_an_epoch_is_one_cyclic_pass_of_soft_thresholding(positive):
+    rng = np.random.default_rng(3)
+    A, b = rng.normal(size=(30, 8)), rng.normal(size=30)
+    A[:, 5] = 0.0  # a column that never enters
+    G, c, w = A.T @ A, A.T @ b, np.abs(rng.normal(size=8))
+    w[5] = 0.0
+    penalty = Penalty(np.full(8, 2.0), np.r_[np.zeros(4), np.ones(4)], positive)
+    penalty.l2[5] = 0.0
+    model = GramQuadratic(G, c[:, None], float(b @ b), w[:, None])
+    for _ in range(3):
+        w = lasso_epoch(G, c, penalty.l1, penalty.l2, w, positive)
+        model.epochs(penalty, 1, 0.0)
+        np.testing.assert_allclose(model.W[:, 0], w, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(model.gradient()[:, 0], c - G @ w, atol=1e-10)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.oracles.smo import second_order_pairs
 
 from learnable.solvers.conic._smo_kernels import (
     LANES,
@@ -120,3 +121,19 @@ def test_rows_are_narrowed_in_place():
     room, slots, columns = K.ravel().copy(), np.array([0, 1, 4]), np.array([0, 1, 5, 6, 7, 8, 9])
     narrow_rows(room, 10, slots, columns, 7)
     np.testing.assert_array_equal(room[:21].reshape(3, 7), K[np.ix_(slots, columns)])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_block_is_solved_as_the_textbook_solves_it(seed):
+    """Float32 gains may choose another partner; the optimum is the same."""
+    rng = np.random.default_rng(seed)
+    Z = rng.standard_normal((64, 20))
+    K, v = Z @ Z.T, rng.standard_normal(64)
+    low, high, beta = -np.ones(64), np.ones(64), np.zeros(64)
+    block = block_of(v, beta, low, high, K.diagonal().copy())
+    steps = solve_block(K, block, beta, low, high, 64, 0.0, 1e-9, 10**6, np.zeros(1, np.int64))
+    expected, plain_steps = second_order_pairs(K, v, np.zeros(64), low, high, 1e-9)
+    reached, least = (0.5 * b @ K @ b - v @ b for b in (beta, expected))
+    slack = 1e-9 * 128  # a violation of 1e-9 on a way of at most Σ|high − low|
+    assert steps > 0 and plain_steps > 0 and abs(reached - least) <= slack
+    np.testing.assert_allclose(Z.T @ beta, Z.T @ expected, atol=2.0 * np.sqrt(slack))  # ½‖Δ‖² ≤ both excesses

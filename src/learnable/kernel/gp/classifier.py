@@ -1,15 +1,9 @@
-r"""Several classes of a Gaussian process: the searches that all ways share, pairs that vote, and the joint softmax.
-
-Functions of a GaussianProcessClassifier, which holds what they find.
-
-Reference: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, 2006, §3.5 and §5.5.
-
-Gaussian process classification: labels seen through a smooth function, P(y = 1 | x) = σ(f(x)), f ~ GP(0, k).
+r"""Gaussian process classification: labels seen through a smooth function, P(y = 1 | x) = σ(f(x)), f ~ GP(0, k).
 
 The posterior of f is approximated at its mode (`laplace.py`), the hyperparameters are those of greatest approximate
 marginal likelihood, and probabilities are averages of σ over the posterior of f(x). Several classes are one process
-each against the rest, whose probabilities are normalised; or one for each pair, which vote (`classes.py`); or
-processes that share one likelihood, the softmax (`softmax.py`).
+each against the rest, whose probabilities are normalised; or one for each pair, which vote; or
+processes that share one likelihood, the softmax.
 
 Reference: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, 2006, §3.4, §3.5 and §5.5.
 """
@@ -263,7 +257,9 @@ def check_arrays(model: Any) -> None:
     owner, C = type(model).__name__, len(model.classes_)
     joint, pairs = hasattr(model, "M_"), hasattr(model, "estimators_")
     kernels = model.kernels_
-    count = C * (C - 1) // 2 if pairs else 1 if joint or C == 2 else C
+    count = 1 if joint or C == 2 else C
+    if pairs:
+        count = C * (C - 1) // 2
     if model.n_classes_ != C or len(kernels) != count or not all(isinstance(one, Kernel) for one in kernels):
         raise ModelFileError(f"{owner}: kernels_ must hold a kernel for each process")
     if pairs:

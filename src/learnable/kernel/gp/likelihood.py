@@ -341,3 +341,19 @@ def mirror(A: Any) -> None:
             for j in range(j0, min(j0 + _MIRROR_TILE, n)):
                 for i in range(i0, min(i0 + _MIRROR_TILE, j)):
                     A[j, i] = A[i, j]
+
+
+@compiled
+def multiply_rows(T: Any, K: Any, share: Any, M: Any, sums: Any) -> None:
+    """Write share[i] T[i, k] K[i, k], and the sums over k of T[i, k] K[i, k].
+
+    IN   T, K  (c, m);  share  (c,)
+    OUT  M  (c, m);  sums  (c,)
+    """
+    for i in range(share.size):
+        left, right, out, factor, total = T[i], K[i], M[i], share[i], 0.0
+        for k in range(left.size):
+            product = left[k] * right[k]
+            total += product
+            out[k] = factor * product
+        sums[i] = total

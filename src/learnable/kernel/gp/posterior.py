@@ -1,4 +1,13 @@
-r"""Mean functions of Gaussian processes: zero, a constant, a line in every column, or any regressor.
+r"""What a Gaussian process says of new points: means, standard deviations, covariances, distributions, draws.
+
+With k = k(x, ·) at the points of the model, h the functions of the mean and r = h − HᵀK⁻¹k,
+
+    mean = hᵀβ + kᵀα,     variance = k(x, x) − ‖L⁻¹k‖² + ‖B⁻¹L⁻¹k‖² + rᵀA⁻¹r,
+
+where B is there with inducing points only, and r with a mean that has coefficients. Rows are done in blocks on
+threads, each with BLAS of one thread: the same bits for any number of threads, O(n) memory per row of a block.
+
+Mean functions of Gaussian processes: zero, a constant, a line in every column, or any regressor.
 
 A constant and a line, m(x) = h(x)ᵀβ, have coefficients with a flat prior: they are integrated out, as in universal
 kriging, so that the uncertainty of β is part of every prediction. With r = y − Hβ, Q = K⁻¹H and A = HᵀQ,
@@ -8,16 +17,6 @@ kriging, so that the uncertainty of β is part of every prediction. With r = y �
 A regressor is fitted to the data first, and its predictions are taken as given.
 
 Reference: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, 2006, §2.7, equations 2.41 to 2.45.
-
-What a Gaussian process says of new points: means, standard deviations, covariances, distributions, draws.
-
-With k = k(x, ·) at the points of the model, h the functions of the mean and r = h − HᵀK⁻¹k,
-
-    mean = hᵀβ + kᵀα,     variance = k(x, x) − ‖L⁻¹k‖² + ‖B⁻¹L⁻¹k‖² + rᵀA⁻¹r,
-
-where B is there with inducing points only, and r with a mean that has coefficients. Rows are done in blocks on
-threads, each
-with BLAS of one thread: the same bits for any number of threads, O(n) memory a row of a block.
 """
 
 from __future__ import annotations
@@ -401,7 +400,9 @@ def noise_free(kernel: Kernel | None) -> Kernel | None:
     """Return a kernel without its white parts; None if nothing is left."""
     if isinstance(kernel, Sum):
         left, right = noise_free(kernel.left), noise_free(kernel.right)
-        return left + right if left is not None and right is not None else left if right is None else right
+        if left is None or right is None:
+            return right if left is None else left
+        return left + right
     if isinstance(kernel, Product):
         left, right = noise_free(kernel.left), noise_free(kernel.right)
         if left is None or right is None:

@@ -43,7 +43,6 @@ from scipy.linalg.blas import dtrmm
 
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Certificate, Run
-from ...core.jit import kernel as compiled
 from ...data.blocks import Block, Blocks, Part, map_reduce
 from ...risk.kernels.base import Gaussian, Kernel
 from ...risk.kernels.composed import Product, Scaled, Sum
@@ -52,7 +51,7 @@ from ...risk.kernels.tape import record, record_diagonal
 from ...solvers.problem import Evaluation
 from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE
 from ..rows import gauss_tile64
-from .likelihood import WORST, Objective, Observations, per_row, refuse_huge, small_blas, stationarity
+from .likelihood import WORST, Objective, Observations, multiply_rows, per_row, refuse_huge, small_blas, stationarity
 from .posterior import fitted_mean, noise_free, trend_of
 from .search import Pace, climb, log_bounds, share_of, warn_at_bounds
 
@@ -567,19 +566,3 @@ def _in_order(kernel: Kernel, by_scale: float, by_length: Array) -> Array:
     if isinstance(kernel, Gaussian):
         return by_length if kernel._free() else np.zeros(0)
     return np.array([by_scale] if isinstance(kernel, Constant) and kernel._free() else [])
-
-
-@compiled
-def multiply_rows(T: Any, K: Any, share: Any, M: Any, sums: Any) -> None:
-    """Write share[i] T[i, k] K[i, k], and the sums over k of T[i, k] K[i, k].
-
-    IN   T, K  (c, m);  share  (c,)
-    OUT  M  (c, m);  sums  (c,)
-    """
-    for i in range(share.size):
-        left, right, out, factor, total = T[i], K[i], M[i], share[i], 0.0
-        for k in range(left.size):
-            product = left[k] * right[k]
-            total += product
-            out[k] = factor * product
-        sums[i] = total

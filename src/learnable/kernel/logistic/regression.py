@@ -1,4 +1,13 @@
-r"""Newton's method for kernel logistic regression, on the coefficients of the representer theorem.
+r"""Kernel logistic regression: two classes, or K by the softmax, with scores from the space of a kernel.
+
+    min_{f, b}  C Σᵢ sᵢ ℓ(yᵢ, f(xᵢ) + b) + ½‖f‖²,      ℓ(y, z) = log Σₖ e^{zₖ} − z_y,      f = Σᵢ cᵢ k(·, xᵢ)
+
+(two classes: one score z, ℓ = log(1 + e^z) − [y = 1]z). In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). The offset
+b is never penalised. With the linear kernel it is `LogisticRegression`.
+
+Reference: J. Zhu and T. Hastie, Kernel logistic regression and the import vector machine, JCGS 14, 2005.
+
+Newton's method for kernel logistic regression, on the coefficients of the representer theorem.
 
     min_{A, b}  P = Σᵢ κᵢ ℓ(yᵢ, zᵢ) + ½ tr AᵀKA,      Z = KA + 1bᵀ,      ℓ(y, z) = log Σₖ e^{zₖ} − z_y,      κᵢ = C sᵢ
 
@@ -14,20 +23,6 @@ else Woodbury's formula with a partial factor of K, which keeps what couples the
 The dual is D = −Σκ Σ u log u − ½ tr AᵤᵀKAᵤ at Aᵤ = κ(e_y − u), u probabilities with Σκ(e_y − u) = 0.
 
 Reference: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, 2006, algorithms 3.1 and 3.3.
-
-Preconditioners of a Newton step of kernel logistic regression: inverses of nearly I + RᵀKR.
-
-A Cholesky factor of the whole matrix where it is small; else Woodbury's formula with a partial factor of K, which keeps
-what couples the classes. R is the root of the curvature, RRᵀ = H = κ(diag p − ppᵀ) for each row.
-
-Kernel logistic regression: two classes, or K by the softmax, with scores from the space of a kernel.
-
-    min_{f, b}  C Σᵢ sᵢ ℓ(yᵢ, f(xᵢ) + b) + ½‖f‖²,      ℓ(y, z) = log Σₖ e^{zₖ} − z_y,      f = Σᵢ cᵢ k(·, xᵢ)
-
-(two classes: one score z, ℓ = log(1 + e^z) − [y = 1]z). In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). The offset
-b is never penalised. With the linear kernel it is `LogisticRegression`.
-
-Reference: J. Zhu and T. Hastie, Kernel logistic regression and the import vector machine, JCGS 14, 2005.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def offset_between(solution: Solution, program: BoxProgram, group: int = 0) -> f
     top = float(np.max(pull, where=may_rise, initial=-np.inf))
     bottom = float(np.min(pull, where=may_fall, initial=np.inf))
     if not np.isfinite(top) or not np.isfinite(bottom):
-        return float(top if np.isfinite(top) else bottom if np.isfinite(bottom) else 0.0)
+        return next((edge for edge in (top, bottom) if np.isfinite(edge)), 0.0)
     return 0.5 * (top + bottom)
 
 
@@ -137,7 +137,10 @@ def dual_bounds(kernel: Kernel, X: Any, matrix: Array | None = None) -> bool:
     """
     if kernel._is_mercer() or X.shape[0] > FACTORED:
         return kernel._is_mercer()
-    matrix = X if isinstance(kernel, Precomputed) else kernel(X) if matrix is None else matrix
+    if isinstance(kernel, Precomputed):
+        matrix = X
+    elif matrix is None:
+        matrix = kernel(X)
     K = np.array(matrix, dtype=np.float64)
     K.flat[:: len(K) + 1] += 1e-10 * max(float(np.abs(K.diagonal()).max(initial=0.0)), np.finfo(float).tiny)
     try:

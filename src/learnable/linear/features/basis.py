@@ -274,7 +274,8 @@ class BasisExpansion(TransformerMixin, Declared):
                 found += [f"{column}_sp_{k}" for k in range(width)]
                 continue
             word = _word(term.function, number)
-            name = word if column is None else str(column) if word == "identity" else f"{word}({column})"
+            name = str(column) if word == "identity" else f"{word}({column})"
+            name = word if column is None else name
             found += [name] if width == 1 else [f"{name}_{k}" for k in range(width)]
         return np.array(found, dtype=object)
 

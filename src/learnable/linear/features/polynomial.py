@@ -1,6 +1,4 @@
-r"""Kernels of the polynomial feature map: every monomial is its parent, one degree lower, times one more feature.
-
-The polynomial feature map: x ↦ all monomials x₁^{a₁}⋯x_d^{a_d} of degree Σaⱼ ≤ p.
+r"""The polynomial feature map: x ↦ all monomials x₁^{a₁}⋯x_d^{a_d} of degree Σaⱼ ≤ p.
 
 There are C(d + p, p) of them, the constant included; Σ_{q≤p} C(d, q) if no feature may enter twice. A linear model of
 them is a polynomial, fitted as easily as a line. They are ordered by degree, then as words: 1, x₀, x₁, x₀², x₀x₁, x₁².
@@ -221,7 +219,8 @@ class PolynomialFeatures(TransformerMixin, Declared):
             p, f = int(tree.parent[c]), int(tree.factor[c])
             again = p > 0 and int(tree.factor[p]) == f
             times[c] = times[p] + 1 if again else 1
-            stems[c] = stems[p] if again else words[p] + " " if p > 0 else ""
+            stem = words[p] + " " if p > 0 else ""
+            stems[c] = stems[p] if again else stem
             words[c] = stems[c] + (names[f] if times[c] == 1 else f"{names[f]}^{times[c]}")
         return np.array(words[:1] * self.include_bias + words[self._skipped() :], dtype=object)
 

@@ -1,4 +1,13 @@
-r"""One factorisation for every λ: the singular value decomposition behind ridge paths and exact leave-one-out.
+r"""Ridge regression: least squares with a quadratic penalty and a free intercept.
+
+    min_{b, β}  Σᵢ wᵢ (yᵢ − b − xᵢᵀβ)² + α‖β‖²
+
+In the form n⁻¹ΣV + λΩ, with V = (y − f)² and Ω = ‖β‖², α = nλ. The intercept is never penalised. The minimiser is
+unique for α > 0, so every solver gives the same answer; the certificate says how exactly.
+
+Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical Learning, 2nd ed., section 3.4.1.
+
+One factorisation for every λ: the singular value decomposition behind ridge paths and exact leave-one-out.
 
 With the weighted, centred rows √w(X − x̄) = U diag(s) Vᵀ, for every α at once
 
@@ -7,15 +16,6 @@ With the weighted, centred rows √w(X − x̄) = U diag(s) Vᵀ, for every α a
 and the prediction for row i by the fit without row i misses yᵢ by rᵢ/(1 − hᵢᵢ), exactly. U comes from the
 smaller of the two Gram matrices; from an SVD of the rows where α is so small that squaring would lose digits.
 Memory: O(nd).
-
-Ridge regression: least squares with a quadratic penalty and a free intercept.
-
-    min_{b, β}  Σᵢ wᵢ (yᵢ − b − xᵢᵀβ)² + α‖β‖²
-
-In the form n⁻¹ΣV + λΩ, with V = (y − f)² and Ω = ‖β‖², α = nλ. The intercept is never penalised. The minimiser is
-unique for α > 0, so every solver gives the same answer; the certificate says how exactly.
-
-Reference: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical Learning, 2nd ed., section 3.4.1.
 """
 
 from __future__ import annotations
@@ -247,7 +247,9 @@ class Ridge(LeastSquaresModel):
         self.solver_ = self.solver
         if self.solver == "auto":
             iterative = any(certificate.kind == "gap" for certificate in certificates)
-            self.solver_ = "lbfgs" if self.positive else "sparse_cg" if iterative else "cholesky"
+            self.solver_ = "sparse_cg" if iterative else "cholesky"
+            if self.positive:
+                self.solver_ = "lbfgs"
         return worst
 
     def _certificate_of(self, fit: LinearFit, single: bool) -> Certificate:

@@ -1,9 +1,4 @@
-r"""Compiled kernels of the L1-penalised logistic model: epochs over sparse columns of its quadratic model at a point.
-
-The model of the loss is ½Σᵢ uᵢᵀHᵢuᵢ − Σᵢ ρᵢᵀuᵢ, uᵢ = b + δᵀxᵢ: for two classes ρ = s(y − p) and H = D = s·p(1 − p), for
-more ρ = s(e_y − p) and H = s(diag p − ppᵀ). Epochs keep ρ − Hu up to date and never divide by a row's curvature.
-
-Proximal Newton steps for the L1-penalised logistic likelihood in few sparse columns, without a Hessian matrix.
+r"""Proximal Newton steps for the L1-penalised logistic likelihood in few sparse columns, without a Hessian matrix.
 
     P(W, b)/C = Σᵢ sᵢ ℓ(yᵢ, b + Wxᵢ) + (λ₁/C)‖W‖₁ + (λ₂/2C)‖W‖²
 
@@ -13,6 +8,10 @@ eliminated from the model; for more it is solved for once an epoch, and the coef
 where their penalty is least, because the softmax does not see a common shift.
 
 Reference: G.-X. Yuan, C.-H. Ho and C.-J. Lin, An improved GLMNET for L1-regularized logistic regression, JMLR 13, 2012.
+
+The compiled epochs go over the sparse columns of the quadratic model at a point. The model of the loss is
+½Σᵢ uᵢᵀHᵢuᵢ − Σᵢ ρᵢᵀuᵢ, uᵢ = b + δᵀxᵢ: for two classes ρ = s(y − p) and H = D = s·p(1 − p), for more ρ = s(e_y − p) and
+H = s(diag p − ppᵀ). Epochs keep ρ − Hu up to date and never divide by a row's curvature.
 """
 
 from __future__ import annotations

@@ -81,7 +81,8 @@ def dual_pass_dense(
 ) -> tuple[float, float]:
     """One pass of dual coordinate descent; return the least and the largest projected slope.
 
-    IN order: which variables, variable k being of row k mod n. IN/OUT alpha, w = (b, Σ ασx). OUT kept: not shrunk.
+    IN order: which variables, variable k being of row k mod n. IN/OUT alpha, w = (b, Σ ασx). OUT kept: not shrunk. The
+    same pass in NumPy: `tests/oracles/coordinate_passes.py`.
     """
     n, d = X.shape
     least, most = 0.0, 0.0

@@ -1,6 +1,4 @@
-r"""Passes of the perceptron over rows, compiled.
-
-Rosenblatt's perceptron.
+r"""Rosenblatt's perceptron.
 
 For every row that is on the wrong side, y(wᵀx + b) ≤ 0:    w ← w + η s y x,   b ← b + η s y,
 
@@ -13,8 +11,6 @@ Otherwise nothing is proven; data that no line separates have no perceptron solu
 
 References: F. Rosenblatt, Psychological Review 65, 1958; A. Novikoff, On convergence proofs on perceptrons, 1962; Y.
 Freund and R. Schapire, Large margin classification using the perceptron algorithm, Machine Learning 37, 1999.
-
-One score's walk of the perceptron, and the rows of a partial fit.
 """
 
 from __future__ import annotations

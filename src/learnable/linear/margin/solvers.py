@@ -7,7 +7,7 @@ r"""Which method for which linear support vector machine.
   descent.
 - Fewer rows than columns: w is a combination of the rows, so that the same problem in n dimensions has the same
   optimum.
-- The L1 penalty (squared hinge only) is in `l1.py`.
+- The L1 penalty, of the squared hinge only: see below.
 
 The squared hinge with an L1 penalty, by proximal Newton steps on working sets of columns.
 

@@ -30,7 +30,7 @@ def shrunk(u: float, threshold: float, curvature: float, positive: bool) -> floa
 def gram_epochs(
     G: Array, l1: Array, l2: Array, positive: bool, w: Array, g: Array, n_epochs: int, floor: float
 ) -> float:
-    """IN/OUT w (k,) and g = Aᵀ(b − Aw) (k,), with G = AᵀA."""
+    """IN/OUT w (k,) and g = Aᵀ(b − Aw) (k,), with G = AᵀA. One epoch in NumPy: `tests/oracles/coordinate_passes.py`."""
     largest = 0.0
     for _ in range(n_epochs):
         largest = 0.0

@@ -159,7 +159,8 @@ def solve_block(
 ) -> int:
     """Move pairs of one group until the violation is `shrink` times that of the start, or `floor`; return the steps.
 
-    K is (q, q); β (q,) is updated. `stop` may be raised by another thread.
+    K is (q, q); β (q,) is updated. `stop` may be raised by another thread. `tests/oracles/smo.py` has the same steps in
+    NumPy, without lanes and scratch.
     """
     v, q = block.v, block.v.size
     goal, steps, first, last = 0.0, 0, 0, split

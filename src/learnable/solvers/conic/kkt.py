@@ -294,7 +294,9 @@ def _multipliers(name: str, values: Any, count: int) -> Array:
 
 def _ratio(residual: float, size: float) -> float:
     """Return residual/size, where 0/0 is 0."""
-    return 0.0 if residual == 0.0 else residual / size if size > 0.0 else float("inf")
+    if residual == 0.0:
+        return 0.0
+    return residual / size if size > 0.0 else float("inf")
 
 
 def _largest(values: Any) -> float:

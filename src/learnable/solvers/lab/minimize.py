@@ -1,4 +1,21 @@
-r"""Accelerated proximal gradient descent for a smooth f plus a simple penalty Ω:  min f(x) + Ω(x).
+r"""One door to every solver: `minimize(fun, x0, gradient, hessian, method=…, step=…)`.
+
+| method        | what it is                                         | what it needs besides f                     |
+|---------------|----------------------------------------------------|---------------------------------------------|
+| `gd`          | gradient descent                                   | gradient                                    |
+| `sgd`         | the same on mini-batches                           | gradient(x, rows), n_rows                   |
+| `momentum`    | heavy ball                                         | gradient                                    |
+| `nesterov`    | accelerated gradient                               | gradient                                    |
+| `adagrad`, `rmsprop`, `adam` | a step for every coordinate         | gradient                                    |
+| `newton`      | damped Newton steps                                | gradient, Hessian (matrix or product)       |
+| `cg`          | nonlinear conjugate gradients                      | gradient                                    |
+| `lbfgs`       | quasi-Newton with limited memory                   | gradient                                    |
+| `proximal`    | accelerated proximal gradient, with restart        | gradient, penalty                           |
+| `subgradient` | subgradient descent on a convex function           | subgradient; radius, for a certificate      |
+
+Derivatives that are not given are taken by differences, and the trace says so.
+
+Accelerated proximal gradient descent for a smooth f plus a simple penalty Ω:  min f(x) + Ω(x).
 
     x₊ = prox_{ηΩ}(y − η∇f(y)),   y₊ = x₊ + (θ − 1)/θ₊ · (x₊ − x),   θ₊ = (1 + √(1 + 4θ²))/2
 
@@ -20,23 +37,6 @@ mean of these planes with weights ηₜ; over the ball it is smallest opposite t
     f* ≥ D = mean of (f(xₜ) + gₜᵀ(x₀ − xₜ)) − B‖ḡ‖.
 
 Reference: S. Shalev-Shwartz and S. Ben-David, Understanding Machine Learning, 2014, lemma 14.1.
-
-One door to every solver: `minimize(fun, x0, gradient, hessian, method=…, step=…)`.
-
-| method        | what it is                                         | what it needs besides f                     |
-|---------------|----------------------------------------------------|---------------------------------------------|
-| `gd`          | gradient descent                                   | gradient                                    |
-| `sgd`         | the same on mini-batches                           | gradient(x, rows), n_rows                   |
-| `momentum`    | heavy ball                                         | gradient                                    |
-| `nesterov`    | accelerated gradient                               | gradient                                    |
-| `adagrad`, `rmsprop`, `adam` | a step for every coordinate         | gradient                                    |
-| `newton`      | damped Newton steps                                | gradient, Hessian (matrix or product)       |
-| `cg`          | nonlinear conjugate gradients                      | gradient                                    |
-| `lbfgs`       | quasi-Newton with limited memory                   | gradient                                    |
-| `proximal`    | accelerated proximal gradient, with restart        | gradient, penalty                           |
-| `subgradient` | subgradient descent on a convex function           | subgradient; radius, for a certificate      |
-
-Derivatives that are not given are taken by differences, and the trace says so.
 """
 
 from __future__ import annotations

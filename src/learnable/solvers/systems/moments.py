@@ -1,6 +1,4 @@
-r"""Kernels of the solvers.
-
-Weighted moments of rows about their mean, in one pass over the blocks.
+r"""Weighted moments of rows about their mean, in one pass over the blocks.
 
     W = Σ wᵢ,   x̄ = Σ wᵢxᵢ / W,   S = Σ wᵢ (xᵢ − x̄)(xᵢ − x̄)ᵀ,   and the same against the targets.
 

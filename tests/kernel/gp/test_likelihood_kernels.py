@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from learnable.kernel.gp.likelihood import mirror
-from learnable.kernel.gp.sparse import multiply_rows
+from learnable.kernel.gp.likelihood import mirror, multiply_rows
 
 
 @pytest.mark.parametrize("n", [1, 5, 64, 65, 200])
