@@ -115,9 +115,9 @@ def fit_one_class(model: Any, n_rows: int, learner: Any) -> None:
     model.exponential_loss_ = np.zeros(1)
     model.training_bound_ = np.zeros(1)
     model.validation_errors_ = np.empty(0)
-    learners = model.stumps_ if model.variant == "float" and stumps else [learner] if model.variant == "float" else None
+    learners = model.stumps_ if stumps else [learner]
     model.rounds_ = {
-        "learners": learners,
+        "learners": learners if model.variant == "float" else None,
         "votes": np.ones(1),
         "errors": np.zeros(1),
         "removed": np.full(1, -1, np.int64),

@@ -241,7 +241,7 @@ def relative_losses(y: Array, predicted: Array, loss: str) -> Array:
     error = np.abs(predicted - y)
     largest = error.max()
     L = error / largest if largest > 0 else error
-    return L**2 if loss == "square" else 1.0 - np.exp(-L) if loss == "exponential" else L
+    return np.asarray({"linear": L, "square": L**2, "exponential": 1.0 - np.exp(-L)}[loss])
 
 
 def round_weight(error: float, learning_rate: float, before: list[float]) -> float:

@@ -353,7 +353,9 @@ def _round(evaluate: Evaluator, learner: Learner, plan: Plan, rounds: Rounds, m:
     loss, y, w, F = evaluate.loss, evaluate.y, evaluate.w, rounds.F
     g, h, K = evaluate.g, evaluate.h, loss.n_outputs
     rows, factor = draw_round(plan, g, w, m)
-    weight = w if factor is None else factor if w is None else w * factor
+    weight = w
+    if factor is not None:
+        weight = factor if w is None else w * factor
     out = None if rows is None or plan.sampling == "gradient" else np.setdiff1d(np.arange(len(y)), rows)
     outside = _mean_of(loss, y, F, w, out)
     start = evaluate.kept_scores(F)

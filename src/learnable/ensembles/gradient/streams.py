@@ -59,7 +59,7 @@ def read_codes(
     every = np.arange(n_rows) if fit is None else fit
     chosen = sample_rows(len(every), seed)
     rows = every if chosen is None else every[chosen]
-    weight = None if w is None else w if chosen is None else w[chosen]
+    weight = w if w is None or chosen is None else w[chosen]
     bins = Bins.fit(read_rows(blocks, rows, n_jobs), max_bins=max_bins, weight=weight, owner=owner)
     pieces = map_reduce(blocks, partial(_codes_of, bins=bins, rows=fit), _chain, n_jobs=n_jobs)
     return BinnedTable(

@@ -258,7 +258,8 @@ class _Replay:
         joint = self.K > 1 and not self.model._classes and law.mass is not None
         at_one = law.mass is not None and bool((law.mass(self.F)[k] == 1.0).all())
         # Where a minimum is infinite, and for gaps, values have ends.
-        end = 3.99 if self.model._classes else 2.99 if joint and not at_one else np.inf
+        end = 2.99 if joint and not at_one else np.inf
+        end = 3.99 if self.model._classes else end
         inside = np.abs(tree.value[:, 0]) < end * abs(step)
         best = None
         for side in (0.0, -1e-3, 1e-3):
