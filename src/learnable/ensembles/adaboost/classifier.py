@@ -133,8 +133,8 @@ RESIDUAL = 1e-9
 class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEstimatorMixin, WeakLearning, Estimator):
     r"""AdaBoost: f = Σ α_t h_t, minimising n⁻¹ Σ e^{−yf(x)} one weak learner at a time.
 
-    More than two classes: SAMME, with the same formulas for classes coded as 1 and −1/(K−1). Stumps take O(nd) a round
-    and O(nd + n_distinct·K) memory; `variant="float"` and `"totally-corrective"` one byte a row and learner besides.
+    More than two classes: SAMME, with the same formulas for classes coded as 1 and −1/(K−1). Stumps take O(nd) per
+    round and O(nd + n_distinct·K) memory; `variant="float"` and `"totally-corrective"` one byte per row and learner more.
 
     Attributes
     ----------

@@ -54,7 +54,7 @@ _CHUNK_ROWS = 2**14
 class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, WeakLearning, Estimator):
     """AdaBoost.R2: the weighted median of regressors, each fitted to rows drawn in favour of large errors.
 
-    There is no objective that the rounds minimise, hence no λ. Trees take O(nd) memory and O(nd·depth) time a round.
+    There is no objective that the rounds minimise, hence no λ. Trees take O(nd) memory and O(nd·depth) time per round.
 
     Attributes
     ----------

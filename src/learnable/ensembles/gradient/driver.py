@@ -12,7 +12,7 @@
 Leaves are then replaced by the best value for the loss, unless `leaf="fitted"`: for smooth losses Newton's step, for
 the others, and with `leaf="minimiser"`, the minimiser of the loss. Steps: ρ = η, η/√m, or η times the minimiser of the
 loss along T_m. No round may raise the training loss: Newton's steps are bounded, and a round that would raise it takes
-a smaller step, or none (`trust`). With several outputs a round has one tree for each, all for the same derivatives, and
+a smaller step, or none. With several outputs a round has one tree for each, all for the same derivatives, and
 one step.
 
 Everything drawn in round m (rows, columns) depends on the seed and on m alone, so that a warm start goes on as if it

@@ -4,8 +4,8 @@
     sweep 2    the rows that bin edges are computed from, chosen by their number in the whole table; rows held out
     sweep 3    every block is encoded where it is read; only its codes are kept
 
-The codes (two bytes a cell, where the rows of a file have eight) are those of the table in memory, so the trees are the
-same to the bit, whatever the number of blocks or partitions. On Dask the partitions are encoded where they lie.
+The codes (two bytes per cell, where the rows of a file have eight) are those of the table in memory, so the trees are
+the same to the bit, whatever the number of blocks or partitions. On Dask the partitions are encoded where they lie.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Scores start at the baseline, which is compared with the best constant. In round
 derivatives are computed from formulas of the checker's own, every tree is walked from its root, and compared are: the
 rows of every node; the leaf values, multiplied by the step, with their definition; the gain of every split with the
 best among all cuts of all columns (sets of categories: in the order of −G/(H + smoothing)), under the same limits; the
-training loss after the round with the record; and the step with the law of `trust`: the round does not raise the loss,
+training loss after the round with the record; and the step with the law of `driver`: the round does not raise the loss,
 and if its step was halved, twice the step would have. The certificate's value is the largest shortfall of a gain, as a
 share of what the tree could gain if every row were a leaf, or infinite if a number is wrong.
 

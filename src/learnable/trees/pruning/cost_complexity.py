@@ -44,7 +44,7 @@ class PruningPath(NamedTuple):
 
 
 def node_costs(tree: Trees, cost: Any = "impurity", n_outputs: int = 1) -> Array:
-    """Return R(t): the node's share of the weight times its impurity, its error, or a given number a node.
+    """Return R(t): the node's share of the weight times its impurity, its error, or a given number per node.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def cross_validated_alpha(
     loss: Callable[[Any, Array], Array],
     rule: str,
 ) -> AlphaChoice:
-    """Choose λ for the tree of all rows, growing one tree a fold.
+    """Choose λ for the tree of all rows, growing one tree per fold.
 
     Parameters
     ----------
