@@ -7,8 +7,8 @@ leaf that the rules would have split has its whole best gain as shortfall; in be
 gain that was taken later.
 
 Cost: O(depth · m · n log n) for m candidate columns per node, some ten times that of the fit. Not compared with the
-best, only recomputed: columns of categories with more than two classes or several targets. Of a pruned tree the leaves are
-not asked. Criterion "absolute_error" takes O(n²) per node and column.
+best, only recomputed: columns of categories with more than two classes or several targets. Of a pruned tree the leaves
+are not asked. Criterion "absolute_error" takes O(n²) per node and column.
 """
 
 from __future__ import annotations

@@ -134,7 +134,8 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
     r"""AdaBoost: f = Σ α_t h_t, minimising n⁻¹ Σ e^{−yf(x)} one weak learner at a time.
 
     More than two classes: SAMME, with the same formulas for classes coded as 1 and −1/(K−1). Stumps take O(nd) per
-    round and O(nd + n_distinct·K) memory; `variant="float"` and `"totally-corrective"` one byte per row and learner more.
+    round and O(nd + n_distinct·K) memory; `variant="float"` and `"totally-corrective"` one byte more per row and
+    learner.
 
     Attributes
     ----------
