@@ -5,7 +5,7 @@ recompute its certificate on the bag.
 
 Forests: draw the bags again, and walk every tree again from its root, with the rows of its own bag; what is recomputed
 and compared is said in `learnable.trees.verify`. The targets that a regressor keeps of its leaves and the out-of-bag
-figures are compared as well. Cost: O(T · depth · m · n log n) for m candidate columns a node, some ten times that of
+figures are compared as well. Cost: O(T · depth · m · n log n) for m candidate columns per node, some ten times that of
 the fit.
 """
 

@@ -28,7 +28,7 @@ class CategoryTree:
     feature : (N,) int32
         Column tested, −1 at a leaf.
     level : (N,) int32
-        Code that a binary test asks for, −1 where the node has one branch a level.
+        Code that a binary test asks for, −1 where the node has one branch per level.
     parent : (N,) int32
         Node above, −1 for the root.
     code : (N,) int32

@@ -109,7 +109,9 @@ class Target:
     @property
     def gain_scale(self) -> float:
         """What gains and impurities have to be multiplied with to be in the units of what was given."""
-        return self.scale**2 if self.kind == SQUARED else 1.0 if self.kind == GRADIENT else self.scale
+        if self.kind == GRADIENT:
+            return 1.0
+        return self.scale**2 if self.kind == SQUARED else self.scale
 
     @property
     def has_small_weights(self) -> bool:

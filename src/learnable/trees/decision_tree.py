@@ -254,7 +254,7 @@ class DecisionTreeClassifier(NamedScore, TreeClasses, ClassifierMixin, TreeModel
 
     Exact unless `max_bins` is set: a split may lie between any two values of a column that are neighbours in the node,
     and its threshold is their midpoint. Of equal splits the first column and the smallest threshold win. Time O(nd log
-    n) a level; memory of a fit: 4 bytes for each cell of X and about 80 bytes a row. Missing values (NaN) go to the
+    n) per level; memory of a fit: 4 bytes for each cell of X and about 80 bytes per row. Missing values (NaN) go to the
     side where they help more; where none were seen, to the larger one.
 
     Attributes

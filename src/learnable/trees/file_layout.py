@@ -1,4 +1,4 @@
-"""Trees as a model file holds them: a few bytes a node, and the same bits after loading.
+"""Trees as a model file holds them: a few bytes per node, and the same bits after loading.
 
 | array            | in the file                                                                               |
 |------------------|-------------------------------------------------------------------------------------------|

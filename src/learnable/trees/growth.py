@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,13 +160,35 @@ class NodeStore:
     def __init__(self, width: int) -> None:
         self.n = 0
         self.sets: dict[int, NDArray[np.uint32]] = {}
-        i32, i64, f64 = np.int32, np.int64, np.float64
-        kinds = (i64, i64, i32, np.uint64, f64, i32, f64, i64, np.uint8, f64, i32, i32, f64, f64, f64)
+        i32, i64 = np.int32, np.int64
         new: Any = partial(np.empty, 64)
-        self.arrays = Nodes(*map(new, kinds))._replace(bounds=np.empty((64, 2)), value=np.empty((64, width)))
+        self._bind(
+            Nodes(
+                new(i64),
+                new(i64),
+                new(i32),
+                new(np.uint64),
+                np.empty((64, 2)),
+                new(i32),
+                new(),
+                new(i64),
+                new(np.uint8),
+                new(),
+                new(i32),
+                new(i32),
+                new(),
+                new(),
+                np.empty((64, width)),
+            )
+        )
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.arrays, name)
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def _bind(self, arrays: Nodes) -> None:
+        self.arrays = arrays
+        vars(self).update(arrays._asdict())
 
     def add_root(self, n_rows: int, seed: int) -> NDArray[np.int64]:
         """Add the root and return its number, as an array."""
@@ -198,12 +220,11 @@ class NodeStore:
     def write(self, at: Any, **values: Any) -> None:
         """Write what is known of nodes."""
         for name, own in values.items():
-            getattr(self.arrays, name)[at] = own
+            getattr(self, name)[at] = own
 
     def reserve(self, capacity: int) -> None:
         """Make room for so many nodes."""
-        more = max(capacity - len(self.begin), 0)
-        self.arrays = Nodes(*(np.concatenate([a, np.empty((more, *a.shape[1:]), a.dtype)]) for a in self.arrays))
+        self._bind(Nodes(*(_lengthened(array, max(capacity, len(array))) for array in self.arrays)))
 
     def set_categories(self, at: Any, categorical: Any, n_codes: Any, sets: NDArray[np.uint32]) -> None:
         """Write which categories go left, where the split is one of categories."""
@@ -248,6 +269,12 @@ class NodeStore:
             weight=self.weight[old],
             value=self.value[old],
         )
+
+
+def _lengthened(array: NDArray[Any], length: int) -> NDArray[Any]:
+    out = np.empty((length, *array.shape[1:]), array.dtype)
+    out[: len(array)] = array
+    return out
 
 
 class Grown(NamedTuple):

@@ -23,13 +23,15 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import Matches, Number, Options, optional, param
-from ..core.errors import ModelFileError, ParameterError
-from ..core.estimator import Certificate, Estimator, Run
+from ..core.certificate import Certificate
+from ..core.declare import param
+from ..core.errors import ParameterError
+from ..core.estimator import Estimator
 from ..core.jit import kernel
 from ..data.categories import CategoryTable, check_categories, class_weights, read_categories, read_codes
 from ..data.sources import NamedScore, rowwise
 from .category_tree import CategoryTree
+from .file_layout import require
 
 # --------------------------------------------------------------------------------------------------------------------
 # Kernels of ID3: the information gain of every column of categories in one node, in bits.
@@ -45,6 +47,17 @@ TIE = 1e-12
 def plogp(p: float) -> float:
     """Return p log₂ p, with 0 log 0 = 0."""
     return p * math.log2(p) if p > 0.0 else 0.0
+
+
+@kernel
+def measure_node(total: Array) -> tuple[float, float]:
+    """Return the weight of a node and the entropy of its classes, from the weight of each class."""
+    n, entropy = 0.0, 0.0
+    for k in range(total.size):
+        n += total[k]
+    for k in range(total.size):
+        entropy -= plogp(total[k] / n)
+    return n, entropy
 
 
 @kernel
@@ -65,11 +78,7 @@ def score_columns(
     SCRATCH counts (L, K), all zero and left so, seen (L,); OUT gains, infos (d,): −1 where the column is constant.
     """
     n_classes, m = total.size, rows.size
-    n, entropy = 0.0, 0.0
-    for k in range(n_classes):
-        n += total[k]
-    for k in range(n_classes):
-        entropy -= plogp(total[k] / n)
+    n, entropy = measure_node(total)
     for j in range(codes.shape[0]):
         n_seen = 0
         for i in range(m):
@@ -114,11 +123,7 @@ def score_levels(
     The arguments are those of `score_columns`; OUT best (d,): the level, the lowest of those that tie.
     """
     n_classes, m = total.size, rows.size
-    n, entropy = 0.0, 0.0
-    for k in range(n_classes):
-        n += total[k]
-    for k in range(n_classes):
-        entropy -= plogp(total[k] / n)
+    n, entropy = measure_node(total)
     for j in range(codes.shape[0]):
         for i in range(m):
             counts[codes[j, rows[i]], y[rows[i]]] += weight[rows[i]]
@@ -278,14 +283,21 @@ class ID3Classifier(NamedScore, ClassifierMixin, Estimator):
         return tags
 
     def _check_loaded(self) -> None:
-        tree, categories, types = (getattr(self, name, None) for name in ("tree_", "categories_", "types_"))
-        classes = getattr(self, "classes_", None)
-        if not (isinstance(tree, CategoryTree) and isinstance(categories, list) and isinstance(types, list)):
-            raise ModelFileError("load: ID3Classifier: a fitted model has tree_, categories_ and types_.")
-        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or not len(classes):
-            raise ModelFileError("load: ID3Classifier: classes_ must hold labels.")
-        if not (len(types) == len(categories) == self.n_features_in_):
-            raise ModelFileError("load: ID3Classifier: categories_ and types_ must describe every column.")
+        names = ("tree_", "categories_", "types_", "classes_")
+        found: list[Any] = [getattr(self, name, None) for name in names]
+        tree, categories, types, classes = found
+        require(
+            isinstance(tree, CategoryTree) and isinstance(categories, list) and isinstance(types, list),
+            "ID3Classifier: a fitted model has tree_, categories_ and types_",
+        )
+        require(
+            isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes),
+            "ID3Classifier: classes_ must hold labels",
+        )
+        require(
+            len(types) == len(categories) == self.n_features_in_,
+            "ID3Classifier: categories_ and types_ must describe every column",
+        )
         check_categories(type(self).__name__, categories, types)
         tree.check(np.array([max(len(levels), 1) for levels in categories]), len(classes))
 

@@ -8,7 +8,7 @@ than their parents, so that a walk ends, and a loaded file is checked before any
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -168,11 +168,22 @@ class Trees:
         parent[first + self.right[inner]] = inner
         return parent
 
+    def falls(self) -> tuple[NDArray[np.int64], Array]:
+        """Return the inner nodes, and by how much weight × impurity falls at each."""
+        inner = np.flatnonzero(self.feature >= 0)
+        mass = self.weight * self.impurity
+        first = self.start[np.searchsorted(self.start, inner, side="right") - 1]
+        return inner, mass[inner] - mass[first + self.left[inner]] - mass[first + self.right[inner]]
+
     def feature_importances(self, n_features: int, normalize: bool = True) -> Array:
         """Return the mean over the trees of each column's (share in the) fall of impurity, (d,)."""
         total = np.zeros(n_features)
+        inner, fall = self.falls()
+        bounds = np.searchsorted(inner, self.start)
         for t in range(self.n_trees):
-            total += _importances(self.tree(t) if self.n_trees > 1 else self, n_features, normalize)
+            own = slice(bounds[t], bounds[t + 1])
+            shares = np.bincount(self.feature[inner[own]], fall[own] / self.weight[self.start[t]], n_features)
+            total += shares / shares.sum() if normalize and shares.sum() > 0 else shares
         return total / total.sum() if normalize and total.sum() > 0 else total
 
     def check(self, n_features: int | None = None, n_values: int | None = None) -> None:
@@ -228,13 +239,15 @@ def concatenate(parts: Sequence[Trees]) -> Trees:
     )
 
 
-def _importances(tree: Trees, n_features: int, normalize: bool) -> Array:
-    inner = np.flatnonzero(tree.feature >= 0)
-    left, right = tree.left[inner], tree.right[inner]
-    mass = tree.weight * tree.impurity
-    fall = mass[inner] - mass[left] - mass[right]
-    shares = np.bincount(tree.feature[inner], fall / tree.weight[0], n_features).astype(np.float64)
-    return shares / shares.sum() if normalize and shares.sum() > 0 else shares
+def renumbered(tree: Trees, kept: NDArray[np.int64], left: NDArray[Any], right: NDArray[Any], value: Array) -> Trees:
+    """Return one tree of the nodes `kept`, in this order, with other children (−1: none) and values (of the kept)."""
+    number = np.full(tree.n_nodes + 1, -1, np.int32)  # the last entry is for the child −1
+    number[kept] = np.arange(len(kept))
+    parts = {name: getattr(tree, name)[kept] for name in _PER_NODE}
+    for name, none in {"feature": -1, "threshold": 0.0, "missing_left": 0, "category": -1}.items():
+        parts[name][left[kept] < 0] = none
+    parts |= {"left": number[left[kept]], "right": number[right[kept]], "value": value}
+    return replace(tree, start=np.array([0, len(kept)], np.int64), **parts).tree(0)
 
 
 def _check(trees: Trees, n_features: int | None, n_values: int | None) -> None:

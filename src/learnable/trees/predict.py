@@ -338,7 +338,7 @@ class Predictor:
     place, cut, bias : (m,) int64, uint8, uint8
         Of each inner node: where its column is in `column`, and the test; see above.
     mask : (m,) uint32 or uint64
-        Leaves that are left for who goes right.
+        Leaves that remain possible for a row that goes right.
     leaf_start, value : (T+1,) int64, (L, K) float64
         Values of the leaves, from left to right.
 

@@ -6,7 +6,7 @@ ranks both ends are the value itself. The cut between two codes that are neighbo
 high[left] and low[right]: scikit-learn's threshold, and the edge of a bin. Missing values have the code n_codes, above
 all others; categories are their own codes.
 
-Memory: one or four bytes a cell, or eight bytes for each stored entry of a sparse table; and eight bytes for each
+Memory: one or four bytes per cell, or eight bytes for each stored entry of a sparse table; and eight bytes for each
 distinct value, which are as many as cells where all values differ.
 """
 
@@ -25,7 +25,7 @@ from .histogram.bins import SAMPLE_ROWS, midpoints
 from .histogram.sharing import category_codes
 
 # --------------------------------------------------------------------------------------------------------------------
-# Kernels of `columns`: ranks of sorted values, numbers of bins.
+# Kernels of `Columns`: ranks of sorted values, numbers of bins.
 
 
 @kernel
@@ -68,7 +68,7 @@ def bin_column(x: NDArray[Any], edges: NDArray[np.float64], n_bins: int, codes: 
 
 
 _WORTH_A_THREAD = 1 << 16  # cells
-_MANY_CELLS = 1 << 24  # from here on one byte a cell is worth kernels of its own
+_MANY_CELLS = 1 << 24  # from here on one byte per cell is worth kernels of its own
 
 
 @dataclass(frozen=True)

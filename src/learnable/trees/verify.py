@@ -6,9 +6,9 @@ again from the seed. The certificate's value is the largest shortfall, as a shar
 leaf that the rules would have split has its whole best gain as shortfall; in best-first trees, only if it exceeds a
 gain that was taken later.
 
-Cost: O(depth · m · n log n) for m candidate columns a node, some ten times that of the fit. Not compared with the best,
-only recomputed: columns of categories with more than two classes or several targets. Of a pruned tree the leaves are
-not asked. Criterion "absolute_error" takes O(n²) a node and column.
+Cost: O(depth · m · n log n) for m candidate columns per node, some ten times that of the fit. Not compared with the
+best, only recomputed: columns of categories with more than two classes or several targets. Of a pruned tree the leaves
+are not asked. Criterion "absolute_error" takes O(n²) per node and column.
 """
 
 from __future__ import annotations

@@ -145,7 +145,8 @@ def scores_for(criterion: str, y: NDArray[Any], n_classes: list[int], w: Array) 
     kind = {"log_loss": "entropy", "friedman_mse": "squared_error"}.get(criterion, criterion)
     numbers = y.reshape(len(y), -1).astype(np.float64)
     size = 1.0 if n_classes else float(np.abs(numbers - (0.0 if kind == "poisson" else numbers.mean(axis=0))).max())
-    return Scores(kind, numbers, n_classes, w, size or 1.0, 2 if kind == "squared_error" else 1 if not n_classes else 0)
+    power = 0 if n_classes else 1
+    return Scores(kind, numbers, n_classes, w, size or 1.0, 2 if kind == "squared_error" else power)
 
 
 def prefix_gains(

@@ -113,9 +113,9 @@ def fit_one_class(model: Any, n_rows: int, learner: Any) -> None:
     model.exponential_loss_ = np.zeros(1)
     model.training_bound_ = np.zeros(1)
     model.validation_errors_ = np.empty(0)
-    learners = model.stumps_ if model.variant == "float" and stumps else [learner] if model.variant == "float" else None
+    learners = model.stumps_ if stumps else [learner]
     model.rounds_ = {
-        "learners": learners,
+        "learners": learners if model.variant == "float" else None,
         "votes": np.ones(1),
         "errors": np.zeros(1),
         "removed": np.full(1, -1, np.int64),
@@ -131,8 +131,9 @@ RESIDUAL = 1e-9
 class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEstimatorMixin, WeakLearning, Estimator):
     r"""AdaBoost: f = Σ α_t h_t, minimising n⁻¹ Σ e^{−yf(x)} one weak learner at a time.
 
-    More than two classes: SAMME, with the same formulas for classes coded as 1 and −1/(K−1). Stumps take O(nd) a round
-    and O(nd + n_distinct·K) memory; `variant="float"` and `"totally-corrective"` one byte a row and learner besides.
+    More than two classes: SAMME, with the same formulas for classes coded as 1 and −1/(K−1). Stumps take O(nd) per
+    round and O(nd + n_distinct·K) memory; `variant="float"` and `"totally-corrective"` one byte more per row and
+    learner.
 
     Attributes
     ----------

@@ -52,7 +52,7 @@ _CHUNK_ROWS = 2**14
 class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, WeakLearning, Estimator):
     """AdaBoost.R2: the weighted median of regressors, each fitted to rows drawn in favour of large errors.
 
-    There is no objective that the rounds minimise, hence no λ. Trees take O(nd) memory and O(nd·depth) time a round.
+    There is no objective that the rounds minimise, hence no λ. Trees take O(nd) memory and O(nd·depth) time per round.
 
     Attributes
     ----------
@@ -239,7 +239,7 @@ def relative_losses(y: Array, predicted: Array, loss: str) -> Array:
     error = np.abs(predicted - y)
     largest = error.max()
     L = error / largest if largest > 0 else error
-    return L**2 if loss == "square" else 1.0 - np.exp(-L) if loss == "exponential" else L
+    return np.asarray({"linear": L, "square": L**2, "exponential": 1.0 - np.exp(-L)}[loss])
 
 
 def round_weight(error: float, learning_rate: float, before: list[float]) -> float:

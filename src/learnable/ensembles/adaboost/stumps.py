@@ -10,7 +10,7 @@ and Y. Singer, Improved boosting algorithms using confidence-rated predictions, 
 side the number ½ log(W₊/W₋), and minimises Z = Σ_sides 2√(W₊W₋). Weights are smoothed by 1/(2n), so that no number is
 infinite.
 
-The columns are coded as ranks once (`trees.columns`); a round is one pass of additions over the codes and one scan:
+The columns are coded as ranks once (`trees.table`); a round is one pass of additions over the codes and one scan:
 O(nd) time without sorting, on sparse tables O(number of entries).
 """
 
@@ -36,7 +36,7 @@ from ...trees.table import Columns
 # --------------------------------------------------------------------------------------------------------------------
 # Loops of boosted stumps: sums of weights by code, the best cut of every column, and votes summed over stumps.
 #
-# A column is a row of small integers (see `trees.columns`), so one round is a pass of additions and a scan: nothing
+# A column is a row of small integers (see `trees.table`), so one round is a pass of additions and a scan: nothing
 # is ever sorted again. Columns are independent, and each is summed in the order of the rows: threads change no bit.
 
 

@@ -61,8 +61,8 @@ def tree_importances(model: Any, kind: str = "gain", *, normalize: bool = True) 
         raise ParameterError(f"tree_importances: kind must be 'gain' or 'split'; got {kind!r}.")
     total = np.zeros(model.n_features_in_)
     for trees in additive_trees(model).parts:
-        inner = np.flatnonzero(trees.feature >= 0)
-        amount = _falls(trees, inner) if kind == "gain" else np.ones(len(inner))
+        inner, fall = trees.falls()
+        amount = fall if kind == "gain" else np.ones(len(inner))
         total += np.bincount(trees.feature[inner], amount, len(total))
     return total / total.sum() if normalize and total.sum() > 0 else total
 
@@ -113,12 +113,6 @@ def loss_importances(
         Z[:, j] = kept
     spread = rises.std(axis=0, ddof=1) if n_repeats > 1 else np.full(d, np.nan)
     return Importances(rises.mean(axis=0), spread / np.sqrt(n_repeats))
-
-
-def _falls(trees: Trees, inner: NDArray[np.int64]) -> Array:
-    mass = trees.weight * trees.impurity
-    first = trees.start[np.searchsorted(trees.start, inner, side="right") - 1]
-    return mass[inner] - mass[first + trees.left[inner]] - mass[first + trees.right[inner]]
 
 
 def _asking(form: Additive, j: int) -> Additive | None:

@@ -51,7 +51,7 @@ from ._kernels import group_by_leaf, leaf_quantiles
 Array = NDArray[np.float64]
 
 _CHUNK_ROWS = 4096
-_BITS = 64  # trees whose bags fit into one word a row
+_BITS = 64  # trees whose bags fit into one word per row
 
 
 def sums_out_of_bag(trees: Trees, X: Any, draw: Draw, n_threads: int = 1) -> tuple[Array, NDArray[np.int64]]:
@@ -77,7 +77,7 @@ def sums_out_of_bag(trees: Trees, X: Any, draw: Draw, n_threads: int = 1) -> tup
 
 
 def _mark_unseen(draw: Draw, members: range) -> NDArray[np.uint64]:
-    """Return a word a row, whose bit k is set if the k-th of these members has not seen the row."""
+    """Return a word per row, whose bit k is set if the k-th of these members has not seen the row."""
     unseen = np.zeros(draw.n_rows, np.uint64)
     for k, member in enumerate(members):
         unseen[out_of_bag(draw_rows(draw, member), draw.n_rows)] |= np.uint64(1) << np.uint64(k)

@@ -293,7 +293,7 @@ class RandomForestClassifier(ForestClassifier):
     """Trees on bootstrap bags with drawn columns; the class with the largest mean share in the leaves.
 
     Exact unless `max_bins` is set: a split may be between any two values of a column that are neighbours in the node.
-    Memory of a fit: 4 bytes for each cell of X, about 100 bytes a row and thread, and the trees. Missing values (NaN)
+    Memory of a fit: 4 bytes for each cell of X, about 100 bytes per row and thread, and the trees. Missing values (NaN)
     go to the side where they help more. If rows are drawn, weights of rows and classes are the chances of being
     drawn, as in scikit-learn.
 
@@ -335,7 +335,7 @@ class RandomForestRegressor(ForestRegressor):
     """Trees on bootstrap bags with drawn columns; the mean of the leaves, and their quantiles.
 
     Exact unless `max_bins` is set: a split may be between any two values of a column that are neighbours in the node.
-    Memory of a fit: 4 bytes for each cell of X, about 100 bytes a row and thread, and the trees. Missing values (NaN)
+    Memory of a fit: 4 bytes for each cell of X, about 100 bytes per row and thread, and the trees. Missing values (NaN)
     go to the side where they help more. If rows are drawn, weights of rows and classes are the chances of being
     drawn, as in scikit-learn.
 
@@ -392,7 +392,7 @@ class ExtraTreesClassifier(ForestClassifier):
     """Trees with drawn columns and thresholds; the class with the largest mean share in the leaves.
 
     Exact unless `max_bins` is set: a split may be between any two values of a column that are neighbours in the node.
-    Memory of a fit: 4 bytes for each cell of X, about 100 bytes a row and thread, and the trees. Missing values (NaN)
+    Memory of a fit: 4 bytes for each cell of X, about 100 bytes per row and thread, and the trees. Missing values (NaN)
     go to the side where they help more. If rows are drawn, weights of rows and classes are the chances of being
     drawn, as in scikit-learn.
 
@@ -436,7 +436,7 @@ class ExtraTreesRegressor(ForestRegressor):
     """Trees with drawn columns and thresholds; the mean of the leaves, and their quantiles.
 
     Exact unless `max_bins` is set: a split may be between any two values of a column that are neighbours in the node.
-    Memory of a fit: 4 bytes for each cell of X, about 100 bytes a row and thread, and the trees. Missing values (NaN)
+    Memory of a fit: 4 bytes for each cell of X, about 100 bytes per row and thread, and the trees. Missing values (NaN)
     go to the side where they help more. If rows are drawn, weights of rows and classes are the chances of being
     drawn, as in scikit-learn.
 

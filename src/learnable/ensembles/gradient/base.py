@@ -94,8 +94,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
     step: str = param(
         Options("fixed", "line-search", "sqrt-decay"),
         "Steps η, η times the minimiser of the loss along the round's trees, or η/√m. A step that would raise "
-        "the training loss is halved until it does not; on log scales Newton's steps are bounded (see "
-        "`trust`).",
+        "the training loss is halved until it does not; on log scales Newton's steps are bounded.",
         default="fixed",
     )
     gamma: float = param(
@@ -469,6 +468,8 @@ class BoostedClassifier(NamedScore, ClassifierMixin, GradientBoosting):
         return class_loss(type(self).__name__, self.loss, n_classes)
 
     def _row_weight(self, table: Table) -> Array | None:
+        if self.class_weight is None:
+            return table.weight
         return weights_of_classes(type(self).__name__, self.class_weight, table)
 
     @property

@@ -246,7 +246,7 @@ class QuantileDistribution(Univariate):
 
 
 class NormalScale(BoostingLoss):
-    """Minus the log-likelihood of N(F₀, e^{2F₁}), without the constant; two scores a row."""
+    """Minus the log-likelihood of N(F₀, e^{2F₁}), without the constant; two scores per row."""
 
     smooth = True  # type: ignore[assignment]
     n_outputs = 2

@@ -12,7 +12,7 @@
 Leaves are then replaced by the best value for the loss, unless `leaf="fitted"`: for smooth losses Newton's step, for
 the others, and with `leaf="minimiser"`, the minimiser of the loss. Steps: ρ = η, η/√m, or η times the minimiser of the
 loss along T_m. No round may raise the training loss: Newton's steps are bounded, and a round that would raise it takes
-a smaller step, or none (`trust`). With several outputs a round has one tree for each, all for the same derivatives, and
+a smaller step, or none. With several outputs a round has one tree for each, all for the same derivatives, and
 one step.
 
 Everything drawn in round m (rows, columns) depends on the seed and on m alone, so that a warm start goes on as if it
@@ -353,7 +353,9 @@ def _round(evaluate: Evaluator, learner: Learner, plan: Plan, rounds: Rounds, m:
     loss, y, w, F = evaluate.loss, evaluate.y, evaluate.w, rounds.F
     g, h, K = evaluate.g, evaluate.h, loss.n_outputs
     rows, factor = draw_round(plan, g, w, m)
-    weight = w if factor is None else factor if w is None else w * factor
+    weight = w
+    if factor is not None:
+        weight = factor if w is None else w * factor
     out = None if rows is None or plan.sampling == "gradient" else np.setdiff1d(np.arange(len(y)), rows)
     outside = _mean_of(loss, y, F, w, out)
     start = evaluate.kept_scores(F)

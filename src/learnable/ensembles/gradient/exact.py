@@ -4,8 +4,8 @@
 
 By default this is scikit-learn's (and Friedman's) TreeBoost: the tree fits the negative gradient by least squares, its
 leaves take the best value for the loss (Newton's step for the logistic loss), steps are `learning_rate`. The loop and
-the other directions and steps are in `driver`; columns are ranked once for all rounds (`trees.columns`). Time
-O(d·n·depth) a tree, memory O(dn).
+the other directions and steps are in `driver`; columns are ranked once for all rounds (`trees.table`). Time
+O(d·n·depth) per tree, memory O(dn).
 
 Reference: J. Friedman, Greedy function approximation: a gradient boosting machine, Annals of Statistics 29 (2001).
 """
@@ -438,7 +438,7 @@ class GradientBoostingClassifier(BoostedClassifier, ExactBoosting):
 
     Minimises n⁻¹ Σ w V(y, F(x)) over sums of trees, one round at a time; V is the logistic loss of two classes, the
     cross-entropy of K, or the exponential loss. There is no penalty (λ = 0) besides `reg_lambda` and `gamma`. Time
-    O(d·n·depth) a tree; memory O(dn).
+    O(d·n·depth) per tree; memory O(dn).
 
     Attributes
     ----------
@@ -491,7 +491,7 @@ class GradientBoostingRegressor(BoostedRegressor, ExactBoosting):
     r"""Gradient boosting for regression with exact splits: scikit-learn's, and more.
 
     Minimises n⁻¹ Σ w V(y, F(x)) over sums of trees, one round at a time. There is no penalty (λ = 0) besides
-    `reg_lambda` and `gamma`. Time O(d·n·depth) a tree; memory O(dn).
+    `reg_lambda` and `gamma`. Time O(d·n·depth) per tree; memory O(dn).
 
     Attributes
     ----------

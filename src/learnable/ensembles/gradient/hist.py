@@ -4,9 +4,9 @@
 
 over trees whose cuts lie between bins: second-order boosting of the risk n⁻¹ Σ w V(y, F(x)) (in these units the penalty
 on a round's leaf values is λ/(2n), XGBoost's convention). Leaves are −G/(H + λ); losses with a kink get the best value
-of each leaf. Scores, parameters and attributes are scikit-learn's; the trees are `trees.histogram_grower`'s. Time O(nd)
-a tree, memory about two bytes a cell and 50 bytes a row. From files and Dask the codes of the bins are kept in memory,
-not the rows (`streams`).
+of each leaf. Scores, parameters and attributes are scikit-learn's; the trees are `trees.histogram.grower`'s. Time O(nd)
+per tree, memory about two bytes per cell and 50 bytes per row. From files and Dask the codes of the bins are kept in
+memory, not the rows (`streams`).
 
 References: J. Friedman, Annals of Statistics 29 (2001); T. Chen and C. Guestrin, XGBoost, KDD 2016; G. Ke et al.,
 LightGBM, NIPS 2017.
@@ -49,7 +49,7 @@ from .settings import (
 from .streams import Encoded, read_codes, read_rows, read_targets
 
 # --------------------------------------------------------------------------------------------------------------------
-# Trees for one round of boosting on a binned table, grown by `trees.histogram_grower`.
+# Trees for one round of boosting on a binned table, grown by `trees.histogram.grower`.
 
 
 Array = NDArray[np.float64]
@@ -346,7 +346,7 @@ class HistGradientBoostingClassifier(BoostedClassifier, HistBoosting):
 
     Minimises n⁻¹ Σ w V(y, F(x)) over sums of trees, one round at a time; V is the logistic loss of two classes, the
     cross-entropy of K, or the exponential loss. A round minimises the second-order expansion plus γ·leaves + ½λ‖T‖²,
-    which is λ/(2n) for the mean. Memory: two bytes a cell, 50 a row.
+    which is λ/(2n) for the mean. Memory: two bytes per cell, 50 per row.
 
     NaN in X is a missing value; infinity is a number beyond all others (the largest of float64).
 
@@ -398,7 +398,7 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistBoosting):
     r"""Gradient boosting for regression on histograms: scikit-learn's, and more.
 
     Minimises n⁻¹ Σ w V(y, F(x)) over sums of trees, one round at a time. A round minimises the second-order expansion
-    plus γ·leaves + ½λ‖T‖², which is λ/(2n) for the mean. Memory: two bytes a cell, 50 a row.
+    plus γ·leaves + ½λ‖T‖², which is λ/(2n) for the mean. Memory: two bytes per cell, 50 per row.
 
     NaN in X is a missing value; infinity is a number beyond all others (the largest of float64).
 

@@ -45,7 +45,7 @@ _TINY = 1e-300
 
 
 class BoostingLoss:
-    """Base: one score a row, a loss object of `risk.losses` or one like it.
+    """Base: one score per row, a loss object of `risk.losses` or one like it.
 
     Parameters
     ----------

@@ -4,8 +4,8 @@
     sweep 2    the rows that bin edges are computed from, chosen by their number in the whole table; rows held out
     sweep 3    every block is encoded where it is read; only its codes are kept
 
-The codes (two bytes a cell, where the rows of a file have eight) are those of the table in memory, so the trees are the
-same to the bit, whatever the number of blocks or partitions. On Dask the partitions are encoded where they lie.
+The codes (two bytes per cell, where the rows of a file have eight) are those of the table in memory, so the trees are
+the same to the bit, whatever the number of blocks or partitions. On Dask the partitions are encoded where they lie.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def read_codes(
     every = np.arange(n_rows) if fit is None else fit
     chosen = sample_rows(len(every), seed)
     rows = every if chosen is None else every[chosen]
-    weight = None if w is None else w if chosen is None else w[chosen]
+    weight = w if w is None or chosen is None else w[chosen]
     bins = Bins.fit(read_rows(blocks, rows, n_jobs), max_bins=max_bins, weight=weight, owner=owner)
     pieces = map_reduce(blocks, partial(_codes_of, bins=bins, rows=fit), _chain, n_jobs=n_jobs)
     return BinnedTable(

@@ -4,7 +4,7 @@ Scores start at the baseline, which is compared with the best constant. In round
 derivatives are computed from formulas of the checker's own, every tree is walked from its root, and compared are: the
 rows of every node; the leaf values, multiplied by the step, with their definition; the gain of every split with the
 best among all cuts of all columns (sets of categories: in the order of −G/(H + smoothing)), under the same limits; the
-training loss after the round with the record; and the step with the law of `trust`: the round does not raise the loss,
+training loss after the round with the record; and the step with the law of `driver`: the round does not raise the loss,
 and if its step was halved, twice the step would have. The certificate's value is the largest shortfall of a gain, as a
 share of what the tree could gain if every row were a leaf, or infinite if a number is wrong.
 
@@ -258,7 +258,8 @@ class _Replay:
         joint = self.K > 1 and not self.model._classes and law.mass is not None
         at_one = law.mass is not None and bool((law.mass(self.F)[k] == 1.0).all())
         # Where a minimum is infinite, and for gaps, values have ends.
-        end = 3.99 if self.model._classes else 2.99 if joint and not at_one else np.inf
+        end = 2.99 if joint and not at_one else np.inf
+        end = 3.99 if self.model._classes else end
         inside = np.abs(tree.value[:, 0]) < end * abs(step)
         best = None
         for side in (0.0, -1e-3, 1e-3):

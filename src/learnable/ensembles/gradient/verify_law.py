@@ -193,8 +193,10 @@ def _joint(levels: Array) -> Formulas:
                 for k in range(K)]  # fmt: skip
         out = []
         for k in range(K):
-            moved = range(K) if k == c else range(k, K) if k > c else range(k + 1)
-            sign = 1.0 if k == c else np.exp(F[k]) if k > c else -np.exp(F[k])
+            moved = range(k, K) if k > c else range(k + 1)
+            sign = np.exp(F[k]) if k > c else -np.exp(F[k])
+            if k == c:
+                moved, sign = range(K), np.ones(len(y))
             out.append(sign * sum((each[j] for j in moved), np.zeros(len(y))))
         return np.stack(out)
 

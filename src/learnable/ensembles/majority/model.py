@@ -61,7 +61,7 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
     `fit(X, y)` makes an oracle of the rows, drawn with replacement in proportion to their weights; `fit_oracle` takes
     any oracle. Where the rows are known, so are the errors of hypotheses, filtered or not: then they are computed, and
     only the learners' examples cost calls. There is no penalty: the risk is the probability of error under the
-    oracle's distribution. Memory: the weak learners, and one byte a row for each hypothesis while fitting.
+    oracle's distribution. Memory: the weak learners, and one byte per row for each hypothesis while fitting.
 
     Attributes
     ----------

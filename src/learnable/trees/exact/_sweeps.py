@@ -329,7 +329,7 @@ def move(
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Kernels of the grower: splits by the absolute error, O(n log n) a column.
+# Kernels of the grower: splits by the absolute error, O(n log n) per column.
 #
 # Going through the rows in the order of a column, a Fenwick tree over the ranks of y holds Σw and Σwy of those passed
 # so far. It gives their weighted median m and Σw|y − m| in O(log n); once from the left, once from the right.

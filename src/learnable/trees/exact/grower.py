@@ -7,8 +7,8 @@
 CART, forests, AdaBoost and boosting are calls of it with other statistics (`criteria`) and other rules. A batch is a
 whole level of the tree, so that the interpreter is rarely in the way, and one tree can use several threads: each
 searches some of the columns. The tree is the same for any number of threads: of equal gains the first column wins, and
-random numbers depend on the seed and the path from the root alone. Memory besides the table: about 60 bytes a row, 20
-more for each thread. Random thresholds need no codes where numbers suffice: `random_grower` grows the same tree faster.
+random numbers depend on the seed and the path from the root alone. Memory besides the table: about 60 bytes per row, 20
+more for each thread. Random thresholds need no codes where numbers suffice: `random.grower` grows the same tree faster.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def grow(
     Parameters
     ----------
     columns : Columns or Values
-        The table; `random_grower.read_table` chooses.
+        The table; `random.grower.read_table` chooses.
     target : Target
         The rows' statistics, and the criterion.
     rule : GrowthRule

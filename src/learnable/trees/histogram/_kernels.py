@@ -1,11 +1,11 @@
-"""Kernels of `histogram_grower`: sums of gradients by code, and the best cut of a column.
+"""Kernels of `histogram.grower`: sums of gradients by code, and the best cut of a column.
 
-A histogram has 256 entries for each stored column. Quantised: one integer a code that packs three sums,
+A histogram has 256 entries for each stored column. Quantised: one integer per code that packs three sums,
 
     count mod 2^c | Σg (offset by its sign) | Σh        from the top bit down, `Fields`
 
 so that one addition updates all and parent − child is a subtraction. The count may wrap around at the top: a side of a
-cut has enough rows when either its count, or Σh divided by the largest h, says so. Exact: three float64 a code, g, h
+cut has enough rows when either its count, or Σh divided by the largest h, says so. Exact: three float64 per code, g, h
 and the count, in the same memory. A row's entry is row | h << 32 | g << 48 (g as int16).
 """
 
@@ -52,7 +52,7 @@ def meet(meeting: Any, stop: Any, n_threads: Any, count: Any) -> bool:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# The bundles of arrays that the kernels of `histogram_grower` hand to each other.
+# The bundles of arrays that the kernels of `histogram.grower` hand to each other.
 
 
 class Fields(NamedTuple):

@@ -1,4 +1,4 @@
-"""Kernels of `histogram_grower`: one tree, grown by threads that meet at barriers.
+"""Kernels of `histogram.grower`: one tree, grown by threads that meet at barriers.
 
 All threads take the same decisions, each on its own copy of the nodes. A thread owns a range of rows (it divides them
 among the children), a range of stored columns (it searches their splits) and some groups of columns (it adds rows to

@@ -1,4 +1,4 @@
-"""The kernel of `histogram_grower` that every thread runs: grow one tree.
+"""The kernel of `histogram.grower` that every thread runs: grow one tree.
 
 root      derivatives are rounded, rows are listed, histograms are summed and searched
 repeat    take the open leaf of the largest gain (or the oldest); divide its rows; sum the smaller child, subtract
@@ -66,7 +66,7 @@ from ._leafwise import (
 )
 
 # --------------------------------------------------------------------------------------------------------------------
-# Kernels of `histogram_grower`: the exact numbers of a grown tree, and the leaf of every row.
+# Kernels of `histogram.grower`: the exact numbers of a grown tree, and the leaf of every row.
 
 
 Int = Any

@@ -7,7 +7,7 @@ of at most 16 columns (histograms read all columns of few rows) and column by co
 - A number has at most 255 bins of about equal weight, one for each value where there are few; x is in bin b when
   edge[b−1] < x <= edge[b]. Missing values have the code after the last bin.
 - A level of a category has a bin of its own; where there are more levels than bins, rare ones that are alike share
-  (`levels`).
+  (`sharing`).
 - Columns of a sparse table that are never non-zero in the same row share a byte ("exclusive feature bundling", Ke et
   al., LightGBM, NIPS 2017): code 0 says that all are zero, and each has codes for its other bins.
 
@@ -17,7 +17,7 @@ How to use it:
     table = bins.encode(X, n_threads=2)                     # BinnedTable; BinnedTable.build(X, ...) does both
     rows = sample_rows(n_rows, seed)                        # which rows `Bins.fit` looks at, ascending
 
-Memory: two bytes a cell (columns in groups of less than 16 are padded).
+Memory: two bytes per cell (columns in groups of less than 16 are padded).
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ class Bins:
 
     @property
     def n_stored(self) -> int:
-        """Number of stored columns: bytes a row without padding."""
+        """Number of stored columns: bytes per row without padding."""
         return int(self.stored.max(initial=-1)) + 1
 
     @cached_property
@@ -304,7 +304,7 @@ class Bins:
         weight : (n,) float64 or None
             Bins have about equal weight.
         target : (n,) numbers, class codes, or None
-            Rare levels of a category that have too many are grouped by it; see `levels.level_bins`.
+            Rare levels of a category that have too many are grouped by it; see `sharing.level_bins`.
         seed : int
             Of the sample.
         n_threads : int

@@ -5,7 +5,7 @@ and a split gains (Chen and Guestrin, XGBoost, KDD 2016, eq. 5–7; λ is in ½�
 
     ½ [ G_L²/(H_L + λ) + G_R²/(H_R + λ) − G²/(H + λ) ] − γ.
 
-Histograms of G and H by code are summed for the smaller child only; the larger one has what is left of its parent. They
+Histograms of G and H by code are summed for the smaller child only; the larger child has parent − smaller child. They
 are sums of derivatives that were rounded at random to about a hundred steps of the mean one (Shi et al., Quantized
 Training of GBDT, NeurIPS 2022), where that is safe, and of float64 where it is not: heavy tails (the largest derivative
 over 512 times the mean one) or nearly all of one sign; or when asked for. Values, gains and sums of the finished tree

@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,9 +26,11 @@ from sklearn.base import is_classifier
 
 from ...core.declare import Matches, Number, Options, check_parameters
 from ...core.errors import DataError, DataTypeError
-from ...core.estimator import Certificate
-from ...data.door import read_features, read_target, read_weight, take_named_columns
-from ..layout import Trees
+from ...core.parameters import Matches, Number, Options, check_parameters
+from ...data.door import read_features
+from ...data.frames import take_named_columns
+from ...data.targets import read_target, read_weight
+from ..layout import Trees, renumbered
 from ._kernels import errors_below
 
 Array = NDArray[np.float64]
@@ -240,24 +241,11 @@ class _Draft:
             if self.left[j] >= 0:
                 stack += [int(self.right[j]), int(self.left[j])]
         kept = np.array(order)
-        number = np.full(tree.n_nodes, -1, dtype=np.int32)
-        number[kept] = np.arange(len(kept), dtype=np.int32)
-        leaf = self.left[kept] < 0
         value = tree.value[kept].copy()
-        other = leaf & (self.label[kept] != np.argmax(value, axis=1))  # a label that its training rows did not choose
+        # A label that the training rows of a leaf did not choose.
+        other = (self.left[kept] < 0) & (self.label[kept] != np.argmax(value, axis=1))
         value[other] = np.eye(value.shape[1])[self.label[kept][other]]
-        return replace(
-            tree,
-            start=np.array([0, len(kept)], dtype=np.int64),
-            feature=np.where(leaf, -1, tree.feature[kept]).astype(np.int32),
-            threshold=np.where(leaf, 0.0, tree.threshold[kept]),
-            left=np.where(leaf, -1, number[self.left[kept]]).astype(np.int32),
-            right=np.where(leaf, -1, number[self.right[kept]]).astype(np.int32),
-            missing_left=np.where(leaf, 0, tree.missing_left[kept]).astype(np.uint8),
-            category=np.where(leaf, -1, tree.category[kept]).astype(np.int64),
-            value=value,
-            **{name: getattr(tree, name)[kept] for name in ("impurity", "n_rows", "weight")},
-        ).tree(0)
+        return renumbered(tree, kept, self.left, self.right, value)
 
 
 def _stored_tree(model: Any) -> tuple[str, Trees]:

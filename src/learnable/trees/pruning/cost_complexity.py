@@ -15,7 +15,7 @@ Reference: L. Breiman, J. Friedman, R. Olshen, C. Stone, Classification and Regr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ...core.errors import DataError, ParameterError
 from ...meta.selection import standard_errors, within_one_error
 from ...meta.splits import make_splits
-from ..layout import Trees
+from ..layout import Trees, renumbered
 from ._kernels import prune_weakest, sum_branches
 
 Array = NDArray[np.float64]
@@ -44,7 +44,7 @@ class PruningPath(NamedTuple):
 
 
 def node_costs(tree: Trees, cost: Any = "impurity", n_outputs: int = 1) -> Array:
-    """Return R(t): the node's share of the weight times its impurity, its error, or a given number a node.
+    """Return R(t): the node's share of the weight times its impurity, its error, or a given number per node.
 
     Parameters
     ----------
@@ -116,17 +116,8 @@ def cut(tree: Trees, leaf: NDArray[np.bool_]) -> Trees:
     for depth_nodes in _by_depth(tree):
         above = parent[depth_nodes]
         alive[depth_nodes] = alive[above] & ~leaf[above]
-    number = np.cumsum(alive) - 1
-    parts = {name: getattr(tree, name)[alive] for name in ("impurity", "n_rows", "weight", "value")}
-    leaf = (leaf | (tree.left < 0))[alive]
-    nothing = {"feature": -1, "threshold": 0.0, "left": -1, "right": -1, "missing_left": 0, "category": -1}
-    for name, empty in nothing.items():
-        values = getattr(tree, name)[alive]
-        if name in ("left", "right"):
-            values = number[values].astype(np.int32)
-        parts[name] = np.where(leaf, np.array(empty, dtype=values.dtype), values)
-    start = np.array([0, int(alive.sum())], dtype=np.int64)
-    return replace(tree, start=start, **parts).tree(0)
+    left, right = np.where(leaf, -1, tree.left), np.where(leaf, -1, tree.right)
+    return renumbered(tree, np.flatnonzero(alive), left, right, tree.value[alive])
 
 
 @dataclass(frozen=True)
@@ -184,7 +175,7 @@ def cross_validated_alpha(
     loss: Callable[[Any, Array], Array],
     rule: str,
 ) -> AlphaChoice:
-    """Choose λ for the tree of all rows, growing one tree a fold.
+    """Choose λ for the tree of all rows, growing one tree per fold.
 
     Parameters
     ----------

@@ -291,7 +291,7 @@ def _describe_numbers(y: Array, weight: Array, totals: Array, nodes: Any, node: 
 
 @lean_kernel
 def _gain(score: float, totals: Array, impurity: float, rule: Any) -> float:
-    """Return by how much a split lowers the weighted impurity; see `_subtrees.gain_of`."""
+    """Return by how much a split lowers the weighted impurity; see `exact._nodes.gain_of`."""
     w = totals[totals.size - 1]
     if rule.pairs:
         return (score - totals[0] * totals[0] / w) * (2.0 if rule.n_classes == 2 else 1.0)

@@ -2,7 +2,7 @@
 
 What `grower` does level by level over ranks is done here depth first over the numbers themselves, for the targets that
 a pair of sums or counts of classes describe. Both draw the same columns and thresholds from the seed and the path from
-the root: they grow the same tree, up to ties. Memory: the table a second time, and about 250 bytes a row for each tree
+the root: they grow the same tree, up to ties. Memory: the table a second time, and about 250 bytes per row and tree
 under way.
 """
 
