@@ -24,7 +24,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
-from ..core.declare import param
+from ..core.declare import Matches, Number, Options, optional, param
 from ..core.errors import ParameterError
 from ..core.estimator import Estimator
 from ..core.jit import kernel

@@ -26,10 +26,8 @@ from sklearn.base import is_classifier
 
 from ...core.declare import Matches, Number, Options, check_parameters
 from ...core.errors import DataError, DataTypeError
-from ...core.parameters import Matches, Number, Options, check_parameters
-from ...data.door import read_features
-from ...data.frames import take_named_columns
-from ...data.targets import read_target, read_weight
+from ...core.estimator import Certificate
+from ...data.door import read_features, read_target, read_weight, take_named_columns
 from ..layout import Trees, renumbered
 from ._kernels import errors_below
 
