@@ -142,6 +142,14 @@ KERNELS: Final[dict[str, Entry]] = {
 
 
 MANIFOLDS: Final[dict[str, Entry]] = {
+    "ProbabilisticPCA": Entry(
+        "learnable.manifold.probabilistic:ProbabilisticPCA", "learnable.manifold.verify_factors:probabilistic_pca"
+    ),
+    "FactorAnalysis": Entry(
+        "learnable.manifold.factor_analysis:FactorAnalysis", "learnable.manifold.verify_factors:factor_analysis"
+    ),
+    "NMF": Entry("learnable.manifold.nmf:NMF", "learnable.manifold.verify_nmf:nmf"),
+    "MDS": Entry("learnable.manifold.majorisation:MDS", "learnable.manifold.verify_mds:mds"),
     "PCA": Entry("learnable.manifold.pca:PCA", "learnable.manifold.verify:pca"),
     "TruncatedSVD": Entry("learnable.manifold.truncated:TruncatedSVD", "learnable.manifold.verify:truncated_svd"),
     "ClassicalMDS": Entry("learnable.manifold.scaling:ClassicalMDS", "learnable.manifold.verify:classical_mds"),
@@ -165,6 +173,14 @@ MANIFOLDS: Final[dict[str, Entry]] = {
 
 #: What every fit of them sets; see `fitted_members`.
 MANIFOLD_MEMBERS: Final[dict[str, str]] = {
+    "ProbabilisticPCA": (
+        "certificate_, components_, explained_variance_, loglike_, mean_, n_features_in_, n_iter_, noise_variance_"
+    ),
+    "FactorAnalysis": "certificate_, components_, loglike_, mean_, n_features_in_, n_iter_, noise_variance_",
+    "NMF": "certificate_, components_, n_components_, n_features_in_, n_iter_, penalties_, reconstruction_err_",
+    "MDS": (
+        "X_fit_, certificate_, dissimilarity_matrix_, embedding_, n_features_in_, n_iter_, stress_, stress_history_"
+    ),
     "PCA": (
         "certificate_, components_, explained_variance_, explained_variance_ratio_, gaps_, mean_, n_components_, "
         "n_features_in_, n_samples_, noise_variance_, singular_values_"
@@ -419,3 +435,18 @@ TYPES: Final = (
     *(f"numpy.{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
     *("numpy.float16", "numpy.float32", "numpy.float64"),
 )
+
+
+#: Losses and penalties that can be a parameter of a saved model.
+RISKS: Final[dict[str, Entry]] = {
+    name: Entry(f"learnable.risk.{module}:{name}", estimator=False)
+    for module, names in {
+        "losses.regression": "SquaredLoss AbsoluteLoss HuberLoss EpsilonInsensitiveLoss SquaredEpsilonInsensitiveLoss "
+        "PoissonLoss QuantileLoss GammaLoss DevianceLoss",
+        "losses.margin": "LogisticLoss HingeLoss SquaredHingeLoss ExponentialLoss PerceptronLoss",
+        "losses.multiclass": "SoftmaxLoss MulticlassHingeLoss",
+        "penalties": "L1Penalty L2Penalty ElasticNetPenalty Lq",
+        "norms": "NormPenalty GroupPenalty SupNormPenalty TotalVariationPenalty NuclearPenalty",
+    }.items()
+    for name in names.split()
+}

@@ -12,7 +12,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, Final
 
-from .entries import KERNEL_MACHINES, KERNELS, MANIFOLDS
+from .entries import KERNEL_MACHINES, KERNELS, MANIFOLDS, RISKS
 from .entries import Entry as Entry
 from .entries import Traits as Traits
 from .entries_linear import LINEAR_CHOICES, SELECTORS

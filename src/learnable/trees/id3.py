@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.certificate import Certificate
 from ..core.declare import Matches, Number, Options, optional, param
 from ..core.errors import ParameterError
-from ..core.estimator import Estimator
+from ..core.estimator import Estimator, Run
 from ..core.jit import kernel
 from ..data.categories import CategoryTable, check_categories, class_weights, read_categories, read_codes
 from ..data.sources import NamedScore, rowwise

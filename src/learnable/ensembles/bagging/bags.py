@@ -27,6 +27,7 @@ from ...data.frames import open_frame
 from ...data.rows import read_rows, take_rows
 from ...meta.binary import MODEL, combined_certificate, is_routing, of_rows, refuse_without_routing
 from ...trees._random import seed_of
+from ...trees.file_layout import require
 from ...trees.models import ShapleyValues
 from .._members import MemberSequence
 from ..draws import MAX_SAMPLES, Draw, Rows, bag_size, chances, draw_columns, draw_rows, out_of_bag
