@@ -25,3 +25,4 @@ from .panels import side_by_side as side_by_side
 from .paths import coefficient_paths as coefficient_paths
 from .points import residual_plot as residual_plot
 from .points import scatter as scatter
+from .shares import share_bars as share_bars
