@@ -151,8 +151,13 @@ def _record(model: Any, texts: list[str], choice: Any, source: str) -> dict[str,
             }
         )
         weight = np.where(words_in >= 5, shares[:, k], 0.0)
-        for d in np.argsort(-weight, kind="stable")[:_PER_TOPIC].tolist():
-            documents.append({"topic": f"topic {place[k]}", "share": float(shares[d, k]), "text": texts[d]})
+        seen: set[str] = set()  # the same text often comes twice
+        for d in np.argsort(-weight, kind="stable").tolist():
+            if len(seen) == _PER_TOPIC:
+                break
+            if texts[d] not in seen:
+                seen.add(texts[d])
+                documents.append({"topic": f"topic {place[k]}", "share": float(shares[d, k]), "text": texts[d]})
     some = np.linspace(0, len(texts) - 1, min(len(texts), _MOST_SHOWN)).astype(int)
     sample = shares[some][:, order]
     sample = sample[np.lexsort((-sample.max(axis=1), sample.argmax(axis=1)))]

@@ -9,7 +9,7 @@ import numpy as np
 from ..core.errors import DataError
 from ..plots.lines import labelled_lines
 from ..plots.markup import Markup, clean, tag
-from ..plots.shares import COLOURS, share_bars
+from ..plots.shares import share_bars
 from .clusters import page_of, table_of
 
 FORMAT: Final = "learnable-structure"
@@ -41,7 +41,8 @@ def render_structure(record: dict[str, Any]) -> str:
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise DataError(f"render_structure: the record must be of format {FORMAT!r}. Pass the record of a search.")
     best = int(record["best"])
-    tables = []
+    shown = "Each column is an individual, each colour a population; colours mean the same in all strips."
+    tables = [("Proportions", shown, _bars(record))]
     if record.get("by_group"):
         heads = ["group", "individuals", *(f"population {k + 1}" for k in range(best))]
         lines = [
@@ -76,24 +77,26 @@ def _shaded(heads: list[str], lines: list[list[str]], values: Any) -> Markup:
     return tag("table", tag("thead", head), tag("tbody", *body))
 
 
-def _figures(record: dict[str, Any]) -> list[tuple[str, Markup]]:
+def _bars(record: dict[str, Any]) -> Markup:
     strips = record["strips"]
-    shown = share_bars(
+    return share_bars(
         [strip["shares"] for strip in strips],
         names=[f"K = {strip['K']}" for strip in strips],
         groups=record.get("groups"),
         title="Proportions of the individuals",
     )
-    caption = "Each column is an individual, each colour a population; colours mean the same in all strips."
-    found = [(caption, shown)]
+
+
+def _figures(record: dict[str, Any]) -> list[tuple[str, Markup]]:
+    found = []
     choice = record.get("choice")
     if choice and len(choice["candidates"]) > 1:
         candidates = choice["candidates"]
         values = np.asarray(choice["values"], dtype=np.float64)
         errors = np.asarray(choice["errors"], dtype=np.float64)
         lines = {
-            str(choice["criterion"]): (candidates, values),
-            "± one standard error": (
+            "mean": (candidates, values),
+            "± 1 s.e.": (
                 [c for c in candidates for _ in range(3)],
                 [v for a, e in zip(values, errors, strict=True) for v in (a - e, a + e, np.nan)],
             ),
@@ -101,6 +104,3 @@ def _figures(record: dict[str, Any]) -> list[tuple[str, Markup]]:
         drawn = labelled_lines(lines, title="How many populations", x_label="K", y_label=str(choice["criterion"]))
         found.append((str(choice["caption"]), drawn))
     return found
-
-
-__all__ = ["COLOURS", "render_structure"]

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..core.errors import DataError
 from ..plots.lines import labelled_lines
-from ..plots.markup import Markup, clean
+from ..plots.markup import Markup, clean, tag
 from ..plots.shares import share_bars
-from .clusters import page_of, table_of
+from .clusters import page_of
 
 FORMAT: Final = "learnable-topics"
 
@@ -46,7 +46,7 @@ def render_topics(record: dict[str, Any]) -> str:
             f"{100 * topic['share']:.1f} %",
             clean(", ".join(topic["words"]), 300),
             clean(", ".join(topic["telling"]), 300),
-            f"{topic['coherence']:.2f}",
+            f"{topic['coherence']:.2f}".replace("-", "−"),
             clean(str(topic["like"]), 40),
         ]
         for topic in topics
@@ -56,7 +56,7 @@ def render_topics(record: dict[str, Any]) -> str:
         "Share of all tokens; telling words are frequent here and rare elsewhere (relevance 0.4); coherence is NPMI of "
         "the ten most frequent words, from −1 to 1."
     )
-    tables = [("The topics", text, table_of(heads, lines))]
+    tables = [("The topics", text, _table(heads, lines, broad=(2, 3)))]
     documents = record.get("documents") or []
     if documents:
         lines = [
@@ -64,8 +64,20 @@ def render_topics(record: dict[str, Any]) -> str:
             for line in documents
         ]
         text = "Those with the largest share of each topic."
-        tables.append(("Documents", text, table_of(["topic", "share", "document"], lines)))
+        tables.append(("Documents", text, _table(["topic", "share", "document"], lines, broad=(2,))))
     return page_of(record, "topics", f"{len(topics)} topics", tables, _figures(record))
+
+
+def _table(heads: list[str], lines: list[list[str]], broad: tuple[int, ...]) -> Markup:
+    """Return a table whose words stay whole: on a narrow screen it is scrolled sideways."""
+    head = tag("tr", *(tag("th", name, scope="col") for name in heads))
+    body = []
+    for cells in lines:
+        styles = [
+            "min-width:14em;overflow-wrap:normal" if j in broad else "white-space:nowrap" for j in range(len(cells))
+        ]
+        body.append(tag("tr", *(tag("td", cell, style=style) for cell, style in zip(cells, styles, strict=True))))
+    return tag("table", tag("thead", head), tag("tbody", *body))
 
 
 def _figures(record: dict[str, Any]) -> list[tuple[str, Markup]]:
@@ -75,8 +87,8 @@ def _figures(record: dict[str, Any]) -> list[tuple[str, Markup]]:
         values = np.asarray(choice["values"], dtype=np.float64)
         errors = np.asarray(choice["errors"], dtype=np.float64)
         lines = {
-            str(choice["criterion"]): (choice["candidates"], values),
-            "± one standard error": (
+            "mean": (choice["candidates"], values),
+            "± 1 s.e.": (
                 [c for c in choice["candidates"] for _ in range(3)],
                 [v for a, e in zip(values, errors, strict=True) for v in (a - e, a + e, np.nan)],
             ),
