@@ -59,7 +59,8 @@ def render_structure(record: dict[str, Any]) -> str:
         ]
         tables.append(("Distances", "F_ST between populations (Hudson): 0 for equals, 1 where no allele is shared.",
                        _shaded(heads, lines, fst)))  # fmt: skip
-    return page_of(record, "populations", f"{best} populations", tables, _figures(record))
+    title = "1 population" if best == 1 else f"{best} populations"
+    return page_of(record, "populations", title, tables, _figures(record))
 
 
 def _shaded(heads: list[str], lines: list[list[str]], values: Any) -> Markup:
