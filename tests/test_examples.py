@@ -63,6 +63,7 @@ EXPECTED = {
     "plot_bandits.py": ["every proved bound holds: True", "UCB1: regret", "no constants are proved", "adversary's"],
     "plot_decisions.py": ["cliff: -13.0 bellman: ", "verified: bellman", "[0.16 0.4  0.64]", "-0.043113 per game"],
     "plot_sampling.py": ["Metropolis, short steps", "certified: False", "groups [[0, 1, 2], [3]]", "verified: chain"],
+    "plot_topics.py": ["bars: 10 of 10 found", "topic of coherence", "cats, K = 3: α = ", "verified: ascent"],
     "plot_hmm.py": ["log-likelihood -328.5", "ascent: ", "BIC chooses", "figure: "],
     "plot_motif.py": ["bits in 57 positions", "evidence of position weights", "of pairs"],
     "plot_bayesian_regression.py": [
@@ -91,6 +92,7 @@ FIGURES = {
     "plot_em.py": {"kmeans_steps", "em_steps", "mixture_density", "em_bound"},
     "plot_bandits.py": {"regret_bounds"},
     "plot_decisions.py": {"cliff_policy", "cliff_returns", "gambler", "blackjack_policy"},
+    "plot_topics.py": {"bars", "nancycats", "hapmap"},
     "plot_hmm.py": {"hmm_gap", "hmm_path", "hmm_states"},
     "plot_sampling.py": {
         "sampling_metropolis",
