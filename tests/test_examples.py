@@ -64,6 +64,7 @@ EXPECTED = {
     "plot_decisions.py": ["cliff: -13.0 bellman: ", "verified: bellman", "[0.16 0.4  0.64]", "-0.043113 per game"],
     "plot_deep_rl.py": ["interquartile mean over 4 seeds", "PPO, first seed: mean return", "diagnosis: DQN: values"],
     "plot_sampling.py": ["Metropolis, short steps", "certified: False", "groups [[0, 1, 2], [3]]", "verified: chain"],
+    "plot_topics.py": ["bars: 10 of 10 found", "topic of coherence", "cats, K = 3: α = ", "verified: ascent"],
     "plot_hmm.py": ["log-likelihood -328.5", "ascent: ", "BIC chooses", "figure: "],
     "plot_motif.py": ["bits in 57 positions", "evidence of position weights", "of pairs"],
     "plot_bayesian_regression.py": [
@@ -93,6 +94,7 @@ FIGURES = {
     "plot_bandits.py": {"regret_bounds"},
     "plot_decisions.py": {"cliff_policy", "cliff_returns", "gambler", "blackjack_policy"},
     "plot_deep_rl.py": {"deep_curves", "deep_values", "deep_pole"},
+    "plot_topics.py": {"bars", "nancycats", "hapmap"},
     "plot_hmm.py": {"hmm_gap", "hmm_path", "hmm_states"},
     "plot_sampling.py": {
         "sampling_metropolis",

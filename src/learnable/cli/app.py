@@ -20,7 +20,23 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from ..cli import bandit, cluster, compare, doctor, embed, fit, hmm, models, options, plan, predict, verify, warmup
+from ..cli import (
+    bandit,
+    cluster,
+    compare,
+    doctor,
+    embed,
+    fit,
+    hmm,
+    models,
+    options,
+    plan,
+    predict,
+    structure,
+    topics,
+    verify,
+    warmup,
+)
 
 INTERRUPTED = 130
 #: Shown by --help.
@@ -35,6 +51,8 @@ EXAMPLES = (
     "learnable embed iris.csv --report map.html              a picture of the rows, and how far to trust it",
     "learnable hmm quakes.csv -c count --emission poisson    hidden states over time",
     "learnable bandit clicks.csv --arm ad --reward clicked   what other choices would have earned",
+    "learnable topics papers.csv --text abstract -k 20       topics of texts, their words and documents",
+    "learnable structure cats.str -k 2..5                    populations from genotypes",
     "learnable models                                        what there is to choose from",
     "learnable warmup                                        compile everything now",
     "learnable doctor                                        what this machine has, where kernels come from",
@@ -79,6 +97,10 @@ app.command(short_help="Find clusters of similar rows.", epilog=options.shown(cl
 app.command(short_help="Show the rows of a table as a picture.", epilog=options.shown(embed.EXAMPLES))(embed.embed)
 app.command(short_help="Hidden states of a table in time.", epilog=options.shown(hmm.EXAMPLES))(hmm.hmm)
 app.command(short_help="Evaluate policies on a log of decisions.", epilog=options.shown(bandit.EXAMPLES))(bandit.bandit)
+app.command(short_help="Find topics in a column of text.", epilog=options.shown(topics.EXAMPLES))(topics.topics)
+app.command(short_help="Find populations from genotypes.", epilog=options.shown(structure.EXAMPLES))(
+    structure.structure
+)
 app.command(short_help="List the models there are.", epilog=options.shown(models.EXAMPLES))(models.models)
 app.command(short_help="Compile everything now.", epilog=options.shown(warmup.EXAMPLES))(warmup.warmup)
 app.command(short_help="Say what this machine has.", epilog=options.shown(doctor.EXAMPLES))(doctor.doctor)

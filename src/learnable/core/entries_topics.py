@@ -10,7 +10,6 @@ TOPICS: Final[dict[str, Entry]] = {
     "LatentDirichletAllocation": Entry(
         "learnable.topics.lda:LatentDirichletAllocation", "learnable.topics.verify:latent_dirichlet_allocation"
     ),
-    "TextCounts": Entry("learnable.topics.text:TextCounts"),
     "PopulationStructure": Entry(
         "learnable.topics.structure:PopulationStructure", "learnable.topics.verify:population_structure"
     ),
@@ -22,7 +21,6 @@ TOPIC_MEMBERS: Final[dict[str, str]] = {
         "bound_, certificate_, components_, doc_topic_, doc_topic_prior_, exp_dirichlet_component_, n_batch_iter_, "
         "n_features_in_, n_iter_, topic_word_prior_"
     ),
-    "TextCounts": "n_texts_, vocabulary_",
     "PopulationStructure": (
         "P_, Q_, allele_names_, allele_starts_, alpha_, certificate_, labels_, log_likelihood_, n_features_in_, n_iter_"
     ),

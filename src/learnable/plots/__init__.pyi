@@ -25,3 +25,4 @@ from .points import confusion_matrix as confusion_matrix
 from .points import image_grid as image_grid
 from .points import residual_plot as residual_plot
 from .points import scatter as scatter
+from .shares import share_bars as share_bars

@@ -6,3 +6,5 @@ from .clusters import render_states as render_states
 from .model import Report as Report
 from .model import report as report
 from .render import render as render
+from .structure import render_structure as render_structure
+from .topics import render_topics as render_topics

@@ -47,6 +47,7 @@ from . import _kernels as kernels
 from ._variational_kernels import collect
 from .corpus import Corpus, corpus_of
 from .sampler import METHODS, TopicSampler, run_chains
+from .text import TextCounts
 from .variational import (
     Documents,
     bound,
@@ -65,6 +66,27 @@ Array = NDArray[np.float64]
 _POSITIVE = Number(low=0.0, low_open=True)
 #: Draws between two that are averaged.
 _GAP = 10
+
+
+_read_counts = door(target="none")
+
+
+def _text_door(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, run: Any = None) -> Table:
+    """Read counts, or texts, of which the vocabulary is remembered."""
+    if _are_texts(X):
+        counter = TextCounts(**(estimator.text or {}))
+        X = counter.fit_transform(X)
+        estimator.vocabulary_ = counter.vocabulary_
+    return _read_counts(estimator, X, y, sample_weight, run)
+
+
+def _are_texts(X: Any) -> bool:
+    if sp.issparse(X) or isinstance(X, (str, bytes)) or not hasattr(X, "__len__") or not len(X):
+        return False
+    if getattr(X, "ndim", 1) != 1:
+        return False
+    values = X.to_list() if hasattr(X, "to_list") else list(X)
+    return any(isinstance(value, str) for value in values)
 
 
 class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
@@ -128,6 +150,11 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         "Words (columns of X, by number or name) whose tokens start in a topic, by topic; sampled models.",
         default=None,
     )
+    text: Any = param(
+        Matches(lambda v: v is None or isinstance(v, dict), "None, or settings of TextCounts"),
+        "How texts are counted, where X is a list of them: settings of `TextCounts`.",
+        default=None,
+    )
     max_seconds: float | None = param(MAX_SECONDS, "Time limit.", default=None)
     n_jobs: int | None = param(N_JOBS, "Threads; results do not depend on it.", default=None)
     verbose: Any = param(
@@ -149,20 +176,21 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     n_averaged_: int = fitted("int", "Draws in these sums.", optional=True)
     trace_: Array = fitted("(n_chains, n_draws, n_numbers)", "Log joint, sizes, learned parameters.", optional=True)
     history_: Array = fitted("(n_history,)", "Bound or log-likelihood after each iteration.", optional=True)
+    vocabulary_: list[str] = fitted("list of str", "The words, where the fit was given texts.", optional=True)
     bound_: float = fitted("()", "Perplexity of the documents of the fit.", low=0.0)
     n_iter_: int = fitted("int", "Iterations, or sweeps of each chain.")
     n_batch_iter_: int = fitted("int", "Online steps so far.")
     n_features_in_: int = fitted("int", "Number of words.")
     certificate_: Certificate = fitted("Certificate", "`chain` or `ascent`.")
 
-    _door = staticmethod(door(target="none"))
+    _door = staticmethod(_text_door)
 
     @property
     def _way(self) -> str:
         return "variational" if self.learning_method is not None else self.method
 
     def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
-        """Fit the model to counts of words, (n_documents, n_words), dense or sparse; y is ignored."""
+        """Fit the model to counts of words, (n_documents, n_words), or to a list of texts; y is ignored."""
         return super().fit(X)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
@@ -259,7 +287,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         if not self.seeds:
             return None
         z = rng.integers(0, self.n_components, size=len(corpus.words), dtype=np.int32)
-        names = getattr(self, "feature_names_in_", None)
+        names = self._words()
         place = {} if names is None else {str(name): j for j, name in enumerate(names)}
         for topic, words in self.seeds.items():
             if not isinstance(topic, (int, np.integer)) or not 0 <= topic < self.n_components:
@@ -373,8 +401,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
             Whether rows sum to one; otherwise γ is returned.
         """
         check_is_fitted(self)
-        rows = read_features(self, X)
-        self._check_counts(rows)
+        rows = self._rows(X)
         gamma = self._gamma(documents_of(rows))
         return np.asarray(gamma / gamma.sum(axis=1, keepdims=True) if normalize else gamma).astype(
             rows.dtype if rows.dtype == np.float32 else np.float64, copy=False
@@ -401,8 +428,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
             Seed.
         """
         check_is_fitted(self)
-        rows = read_features(self, X)
-        self._check_counts(rows)
+        rows = self._rows(X)
         D = rows.shape[0]
         out = np.empty((n_draws, D, self.n_components))
         words = as_generator(random_state).integers(0, 2**63, size=4).astype(np.uint64)
@@ -416,8 +442,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     def held_out(self, X: Any, *, n_particles: int = 20, random_state: Any = 0) -> Array:
         """Return an estimate of log p(document | topics, α) for each document, from left to right."""
         check_is_fitted(self)
-        rows = read_features(self, X)
-        self._check_counts(rows)
+        rows = self._rows(X)
         corpus = _tokens(rows)
         level = np.zeros(rows.shape[0])
         words = as_generator(random_state).integers(0, 2**63, size=4).astype(np.uint64)
@@ -429,16 +454,14 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     def score(self, X: Any, y: Any = None) -> float:
         """Return the variational bound of the documents' log-likelihood; of "ml" the log-likelihood itself."""
         check_is_fitted(self)
-        rows = read_features(self, X)
-        self._check_counts(rows)
+        rows = self._rows(X)
         documents = documents_of(rows)
         return self._bound(documents, self._gamma(documents), False)
 
     def perplexity(self, X: Any, sub_sampling: bool = False) -> float:
         """Return exp(−bound per token); lower is better. `held_out` compares models with less bias."""
         check_is_fitted(self)
-        rows = read_features(self, X)
-        self._check_counts(rows)
+        rows = self._rows(X)
         return self._perplexity(documents_of(rows), None, sub_sampling)
 
     def top_words(self, n: int = 10, *, relevance: float = 1.0, names: Sequence[Any] | None = None) -> list[list[Any]]:
@@ -461,8 +484,8 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
             weight = np.log(np.maximum(phi, 1e-300))
             weight = relevance * weight + (1.0 - relevance) * (weight - np.log(np.maximum(overall, 1e-300)))
         order = np.argsort(-weight, axis=1, kind="stable")[:, :n]
-        known = names if names is not None else getattr(self, "feature_names_in_", None)
-        return [[int(w) if known is None else known[w] for w in row] for row in order]
+        known = names if names is not None else self._words()
+        return [[int(w) if known is None else known[int(w)] for w in row] for row in order]
 
     def topic_sizes(self) -> Array:
         """Return the share of all tokens that each topic has."""
@@ -489,6 +512,20 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         seed = self.random_state
         rng = seed if isinstance(seed, np.random.Generator) else check_random_state(seed)
         return np.asarray(rng.gamma(100.0, 0.01, (self.n_components, n_words)))
+
+    def _words(self) -> Any:
+        return getattr(self, "vocabulary_", None) or getattr(self, "feature_names_in_", None)
+
+    def _rows(self, X: Any) -> Any:
+        """Return counts in the columns of the fit, of counts or of texts."""
+        if _are_texts(X):
+            words = getattr(self, "vocabulary_", None)
+            if words is None:
+                raise DataError("LatentDirichletAllocation: it was fitted to counts; pass counts, not texts.")
+            X = TextCounts(**(self.text or {})).with_vocabulary(words).transform(X)
+        rows = read_features(self, X)
+        self._check_counts(rows)
+        return rows
 
     def _alpha(self) -> Array:
         return np.broadcast_to(np.asarray(self.doc_topic_prior_, dtype=np.float64), (self.n_components,)).copy()
@@ -565,6 +602,9 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         K = self.n_components
         if len(self.components_) != K or np.shape(self.doc_topic_prior_) not in ((), (K,)):
             raise ModelFileError("load: components_ and doc_topic_prior_ must have a row for each topic.")
+        words = getattr(self, "vocabulary_", None)
+        if words is not None and (len(words) != self.n_features_in_ or not all(isinstance(w, str) for w in words)):
+            raise ModelFileError("load: vocabulary_ must hold a word for each column.")
         if self._way != "ml" and not (self.components_ > 0).all():
             raise ModelFileError("load: Dirichlet parameters must be positive.")
         if not (np.asarray(self.doc_topic_prior_) > 0).all() or not self.topic_word_prior_ > 0:

@@ -13,7 +13,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.declare import Boolean, Declared, Matches, Number, Options, check_parameters, fitted, optional, param
-from ..core.errors import DataError, DataTypeError, ModelFileError
+from ..core.errors import DataError, DataTypeError
 
 
 class TextCounts(TransformerMixin, Declared):
@@ -89,6 +89,12 @@ class TextCounts(TransformerMixin, Declared):
         counter = self._counter(vocabulary=self.vocabulary_)
         return sp.csr_array(counter.transform(_read(texts)).astype(np.float64))
 
+    def with_vocabulary(self, words: Sequence[str]) -> Self:
+        """Use the words of another fit, in their order."""
+        self.vocabulary_ = list(words)
+        self.n_texts_ = 0
+        return self
+
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the words."""
         check_is_fitted(self)
@@ -97,13 +103,6 @@ class TextCounts(TransformerMixin, Declared):
     def _counter(self, **settings: Any) -> CountVectorizer:
         words = list(self.stop_words) if isinstance(self.stop_words, tuple) else self.stop_words
         return CountVectorizer(lowercase=self.lowercase, stop_words=words, token_pattern=self.token_pattern, **settings)
-
-    def _check_loaded(self) -> None:
-        words = self.vocabulary_
-        if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
-            raise ModelFileError("load: vocabulary_ must be a list of words.")
-        if len(set(words)) != len(words):
-            raise ModelFileError("load: a word stands in vocabulary_ twice.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

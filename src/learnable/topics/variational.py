@@ -6,7 +6,8 @@ Variational Bayes (D. Blei, A. Ng and M. Jordan 2003; M. Hoffman, D. Blei and F.
 $$ \mathcal{L} = \sum_{d,w} n_{dw} \log \sum_k e^{E \log θ_{dk} + E \log φ_{kw}}
    - \sum_d \mathrm{KL}(γ_d, α) - \sum_k \mathrm{KL}(λ_k, η) $$
 
-by turns. γ starts where the last iteration left it, so that the bound never falls. Maximum likelihood raises
+by turns. A turn that starts every document from equal shares is kept while it raises the bound; then γ starts where the
+last turn left it, so that the bound never falls. Maximum likelihood raises
 Σ n log Σ_k θ_dk φ_kw by EM: probabilistic latent semantic analysis (T. Hofmann 1999).
 """
 
@@ -151,17 +152,32 @@ def climb_bound(
     """Raise the bound by batches of all documents."""
     gamma = np.ones((documents.n, len(lam)))
     history: list[float] = []
+    fresh = True  # documents start from equal shares, which finds better topics, until that lowers the bound
     n_iter = 0
     while n_iter < max_iter:
         n_iter += 1
         weights = np.ascontiguousarray(np.exp(expected_logs(lam)).T)
-        gamma = infer(documents, weights, alpha, start=gamma, tol=doc_tol, max_iter=doc_iter, n_jobs=n_jobs, stop=stop)
-        stats = np.empty_like(weights)
-        rows = np.empty(documents.n)
-        own = np.exp(expected_logs(gamma))
-        kernels.collect(documents.starts, documents.words, documents.counts, weights, own, stats, rows)
-        lam = eta + stats.T
-        history.append(bound(documents, gamma, lam, alpha, eta))
+
+        def turn(start: Array | None, weights: Array = weights) -> tuple[Array, Array, float]:
+            found = infer(
+                documents, weights, alpha, start=start, tol=doc_tol, max_iter=doc_iter, n_jobs=n_jobs, stop=stop
+            )
+            stats = np.empty_like(weights)
+            own = np.exp(expected_logs(found))
+            kernels.collect(
+                documents.starts, documents.words, documents.counts, weights, own, stats, np.empty(documents.n)
+            )
+            topics = eta + stats.T
+            return found, topics, bound(documents, found, topics, alpha, eta)
+
+        last = history[-1] if history else -np.inf
+        new, topics, value = turn(None if fresh else gamma)
+        if fresh and value < last + tol * abs(value):
+            fresh = False
+            new, topics, value = turn(gamma)
+        gamma = new
+        lam = topics
+        history.append(value)
         small = len(history) > 1 and history[-1] - history[-2] <= tol * abs(history[-1])
         if progress(n_iter, history[-1]) or small:
             break

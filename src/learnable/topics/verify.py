@@ -201,6 +201,9 @@ def _counts_add_up(model: Any, counts: Array, alpha: Array, eta: float) -> bool:
         and relative(model.components_, by_word / S + eta) < 1e-12
         and relative(model.doc_topic_, by_document / S + alpha) < 1e-12
     )
+    sizes = model.trace_[:, :, 1 : 1 + len(alpha)]
+    if counts.sum():  # shares of the tokens, the largest first
+        fits = fits and np.abs(sizes.sum(axis=2) - 1.0).max() < 1e-9 and bool((np.diff(sizes, axis=2) <= 1e-12).all())
     learned_alpha = isinstance(model.doc_topic_prior, str)
     learned_eta = isinstance(model.topic_word_prior, str)
     fits = fits and (learned_alpha or _is_given(model.doc_topic_prior, alpha, len(alpha)))
