@@ -353,6 +353,15 @@ def test_environments_that_go_wrong_end_in_words_and_the_best_policy_stays(name,
     agent.learn(Strange("fine"), 32, eval_every=None)  # and it can go on elsewhere
 
 
+def test_a_new_episode_begins_where_the_old_one_cannot_be_played_again():
+    agent = agent_of("A2C", n_envs=1)
+    with pytest.raises(DataError, match="the motor burned"):
+        agent.learn(lambda: Strange("raise", 30), 100, eval_every=None)
+    with pytest.raises(DataError, match="the motor burned"):
+        agent.learn(lambda: Strange("raise", 3), 100, eval_every=None)
+    assert agent.learn(lambda: Strange("fine"), 16, eval_every=None).stopped == "steps"
+
+
 def test_environments_that_never_end_are_cut_off():
     agent = agent_of("A2C", n_envs=1)
     run = agent.learn(lambda: Strange("endless", 10**9), 256, eval_every=128, max_episode_steps=40, eval_episodes=2)
