@@ -121,7 +121,7 @@ class DQN(DeepAgent):
     train_every: int = 4
     gradient_steps: int = 1
     learning_starts: int = 1000
-    target_every: int = 500
+    target_every: int = 250
     epsilon: float = 1.0
     final_epsilon: float = 0.05
     epsilon_steps: int = 10_000
