@@ -59,7 +59,8 @@ def curve(name):
 
 
 figures = {
-    "deep_curves": side_by_side(*(curve(name) for name in sweeps), title="CartPole: return in evaluations, 4 seeds"),
+    "deep_curves": side_by_side(curve("DQN"), curve("REINFORCE"), title="CartPole: return in evaluations, 4 seeds"),
+    "deep_critics": side_by_side(curve("A2C"), curve("PPO"), title="The same for two actor–critics"),
     "deep_values": scatter(
         found.realised,
         found.predicted,

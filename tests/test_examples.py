@@ -93,8 +93,8 @@ FIGURES = {
     "plot_em.py": {"kmeans_steps", "em_steps", "mixture_density", "em_bound"},
     "plot_bandits.py": {"regret_bounds"},
     "plot_decisions.py": {"cliff_policy", "cliff_returns", "gambler", "blackjack_policy"},
-    "plot_deep_rl.py": {"deep_curves", "deep_values", "deep_pole"},
     "plot_topics.py": {"bars", "nancycats", "hapmap"},
+    "plot_deep_rl.py": {"deep_curves", "deep_critics", "deep_values", "deep_pole"},
     "plot_hmm.py": {"hmm_gap", "hmm_path", "hmm_states"},
     "plot_sampling.py": {
         "sampling_metropolis",

@@ -88,7 +88,8 @@ class DQN(DeepAgent):
     epsilon_steps : int
         Steps between the two; ε falls in a straight line.
     huber : float
-        Errors beyond this size count linearly.
+        Errors beyond this size count linearly. The usual 1 lets the many steps that go on outvote the few that end an
+        episode: on CartPole, with a target network of 100 steps, values reached 1,000 where 100 is the most.
     alpha, beta : float
         Exponents of priorities and of their correction; β rises to 1 over `beta_steps`.
     beta_steps : int
@@ -120,11 +121,11 @@ class DQN(DeepAgent):
     train_every: int = 4
     gradient_steps: int = 1
     learning_starts: int = 1000
-    target_every: int = 500
+    target_every: int = 250
     epsilon: float = 1.0
     final_epsilon: float = 0.05
     epsilon_steps: int = 10_000
-    huber: float = 1.0
+    huber: float = 100.0
     alpha: float = 0.6
     beta: float = 0.4
     beta_steps: int = 100_000

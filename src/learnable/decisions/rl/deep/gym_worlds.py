@@ -269,23 +269,28 @@ class GymWorld(World):
         for e in range(self.n):
             n_played = int(state["clock"][e])
             seed = int(state["seeds"][e])
-            observation, _ = guarded(self.name, "reset", self.envs[e].reset, seed=seed)
-            over = False
-            for sent in actions[e, :n_played]:
-                if over:
-                    break
-                action = self.actions.form(sent)
-                found = guarded(self.name, "step", self.envs[e].step, action)
-                observation = found[0]
-                over = bool(found[2] or found[3])
-            self.encoder.write(observation, self.obs[e])
-            if over or not np.array_equal(self.obs[e], state["obs"][e], equal_nan=True):
+            try:
+                is_back = self._replay(e, seed, actions[e, :n_played], state["obs"][e])
+            except DataError:  # the episode is the one in which the environment failed
+                is_back = False
+            if not is_back:
                 self._reset(e)
                 continue
             self.seeds[e] = seed
             self.clock[e] = n_played
             self.earned[e] = state["earned"][e]
             self.played[e] = list(actions[e, :n_played])
+
+    def _replay(self, e: int, seed: int, actions: Array, wanted: Array) -> bool:
+        """Play the actions of an episode again; tell whether that leads to the same observation."""
+        observation, _ = guarded(self.name, "reset", self.envs[e].reset, seed=seed)
+        for sent in actions:
+            found = guarded(self.name, "step", self.envs[e].step, self.actions.form(sent))
+            observation = found[0]
+            if found[2] or found[3]:
+                return False
+        self.encoder.write(observation, self.obs[e])
+        return bool(np.array_equal(self.obs[e], wanted))
 
 
 class VectorWorld(GymWorld):
