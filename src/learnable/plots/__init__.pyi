@@ -1,6 +1,8 @@
 from .animation import animate as animate
 from .bands import function_bands as function_bands
 from .clusters import cluster_scatter as cluster_scatter
+from .components import biplot as biplot
+from .components import scree as scree
 from .contributions import contribution_summary as contribution_summary
 from .curves import learning_curve as learning_curve
 from .curves import line_with_band as line_with_band
