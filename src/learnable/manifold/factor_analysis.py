@@ -199,10 +199,7 @@ class FactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
 
     def get_precision(self) -> Array:
         """Return the inverse of `get_covariance`."""
-        p = self._factors()
-        scaled = p.loadings / p.noise[:, None]
-        M = np.eye(p.loadings.shape[1]) + p.loadings.T @ scaled
-        return np.asarray(np.diag(1.0 / p.noise) - scaled @ np.linalg.solve(M, scaled.T))
+        return np.asarray(np.linalg.inv(self.get_covariance()))
 
     def score_samples(self, X: Any) -> Array:
         """Return the log-density of what each row shows."""
