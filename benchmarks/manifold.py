@@ -1,4 +1,4 @@
-"""Principal components, Isomap, locally linear embedding and spectral methods against scikit-learn and intelex.
+"""Principal components, factors, scaling, Isomap, locally linear embedding, spectral methods against their peers.
 
 The quality is measured here, by code that no contender uses: the variance that the components leave out; what an
 embedding leaves of the equations that define it; the normalised cut of clusters.
@@ -18,7 +18,13 @@ from .linear import INTELEX, SKLEARN
 
 MODULES = {
     OURS: {"PCA": "learnable.manifold", "other": "learnable.manifold"},
-    SKLEARN: {"PCA": "sklearn.decomposition", "SpectralClustering": "sklearn.cluster", "other": "sklearn.manifold"},
+    SKLEARN: {
+        "PCA": "sklearn.decomposition",
+        "FactorAnalysis": "sklearn.decomposition",
+        "NMF": "sklearn.decomposition",
+        "SpectralClustering": "sklearn.cluster",
+        "other": "sklearn.manifold",
+    },
     INTELEX: {"PCA": "sklearnex.decomposition", "other": "sklearnex"},
 }
 
@@ -74,6 +80,70 @@ def blobs(quick: bool) -> Data:
     from sklearn.datasets import make_blobs
 
     return Data(*make_blobs(2_000 if quick else 20_000, n_features=10, centers=10, cluster_std=3.0, random_state=0))
+
+
+def wide_roll(quick: bool) -> Data:
+    """Return a swiss roll that bends in fifty dimensions, with noise in all of them, and the position along it."""
+    from sklearn.datasets import make_swiss_roll
+
+    rows, position = make_swiss_roll(1_000 if quick else 10_000, random_state=0)
+    rng = np.random.default_rng(0)
+    turned = rows @ np.linalg.qr(rng.normal(size=(50, 3)))[0].T
+    return Data(turned + 0.3 * rng.normal(size=turned.shape), position)
+
+
+def factors(quick: bool) -> Data:
+    """Return rows of ten factors in a hundred columns, each with its own noise."""
+    rng = np.random.default_rng(0)
+    n, d = (2_000, 40) if quick else (100_000, 100)
+    noise = np.linspace(0.5, 2.0, d)
+    return Data(rng.normal(size=(n, 10)) @ rng.normal(size=(10, d)) + rng.normal(size=(n, d)) * noise)
+
+
+def parts(quick: bool) -> Data:
+    """Return sums of ten parts that are not negative, with noise."""
+    rng = np.random.default_rng(0)
+    n, d = (500, 50) if quick else (10_000, 500)
+    return Data(rng.gamma(0.5, size=(n, 10)) @ rng.gamma(0.3, size=(10, d)) + 0.1 * rng.random((n, d)))
+
+
+def cloud(n: int, n_quick: int) -> Callable[[bool], Data]:
+    """Return a maker of normal rows in ten dimensions."""
+
+    def make(quick: bool) -> Data:
+        return Data(np.random.default_rng(0).normal(size=(n_quick if quick else n, 10)))
+
+    return make
+
+
+def deviance(model: Any, data: Data) -> dict[str, float]:
+    """Return minus the mean log-density of the rows."""
+    away = data.X - data.X.mean(axis=0)
+    covariance = model.components_.T @ model.components_ + np.diag(model.noise_variance_)
+    fit = np.einsum("ij,ij->", away @ np.linalg.inv(covariance), away) / len(away)
+    return {"objective": 0.5 * float(fit + np.linalg.slogdet(2.0 * np.pi * covariance)[1])}
+
+
+def error_left(model: Any, data: Data) -> dict[str, float]:
+    """Return the squared error that the best sums of the parts leave, as a share."""
+    W = model.transform(data.X)
+    return {"objective": float(((data.X - W @ model.components_) ** 2).sum() / (data.X**2).sum())}
+
+
+def stress(ordinal: bool) -> Callable[[Any, Data], dict[str, float]]:
+    """Return a measure of the distances in the picture: the raw stress, or Stress-1 after isotonic regression."""
+
+    def measure(model: Any, data: Data) -> dict[str, float]:
+        from scipy.spatial.distance import pdist
+        from sklearn.isotonic import IsotonicRegression
+
+        given, shown = pdist(data.X), pdist(model.embedding_)
+        if not ordinal:
+            return {"objective": float(((given - shown) ** 2).sum() / (given**2).sum())}
+        wanted = IsotonicRegression().fit_transform(given, shown)
+        return {"objective": float(np.sqrt(((wanted - shown) ** 2).sum() / (shown**2).sum()))}
+
+    return measure
 
 
 def left_out(model: Any, data: Data) -> dict[str, float]:
@@ -153,6 +223,45 @@ ROWS = [
         tolerance=1e-6,
     ),
     Row(
+        "factor_analysis",
+        "FactorAnalysis, ten factors",
+        "100,000 × 100",
+        factors,
+        {
+            OURS: contender(OURS, "FactorAnalysis", n_components=10),
+            SKLEARN: contender(SKLEARN, "FactorAnalysis", n_components=10),
+        },
+        deviance,
+        {SKLEARN: 1.0},
+        tolerance=1e-6,
+    ),
+    Row(
+        "nmf",
+        "NMF, ten parts",
+        "10,000 × 500",
+        parts,
+        {
+            OURS: contender(OURS, "NMF", n_components=10, random_state=0),
+            SKLEARN: contender(SKLEARN, "NMF", n_components=10, random_state=0),
+        },
+        error_left,
+        {SKLEARN: 1.0},
+        tolerance=1e-2,
+    ),
+    *(
+        Row(
+            f"mds_{kind}",
+            f"MDS, {kind}, from classical scaling",
+            f"{n:,} × 10",
+            cloud(n, n // 10),
+            three("MDS", metric_mds=kind == "metric", init="classical_mds", n_init=1),
+            stress(kind == "ordinal"),
+            {SKLEARN: 1.0},
+            tolerance=1e-2,
+        )
+        for kind, n in (("metric", 2_000), ("ordinal", 1_000))
+    ),
+    Row(
         "isomap",
         "Isomap, swiss roll, ten neighbours",
         "10,000 × 3",
@@ -187,6 +296,17 @@ ROWS = [
         "SpectralEmbedding, swiss roll, ten neighbours",
         "10,000 × 3",
         roll(10_000, 1_000),
+        three("SpectralEmbedding", n_neighbors=10),
+        order_along,
+        {SKLEARN: 5.0},
+        tolerance=1e-3,
+        floor=1e-2,
+    ),
+    Row(
+        "spectral_embedding_wide",
+        "SpectralEmbedding, a noisy roll in many dimensions, ten neighbours",
+        "10,000 × 50",
+        wide_roll,
         three("SpectralEmbedding", n_neighbors=10),
         order_along,
         {SKLEARN: 5.0},

@@ -23,7 +23,13 @@ PAGE = Path(__file__).parents[2] / "docs" / "departures.md"
 #: Where the public classes of the other packages are.
 THEIRS = (
     *("sklearn.cluster", "sklearn.decomposition", "sklearn.discriminant_analysis", "sklearn.ensemble"),
-    *("sklearn.gaussian_process", "sklearn.kernel_approximation", "sklearn.kernel_ridge", "sklearn.linear_model"),
+    *(
+        "sklearn.gaussian_process",
+        "sklearn.kernel_approximation",
+        "sklearn.kernel_ridge",
+        "sklearn.linear_model",
+        "sklearn.manifold",
+    ),
     *("sklearn.mixture", "sklearn.multiclass", "sklearn.naive_bayes", "sklearn.neighbors", "sklearn.preprocessing"),
     *("sklearn.svm", "sklearn.tree", "hmmlearn.hmm"),
 )

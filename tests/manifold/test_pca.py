@@ -173,7 +173,7 @@ def test_hard_tables_end_well():
 @pytest.mark.parametrize(
     ("model", "table", "match"),
     [
-        (PCA(6), X, "between 1 and min"),
+        (PCA(6), X, "between 0 and min"),
         (PCA("mle"), X[:3], "mle"),
         (PCA(), X[:1], "n_samples = 1"),
         (PCA(), np.where(X > 3, np.inf, X), "infinity"),

@@ -94,7 +94,9 @@ class SpectralClustering(ClusterMixin, AffinityModel):
         Matches(lambda v: v is None or isinstance(v, dict), "a dict, or None"), "Of another kernel.", default=None
     )
     n_jobs: int | None = param(N_JOBS, "Threads; the result does not depend on it.", default=None)
-    verbose: bool = param(Boolean(), "Kept for compatibility.", default=False)
+    verbose: int = param(
+        Boolean() | Number(low=0, integer=True), "Whether the steps of the last part are printed.", default=False
+    )
 
     labels_: NDArray[np.int32] = fitted("(n_rows,)", "Cluster of each row.", kind="i", low=0)
     embedding_: Array = fitted("(n_rows, n_components)", "Coordinates D^{−1/2}u, of the constant one too.")
@@ -131,12 +133,16 @@ class SpectralClustering(ClusterMixin, AffinityModel):
 
     def _label(self, vectors: Array, K: int) -> NDArray[np.int32]:
         """Return the clusters of rows by their coordinates."""
+        if self.verbose:
+            print(f"Computing label assignment using {self.assign_labels}")
         if self.assign_labels == "cluster_qr":
             return pivoted_labels(vectors[:, :K], K)
         if self.assign_labels == "discretize":
             return discrete_labels(self.embedding_[:, :K], K, as_generator(self.random_state))
         size = float(np.abs(self.embedding_).max(initial=0.0)) or 1.0
-        means = KMeans(K, n_init=self.n_init, random_state=self.random_state, n_jobs=self.n_jobs)
+        means = KMeans(
+            K, n_init=self.n_init, random_state=self.random_state, n_jobs=self.n_jobs, verbose=int(self.verbose)
+        )
         return np.asarray(means.fit(self.embedding_ / size).labels_, dtype=np.int32)
 
     def predict(self, X: Any) -> NDArray[np.int32]:

@@ -216,10 +216,13 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             W = np.array(_not_negative("NMF (input W)", np.atleast_2d(given[0])), order="C")
             H = np.array(_not_negative("NMF (input H)", np.atleast_2d(given[1])), order="C")
             k = len(H) if self.n_components in (None, "auto") else self.n_components
-            if W.shape != (n, k) or H.shape != (k, d):
-                raise DataError(
-                    f"NMF: Array with wrong shape passed: W must be {(n, k)} and H {(k, d)}; got {W.shape}, {H.shape}."
-                )
+            for name, given_shape, shape in (("H", H.shape, (k, d)), ("W", W.shape, (n, k))):
+                if given_shape != shape:
+                    which = "first" if given_shape[0] != shape[0] else "second"
+                    raise DataError(
+                        f"NMF: Array with wrong {which} dimension passed to NMF (input {name}): it must have shape "
+                        f"{shape}; got {given_shape}."
+                    )
             return W, H
         if given[0] is not None or given[1] is not None:
             warnings.warn("NMF: W and H are not used unless init='custom'.", RuntimeWarning, stacklevel=5)

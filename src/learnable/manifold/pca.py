@@ -319,7 +319,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         if isinstance(wanted, (int, np.integer)):
             if wanted > most:
                 raise ParameterError(
-                    f"PCA: n_components={wanted} must be between 1 and min(n_samples, n_features)={most} with "
+                    f"PCA: n_components={wanted} must be between 0 and min(n_samples, n_features)={most} with "
                     f"svd_solver={self.svd_solver!r}; ask for fewer."
                 )
             return int(wanted)

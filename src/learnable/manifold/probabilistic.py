@@ -103,8 +103,8 @@ class ProbabilisticPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Densit
     >>> from learnable.manifold import ProbabilisticPCA
     >>> X = np.array([[1.0, 2.0, 3.1], [2.0, 4.1, 6.0], [3.0, 5.9, 9.0], [4.0, 8.0, np.nan], [5.0, 10.1, 15.0]])
     >>> model = ProbabilisticPCA(1).fit(X)
-    >>> model.impute(X)[3].round(1)
-    array([ 4. ,  8. , 12. ])
+    >>> model.impute(X)[3].round()
+    array([ 4.,  8., 12.])
     >>> bool((np.diff(model.loglike_) >= 0).all())
     True
     """

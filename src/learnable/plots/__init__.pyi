@@ -1,3 +1,5 @@
+from .components import biplot as biplot
+from .components import scree as scree
 from .curves import learning_curve as learning_curve
 from .curves import line_with_band as line_with_band
 from .curves import reliability_diagram as reliability_diagram
