@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..data.blocks import Blocks
 from ..risk.objective import relative_gap
-from ..solvers.composite.coordinate import FLOOR, Gap, Penalty, duality_gap
+from ..solvers.composite.coordinate import FLOOR, Gap, Penalty, penalised_gap
 from ..solvers.composite.designs import Design
 from ..solvers.composite.working_set import SparseFit
 from .margin.problem import MarginTask
@@ -50,7 +50,7 @@ def proven_sparse_fit(
         return fit
     base = 0.5 * design.square
     if blocks.in_memory:
-        gap = duality_gap(fit.W, *_long_residual(blocks, fit.W, intercept=intercept), penalty)
+        gap = penalised_gap(fit.W, *_long_residual(blocks, fit.W, intercept=intercept), penalty)
     else:
         gap = _widened(fit.gap, rounding, base)
     value = gap.relative(base)

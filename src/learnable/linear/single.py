@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..data.blocks import Blocks
 from ..data.door import Table
-from ..solvers.composite.coordinate import Gap, Penalty, duality_gap
+from ..solvers.composite.coordinate import Gap, Penalty, penalised_gap
 from ..solvers.composite.designs import Design
 from ..solvers.composite.working_set import SparseFit, WorkingSet
 from ..solvers.systems.moments import relative_residual, residual_sums
@@ -107,7 +107,7 @@ def round_sparse(design: Design, fit: SparseFit, penalty: Penalty, tol: float) -
 
 
 def _gap_at(solver: WorkingSet, W: Array, penalty: Penalty) -> Gap:
-    return duality_gap(W, solver.gradient, solver.square, penalty)
+    return penalised_gap(W, solver.gradient, solver.square, penalty)
 
 
 def _newton_step(design: Design, W: Array, penalty: Penalty) -> Array | None:

@@ -25,3 +25,5 @@ from .panels import side_by_side as side_by_side
 from .paths import coefficient_paths as coefficient_paths
 from .points import residual_plot as residual_plot
 from .points import scatter as scatter
+from .saddles import program_plot as program_plot
+from .saddles import saddle_plot as saddle_plot

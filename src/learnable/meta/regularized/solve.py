@@ -29,6 +29,7 @@ from .problem import DualPoint, Problem
 Array = NDArray[np.float64]
 
 _ROUNDING = 1e-9  # relative slack within which a parameter at the end of its range counts as attainable
+_SLACK = 1e-8  # share of the risk at the least penalty by which R may exceed κ; the gap counts it, times its multiplier
 _SHORT = 500  # steps for one λ of that search
 _DECADES = 14  # of λ, down from the variance of the columns, in the search for a risk below κ
 _FARTHEST = 1e12  # steps beyond this lead to the minimum of the function itself
@@ -116,6 +117,7 @@ class _Judge:
         self.value = value
         self.rest = rest
         self.room: Array | None = None  # a point with R < κ
+        self.most = value + (_SLACK * rest.risk if form == "phillips" else 0.0)
         zeros = np.zeros((problem.X.shape[0], problem.shape[1]))
         self.null = 0.0 if form == "phillips" else problem.risk(zeros)  # P₀, the risk of f = 0
         self.pace = 1.0  # η/step of the last projection onto the level set of R
@@ -153,6 +155,9 @@ class _Judge:
     def gap(self) -> float:
         """Return (P − D)/max(D, 1e-8 P₀); in Phillips's form P₀ is P itself."""
         excess = self.primal - self.bound
+        if self.form == "phillips" and self.dual is not None and self.dual.strength < math.inf:
+            over = self.problem.risk(self.problem.scores(self.x)) - self.value
+            excess += max(0.0, over) / self.dual.strength
         if not math.isfinite(excess):
             return math.inf
         floor = 1e-8 * (self.primal if self.form == "phillips" else self.null)
@@ -211,7 +216,7 @@ class _Judge:
             return _nearest(lambda z: self.problem.omega(z) - self.value, x, self.rest.x)
         if self.room is None:
             return x
-        return _nearest(lambda z: self.problem.risk(self.problem.scores(z)) - self.value, x, self.room)
+        return _nearest(lambda z: self.problem.risk(self.problem.scores(z)) - self.most, x, self.room)
 
 
 def _nearest(excess: Callable[[Array], float], x: Array, inside: Array) -> Array:
@@ -415,6 +420,19 @@ def _roomy_risk(problem: Problem, most: float, kappa: float, max_iter: int, prog
                 "which the constraint is idle."
             )
         strength /= 10.0
+    if found is None:  # κ may be the least risk itself: a small λ can have it, and a long run finds it
+        judge = _Judge(problem, "tikhonov", 1e-3 * problem.spread, _Rest(start, 0.0, most, None, 0.0))
+
+        def reached(point: SplitPoint) -> float:
+            gap = judge(point)
+            return 0.0 if problem.risk(problem.scores(judge.x)) <= kappa + 0.5 * _SLACK * most else gap
+
+        operators = _operators(problem, "tikhonov", 1e-3 * problem.spread, judge)
+        problem.split(
+            operators, reached, start, tol=1e-12, max_iter=max_iter, progress=lambda step, _: progress(step, math.inf)
+        )
+        lowest = min(lowest, problem.risk(problem.scores(judge.x)))
+        found = judge.x if lowest <= kappa + _SLACK * most else None
     if found is None:
         raise ParameterError(
             f"RegularizedRisk: no coefficients with a risk below {wanted:.6g} were found; the lowest risk is about "
