@@ -94,7 +94,7 @@ def forms_agree(X, y, loss, penalty, strength):
     phillips = equivalent(model, "phillips").model.fit(X, y)
     assert ivanov.certificate_.holds and phillips.certificate_.holds
     assert ivanov.penalty_ <= model.penalty_ * (1 + 1e-9)
-    assert phillips.risk_ <= model.risk_ + 1e-9 * size
+    assert phillips.risk_ <= model.risk_ + 1e-7 * size  # more than rounding only where κ is the least risk itself
     # Each of the three optima is known to its gap; so are the values of the other two there.
     assert ivanov.risk_ == pytest.approx(model.risk_, abs=3 * tol * size)
     assert strength * phillips.penalty_ == pytest.approx(strength * model.penalty_, abs=6 * tol * size)

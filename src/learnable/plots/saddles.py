@@ -30,8 +30,8 @@ def saddle_plot(
     """Draw the contours of L(x, λ), its valley in x, its ridge in λ, and the saddle point where they meet.
 
     The valley holds the minimiser over x for each λ: along it L is the dual function. The ridge holds the maximiser
-    over λ for each x: along it L is the objective where x is feasible (λ = 0), and grows without end elsewhere. The ring
-    is the highest point of the valley.
+    over λ for each x: along it L is the objective where x is feasible (λ = 0), and grows without end elsewhere. The
+    ring is the highest point of the valley.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def saddle_plot(
     """
     xs, ys = numbers("saddle_plot", x=x)[0], numbers("saddle_plot", multiplier=multiplier)[0]
     grid = _grid("saddle_plot", xs, ys, values)
-    valley = np.column_stack([xs[np.nanargmin(grid, axis=1)], ys])
+    valley = np.column_stack([_lowest(xs, grid), ys])
     ridge = np.column_stack([xs, ys[np.nanargmax(grid, axis=0)]])
     top = int(np.nanargmax(np.nanmin(grid, axis=1)))
     at = (float(valley[top, 0]), float(ys[top]))
@@ -124,9 +124,9 @@ def program_plot(
     f = _grid("program_plot", xs, ys, objective)
     g = _grid("program_plot", xs, ys, constraint)
     frame = _frame(xs, ys)
-    marks = _feasible_cells(frame, xs, ys, g)
-    marks += _contours(frame, xs, ys, f)
     border = "".join(frame.path(line[:, 0], line[:, 1]) for line in contour_lines(xs, ys, g, 0.0))
+    marks = [tag("path", d=border, fill=ACCENT, fill_opacity=0.12, stroke="none")] if border else []
+    marks += _contours(frame, xs, ys, f)
     if border:
         marks.append(tag("path", tag("title", "feasible set"), d=border, fill="none", stroke=ACCENT, stroke_width=2.4))
     named = dict(paths or {})
@@ -167,16 +167,16 @@ def _contours(frame: Frame, xs: Array, ys: Array, grid: Array) -> list[Markup]:
     return marks
 
 
-def _feasible_cells(frame: Frame, xs: Array, ys: Array, g: Array) -> list[Markup]:
-    """Return a tint on the feasible part of each row of the grid."""
-    marks = []
-    for y, row in zip(ys, g, strict=True):
-        inside = np.flatnonzero(row <= 0.0)
-        if inside.size:  # the set is convex: one segment per row
-            d = frame.path(xs[[inside[0], inside[-1]]], np.array([y, y]))
-            height = abs(float(frame.y(ys[1]) - frame.y(ys[0]))) + 0.4
-            marks.append(tag("path", d=d, fill="none", stroke=ACCENT, stroke_width=height, opacity=0.12))
-    return marks
+def _lowest(xs: Array, grid: Array) -> Array:
+    """Return where each row is lowest, by a parabola through the three points around it."""
+    at = np.clip(np.nanargmin(grid, axis=1), 1, len(xs) - 2)
+    rows = np.arange(len(grid))
+    left, middle, right = (grid[rows, at + k] for k in (-1, 0, 1))
+    bend = left - 2.0 * middle + right
+    shift = np.divide(0.5 * (left - right), bend, out=np.zeros_like(bend), where=bend > 0.0)
+    inside = np.clip(shift, -1.0, 1.0)
+    step = np.where(inside > 0, xs[at + 1] - xs[at], xs[at] - xs[at - 1])
+    return np.asarray(xs[at] + inside * step)
 
 
 def _ring(frame: Frame, x: float, y: float, words: str) -> Markup:

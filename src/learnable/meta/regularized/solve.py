@@ -86,6 +86,8 @@ def solve_form(
         if judge.rest.risk <= value:
             return judge.without_risk(easy)
         judge.room = _roomy_risk(problem, judge.rest.risk, value, max_iter, progress)
+        if problem.risk(problem.scores(judge.room)) > value:  # κ is the least risk, but for rounding
+            judge.most = value + _SLACK * judge.rest.risk
     operators = _operators(problem, form, value, judge)
     _, n_iter, stopped = problem.split(
         operators,
@@ -117,7 +119,7 @@ class _Judge:
         self.value = value
         self.rest = rest
         self.room: Array | None = None  # a point with R < κ
-        self.most = value + (_SLACK * rest.risk if form == "phillips" else 0.0)
+        self.most = value  # what R may be at most
         zeros = np.zeros((problem.X.shape[0], problem.shape[1]))
         self.null = 0.0 if form == "phillips" else problem.risk(zeros)  # P₀, the risk of f = 0
         self.pace = 1.0  # η/step of the last projection onto the level set of R
