@@ -65,7 +65,7 @@ by_degree = labelled_lines(
         "training": (degrees, train), "test": (degrees, test), "cross-valid.": (degrees, validated),
         "chosen": cross(degrees[chosen], test[chosen], 1.6), "best": cross(degrees[best], test[best], 1.25),
     },
-    y_log=True, y_range=(0.03, 2.0), title="Error against complexity", x_label="degree of the polynomial",
+    y_log=True, y_range=(0.04, 1.0), title="Error against complexity", x_label="degree of the polynomial",
     y_label="mean squared error",
 )  # fmt: skip
 
@@ -90,12 +90,13 @@ by_strength = labelled_lines(
         "training": (strengths, train), "test": (strengths, test),
         "chosen": cross(strengths[chosen], test[chosen], 1.6), "best": cross(strengths[best], test[best], 1.25),
     },
-    x_log=True, y_log=True, y_range=(0.03, 2.0), title="Error against λ", x_label="λ", y_label="mean squared error",
+    x_log=True, y_log=True, y_range=(0.04, 1.0), title="Error against λ", x_label="λ", y_label="mean squared error",
 )  # fmt: skip
 norms = np.array([model.penalty_ for model in fits])
 by_norm = labelled_lines(
     {"training": (norms, train), "test": (norms, test)},
-    x_log=True, y_log=True, y_range=(0.03, 2.0), title="The same against τ = Ω", x_label="τ", y_label="mean squared error",
+    x_log=True, y_log=True, y_range=(0.04, 1.0), title="The same against τ = Ω", x_label="τ",
+    y_label="mean squared error",
 )  # fmt: skip
 if len(sys.argv) > 1:
     Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)

@@ -59,7 +59,7 @@ inner = np.array([[ellipse[0][200], ellipse[1][200]], [ellipse[0][320], ellipse[
 frame = {"x_range": (-2.0, 2.4), "y_range": (-1.9, 2.5), "square": True}
 figure = side_by_side(
     labelled_lines(
-        {"convex set": ellipse, "a chord": inner.T, "supporting line": line.T, "projection": np.array([outside, at]).T},
+        {"convex set": ellipse, "a chord": inner.T, "support": line.T, "projection": np.array([outside, at]).T},
         title="Convex: chords stay inside", x_label="x₁", y_label="x₂", **frame,
     ),
     labelled_lines(
@@ -99,7 +99,14 @@ keep(
     "convex_functions",
     side_by_side(
         labelled_lines(smooth, y_range=(-0.6, 2.4), title="Smooth: one tangent", x_label="z", y_label="loss"),
-        labelled_lines(kinked, y_range=(-0.6, 3.0), title="A kink: many subgradients", x_label="z", y_label="loss"),
+        labelled_lines(
+            kinked,
+            y_range=(-0.6, 3.0),
+            reference="hinge",
+            title="A kink: many subgradients",
+            x_label="z",
+            y_label="loss",
+        ),
         title="Convex functions, tangents and subgradients",
     ),
 )

@@ -32,10 +32,10 @@ print(report)
 print(f"dual function, numeric against closed form: largest difference {np.abs(dual - formula).max():.1e}")
 change = sensitivity(program, [2.0])
 print(
-    f"loosened to g ≤ 0.1 the optimum falls at the rate {change.inequality[0]:.3f}, to {change.bound(0.1):.3f} or more"
+    f"loosened to g ≤ 0.1 the optimum moves at the rate {change.inequality[0]:.3f}, to {change.bound(0.1):.3f} or more"
 )
 keep(
-    "saddle",
+    "lagrangian_saddle",
     side_by_side(
         saddle_plot(x, strength, values, title="L(x, λ) = x² + 1 + λ(x − 2)(x − 4)"),
         labelled_lines(
@@ -62,7 +62,7 @@ for _ in range(60):  # the multiplier is where the path meets the disc
 force = 2.0 * bend * (target - best)
 print(f"in the disc: optimum ({best[0]:.4f}, {best[1]:.4f}), multiplier {s:.4f};", duality_gap(disc, best, [s]))
 keep(
-    "program",
+    "program_optimum",
     program_plot(
         t, t, f, g, {"argmin L(·, λ)": path}, optimum=tuple(best.tolist()),
         gradients=(tuple(0.25 * force), tuple(0.25 * 2.0 * s * best)), title="An optimum and the forces at it",

@@ -70,7 +70,7 @@ def test_sklearn_contract(estimator, check):
     strength=st.sampled_from([0.02, 0.1]),
     seed=st.integers(0, 3),
 )
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=8, deadline=None, derandomize=True)
 def test_the_three_forms_agree_at_matching_parameters(loss, penalty, strength, seed):
     forms_agree(*table(loss, seed, n=20), loss, penalty, strength)
 

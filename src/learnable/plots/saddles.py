@@ -60,9 +60,10 @@ def saddle_plot(
     """
     xs, ys = numbers("saddle_plot", x=x)[0], numbers("saddle_plot", multiplier=multiplier)[0]
     grid = _grid("saddle_plot", xs, ys, values)
-    valley = np.column_stack([_lowest(xs, grid), ys])
+    places, depths = _lowest(xs, grid)
+    valley = np.column_stack([places, ys])
     ridge = np.column_stack([xs, ys[np.nanargmax(grid, axis=0)]])
-    top = int(np.nanargmax(np.nanmin(grid, axis=1)))
+    top = int(np.nanargmax(depths))
     at = (float(valley[top, 0]), float(ys[top]))
     frame = _frame(xs, ys)
     marks = _contours(frame, xs, ys, grid)
@@ -167,8 +168,8 @@ def _contours(frame: Frame, xs: Array, ys: Array, grid: Array) -> list[Markup]:
     return marks
 
 
-def _lowest(xs: Array, grid: Array) -> Array:
-    """Return where each row is lowest, by a parabola through the three points around it."""
+def _lowest(xs: Array, grid: Array) -> tuple[Array, Array]:
+    """Return where each row is lowest and how low, by a parabola through the three points around it."""
     at = np.clip(np.nanargmin(grid, axis=1), 1, len(xs) - 2)
     rows = np.arange(len(grid))
     left, middle, right = (grid[rows, at + k] for k in (-1, 0, 1))
@@ -176,7 +177,8 @@ def _lowest(xs: Array, grid: Array) -> Array:
     shift = np.divide(0.5 * (left - right), bend, out=np.zeros_like(bend), where=bend > 0.0)
     inside = np.clip(shift, -1.0, 1.0)
     step = np.where(inside > 0, xs[at + 1] - xs[at], xs[at] - xs[at - 1])
-    return np.asarray(xs[at] + inside * step)
+    depth = middle + inside * (0.5 * (right - left) + 0.5 * bend * inside)
+    return np.asarray(xs[at] + inside * step), np.asarray(depth)
 
 
 def _ring(frame: Frame, x: float, y: float, words: str) -> Markup:
