@@ -137,8 +137,8 @@ class _Judge:
         if primal < self.primal:
             self.x = x
             self.primal = primal
-        empty = np.zeros(problem.shape)
-        bounds, equalities = empty, np.zeros((len(problem.allowed.e), problem.shape[1]))
+        bounds = np.zeros(problem.shape)
+        equalities = np.zeros((len(problem.allowed.e), problem.shape[1]))
         if problem.allowed.constrains:
             _, bounds, equalities = problem.allowed.project(point.values[2] + point.duals[2])
         near = self._strength(point)
@@ -167,10 +167,10 @@ class _Judge:
 
     def solution(self, n_iter: int, stopped: bool) -> FormSolution:
         """Return the best of all."""
-        assert_dual = self.dual
-        if assert_dual is None:
+        dual = self.dual
+        if dual is None:
             raise RuntimeError("the splitting method judges its first point")
-        return FormSolution(self.x, assert_dual, self.primal, self.bound, self.gap(), n_iter, stopped)
+        return FormSolution(self.x, dual, self.primal, self.bound, self.gap(), n_iter, stopped)
 
     def without_risk(self, rest: _Rest) -> FormSolution:
         """Return the point of least penalty, where R ≤ κ holds by itself."""
@@ -336,7 +336,8 @@ def _smallest_allowed(problem: Problem, max_iter: int) -> tuple[Array, DualPoint
         if size < best[1]:
             best[0] = np.vstack([np.zeros(k), W])
             best[1] = size
-        bounds, equalities = np.zeros((p, k)), np.zeros((len(problem.allowed.e), k))
+        bounds = np.zeros((p, k))
+        equalities = np.zeros((len(problem.allowed.e), k))
         if problem.allowed.constrains:
             _, bounds, equalities = problem.allowed.project(point.values[2] + point.duals[2])
         found = problem.dual_point(zeros, bounds, equalities, 1.0, "tikhonov", 1.0)
