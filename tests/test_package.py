@@ -79,6 +79,7 @@ PAGES = (
     "docs/guide/linear.md",
     "docs/guide/neighbors.md",
     "docs/guide/optimisation.md",
+    "docs/guide/regularised_risks.md",
     "docs/guide/theory.md",
     "docs/guide/sampling.md",
     "docs/guide/trees.md",

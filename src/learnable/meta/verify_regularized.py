@@ -104,9 +104,10 @@ def regularized_risk(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     value = float(model.value)
     size_of = float(np.abs(values) @ data.share) + abs(base)
     if model.form == "phillips":
-        if risk > value + _FEASIBLE * max(abs(value), size_of):
+        if risk > value + 1e-7 * max(abs(value), size_of):
             return refused
         primal = omega
+        beyond = multiplier * max(0.0, risk - value)  # what it would cost to lower the risk to κ
         if multiplier == 0.0:
             below = (
                 -_penalty_conjugate(model, q, 1.0, norm) - float(ends.sum()) - float((equalities * e[:, None]).sum())
@@ -127,6 +128,8 @@ def regularized_risk(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         floor = 1e-8 * (float(data.share @ _loss_values(loss, settings, model, data.y, np.zeros_like(Z))) - base)
         rounding = 1e-12 * (1.0 + size_of / max(primal, floor, 1e-300))
     excess = primal - below
+    if model.form == "phillips":
+        excess += beyond
     gap = excess / max(below, floor, 1e-300) if excess > 0.0 else 0.0
     return Recheck(float(gap) if not math.isnan(gap) else np.inf, rounding, data.fingerprint)
 

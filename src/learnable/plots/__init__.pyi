@@ -27,4 +27,6 @@ from .points import confusion_matrix as confusion_matrix
 from .points import image_grid as image_grid
 from .points import residual_plot as residual_plot
 from .points import scatter as scatter
+from .saddles import program_plot as program_plot
+from .saddles import saddle_plot as saddle_plot
 from .shares import share_bars as share_bars

@@ -9,7 +9,7 @@ from tests.oracles.sparse import best_dual, lasso_homotopy
 
 from learnable.core.errors import DataError, ParameterError
 from learnable.solvers import coordinate_descent
-from learnable.solvers.composite.coordinate import GramQuadratic, Penalty, descend, duality_gap
+from learnable.solvers.composite.coordinate import GramQuadratic, Penalty, descend, penalised_gap
 from learnable.solvers.composite.designs import ColumnQuadratic
 
 
@@ -32,7 +32,7 @@ def test_weak_duality_holds_at_every_iterate(seed, share, ridge, positive):
     penalty = Penalty(np.full(12, l1), np.full(12, l2), positive)
     model = GramQuadratic(A.T @ A, (A.T @ b)[:, None], b @ b)
     for _ in range(15):
-        gap = duality_gap(model.W, model.gradient(), model.residual_square(), penalty)
+        gap = penalised_gap(model.W, model.gradient(), model.residual_square(), penalty)
         rounding = 1e-9 * b @ b
         assert gap.gap >= 0
         assert gap.primal - gap.gap <= optimum + rounding
@@ -121,7 +121,7 @@ def test_bad_arguments_are_refused():
 @pytest.mark.parametrize("l2", [0.0, 0.5])
 @pytest.mark.parametrize("goal", [1e-2, 1e-8])
 def test_first_epochs_stop_where_the_gap_says(positive, l2, goal):
-    """The gap inside the kernel is that of `duality_gap` without a ridge: one epoch fewer does not reach the goal."""
+    """The gap inside the kernel is that of `penalised_gap` without a ridge: one epoch fewer does not reach the goal."""
     rng = np.random.default_rng(11)
     A = rng.standard_normal((30, 8))
     b = A @ rng.uniform(0.5, 2.0, 8) + rng.standard_normal(30)
@@ -131,7 +131,7 @@ def test_first_epochs_stop_where_the_gap_says(positive, l2, goal):
     def reached(max_epochs):
         model = GramQuadratic(G, c, square)
         n = model.first_epochs(penalty, goal, 1e-8 * square / 2, max_epochs)
-        gap = duality_gap(model.W, model.gradient(), model.residual_square(), penalty)
+        gap = penalised_gap(model.W, model.gradient(), model.residual_square(), penalty)
         return n, gap.relative(square / 2)
 
     n, value = reached(50)

@@ -37,7 +37,7 @@ from ...core.estimator import Certificate, Run
 from ...data.blocks import Blocks
 from ...data.door import Table, door
 from ...data.sources import NamedScore
-from ...solvers.composite.coordinate import FLOOR, Gap, Penalty, duality_gap
+from ...solvers.composite.coordinate import FLOOR, Gap, Penalty, penalised_gap
 from ...solvers.composite.working_set import Design, SparseFit, WorkingSet, design_of
 from ...solvers.systems.least_squares import least_squares, nonnegative_fit
 from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE, SINGLE_TOLERANCE
@@ -436,7 +436,7 @@ def round_sparse(design: Design, fit: SparseFit, penalty: Penalty, tol: float) -
 
 
 def _gap_at(solver: WorkingSet, W: Array, penalty: Penalty) -> Gap:
-    return duality_gap(W, solver.gradient, solver.square, penalty)
+    return penalised_gap(W, solver.gradient, solver.square, penalty)
 
 
 def _newton_step(design: Design, W: Array, penalty: Penalty) -> Array | None:
@@ -478,7 +478,7 @@ def proven_sparse_fit(
         return fit
     base = 0.5 * design.square
     if blocks.in_memory:
-        gap = duality_gap(fit.W, *_long_residual(blocks, fit.W, intercept=intercept), penalty)
+        gap = penalised_gap(fit.W, *_long_residual(blocks, fit.W, intercept=intercept), penalty)
     else:
         gap = _widened(fit.gap, rounding, base)
     value = gap.relative(base)

@@ -165,7 +165,9 @@ class Problem:
         q = self.pull(theta, bounds, equalities)
         gauge = penalty_gauge(self.penalty, q)
         if not math.isfinite(gauge):  # nothing but zero is feasible
-            theta, bounds, equalities = np.zeros_like(theta), np.zeros_like(bounds), np.zeros_like(equalities)
+            theta = np.zeros_like(theta)
+            bounds = np.zeros_like(bounds)
+            equalities = np.zeros_like(equalities)
             q = np.zeros_like(q)
             gauge = 0.0
         if form == "ivanov":
@@ -175,7 +177,9 @@ class Problem:
                 strength = gauge
             else:
                 share = strength / gauge
-                theta, bounds, equalities = share * theta, share * bounds, share * equalities
+                theta = share * theta
+                bounds = share * bounds
+                equalities = share * equalities
             q = self.pull(theta, bounds, equalities)
         dual = -self.risk_conjugate(theta) - self.base - self.allowed.support(bounds, equalities)
         if strength > 0.0:
@@ -453,7 +457,8 @@ def _clipped_to(theta: Array, M: Array, target: Array, weight: Array, low: Array
         else:
             break
         nu = nu + length * step
-        v, miss = trial, new_miss
+        v = trial
+        miss = new_miss
     return np.asarray(weight * v)
 
 
@@ -491,5 +496,6 @@ def _tilted(y: Array, theta: Array, weight: Array, M: Array, targets: Array) -> 
         else:
             break
         nu = nu + length * step
-        p, miss = trial, new_miss
+        p = trial
+        miss = new_miss
     return _from_probabilities(y, p, weight)

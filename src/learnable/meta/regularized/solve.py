@@ -29,6 +29,7 @@ from .problem import DualPoint, Problem
 Array = NDArray[np.float64]
 
 _ROUNDING = 1e-9  # relative slack within which a parameter at the end of its range counts as attainable
+_SLACK = 1e-8  # share of the risk at the least penalty by which R may exceed κ; the gap counts it, times its multiplier
 _SHORT = 500  # steps for one λ of that search
 _DECADES = 14  # of λ, down from the variance of the columns, in the search for a risk below κ
 _FARTHEST = 1e12  # steps beyond this lead to the minimum of the function itself
@@ -85,6 +86,8 @@ def solve_form(
         if judge.rest.risk <= value:
             return judge.without_risk(easy)
         judge.room = _roomy_risk(problem, judge.rest.risk, value, max_iter, progress)
+        if problem.risk(problem.scores(judge.room)) > value:  # κ is the least risk, but for rounding
+            judge.most = value + _SLACK * judge.rest.risk
     operators = _operators(problem, form, value, judge)
     _, n_iter, stopped = problem.split(
         operators,
@@ -116,6 +119,7 @@ class _Judge:
         self.value = value
         self.rest = rest
         self.room: Array | None = None  # a point with R < κ
+        self.most = value  # what R may be at most
         zeros = np.zeros((problem.X.shape[0], problem.shape[1]))
         self.null = 0.0 if form == "phillips" else problem.risk(zeros)  # P₀, the risk of f = 0
         self.pace = 1.0  # η/step of the last projection onto the level set of R
@@ -133,8 +137,8 @@ class _Judge:
         if primal < self.primal:
             self.x = x
             self.primal = primal
-        empty = np.zeros(problem.shape)
-        bounds, equalities = empty, np.zeros((len(problem.allowed.e), problem.shape[1]))
+        bounds = np.zeros(problem.shape)
+        equalities = np.zeros((len(problem.allowed.e), problem.shape[1]))
         if problem.allowed.constrains:
             _, bounds, equalities = problem.allowed.project(point.values[2] + point.duals[2])
         near = self._strength(point)
@@ -153,6 +157,9 @@ class _Judge:
     def gap(self) -> float:
         """Return (P − D)/max(D, 1e-8 P₀); in Phillips's form P₀ is P itself."""
         excess = self.primal - self.bound
+        if self.form == "phillips" and self.dual is not None and self.dual.strength < math.inf:
+            over = self.problem.risk(self.problem.scores(self.x)) - self.value
+            excess += max(0.0, over) / self.dual.strength
         if not math.isfinite(excess):
             return math.inf
         floor = 1e-8 * (self.primal if self.form == "phillips" else self.null)
@@ -160,10 +167,10 @@ class _Judge:
 
     def solution(self, n_iter: int, stopped: bool) -> FormSolution:
         """Return the best of all."""
-        assert_dual = self.dual
-        if assert_dual is None:
+        dual = self.dual
+        if dual is None:
             raise RuntimeError("the splitting method judges its first point")
-        return FormSolution(self.x, assert_dual, self.primal, self.bound, self.gap(), n_iter, stopped)
+        return FormSolution(self.x, dual, self.primal, self.bound, self.gap(), n_iter, stopped)
 
     def without_risk(self, rest: _Rest) -> FormSolution:
         """Return the point of least penalty, where R ≤ κ holds by itself."""
@@ -211,7 +218,7 @@ class _Judge:
             return _nearest(lambda z: self.problem.omega(z) - self.value, x, self.rest.x)
         if self.room is None:
             return x
-        return _nearest(lambda z: self.problem.risk(self.problem.scores(z)) - self.value, x, self.room)
+        return _nearest(lambda z: self.problem.risk(self.problem.scores(z)) - self.most, x, self.room)
 
 
 def _nearest(excess: Callable[[Array], float], x: Array, inside: Array) -> Array:
@@ -329,7 +336,8 @@ def _smallest_allowed(problem: Problem, max_iter: int) -> tuple[Array, DualPoint
         if size < best[1]:
             best[0] = np.vstack([np.zeros(k), W])
             best[1] = size
-        bounds, equalities = np.zeros((p, k)), np.zeros((len(problem.allowed.e), k))
+        bounds = np.zeros((p, k))
+        equalities = np.zeros((len(problem.allowed.e), k))
         if problem.allowed.constrains:
             _, bounds, equalities = problem.allowed.project(point.values[2] + point.duals[2])
         found = problem.dual_point(zeros, bounds, equalities, 1.0, "tikhonov", 1.0)
@@ -415,6 +423,19 @@ def _roomy_risk(problem: Problem, most: float, kappa: float, max_iter: int, prog
                 "which the constraint is idle."
             )
         strength /= 10.0
+    if found is None:  # κ may be the least risk itself: a small λ can have it, and a long run finds it
+        judge = _Judge(problem, "tikhonov", 1e-3 * problem.spread, _Rest(start, 0.0, most, None, 0.0))
+
+        def reached(point: SplitPoint) -> float:
+            gap = judge(point)
+            return 0.0 if problem.risk(problem.scores(judge.x)) <= kappa + 0.5 * _SLACK * most else gap
+
+        operators = _operators(problem, "tikhonov", 1e-3 * problem.spread, judge)
+        problem.split(
+            operators, reached, start, tol=1e-12, max_iter=max_iter, progress=lambda step, _: progress(step, math.inf)
+        )
+        lowest = min(lowest, problem.risk(problem.scores(judge.x)))
+        found = judge.x if lowest <= kappa + _SLACK * most else None
     if found is None:
         raise ParameterError(
             f"RegularizedRisk: no coefficients with a risk below {wanted:.6g} were found; the lowest risk is about "

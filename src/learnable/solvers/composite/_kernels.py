@@ -67,7 +67,7 @@ def row_norm(W: Array, G: Array, shift: float, j: int) -> float:
 def gap_terms(
     W: Array, gradient: Array, residual_square: float, l1: Array, l2: Array, positive: bool, size: Array
 ) -> tuple[float, float, float]:
-    """OUT size (d,). Return P, P − D and τ of `duality_gap` for W and Aᵀ(b − AW) (d, t)."""
+    """OUT size (d,). Return P, P − D and τ of `penalised_gap` for W and Aᵀ(b − AW) (d, t)."""
     d = W.shape[0]
     fit, total, penalty, most, free = residual_square, residual_square, 0.0, np.inf, 0.0
     ridged = d > 0

@@ -81,7 +81,7 @@ class Gap(NamedTuple):
         return self.gap / max(self.primal - self.gap, FLOOR * start, 1e-300)
 
 
-def duality_gap(W: Array, gradient: Array, residual_square: float, penalty: Penalty) -> Gap:
+def penalised_gap(W: Array, gradient: Array, residual_square: float, penalty: Penalty) -> Gap:
     """Return the gap at W from the gradient Aᵀ(b − AW) (d, t) and ‖b − AW‖².
 
     P − D is summed from terms that are not negative, so that it keeps its digits far below the rounding of P.
@@ -195,7 +195,7 @@ def descend(
     if start is not None and isinstance(model, GramQuadratic):
         n_epochs = model.first_epochs(penalty, goal, FLOOR * start, max_epochs)
     while True:
-        gap = duality_gap(model.W, model.gradient(), model.residual_square(), penalty)
+        gap = penalised_gap(model.W, model.gradient(), model.residual_square(), penalty)
         value = gap.gap if start is None else gap.relative(start)
         stopped = n_epochs > 0 and progress(n_epochs, gap.relative(base))
         if value <= goal or n_epochs >= max_epochs or stopped or stuck >= 3:

@@ -23,7 +23,7 @@ from ...core.estimator import Progress, no_progress
 from ...core.threads import one_thread_blas
 from ...data.blocks import Blocks
 from ..systems.moments import Moments, centred_moments
-from .coordinate import FLOOR, Gap, GramQuadratic, Penalty, Quadratic, descend, duality_gap, extrapolate
+from .coordinate import FLOOR, Gap, GramQuadratic, Penalty, Quadratic, descend, extrapolate, penalised_gap
 from .designs import NOISE, DenseDesign, SparseDesign
 
 Array = NDArray[np.float64]
@@ -177,7 +177,7 @@ class WorkingSet:
         n_epochs, stopped, stalled = 0, False, 0
         for _ in range(_MOST_ROUNDS):
             W = self.coefficients()
-            gap = duality_gap(W, self.gradient, self.square, penalty)
+            gap = penalised_gap(W, self.gradient, self.square, penalty)
             value = gap.relative(base)
             if value <= tol or n_epochs >= max_iter or stopped or stalled > 1:
                 break
@@ -209,7 +209,7 @@ class WorkingSet:
         gap = found.gap
         if exact and gap.gap > 0:
             extrapolate(model, penalty, [model.W.copy()] * 3)
-            gap = duality_gap(model.W, model.gradient(), model.residual_square(), penalty)
+            gap = penalised_gap(model.W, model.gradient(), model.residual_square(), penalty)
         value = gap.relative(base)
         return SparseFit(self.coefficients(), value, found.n_epochs, value <= tol, gap)
 

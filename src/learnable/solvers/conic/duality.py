@@ -97,6 +97,32 @@ class DualityReport:
 
 
 @dataclass(frozen=True)
+class Sensitivity:
+    """How the optimum of a program answers to its constraints being moved: g(x) ≤ u, h(x) = v.
+
+    Attributes
+    ----------
+    value : float
+        p*(0, 0), the optimum of the program as it is.
+    inequality, equality : arrays
+        −λ and −ν: the rates at which p* changes with u and v, where it has a derivative.
+    gap : float
+        Duality gap of the point and the multipliers; the bounds below are lowered by it.
+    """
+
+    value: float
+    inequality: Array
+    equality: Array
+    gap: float
+
+    def bound(self, u: Any = 0.0, v: Any = 0.0) -> float:
+        """Return what p*(u, v) is at least, however large the change: p* is convex, and above its tangent."""
+        first = float(np.sum(self.inequality * np.asarray(u, dtype=np.float64)))
+        second = float(np.sum(self.equality * np.asarray(v, dtype=np.float64)))
+        return self.value - max(self.gap, 0.0) + first + second
+
+
+@dataclass(frozen=True)
 class SlaterReport:
     """Whether a point is strictly feasible.
 
@@ -230,6 +256,36 @@ def duality_gap(
         report.equality,
         tolerance,
     )
+
+
+def sensitivity(
+    program: Program, x: Any, inequality: Any = None, equality: Any = None, *, tolerance: float = 1e-6
+) -> Sensitivity:
+    """Return the rates at which the optimum changes as constraints are loosened, and a bound for every change.
+
+    Parameters
+    ----------
+    program : Program
+        A `ConvexProgram` or `QuadraticProgram`.
+    x : (n,) array
+        An optimal point, from anywhere.
+    inequality, equality : arrays, optional
+        λ and ν; without both, those that come closest to stationarity at x.
+    tolerance : float
+        How near to zero an inequality counts as active.
+
+    Examples
+    --------
+    min x² subject to x ≥ 1; loosened to x ≥ 1 − u the optimum is (1 − u)²:
+
+    >>> from learnable.solvers import ConvexProgram, sensitivity
+    >>> program = ConvexProgram(lambda x: x @ x, inequality=lambda x: 1.0 - x[0])
+    >>> found = sensitivity(program, [1.0])
+    >>> found.inequality.round(6), round(found.bound(0.5), 6), 0.5**2
+    (array([-2.]), 0.0, 0.25)
+    """
+    report = duality_gap(program, x, inequality, equality, tolerance=tolerance)
+    return Sensitivity(report.primal, -np.maximum(report.inequality, 0.0), -report.equality, report.gap)
 
 
 def slater_point(program: Program, start: Any) -> SlaterReport:

@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.oracles.risks import linear_program_optimum
 
 import learnable as ln
-from learnable.core.errors import DataError, ParameterError
+from learnable.core.errors import DataError, ModelFileError, ParameterError
 from learnable.meta import RegularizedRisk, equivalent
 from learnable.risk import (
     DevianceLoss,
@@ -59,7 +59,7 @@ def coefficients(model):
 
 
 @pytest.mark.filterwarnings("ignore:.*stopped after")
-@parametrize_with_checks([RegularizedRisk(value=0.1), RegularizedRisk("logistic", "l1", value=0.05)])
+@parametrize_with_checks([RegularizedRisk(value=0.1), RegularizedRisk("logistic", "l1", value=0.05, tol=1e-5)])
 def test_sklearn_contract(estimator, check):
     check(estimator)
 
@@ -70,9 +70,20 @@ def test_sklearn_contract(estimator, check):
     strength=st.sampled_from([0.02, 0.1]),
     seed=st.integers(0, 3),
 )
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=8, deadline=None, derandomize=True)
 def test_the_three_forms_agree_at_matching_parameters(loss, penalty, strength, seed):
-    X, y = table(loss, seed)
+    forms_agree(*table(loss, seed, n=20), loss, penalty, strength)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("penalty", PENALTIES, ids=str)
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_the_three_forms_agree_for_every_pair(loss, penalty):
+    forms_agree(*table(loss, 0), loss, penalty, 0.05)
+
+
+def forms_agree(X, y, loss, penalty, strength):
+    """Assert that the optima of the three forms are those of one problem."""
     tol = 1e-5
     model = RegularizedRisk(loss, penalty, value=strength, tol=tol).fit(X, y)
     assert model.certificate_.holds
@@ -83,7 +94,7 @@ def test_the_three_forms_agree_at_matching_parameters(loss, penalty, strength, s
     phillips = equivalent(model, "phillips").model.fit(X, y)
     assert ivanov.certificate_.holds and phillips.certificate_.holds
     assert ivanov.penalty_ <= model.penalty_ * (1 + 1e-9)
-    assert phillips.risk_ <= model.risk_ + 1e-9 * size
+    assert phillips.risk_ <= model.risk_ + 1e-7 * size  # more than rounding only where κ is the least risk itself
     # Each of the three optima is known to its gap; so are the values of the other two there.
     assert ivanov.risk_ == pytest.approx(model.risk_, abs=3 * tol * size)
     assert strength * phillips.penalty_ == pytest.approx(strength * model.penalty_, abs=6 * tol * size)
@@ -102,7 +113,7 @@ def test_a_unique_solution_is_the_same_in_all_forms(penalty):
 
 
 @given(loss=st.sampled_from(["squared", "logistic", "huber", "poisson"]), penalty=st.sampled_from(["l1", "l2", "sup"]))
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=5, deadline=None, derandomize=True)
 def test_minus_the_multiplier_is_the_rate_of_change_of_the_optimum(loss, penalty):
     X, y = table(loss)
     start = RegularizedRisk(loss, penalty, value=0.1, tol=1e-9).fit(X, y)
@@ -218,9 +229,9 @@ def test_a_penalty_of_ones_own():
     assert own.certificate_.holds and ln.verify(own, X, y)
     np.testing.assert_allclose(own.coef_, ours.coef_, atol=1e-4)
     quartic = ProximalPenalty(lambda w: float((w**4).sum()), Lq(1.0, 4.0).prox)
-    curved = RegularizedRisk("squared", quartic, form="ivanov", value=0.5).fit(X, y)
+    curved = RegularizedRisk("squared", quartic, form="ivanov", value=0.5, tol=1e-4).fit(X, y)
     assert curved.certificate_.holds and curved.penalty_ == pytest.approx(0.5)
-    with pytest.raises(ln.ModelFileError, match="penalty"):
+    with pytest.raises(ModelFileError, match="penalty"):
         ln.save(own, "unused.safetensors")
 
 
