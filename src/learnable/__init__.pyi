@@ -152,6 +152,7 @@ from .trees import DecisionTreeRegressor as DecisionTreeRegressor
 from .trees import ID3Classifier as ID3Classifier
 
 __version__: str
+from .linear import NonconvexRegression as NonconvexRegression
 from .meta import RFE as RFE
 from .meta import RFECV as RFECV
 from .meta import SequentialFeatureSelector as SequentialFeatureSelector

@@ -41,6 +41,11 @@ LINEAR_CHOICES: Final[dict[str, Entry]] = {
         "learnable.linear.verify_sparse:multi_task",
         traits=_SEVERAL,
     ),
+    "NonconvexRegression": Entry(
+        "learnable.linear.sparse.nonconvex:NonconvexRegression",
+        f"{_CHOICE}:nonconvex",
+        traits=replace(_REGRESSION, certifies="violation of the optimality conditions"),
+    ),
     "Lars": Entry("learnable.linear.subset.lars_cv:Lars", f"{_CHOICE}:lars", traits=_STEPS),
     "LarsCV": Entry("learnable.linear.subset.lars_cv:LarsCV", f"{_CHOICE}:lars_cv", traits=_STEPS),
     "LassoLarsCV": Entry("learnable.linear.subset.lars_cv:LassoLarsCV", f"{_CHOICE}:lars_cv", traits=_REGRESSION),
@@ -76,6 +81,9 @@ LINEAR_MEMBERS: Final[dict[str, str]] = {
     "RidgeClassifierCV": f"alpha_, best_score_, criterion_path_, row_order_, {_LABELS}",
     "MultiTaskLassoCV": _SPARSE,
     "MultiTaskElasticNetCV": _SPARSE,
+    "NonconvexRegression": (
+        "alphas_, certificate_, coef_, coef_path_, intercept_, n_features_in_, n_iter_, objective_"
+    ),
     "Lars": _PATH,
     "LarsCV": f"alpha_, cv_alphas_, mse_path_, row_order_, {_PATH}",
     "LassoLarsCV": f"alpha_, cv_alphas_, mse_path_, row_order_, {_PATH}",

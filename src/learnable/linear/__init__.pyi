@@ -28,6 +28,7 @@ from .sparse.lasso_cv import MultiTaskElasticNetCV as MultiTaskElasticNetCV
 from .sparse.lasso_cv import MultiTaskLassoCV as MultiTaskLassoCV
 from .sparse.lasso_cv import enet_path as enet_path
 from .sparse.lasso_cv import lasso_path as lasso_path
+from .sparse.nonconvex import NonconvexRegression as NonconvexRegression
 from .subset.best_subset import BestSubset as BestSubset
 from .subset.lars import LassoLars as LassoLars
 from .subset.lars import lars_path as lars_path

@@ -61,7 +61,7 @@ CANDIDATES: dict[str, tuple[Candidate, ...]] = {
     "BackwardStepwise": _FUNCTION,
     "ForwardStagewise": _FUNCTION,
     "LassoLars": _FUNCTION,
-    **dict.fromkeys(("Lars", "LarsCV", "LassoLarsCV", "LassoLarsIC"), _FUNCTION),
+    **dict.fromkeys(("NonconvexRegression", "Lars", "LarsCV", "LassoLarsCV", "LassoLarsIC"), _FUNCTION),
     **dict.fromkeys(("OrthogonalMatchingPursuit", "OrthogonalMatchingPursuitCV"), _FUNCTION),
     "ElasticNet": _FUNCTION,
     "ElasticNetCV": _FUNCTION,

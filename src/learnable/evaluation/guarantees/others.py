@@ -30,6 +30,7 @@ LINEAR_CODE = {
     *("BestSubset", "ForwardStepwise", "BackwardStepwise", "ForwardStagewise", "LassoLars"),
     *("BayesianLinearRegression", "PoissonRegressor", "GammaRegressor", "TweedieRegressor"),
     *("Lars", "LarsCV", "LassoLarsCV", "LassoLarsIC", "OrthogonalMatchingPursuit", "OrthogonalMatchingPursuitCV"),
+    "NonconvexRegression",
     *("LogisticRegressionCV", "RidgeClassifier", "RidgeClassifierCV"),
     *("LogisticRegression", "LinearSVC", "Perceptron", "LinearDiscriminantAnalysis"),
 }
