@@ -33,6 +33,7 @@ _FILE: tuple[Candidate, ...] = (others.description,)
 CANDIDATES: dict[str, tuple[Candidate, ...]] = {
     "LogisticRegression": _LINEAR,
     "LogisticRegressionCV": _LINEAR,
+    "BestSubsetClassifier": _LINEAR,
     "RidgeClassifier": _LINEAR,
     "RidgeClassifierCV": _LINEAR,
     "LinearSVC": _LINEAR,

@@ -31,6 +31,8 @@ LINEAR_CODE = {
     *("BayesianLinearRegression", "PoissonRegressor", "GammaRegressor", "TweedieRegressor"),
     *("Lars", "LarsCV", "LassoLarsCV", "LassoLarsIC", "OrthogonalMatchingPursuit", "OrthogonalMatchingPursuitCV"),
     "NonconvexRegression",
+    "StepwiseGLM",
+    "BestSubsetClassifier",
     *("LogisticRegressionCV", "RidgeClassifier", "RidgeClassifierCV"),
     *("LogisticRegression", "LinearSVC", "Perceptron", "LinearDiscriminantAnalysis"),
 }

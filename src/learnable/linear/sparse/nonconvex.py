@@ -49,9 +49,9 @@ class Smooth(NamedTuple):
 class NonconvexRegression(NamedScore, RegressorMixin, LinearRegressorModel):
     r"""SCAD, MCP or power penalty: minimise 1/(2W) Σᵢ wᵢ (yᵢ − b − xᵢᵀβ)² + Σⱼ Ω(sⱼβⱼ) to a stationary point.
 
-    In the form n⁻¹ΣV + λΩ (V squared loss), λ = 2α. "scad" and "mcp" have slope α at zero and none beyond aα or γα, "lq"
-    is α|·|^q. The path from the smallest α at which all coefficients are zero down to `alpha` is stored. O(np²) for a Gram
-    matrix, then O(p²) per step; memory O(p²).
+    In the form n⁻¹ΣV + λΩ (V squared loss), λ = 2α. "scad" and "mcp" have slope α at zero and none beyond aα or γα,
+    "lq" is α|·|^q. The path from the smallest α at which all coefficients are zero down to `alpha` is stored. O(np²)
+    for a Gram matrix, then O(p²) per step; memory O(p²).
 
     Examples
     --------
