@@ -333,7 +333,12 @@ def stepwise(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     )
     place = int(np.asarray(model.support_, dtype=bool).sum()) - k
     sane = sane and np.array_equal(prefixes[place], np.asarray(model.support_, dtype=bool))
-    sane = sane and _keeps_the_right_size(model, rss, k, n, place)
+    if model.criterion == "cv" and model.size is None:
+        errors = np.asarray(model.cv_errors_, dtype=float)
+        sane = sane and errors.shape[0] == len(rss) and place == int(np.argmin(errors.mean(axis=1)))
+        sane = sane and _step_errors_are(model, X, y, sample_weight, required, errors)
+    else:
+        sane = sane and _keeps_the_right_size(model, rss, k, n, place)
     if not (sane and is_least_squares(model, problem, prefixes[place])):
         return Recheck(np.inf, 0.0, problem.fingerprint)
     unit = np.maximum(rss, 1e-6 * problem.total)
@@ -351,6 +356,48 @@ def stepwise(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         return Recheck(0.0, _SAME, problem.fingerprint, bound=0.0)
     bound = _above_the_best(problem, required, k + place, rss[place]) if p <= 16 else None
     return Recheck(worst, _SAME, problem.fingerprint, bound=bound)
+
+
+def _step_errors_are(model: Any, X: Any, y: Any, sample_weight: Any, required: Array, errors: Array) -> bool:
+    """Tell whether errors on folds are those of paths on their training rows, which are walked again."""
+    rows, kept = verify.rows_of(model, X, y, sample_weight)
+    folds = _folds(model.cv, kept) if _in_order(model, rows, kept) else None
+    if folds is None:
+        return True
+    if errors.shape[1] != len(folds):
+        return False
+    Z = np.concatenate([(part.toarray() if hasattr(part, "toarray") else part) for part, _, _ in rows.chunks()])
+    Z, t, w = Z.astype(float), rows.y[:, 0], rows.weight
+    p = Z.shape[1]
+    forward = type(model).__name__ == "ForwardStepwise"
+    for number, (train, test) in enumerate(folds):
+        inner = problem_of(model, Z[train], t[train], w[train])
+        if inner.dependent:
+            continue  # equal columns are told apart by their last digits
+        order = [int(j) for j in required]
+        if forward:
+            while len(order) < p:
+                others = [j for j in range(p) if j not in order]
+                trials = np.array([np.isin(np.arange(p), [*order, j]) for j in others])
+                order.append(others[int(np.argmin(inner.least(trials)))])
+        else:
+            gone: list[int] = []
+            while len(gone) < p - len(order):
+                others = [j for j in range(p) if j not in gone and j not in order]
+                trials = np.array([~np.isin(np.arange(p), [*gone, j]) for j in others])
+                gone.append(others[int(np.argmin(inner.least(trials)))])
+            order = [*order, *reversed(gone)]
+        for row in range(len(errors)):
+            columns = order[: len(required) + row]
+            beta = np.zeros(p)
+            if columns:
+                found = np.linalg.lstsq(inner.A[:, columns], inner.y, rcond=None)[0]
+                beta[columns] = found / inner.scale[columns]
+            e = t[test] - inner.y_mean - (Z[test] - inner.x_mean) @ beta
+            error = float(w[test] @ e**2 / w[test].sum())
+            if not abs(error - errors[row, number]) <= 1e-6 * error + 1e-9 * inner.total / inner.weight:
+                return False
+    return True
 
 
 def _keeps_the_right_size(model: Any, rss: Array, k: int, n: float, place: int) -> bool:
