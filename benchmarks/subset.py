@@ -1,4 +1,6 @@
-"""Best subsets and steps against mlxtend's exhaustive search and scikit-learn's sequential selector.
+"""Best subsets and steps against mlxtend's exhaustive search, abess and scikit-learn's sequential selector.
+
+The R package leaps, which the search for every size would be held against, needs R: it is not installed here.
 
 The residual sum of squares is computed here from the columns that each contender chose.
 """
@@ -12,7 +14,7 @@ import numpy as np
 
 from .harness import OURS, Row
 
-MLXTEND, SKLEARN = "mlxtend", "scikit-learn"
+MLXTEND, SKLEARN, ABESS = "mlxtend", "scikit-learn", "abess"
 
 
 class Data(NamedTuple):
@@ -56,6 +58,52 @@ def exhaustive(data: Data) -> Any:
     return np.isin(np.arange(data.X.shape[1]), search.fit(data.X, data.y).best_idx_)
 
 
+def few_matter(n: int, p: int, size: int, quick: tuple[int, int, int]) -> Callable[[bool], Data]:
+    """Correlated columns of which `size` have coefficients of either sign, and noise."""
+
+    def make(is_quick: bool) -> Data:
+        rows, columns, chosen = quick if is_quick else (n, p, size)
+        rng = np.random.default_rng(columns)
+        X = rng.standard_normal((rows, columns)) + 0.5 * rng.standard_normal((rows, 1))
+        beta = rng.choice([-2.0, -1.0, 1.0, 2.0], size=chosen)
+        y = X[:, rng.permutation(columns)[:chosen]] @ beta + 2.0 * rng.standard_normal(rows)
+        return Data(X, y, chosen)
+
+    return make
+
+
+def splicing(data: Data) -> Any:
+    from learnable import BestSubset
+
+    return BestSubset(size=data.size, method="splicing").fit(data.X, data.y).support_
+
+
+def abess(data: Data) -> Any:
+    from abess.linear import LinearRegression
+
+    model = LinearRegression(path_type="seq", support_size=[data.size], cv=1).fit(data.X, data.y)
+    return model.coef_ != 0
+
+
+def grouped(data: Data) -> Any:
+    from learnable import BestSubset
+
+    pairs = [[j, j + 1] for j in range(0, data.X.shape[1] - 1, 2)]
+    return BestSubset(size=data.size // 2, groups=pairs, alpha=1e-6).fit(data.X, data.y).support_
+
+
+def classes(data: Data) -> Any:
+    from learnable import BestSubsetClassifier
+
+    return BestSubsetClassifier(size=data.size).fit(data.X, data.y > 0).support_
+
+
+def penalised(data: Data) -> Any:
+    from learnable import NonconvexRegression
+
+    return NonconvexRegression("mcp", alpha=0.3).fit(data.X, data.y).coef_ != 0
+
+
 def steps(data: Data) -> Any:
     from learnable import ForwardStepwise
 
@@ -95,6 +143,42 @@ ROWS = (
         {OURS: one_size, MLXTEND: exhaustive},
         rss,
         targets={MLXTEND: 100.0},
+    ),
+    Row(
+        "best_subset_splicing",
+        "BestSubset by splicing, 10 columns",
+        "500×2,000",
+        few_matter(500, 2000, 10, (200, 300, 5)),
+        {OURS: splicing, ABESS: abess},
+        rss,
+        targets={ABESS: 1.0},
+    ),
+    Row(
+        "best_subset_groups",
+        "BestSubset of pairs of columns",
+        "500×20",
+        few_matter(500, 20, 6, (200, 10, 4)),
+        {OURS: grouped},
+        rss,
+        compared=None,
+    ),
+    Row(
+        "best_subset_classes",
+        "BestSubsetClassifier, 5 columns",
+        "500×20",
+        few_matter(500, 20, 5, (200, 10, 3)),
+        {OURS: classes},
+        rss,
+        compared=None,
+    ),
+    Row(
+        "nonconvex_mcp",
+        "NonconvexRegression, MCP",
+        "500×200",
+        few_matter(500, 200, 10, (200, 30, 5)),
+        {OURS: penalised},
+        rss,
+        compared=None,
     ),
     Row(
         "forward_stepwise",

@@ -83,6 +83,7 @@ PAGES = (
     "docs/guide/theory.md",
     "docs/guide/sampling.md",
     "docs/guide/trees.md",
+    "docs/guide/variables.md",
 )
 
 

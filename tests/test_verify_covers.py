@@ -23,6 +23,7 @@ SAME_CLAIM = {
         "t_": "a count of the past: only further learning reads it",
     },
     "LogisticRegression": {"n_iter_": "how many steps were taken is no claim about where they ended"},
+    "BestSubsetClassifier": {"leaves_": "a leaf's bound may follow from any shares: what still proves it is a proof"},
     "LogisticRegressionCV": {"n_iter_": "how many steps were taken is no claim about where they ended"},
 }
 #: Single changes so small that they are within what the claim itself allows.

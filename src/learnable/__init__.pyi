@@ -170,6 +170,9 @@ from .trees import DecisionTreeRegressor as DecisionTreeRegressor
 from .trees import ID3Classifier as ID3Classifier
 
 __version__: str
+from .linear import BestSubsetClassifier as BestSubsetClassifier
+from .linear import NonconvexRegression as NonconvexRegression
+from .linear import StepwiseGLM as StepwiseGLM
 from .meta import RFE as RFE
 from .meta import RFECV as RFECV
 from .meta import SequentialFeatureSelector as SequentialFeatureSelector

@@ -41,6 +41,21 @@ LINEAR_CHOICES: Final[dict[str, Entry]] = {
         "learnable.linear.verify_sparse:multi_task",
         traits=_SEVERAL,
     ),
+    "NonconvexRegression": Entry(
+        "learnable.linear.sparse.nonconvex:NonconvexRegression",
+        f"{_CHOICE}:nonconvex",
+        traits=replace(_REGRESSION, certifies="violation of the optimality conditions"),
+    ),
+    "BestSubsetClassifier": Entry(
+        "learnable.linear.subset.best_subset_classifier:BestSubsetClassifier",
+        "learnable.linear.verify_relaxation:classifier",
+        traits=replace(_CLASSES, tasks=("binary",), certifies="relative gap to the best subset, by relaxations"),
+    ),
+    "StepwiseGLM": Entry(
+        "learnable.linear.subset.stepwise_glm:StepwiseGLM",
+        "learnable.linear.verify_stepwise:stepwise_glm",
+        traits=replace(_STEPS, targets="counts"),
+    ),
     "Lars": Entry("learnable.linear.subset.lars_cv:Lars", f"{_CHOICE}:lars", traits=_STEPS),
     "LarsCV": Entry("learnable.linear.subset.lars_cv:LarsCV", f"{_CHOICE}:lars_cv", traits=_STEPS),
     "LassoLarsCV": Entry("learnable.linear.subset.lars_cv:LassoLarsCV", f"{_CHOICE}:lars_cv", traits=_REGRESSION),
@@ -76,6 +91,16 @@ LINEAR_MEMBERS: Final[dict[str, str]] = {
     "RidgeClassifierCV": f"alpha_, best_score_, criterion_path_, row_order_, {_LABELS}",
     "MultiTaskLassoCV": _SPARSE,
     "MultiTaskElasticNetCV": _SPARSE,
+    "NonconvexRegression": (
+        "alphas_, certificate_, coef_, coef_path_, intercept_, n_features_in_, n_iter_, objective_"
+    ),
+    "BestSubsetClassifier": (
+        "certificate_, classes_, coef_, intercept_, leaves_, n_features_in_, objective_path_, proof_, sizes_, "
+        "subsets_, support_"
+    ),
+    "StepwiseGLM": (
+        "certificate_, coef_, deviance_path_, intercept_, n_features_in_, order_, row_order_, statistics_, support_"
+    ),
     "Lars": _PATH,
     "LarsCV": f"alpha_, cv_alphas_, mse_path_, row_order_, {_PATH}",
     "LassoLarsCV": f"alpha_, cv_alphas_, mse_path_, row_order_, {_PATH}",

@@ -41,7 +41,9 @@ from .sparse.lasso_cv import MultiTaskElasticNetCV as MultiTaskElasticNetCV
 from .sparse.lasso_cv import MultiTaskLassoCV as MultiTaskLassoCV
 from .sparse.lasso_cv import enet_path as enet_path
 from .sparse.lasso_cv import lasso_path as lasso_path
+from .sparse.nonconvex import NonconvexRegression as NonconvexRegression
 from .subset.best_subset import BestSubset as BestSubset
+from .subset.best_subset_classifier import BestSubsetClassifier as BestSubsetClassifier
 from .subset.lars import LassoLars as LassoLars
 from .subset.lars import lars_path as lars_path
 from .subset.lars_cv import Lars as Lars
@@ -53,3 +55,4 @@ from .subset.pursuit import OrthogonalMatchingPursuitCV as OrthogonalMatchingPur
 from .subset.stagewise import ForwardStagewise as ForwardStagewise
 from .subset.stepwise import BackwardStepwise as BackwardStepwise
 from .subset.stepwise import ForwardStepwise as ForwardStepwise
+from .subset.stepwise_glm import StepwiseGLM as StepwiseGLM

@@ -18,11 +18,13 @@ from scipy.special import betainc
 from ..core.checking import Recheck
 from ..data.checking import Array, fingerprint_of, sound
 from . import verify
+from .verify_stored import _folds, _in_order
 
 _ROUNDING = 1e-14  # of the total sum of squares
 _EXACT = 1e-10  # share of the total sum of squares below which a fit counts as exact
 _SAME = 1e-9  # relative
 _RANK = 1e-8
+_MOST_ENUMERATED = 8  # columns up to which the subsets of every fold are enumerated
 _BATCH = 2**21  # numbers in one stack of matrices
 
 
@@ -122,12 +124,23 @@ def is_least_squares(model: Any, problem: Problem, support: Array) -> bool:
 @np.errstate(all="ignore")
 def best_subset(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a BestSubset from its proof."""
+    if hasattr(model, "leaves_"):
+        from .verify_relaxation import grouped
+
+        found: Recheck = grouped(model, X, y, sample_weight)
+        return found
     problem = problem_of(model, X, y, sample_weight, float(model.alpha))
     p, n = len(problem.scale), problem.weight
     required = _required(model)
     low, high = _range(model, p, int(required.sum()))
-    penalty = 2.0 if model.criterion == "aic" else max(0.0, float(np.log(n)))
     sizes = np.asarray(model.sizes_)
+    if model.size is None and model.criterion == "cv":
+        if len(sizes) != 1 or not _chose_by_folds(model, X, y, sample_weight, low, high, int(sizes[0])):
+            return Recheck(np.inf, 0.0, problem.fingerprint)
+        low = high = int(sizes[0])
+    by_criterion = model.size is None and model.criterion in ("aic", "bic", "ebic")
+    penalty = 2.0 if model.criterion in ("aic", "cp") else max(0.0, float(np.log(n)))
+    penalty += 2.0 * float(np.log(max(1, p))) if model.criterion == "ebic" else 0.0
     subsets = np.asarray(model.subsets_, dtype=bool)
     floor = max(_EXACT * problem.total, np.finfo(float).tiny)
     found = np.full(p + 1, np.inf)
@@ -138,15 +151,17 @@ def best_subset(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         subsets.shape == (len(sizes), p)
         and (subsets.sum(axis=1) == sizes).all()
         and (subsets[:, required]).all()
-        and (len(sizes) == 1 if model.size is None else np.array_equal(sizes, np.arange(low, high + 1)))
+        and (len(sizes) == 1 if by_criterion else np.array_equal(sizes, np.arange(low, high + 1)))
         and (np.abs(np.maximum(model.objective_path_, floor) - objective) <= _SAME * objective + noise).all()
     )
     cost = n * np.log(objective) + penalty * sizes
+    if model.criterion == "cp":
+        whole = problem_of(model, X, y, sample_weight).least(np.ones((1, p), dtype=bool))[0]
+        cost = objective / max(whole / (n - p - 1), np.finfo(float).tiny) + penalty * sizes
     chosen = np.flatnonzero((subsets == np.asarray(model.support_, dtype=bool)).all(axis=1))
     chose_well = len(chosen) == 1 and cost[chosen[0]] <= cost.min() + n * (_SAME + noise / objective.min())
     if not (sane and chose_well and is_least_squares(model, problem, np.asarray(model.support_, dtype=bool))):
         return Recheck(np.inf, 0.0, problem.fingerprint)
-    by_criterion = model.size is None
     lower = _lower_bounds(model, problem, required, low, high, found, penalty if by_criterion else None)
     if lower is None:
         return Recheck(np.inf, 0.0, problem.fingerprint)
@@ -161,6 +176,41 @@ def best_subset(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         value = ((found[every] - bound) / np.maximum(bound, 1e-8 * problem.total)).max()
         rounding = _SAME + noise / max(bound.min(), 1e-8 * problem.total)
     return Recheck(float(value), float(rounding), problem.fingerprint, bound=float(value))
+
+
+def _chose_by_folds(model: Any, X: Any, y: Any, sample_weight: Any, low: int, high: int, size: int) -> bool:
+    """Tell whether the size has the least error on the folds; with few columns these are found again by enumeration."""
+    errors = np.asarray(model.cv_errors_, dtype=float)
+    if errors.shape[0] != high - low + 1 or size != low + int(np.argmin(errors.mean(axis=1))):
+        return False
+    rows, kept = verify.rows_of(model, X, y, sample_weight)
+    p = rows.n_columns
+    if p > _MOST_ENUMERATED or not _in_order(model, rows, kept):
+        return True
+    folds = _folds(model.cv, kept)
+    if folds is None:
+        return True
+    if errors.shape[1] != len(folds):
+        return False
+    Z = np.concatenate([(part.toarray() if hasattr(part, "toarray") else part) for part, _, _ in rows.chunks()])
+    Z, t, w = Z.astype(float), rows.y[:, 0], rows.weight
+    required = _required(model)
+    for number, (train, test) in enumerate(folds):
+        inner = problem_of(model, Z[train], t[train], w[train], float(model.alpha))
+        for k in range(low, high + 1):
+            every = np.array([[j in some for j in range(p)] for some in itertools.combinations(range(p), k)])
+            every = every.reshape(-1, p)
+            every = every[every[:, required].all(axis=1)]
+            best = every[np.argmin(inner.least(every))]
+            beta = np.zeros(p)
+            if k:
+                found = np.linalg.lstsq(inner.A[:, best], inner.y, rcond=None)[0]
+                beta[best] = found / inner.scale[best]
+            e = t[test] - inner.y_mean - (Z[test] - inner.x_mean) @ beta
+            error = float(w[test] @ e**2 / w[test].sum())
+            if not abs(error - errors[k - low, number]) <= 1e-6 * error + 1e-9 * inner.total / inner.weight:
+                return False
+    return True
 
 
 def _required(model: Any) -> Array:
@@ -283,7 +333,12 @@ def stepwise(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     )
     place = int(np.asarray(model.support_, dtype=bool).sum()) - k
     sane = sane and np.array_equal(prefixes[place], np.asarray(model.support_, dtype=bool))
-    sane = sane and _keeps_the_right_size(model, rss, k, n, place)
+    if model.criterion == "cv" and model.size is None:
+        errors = np.asarray(model.cv_errors_, dtype=float)
+        sane = sane and errors.shape[0] == len(rss) and place == int(np.argmin(errors.mean(axis=1)))
+        sane = sane and _step_errors_are(model, X, y, sample_weight, required, errors)
+    else:
+        sane = sane and _keeps_the_right_size(model, rss, k, n, place)
     if not (sane and is_least_squares(model, problem, prefixes[place])):
         return Recheck(np.inf, 0.0, problem.fingerprint)
     unit = np.maximum(rss, 1e-6 * problem.total)
@@ -301,6 +356,48 @@ def stepwise(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         return Recheck(0.0, _SAME, problem.fingerprint, bound=0.0)
     bound = _above_the_best(problem, required, k + place, rss[place]) if p <= 16 else None
     return Recheck(worst, _SAME, problem.fingerprint, bound=bound)
+
+
+def _step_errors_are(model: Any, X: Any, y: Any, sample_weight: Any, required: Array, errors: Array) -> bool:
+    """Tell whether errors on folds are those of paths on their training rows, which are walked again."""
+    rows, kept = verify.rows_of(model, X, y, sample_weight)
+    folds = _folds(model.cv, kept) if _in_order(model, rows, kept) else None
+    if folds is None:
+        return True
+    if errors.shape[1] != len(folds):
+        return False
+    Z = np.concatenate([(part.toarray() if hasattr(part, "toarray") else part) for part, _, _ in rows.chunks()])
+    Z, t, w = Z.astype(float), rows.y[:, 0], rows.weight
+    p = Z.shape[1]
+    forward = type(model).__name__ == "ForwardStepwise"
+    for number, (train, test) in enumerate(folds):
+        inner = problem_of(model, Z[train], t[train], w[train])
+        if inner.dependent:
+            continue  # equal columns are told apart by their last digits
+        order = [int(j) for j in required]
+        if forward:
+            while len(order) < p:
+                others = [j for j in range(p) if j not in order]
+                trials = np.array([np.isin(np.arange(p), [*order, j]) for j in others])
+                order.append(others[int(np.argmin(inner.least(trials)))])
+        else:
+            gone: list[int] = []
+            while len(gone) < p - len(order):
+                others = [j for j in range(p) if j not in gone and j not in order]
+                trials = np.array([~np.isin(np.arange(p), [*gone, j]) for j in others])
+                gone.append(others[int(np.argmin(inner.least(trials)))])
+            order = [*order, *reversed(gone)]
+        for row in range(len(errors)):
+            columns = order[: len(required) + row]
+            beta = np.zeros(p)
+            if columns:
+                found = np.linalg.lstsq(inner.A[:, columns], inner.y, rcond=None)[0]
+                beta[columns] = found / inner.scale[columns]
+            e = t[test] - inner.y_mean - (Z[test] - inner.x_mean) @ beta
+            error = float(w[test] @ e**2 / w[test].sum())
+            if not abs(error - errors[row, number]) <= 1e-6 * error + 1e-9 * inner.total / inner.weight:
+                return False
+    return True
 
 
 def _keeps_the_right_size(model: Any, rss: Array, k: int, n: float, place: int) -> bool:

@@ -1,6 +1,7 @@
 """Best subsets: enumeration, the published tables, the proof and what it refuses."""
 
 import copy
+import itertools
 import warnings
 
 import numpy as np
@@ -250,3 +251,36 @@ def test_nothing_is_claimed_where_columns_fit_the_rows_exactly(seed):
     assert not model.certificate_.holds or ln.verify(model, X, y)
     for settled in ({"size": 1}, {"size": (0, 2)}, {"alpha": 0.1}):
         assert ln.verify(BestSubset(**settled).fit(X, y), X, y)
+
+
+def test_mallows_criterion_is_that_of_enumeration():
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(40, 6))
+    y = X @ [1.0, 0.4, 0, 0, -0.3, 0] + rng.normal(size=40)
+    model = BestSubset(criterion="cp").fit(X, y)
+    Z, t = X - X.mean(axis=0), y - y.mean()
+
+    def rss(columns):
+        beta = np.linalg.lstsq(Z[:, columns], t, rcond=None)[0] if columns else np.zeros(0)
+        return float(((t - Z[:, columns] @ beta) ** 2).sum())
+
+    variance = rss(list(range(6))) / 33
+    every = [list(some) for k in range(7) for some in itertools.combinations(range(6), k)]
+    best = min(every, key=lambda one: rss(one) / variance - 40 + 2 * (len(one) + 1))
+    assert np.flatnonzero(model.support_).tolist() == best
+    assert ln.verify(model, X, y)
+    with pytest.raises(ParameterError, match="cp"):
+        BestSubset(criterion="cp").fit(X[:6], y[:6])
+
+
+def test_folds_choose_the_size_and_the_errors_are_checked_by_enumeration():
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(50, 5))
+    y = X @ [2.0, 0, 0, -1.0, 0] + rng.normal(size=50)
+    model = BestSubset(criterion="cv", cv=4).fit(X, y)
+    assert model.cv_errors_.shape == (6, 4)
+    assert model.sizes_.tolist() == [int(np.argmin(model.cv_errors_.mean(axis=1)))]
+    assert {0, 3} <= set(np.flatnonzero(model.support_))
+    assert ln.verify(model, X, y)
+    model.cv_errors_ = model.cv_errors_ * 1.01
+    assert not ln.verify(model, X, y)

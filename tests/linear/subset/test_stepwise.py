@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.datasets import load_diabetes
+from sklearn.model_selection import KFold
 from tests.linear.subset.tables import hald, noisy
 from tests.oracles.subsets import backward, best_of_each_size, centred, forward, rss
 
@@ -120,3 +121,19 @@ def test_weights_are_repetitions():
         repeated = cls().fit(np.repeat(X, times, axis=0), np.repeat(y, times))
         np.testing.assert_array_equal(weighted.order_, repeated.order_)
         np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [ForwardStepwise, BackwardStepwise])
+def test_folds_choose_the_size(kind):
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(50, 5))
+    y = X @ [2.0, 0, 0, -1.0, 0] + rng.normal(size=50)
+    model = kind(criterion="cv", cv=4).fit(X, y)
+    assert model.cv_errors_.shape == (6, 4)
+    assert model.support_.sum() == np.argmin(model.cv_errors_.mean(axis=1))
+    for number, (train, test) in enumerate(KFold(4).split(X)):
+        first = kind(size=1).fit(X[train], y[train])
+        assert model.cv_errors_[1, number] == pytest.approx(np.mean((y[test] - first.predict(X[test])) ** 2))
+    assert ln.verify(model, X, y)
+    model.cv_errors_ = model.cv_errors_ * 1.01
+    assert not ln.verify(model, X, y)

@@ -38,7 +38,8 @@ LINEAR_CODE = {
     *("BayesianLinearRegression", "PoissonRegressor", "GammaRegressor", "TweedieRegressor", "GLM"),
     *("LogisticRegression", "LinearSVC", "Perceptron", "LinearDiscriminantAnalysis"),
     *("Lars", "LarsCV", "LassoLarsCV", "LassoLarsIC", "OrthogonalMatchingPursuit", "OrthogonalMatchingPursuitCV"),
-    *("LogisticRegressionCV", "RidgeClassifier", "RidgeClassifierCV"),
+    *("LogisticRegressionCV", "RidgeClassifier", "RidgeClassifierCV", "NonconvexRegression"),
+    *("BestSubsetClassifier", "StepwiseGLM"),
 }
 
 
@@ -510,6 +511,7 @@ _FILE: tuple[Candidate, ...] = (description,)
 CANDIDATES: dict[str, tuple[Candidate, ...]] = {
     "LogisticRegression": _LINEAR,
     "LogisticRegressionCV": _LINEAR,
+    "BestSubsetClassifier": _LINEAR,
     "RidgeClassifier": _LINEAR,
     "RidgeClassifierCV": _LINEAR,
     "LinearSVC": _LINEAR,
@@ -538,7 +540,7 @@ CANDIDATES: dict[str, tuple[Candidate, ...]] = {
     "BackwardStepwise": _FUNCTION,
     "ForwardStagewise": _FUNCTION,
     "LassoLars": _FUNCTION,
-    **dict.fromkeys(("Lars", "LarsCV", "LassoLarsCV", "LassoLarsIC"), _FUNCTION),
+    **dict.fromkeys(("NonconvexRegression", "Lars", "LarsCV", "LassoLarsCV", "LassoLarsIC"), _FUNCTION),
     **dict.fromkeys(("OrthogonalMatchingPursuit", "OrthogonalMatchingPursuitCV"), _FUNCTION),
     "ElasticNet": _FUNCTION,
     "ElasticNetCV": _FUNCTION,

@@ -8,3 +8,4 @@ from .lasso_cv import MultiTaskElasticNetCV as MultiTaskElasticNetCV
 from .lasso_cv import MultiTaskLassoCV as MultiTaskLassoCV
 from .lasso_cv import enet_path as enet_path
 from .lasso_cv import lasso_path as lasso_path
+from .nonconvex import NonconvexRegression as NonconvexRegression

@@ -1,4 +1,5 @@
 from .best_subset import BestSubset as BestSubset
+from .best_subset_classifier import BestSubsetClassifier as BestSubsetClassifier
 from .lars import LassoLars as LassoLars
 from .lars import lars_path as lars_path
 from .lars_cv import Lars as Lars
@@ -10,3 +11,4 @@ from .pursuit import OrthogonalMatchingPursuitCV as OrthogonalMatchingPursuitCV
 from .stagewise import ForwardStagewise as ForwardStagewise
 from .stepwise import BackwardStepwise as BackwardStepwise
 from .stepwise import ForwardStepwise as ForwardStepwise
+from .stepwise_glm import StepwiseGLM as StepwiseGLM

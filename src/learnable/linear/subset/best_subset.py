@@ -14,19 +14,25 @@ A. Colubi and A. Zeileis, lmSubsets, Journal of Statistical Software 93(3), 2020
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from sklearn.base import RegressorMixin
 
-from ...core.declare import TOLERANCE, Matches, Nothing, Number, Options, fitted, param
-from ...core.errors import ModelFileError, ParameterError
-from ...core.estimator import Certificate, Run
+from ...core.certificate import Certificate
+from ...core.declare import TOLERANCE, Boolean, Matches, Nothing, Number, Options, fitted, param
+from ...core.errors import DataError, ModelFileError, ParameterError
+from ...core.estimator import Run
+from ...data.blocks import Blocks, Part
 from ...data.door import Table, door
 from ...data.sources import NamedScore
 from ..base import LinearRegressorModel
+from ..choosing import plain_splits
+from ..least_squares.ridge_cv import row_order
 from . import _kernels
 from ._kernels import Search
 from .compressed import FLOOR, Compressed, column_numbers, compressed
@@ -40,6 +46,12 @@ COLUMNS = Nothing() | Matches(
         and all(isinstance(i, (int, np.integer, str)) for i in v)
     ),
     "a list of column numbers or names",
+)
+GROUPS = Nothing() | Matches(
+    lambda v: (
+        isinstance(v, (list, tuple)) and all(isinstance(one, (list, tuple, np.ndarray)) and len(one) for one in v)
+    ),
+    "a list of lists of columns",
 )
 SIZES = (
     Nothing()
@@ -57,6 +69,13 @@ _SLICE = 30_000_000  # operations between two looks at the clock: some hundredth
 # columns the time for all sizes of 30, 36 and 40 columns was the same within a tenth.
 _ORDERED_FROM = 8
 _ORDERED_TO = 160
+
+
+def fit_by_relaxation(model: Any, table: Table, problem: Compressed, required: list[int], run: Run) -> Certificate:
+    """Fit by the tree of relaxations; it stands in a module of its own."""
+    from .grouped import fit_grouped
+
+    return fit_grouped(model, table, problem, required, run)
 
 
 class BestSubset(NamedScore, RegressorMixin, LinearRegressorModel):
@@ -90,9 +109,32 @@ class BestSubset(NamedScore, RegressorMixin, LinearRegressorModel):
         default=None,
         kw_only=False,
     )
-    criterion: str = param(Options("bic", "aic"), "What chooses among several sizes.", default="bic")
+    criterion: str = param(
+        Options("bic", "aic", "ebic", "cp", "cv"),
+        'What chooses among several sizes: n log(RSS/n) + c·k, with c = log n + 2 log p for "ebic", which suits many '
+        "columns; Mallows' RSS/σ̂² − n + 2k with σ̂² of all columns; or the squared error on folds.",
+        default="bic",
+    )
     alpha: float = param(Number(low=0.0), "α ≥ 0, a ridge penalty besides.", default=0.0)
     required: Any = param(COLUMNS, "Columns, by number or name, that every subset contains.", default=None)
+    groups: Any = param(
+        GROUPS,
+        "Lists of columns, by number or name, that are in or out together, such as those of one category; columns in "
+        "no list are groups of their own. `size` then counts groups.",
+        default=None,
+    )
+    positive: bool = param(Boolean(), "Constrain β ≥ 0.", default=False)
+    method: str = param(
+        Options("exact", "splicing"),
+        '"splicing" exchanges columns until no exchange helps: fast for thousands of columns, and no proof of the best '
+        "subset.",
+        default="exact",
+    )
+    cv: Any = param(
+        Nothing() | Matches(lambda v: not isinstance(v, (str, float, bool)), "a number of folds or a splitter"),
+        'Folds of "cv"; None is 5.',
+        default=None,
+    )
     tol: float = param(TOLERANCE, "Relative gap up to which a branch is not searched.", default=1e-9)
     coef_: Any = fitted("(n_features,)", "β of the chosen subset.")
     support_: Any = fitted("(n_features,)", "The chosen columns.", kind="b")
@@ -106,9 +148,22 @@ class BestSubset(NamedScore, RegressorMixin, LinearRegressorModel):
         kind="iu",
         low=-1,
     )
+    leaves_: Any = fitted(
+        "(n_leaves, n_groups)",
+        "Where the search used relaxations (groups, β ≥ 0, more columns than rows with α > 0): the share of each group "
+        "from which the bound of a leaf follows. `proof_` then splits groups, with the group first.",
+        optional=True,
+        low=0.0,
+        high=1.0,
+    )
+    cv_errors_: Any = fitted(
+        "(n_cv_sizes, n_folds)", 'Mean squared errors on the folds, with "cv".', optional=True, low=0.0
+    )
+    row_order_: int = fitted("int", "Checksum of the targets in their order, by which `verify` finds the folds again.")
     certificate_: Certificate = fitted(
         "Certificate",
-        "`gap` to the best of each size, relative to it; of e^(criterion/n) where `size` is None.",
+        '`greedy` of "splicing": no exchange lowers the objective. Otherwise `gap` to the best of each size, relative '
+        "to it; of e^(criterion/n) where `size` is None.",
     )
 
     _door = staticmethod(door(target="numeric"))
@@ -120,23 +175,44 @@ class BestSubset(NamedScore, RegressorMixin, LinearRegressorModel):
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__
         required = column_numbers(owner, "required", self.required, self)
-        low, high = self._range(table.n_columns, len(required))
         problem = compressed(owner, table, intercept=self.fit_intercept, alpha=self.alpha, n_jobs=self.n_jobs)
-        penalty = penalty_of(self.criterion, problem.weight)
-        search = start_search(problem, required, low, high, penalty if self.size is None else -1.0, self.tol)
-        done = 0
-        while not done:
-            done = _kernels.walk(search, _SLICE)
-            if not done and run.progress(int(search.state[_kernels.NODES]), _gap(search, problem)):
-                _kernels.close_open_nodes(search)
-                done = 1
-        self._keep(search, problem, penalty)
+        self.row_order_ = row_order(table) if table.in_memory else 0
+        wide = table.n_columns > len(problem.rows) and self.alpha > 0
+        if self.groups is not None or self.positive or self.method == "splicing" or wide:
+            return fit_by_relaxation(self, table, problem, required, run)
+        low, high = self._range(table.n_columns, len(required))
+        if self.size is None and self.criterion == "cv":
+            low = high = low + self._size_by_folds(table, required, low, high, run)
+        penalty = cost_of(owner, self.criterion, problem)
+        jointly = self.size is None and self.criterion in ("aic", "bic", "ebic")
+        search = start_search(problem, required, low, high, penalty.factor if jointly else -1.0, self.tol)
+        self._walk(search, problem, run)
+        self._keep(search, problem, penalty, jointly)
         value = _gap(search, problem)
-        if self.size is None and problem.dependent and self.objective_path_[0] <= _NEARLY_EXACT * problem.total:
+        if jointly and problem.dependent and self.objective_path_[0] <= _NEARLY_EXACT * problem.total:
             # Columns outnumber rows and fit them exactly: the criterion falls without end, and nothing can be proven.
             value = np.inf
         bound = value if np.isfinite(value) else None
         return Certificate("gap", value, self.tol, bound, max(1, int(search.state[_kernels.NODES])))
+
+    def _walk(self, search: Search, problem: Compressed, run: Run) -> None:
+        """Walk the tree to its end, or to that of the time."""
+        while not _kernels.walk(search, _SLICE):
+            if run.progress(int(search.state[_kernels.NODES]), _gap(search, problem)):
+                _kernels.close_open_nodes(search)
+                return
+
+    def _size_by_folds(self, table: Table, required: list[int], low: int, high: int, run: Run) -> int:
+        """Return how many columns beyond `low` have the least error on the folds, and store all errors."""
+        owner = type(self).__name__
+
+        def solve(problem: Compressed) -> Array:
+            search = start_search(problem, required, low, high, -1.0, self.tol)
+            self._walk(search, problem, run)
+            return np.column_stack([problem.coefficients(search.sets[size, :size])[0] for size in range(low, high + 1)])
+
+        self.cv_errors_ = fold_errors(owner, self, table, solve)
+        return int(np.argmin(self.cv_errors_.mean(axis=1)))
 
     def _range(self, p: int, n_required: int) -> tuple[int, int]:
         """Return the smallest and the largest size."""
@@ -154,13 +230,13 @@ class BestSubset(NamedScore, RegressorMixin, LinearRegressorModel):
             )
         return max(low, n_required), high
 
-    def _keep(self, search: Search, problem: Compressed, penalty: float) -> None:
+    def _keep(self, search: Search, problem: Compressed, penalty: Cost, jointly: bool) -> None:
         """Store the subsets, and the coefficients of the one that the criterion prefers."""
         sizes = np.arange(search.low, search.high + 1)
         floor = max(FLOOR * problem.total, np.finfo(float).tiny)
-        value = problem.weight * np.log(np.maximum(search.best[sizes], floor)) + penalty * sizes
+        value = penalty.of(np.maximum(search.best[sizes], floor), sizes)
         chosen = int(np.argmin(value))
-        if self.size is None:
+        if jointly:
             sizes = sizes[[chosen]]
             chosen = 0
         p = len(problem.scale)
@@ -182,13 +258,66 @@ class BestSubset(NamedScore, RegressorMixin, LinearRegressorModel):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        if hasattr(self, "proof_") and self.proof_.max(initial=-1) >= self.n_features_in_:
+        if hasattr(self, "proof_") and self.proof_.max(initial=-1) >= self.n_features_in_:  # groups are fewer
             raise ModelFileError("load: proof_ names a column that the model does not have.")
+
+
+class Cost(NamedTuple):
+    """What a subset costs: n log RSS + factor·k, or with a known variance RSS/σ² + factor·k."""
+
+    n: float
+    factor: float
+    variance: float | None = None
+
+    def of(self, rss: Array, sizes: Any) -> Array:
+        """Return the criterion of subsets."""
+        fit = self.n * np.log(rss) if self.variance is None else rss / self.variance
+        return np.asarray(fit + self.factor * np.asarray(sizes))
+
+
+def cost_of(owner: str, criterion: str, problem: Compressed) -> Cost:
+    """Return the cost that a criterion states; Mallows' needs the variance of least squares on all columns."""
+    n = problem.weight
+    p = len(problem.scale)
+    if criterion == "ebic":
+        return Cost(n, penalty_of("bic", n) + 2.0 * float(np.log(max(1, p))))
+    if criterion != "cp":
+        return Cost(n, penalty_of(criterion, n))
+    freedom = n - p - 1
+    if freedom <= 0:
+        raise ParameterError(
+            f"{owner}: criterion='cp' needs more rows than columns for the variance of the noise; there are {n:g} rows "
+            f"and {p} columns. Use 'bic' or 'cv'."
+        )
+    coef, _ = problem.coefficients(np.arange(p))
+    rss = float(((problem.target - problem.rows @ coef) ** 2).sum())
+    return Cost(n, 2.0, max(rss / freedom, np.finfo(float).tiny))
+
+
+def fold_errors(owner: str, model: Any, table: Table, solve: Callable[[Compressed], Array]) -> Array:
+    """Return the mean squared error on every fold of the coefficients of each size, as `solve` gives them."""
+    if not table.in_memory:
+        raise DataError(f"{owner}: criterion='cv' needs the rows in memory; use 'bic' or read the table.")
+    try:
+        splits = plain_splits(model.cv, table)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"{owner}: cv={model.cv!r} does not work here: {error}") from error
+    errors = []
+    for train, test in splits:
+        weight = None if table.weight is None else table.weight[train]
+        X, y = table.X[train], table.y[train]
+        part = replace(table, blocks=Blocks([Part(X, y, weight)]), X=X, y=y, weight=weight, kept=None)
+        problem = compressed(owner, part, intercept=model.fit_intercept, alpha=model.alpha, n_jobs=model.n_jobs)
+        coefs = solve(problem)
+        level = problem.y_mean - problem.x_mean @ coefs
+        residual = table.y[test][:, None] - (table.X[test] @ coefs + level)
+        errors.append(np.average(residual**2, axis=0, weights=None if table.weight is None else table.weight[test]))
+    return np.column_stack(errors)
 
 
 def penalty_of(criterion: str, weight: float) -> float:
     """Return what a column costs in units of twice the log-likelihood."""
-    return 2.0 if criterion == "aic" else max(0.0, float(np.log(weight)))
+    return 2.0 if criterion in ("aic", "cp") else max(0.0, float(np.log(weight)))
 
 
 def start_search(problem: Compressed, required: list[int], low: int, high: int, penalty: float, tol: float) -> Search:

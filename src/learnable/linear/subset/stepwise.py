@@ -18,14 +18,15 @@ from scipy.linalg import solve_triangular
 from scipy.stats import f as f_distribution
 from sklearn.base import RegressorMixin
 
-from ...core.declare import Number, Options, fitted, optional, param
+from ...core.declare import Matches, Nothing, Number, Options, fitted, optional, param
 from ...core.errors import ModelFileError, ParameterError
 from ...core.estimator import Certificate, Run
 from ...data.door import Table, door
 from ...data.sources import NamedScore
 from ..base import LinearRegressorModel
+from ..least_squares.ridge_cv import row_order
 from . import _kernels
-from .best_subset import COLUMNS, penalty_of, start_search, triangle
+from .best_subset import COLUMNS, fold_errors, penalty_of, start_search, triangle
 from .compressed import FLOOR, Compressed, column_numbers, compressed
 
 Array = NDArray[np.float64]
@@ -48,12 +49,18 @@ class StepwiseModel(NamedScore, RegressorMixin, LinearRegressorModel):
         kw_only=False,
     )
     criterion: str = param(
-        Options("bic", "aic", "f"),
-        'What chooses the size: least n log(RSS/n) + c·k, or "f", which stops at the first step whose F-test says so.',
+        Options("bic", "aic", "f", "cv"),
+        'What chooses the size: least n log(RSS/n) + c·k; "f" stops at the first step whose F-test says so; "cv" has '
+        "the least squared error on folds, each with its own path.",
         default="bic",
     )
     p_value: float = param(Number(low=0.0, high=1.0), 'Level of the F-test of "f".', default=0.05)
     required: Any = param(COLUMNS, "Columns, by number or name, that are always in.", default=None)
+    cv: Any = param(
+        Nothing() | Matches(lambda v: not isinstance(v, (str, float, bool)), "a number of folds or a splitter"),
+        'Folds of "cv"; None is 5.',
+        default=None,
+    )
     coef_: Any = fitted("(n_features,)", "β of the chosen subset.")
     support_: Any = fitted("(n_features,)", "The chosen columns.", kind="b")
     order_: Any = fitted(
@@ -63,6 +70,10 @@ class StepwiseModel(NamedScore, RegressorMixin, LinearRegressorModel):
         low=0,
     )
     objective_path_: Any = fitted("(n_sizes,)", "Σ w r² of the path, from the required columns alone upwards.", low=0.0)
+    cv_errors_: Any = fitted(
+        "(n_sizes, n_folds)", 'Mean squared errors on the folds, with "cv".', optional=True, low=0.0
+    )
+    row_order_: int = fitted("int", "Checksum of the targets in their order, by which `verify` finds the folds again.")
     certificate_: Certificate = fitted(
         "Certificate",
         "`greedy`: by how much a step falls short of its best candidate. Its bound, with at most 16 columns, is the "
@@ -71,6 +82,7 @@ class StepwiseModel(NamedScore, RegressorMixin, LinearRegressorModel):
 
     _door = staticmethod(door(target="numeric"))
     max_seconds = None
+    alpha = 0.0
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__
@@ -87,6 +99,9 @@ class StepwiseModel(NamedScore, RegressorMixin, LinearRegressorModel):
         squares = triangle(*problem.design(), self.order_)[:, -1] ** 2
         self.objective_path_ = np.cumsum(squares[::-1])[::-1][k:].copy()
         floored = np.maximum(self.objective_path_, max(FLOOR * problem.total, np.finfo(float).tiny))
+        self.row_order_ = row_order(table) if table.in_memory else 0
+        if self.criterion == "cv" and self.size is None:
+            self.cv_errors_ = self._fold_errors(table, required, len(floored))
         size = k + self._choose(floored, k, problem.weight)
         columns = self.order_[:size]
         coef, intercept = problem.coefficients(columns)
@@ -94,6 +109,16 @@ class StepwiseModel(NamedScore, RegressorMixin, LinearRegressorModel):
         self.support_ = np.isin(np.arange(table.n_columns), columns)
         bound = _gap_to_best(problem, required, size, floored[size - k])
         return Certificate("greedy", 0.0, TOLERANCE, bound, max(1, len(self.order_)), by_construction=True)
+
+    def _fold_errors(self, table: Table, required: list[int], n_sizes: int) -> Array:
+        """Return errors on the folds of the sizes of their own paths; where one ends early, of its last."""
+
+        def solve(problem: Compressed) -> Array:
+            order = self._path(problem, required)
+            sizes = len(required) + np.arange(n_sizes)
+            return np.column_stack([problem.coefficients(order[:size])[0] for size in sizes.tolist()])
+
+        return fold_errors(type(self).__name__, self, table, solve)
 
     def _path(self, problem: Compressed, required: list[int]) -> NDArray[np.int64]:
         raise TypeError(f"{type(self).__name__} does not define _path")
@@ -103,6 +128,8 @@ class StepwiseModel(NamedScore, RegressorMixin, LinearRegressorModel):
         if self.size is not None:
             return min(self.size - k, len(rss) - 1)
         sizes = k + np.arange(len(rss))
+        if self.criterion == "cv":
+            return int(np.argmin(self.cv_errors_.mean(axis=1)))
         if self.criterion != "f":
             return int(np.argmin(n * np.log(rss) + penalty_of(self.criterion, n) * sizes))
         small = entry_p_values(rss, k, n - self.fit_intercept) <= self.p_value
