@@ -20,10 +20,10 @@ from ...core.certificate import Certificate
 from ...core.declare import TOLERANCE, Number, Options, fitted, param
 from ...core.errors import DataError, ModelFileError
 from ...core.estimator import Run
-from ...data.arrays import refuse_extreme_sizes
+from ...data.arrays import class_weights, refuse_extreme_sizes
 from ...data.door import Table, door
 from ...data.sources import rowwise
-from ..base import LinearClassifierModel, class_weights
+from ..base import LinearClassifierModel
 from .best_subset import COLUMNS, GROUPS, SIZES, BestSubset, penalty_of
 from .compressed import column_numbers
 from .grouped import gap_of, required_units, store_proof, units_of
