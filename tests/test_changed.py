@@ -5,13 +5,12 @@ from pathlib import Path
 from tests.changed import ROOT, files_to_run, imported_modules, module_name
 
 
-def test_a_changed_test_is_run():
+def test_a_changed_test_is_run_and_a_module_is_tested_by_what_names_it():
+    # One test: what all files import is read once a process.
     assert files_to_run([Path(__file__)]) == [Path(__file__)]
-
-
-def test_a_module_is_tested_by_what_names_it():
     found = files_to_run([ROOT / "src/learnable/core/estimator.py"])
     assert ROOT / "tests/core/test_estimator_certificate.py" in found
+    assert files_to_run([ROOT / "README.md"]) == []
 
 
 def test_relative_imports_are_resolved(tmp_path):
@@ -21,7 +20,3 @@ def test_relative_imports_are_resolved(tmp_path):
     outside = tmp_path / "test_x.py"
     outside.write_text("from learnable.linear import ridge\nimport learnable.core.threads\nimport numpy\n")
     assert imported_modules(outside) == {"learnable.linear", "learnable.linear.ridge", "learnable.core.threads"}
-
-
-def test_a_document_has_no_tests():
-    assert files_to_run([ROOT / "README.md"]) == []

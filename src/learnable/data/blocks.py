@@ -150,6 +150,11 @@ class Blocks:
         return Part(*(_join(columns) for columns in zip(*thinned, strict=True)))
 
 
+def add_each(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the sums of the members of two tuples: the merge of statistics that add."""
+    return tuple(x + y for x, y in zip(a, b, strict=True))
+
+
 def unsigned(indices: NDArray[Any]) -> NDArray[Any]:
     """Return CSR indices seen as unsigned: kernels then need no test for negative ones, and run twice as fast."""
     return indices.view(np.uint32 if indices.itemsize == 4 else np.uint64)

@@ -73,7 +73,7 @@ class FileBlocks(ExternalBlocks):
         """Return the same rows, with their weights times the weight of their class."""
         sums = self.scanned()
         other = FileBlocks(
-            self.owner, self.files, self.columns, _Reweighted(self.convert, of_class), self.names, self.labels
+            self.owner, self.files, self.columns, partial(_reweighted, self.convert, of_class), self.names, self.labels
         )
         other.sums = sums
         other._starts = self._starts
@@ -261,15 +261,9 @@ def codes_of(labels: NDArray[Any], code_of: dict[Any, int]) -> NDArray[np.int64]
     return np.fromiter(map(code_of.get, labels.tolist(), repeat(-1)), np.int64, len(labels))
 
 
-class _Reweighted:
-    """Makes the blocks of another maker with weights multiplied by those of the classes."""
-
-    def __init__(self, convert: Convert, of_class: NDArray[np.float64]) -> None:
-        self.convert = convert
-        self.of_class = of_class
-
-    def __call__(self, pieces: list[Any], start: int) -> Block:
-        return reweighted_block(self.convert(pieces, start), self.of_class)
+def _reweighted(convert: Convert, of_class: NDArray[np.float64], pieces: list[Any], start: int) -> Block:
+    """Return the block of another maker, its weights multiplied by those of the classes."""
+    return reweighted_block(convert(pieces, start), of_class)
 
 
 def reweighted_block(block: Block, of_class: NDArray[np.float64]) -> Block:

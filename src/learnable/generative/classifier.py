@@ -21,7 +21,7 @@ from .. import probability
 from ..core.declare import Matches, fitted, param
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Certificate, Run
-from ..data.blocks import Block, map_reduce
+from ..data.blocks import Block, add_each, map_reduce
 from ..data.door import Table, door
 from ..probability.base import Distribution, ExponentialFamily
 from ..probability.conjugate.base import Conjugate
@@ -144,7 +144,7 @@ class GenerativeClassifier(DensityModel):
             return [self._fit_rows(family, part, k) for k in range(K)]
         example = self._call(0, family.fit_mle, table.blocks.head().X)  # lends its t(x), which all members share
         statistic = partial(_class_statistics, member=example, n_classes=K)
-        count, total = map_reduce(table.blocks, statistic, _add, n_jobs=self.n_jobs)
+        count, total = map_reduce(table.blocks, statistic, add_each, n_jobs=self.n_jobs)
         self.class_count_ = count
         return [self._call(k, family.from_mean_statistic, total[k] / count[k], **example.known) for k in range(K)]
 
@@ -188,7 +188,7 @@ class GenerativeClassifier(DensityModel):
     def _residual(self, blocks: Any, densities: list[Any]) -> float:
         """Return the largest distance of the densities' mean statistics from those of the rows, relative to them."""
         statistic = partial(_class_statistics, member=densities[0], n_classes=len(densities))
-        count, total = map_reduce(blocks, statistic, _add, n_jobs=self.n_jobs)
+        count, total = map_reduce(blocks, statistic, add_each, n_jobs=self.n_jobs)
         worst = 0.0
         for k, density in enumerate(densities):
             goal = total[k] / count[k]
@@ -266,7 +266,3 @@ def _class_statistics(block: Block, member: Any, n_classes: int) -> tuple[Array,
         found.append(member.sum_statistic(block.X[mine], weight)[1] if mine.any() else None)
     shape = next(total.shape for total in found if total is not None)
     return count, np.stack([np.zeros(shape) if total is None else total for total in found])
-
-
-def _add(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
-    return a[0] + b[0], a[1] + b[1]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -146,7 +147,7 @@ class MixtureOfExperts(Estimator):
         weight = float(table.weight_sum)
         with np.errstate(over="ignore", invalid="ignore"):
             shift, cov = table_moments(blocks, self.n_jobs)
-            moments = map_reduce(blocks, _Ranges(shift), _merge_ranges, n_jobs=self.n_jobs)
+            moments = map_reduce(blocks, partial(_ranges, shift), _merge_ranges, n_jobs=self.n_jobs)
             spread_y = moments[2] / weight - (moments[1] / weight) ** 2
         if not np.isfinite(cov).all() or not np.isfinite(spread_y):
             raise DataError(f"{owner}: X or y has numbers whose squares overflow. Divide them by their spread.")
@@ -349,30 +350,20 @@ def _to_columns(weights: Array, shift: Array, scale: Array) -> tuple[Array, Arra
     return np.ascontiguousarray(coef), np.ascontiguousarray(weights[..., 0] - coef @ shift)
 
 
-class _Ranges:
-    """The largest distance of each column from its mean, and sums of y and y²."""
-
-    def __init__(self, shift: Array) -> None:
-        self.shift = shift
-
-    def __call__(self, block: Any) -> tuple[Array, float, float]:
-        w = np.ones(len(block.X)) if block.weight is None else block.weight
-        return np.abs(block.X - self.shift).max(axis=0), float(w @ block.y), float(w @ np.square(block.y, dtype=float))
+def _ranges(shift: Array, block: Any) -> tuple[Array, float, float]:
+    """Return the largest distance of each column from its mean, and sums of y and y²."""
+    w = np.ones(len(block.X)) if block.weight is None else block.weight
+    return np.abs(block.X - shift).max(axis=0), float(w @ block.y), float(w @ np.square(block.y, dtype=float))
 
 
-class _Deviations:
-    """The weighted sum of (y − mean)²."""
-
-    def __init__(self, mean: float) -> None:
-        self.mean = mean
-
-    def __call__(self, block: Any) -> float:
-        w = np.ones(len(block.X)) if block.weight is None else block.weight
-        return float(w @ (block.y - self.mean) ** 2)
+def _deviations(mean: float, block: Any) -> float:
+    """Return the weighted sum of (y − mean)²."""
+    w = np.ones(len(block.X)) if block.weight is None else block.weight
+    return float(w @ (block.y - mean) ** 2)
 
 
 def _variance_of_target(blocks: Any, mean: float, weight: float, n_jobs: int | None) -> float:
-    return float(map_reduce(blocks, _Deviations(mean), operator.add, n_jobs=n_jobs)) / weight
+    return float(map_reduce(blocks, partial(_deviations, mean), operator.add, n_jobs=n_jobs)) / weight
 
 
 def _merge_ranges(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:

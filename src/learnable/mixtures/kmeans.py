@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -45,7 +46,17 @@ from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
 from ..meta.splits import as_generator
 from ..solvers.em import EMResult, em
-from .lloyd import NOISE, BoundedLloyd, Lloyd, distances_to, has_settled, nearest_centres, plus_plus, random_rows
+from .lloyd import (
+    NOISE,
+    BoundedLloyd,
+    Lloyd,
+    distances_to,
+    has_settled,
+    nearest_centres,
+    nothing,
+    plus_plus,
+    random_rows,
+)
 from .narration import VERBOSE, LloydNarrator
 from .spaces import Space, directions_of_rows, rounding_of_inertia, space_of, whitening_of
 from .starts import check_enough_rows, sample_rows
@@ -127,7 +138,7 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
         def measure(block: Any) -> None:
             out[block.start : block.start + block.X.shape[0]] = distances_to(block.X, centres)
 
-        map_reduce(Blocks([Part(Z)]), measure, _nothing, n_jobs=self.n_jobs)
+        map_reduce(Blocks([Part(Z)]), measure, nothing, n_jobs=self.n_jobs)
         return out if self.metric != "cosine" else 0.5 * out**2
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -146,7 +157,7 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
             part = slice(block.start, block.start + block.X.shape[0])
             labels[part], squares[part] = nearest_centres(block.X, centres)
 
-        map_reduce(Blocks([Part(Z)]), work, _nothing, n_jobs=self.n_jobs)
+        map_reduce(Blocks([Part(Z)]), work, nothing, n_jobs=self.n_jobs)
         return labels, squares
 
     def _centres(self) -> Array:
@@ -202,7 +213,7 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
 
     def _label_blocks(self, blocks: Any, centres: Array) -> tuple[Array, float, float]:
         """Return labels, inertia, and what rounding may leave of it."""
-        found, inertia, rounding = map_reduce(blocks, _Labels(centres), _chain, n_jobs=self.n_jobs)
+        found, inertia, rounding = map_reduce(blocks, partial(_labels, centres), _chain, n_jobs=self.n_jobs)
         return np.concatenate(found), inertia, rounding
 
     def _set_labels(self, labels: Array, table: Table) -> None:
@@ -234,25 +245,16 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
             raise ModelFileError(f"{type(self).__name__}: cluster_centers_ must be finite floating-point numbers.")
 
 
-class _Labels:
-    """Labels of a block's rows, their inertia, and what rounding may leave of it."""
-
-    def __init__(self, centres: Array) -> None:
-        self.centres = centres
-
-    def __call__(self, block: Any) -> tuple[list[Array], float, float]:
-        labels, squares = nearest_centres(block.X, self.centres)
-        weight = np.ones(len(labels)) if block.weight is None else block.weight
-        return [labels], float(squares @ weight), rounding_of_inertia(block.X, labels, weight, self.centres)
+def _labels(centres: Array, block: Any) -> tuple[list[Array], float, float]:
+    """Return labels of a block's rows, their inertia, and what rounding may leave of it."""
+    labels, squares = nearest_centres(block.X, centres)
+    weight = np.ones(len(labels)) if block.weight is None else block.weight
+    return [labels], float(squares @ weight), rounding_of_inertia(block.X, labels, weight, centres)
 
 
 def _chain(a: tuple[list[Array], float, float], b: tuple[list[Array], float, float]) -> Any:
     a[0].extend(b[0])
     return a[0], a[1] + b[1], a[2] + b[2]
-
-
-def _nothing(a: None, b: None) -> None:
-    return None
 
 
 class KMeans(CentreModel):

@@ -200,7 +200,7 @@ class BoundedLloyd(Lloyd):
     def finish(self, centres: Array) -> tuple[Array, float]:
         """Return labels and inertia at these centres, measured."""
         self.move_to(centres)
-        map_reduce(self.parts, lambda part: self.expectation(part, centres) and None, _nothing, n_jobs=self.n_jobs)
+        map_reduce(self.parts, lambda part: self.expectation(part, centres) and None, nothing, n_jobs=self.n_jobs)
         squares = self._squares(centres)
         return self.labels, float(squares @ self.weight if self.weight.size else squares.sum())
 
@@ -236,7 +236,7 @@ class BoundedLloyd(Lloyd):
             self.panel[part, d] = (0.5 + 2 * gamma_of(d)) * self.squares[part]
             self.panel[part, d + 1] = 1.0
 
-        map_reduce(self.parts, fill, _nothing, n_jobs=self.n_jobs)
+        map_reduce(self.parts, fill, nothing, n_jobs=self.n_jobs)
 
     def _prepare(self, centres: Array, move: Array) -> None:
         """Compute what a pass needs to know of the centres."""
@@ -466,7 +466,8 @@ def _tiles(rows: Array, width: int) -> Iterator[Array]:
         yield rows[start : start + height]
 
 
-def _nothing(a: None, b: None) -> None:
+def nothing(a: None, b: None) -> None:
+    """Merge what has no result: blocks that write their part of a shared array."""
     return None
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -131,7 +132,7 @@ class MiniBatchKMeans(CentreModel):
         inertia = walk.inertia * float(table.weight_sum)
         certificate = Certificate("none", np.nan, NOISE, n_iter=self.n_iter_)
         if self.compute_labels:
-            census = map_reduce(space.blocks, _Count(walk.centres), _merge, n_jobs=self.n_jobs)
+            census = map_reduce(space.blocks, partial(_count, walk.centres), _merge, n_jobs=self.n_jobs)
             self._set_labels(np.concatenate(census.labels), table)
             inertia = census.inertia
             value = _fall(census) / max(inertia, census.rounding, 1e-300)
@@ -312,18 +313,13 @@ class _Census(NamedTuple):
     rounding: float  #: what rounding of the centres may add to it
 
 
-class _Count:
-    """Labels of a block's rows, and weights and sums of the clusters."""
-
-    def __init__(self, centres: Array) -> None:
-        self.centres = centres
-
-    def __call__(self, block: Any) -> _Census:
-        labels, squares = nearest_centres(block.X, self.centres)
-        w = _ones((block.X, block.weight))
-        counts, sums = sums_of_clusters(block.X, labels, w, self.centres)
-        rounding = rounding_of_inertia(block.X, labels, w, self.centres)
-        return _Census([labels], counts, sums, float(w @ squares), rounding)
+def _count(centres: Array, block: Any) -> _Census:
+    """Return labels of a block's rows, and weights and sums of the clusters."""
+    labels, squares = nearest_centres(block.X, centres)
+    w = _ones((block.X, block.weight))
+    counts, sums = sums_of_clusters(block.X, labels, w, centres)
+    rounding = rounding_of_inertia(block.X, labels, w, centres)
+    return _Census([labels], counts, sums, float(w @ squares), rounding)
 
 
 def _merge(a: _Census, b: _Census) -> _Census:

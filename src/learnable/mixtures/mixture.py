@@ -23,7 +23,7 @@ from .. import probability
 from ..core.declare import MAX_ITER, TOLERANCE, Boolean, Matches, Nothing, Number, Options, param
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Certificate
-from ..data.blocks import Blocks, Part, map_reduce
+from ..data.blocks import Blocks, Part, add_each, map_reduce
 from ..data.door import Table, door, read_features
 from ..meta.splits import as_generator
 from ..probability.base import ExponentialFamily
@@ -401,7 +401,7 @@ def _expect(problem: Any, mixture: Any, block: Any) -> Any:
 
 
 def _merge(a: Any, b: Any) -> Any:
-    return tuple(x + y for x, y in zip(a[0], b[0], strict=True)), float(a[1]) + float(b[1])
+    return add_each(a[0], b[0]), float(a[1]) + float(b[1])
 
 
 # What a mixture of an exponential family needs to know of a table before it starts.
@@ -443,7 +443,9 @@ def family_problem(
         example = MultivariateNormal(np.zeros(d), np.eye(d)) if vector else Normal()
         return NormalFamily(example, K, mean, cov, rows, alpha)
     example, known = _example(owner, family, d, blocks, given, n_jobs)
-    weight, total, squares, reach = map_reduce(blocks, _Statistics(owner, example), _merge_moments, n_jobs=n_jobs)
+    weight, total, squares, reach = map_reduce(
+        blocks, partial(_statistics, owner, example), _merge_moments, n_jobs=n_jobs
+    )
     try:
         centre = family.from_mean_statistic(total / weight, **known)
     except (DataError, ParameterError) as error:
@@ -495,31 +497,25 @@ def is_family(value: Any) -> bool:
     return isinstance(value, type) and issubclass(value, ExponentialFamily)
 
 
-class _Statistics:
+@np.errstate(over="ignore")
+def _statistics(owner: str, example: Any, block: Any) -> tuple[float, Array, Array, Array]:
     """Weight, sum of t(x), of its squares, and its largest entries; rows outside the support are refused."""
-
-    def __init__(self, owner: str, example: Any) -> None:
-        self.owner = owner
-        self.example = example
-
-    @np.errstate(over="ignore")
-    def __call__(self, block: Any) -> tuple[float, Array, Array, Array]:
-        weight = 0.0
-        total: Any = 0.0
-        squares: Any = 0.0
-        reach: Any = 0.0
-        for X, w, _ in chunks(block):
-            events = as_events(type(self.example), X)
-            t = np.asarray(self.example.sufficient_statistic(events))
-            if np.isneginf(self.example.log_base_measure(events)).any() or not np.isfinite(t).all():
-                name = type(self.example).__name__
-                support = self.example._support
-                raise DataError(f"{self.owner}: {name} needs rows that are {support}; X has others.")
-            weight = weight + float(w.sum())
-            total = total + np.tensordot(w, t, axes=1)
-            squares = squares + np.tensordot(w, np.square(t), axes=1)
-            reach = np.maximum(reach, np.abs(t).max(axis=0))
-        return weight, np.asarray(total), np.asarray(squares), np.asarray(reach)
+    weight = 0.0
+    total: Any = 0.0
+    squares: Any = 0.0
+    reach: Any = 0.0
+    for X, w, _ in chunks(block):
+        events = as_events(type(example), X)
+        t = np.asarray(example.sufficient_statistic(events))
+        if np.isneginf(example.log_base_measure(events)).any() or not np.isfinite(t).all():
+            name = type(example).__name__
+            support = example._support
+            raise DataError(f"{owner}: {name} needs rows that are {support}; X has others.")
+        weight = weight + float(w.sum())
+        total = total + np.tensordot(w, t, axes=1)
+        squares = squares + np.tensordot(w, np.square(t), axes=1)
+        reach = np.maximum(reach, np.abs(t).max(axis=0))
+    return weight, np.asarray(total), np.asarray(squares), np.asarray(reach)
 
 
 def _largest(block: Any) -> float:

@@ -6,6 +6,7 @@ lengths. Numbers near the ends of the floats are multiplied by a power of two, s
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,7 +58,7 @@ def space_of(X: Any, blocks: Any, weight: Array | None, n_jobs: int | None = Non
     if tops.max(initial=0.0) > _LARGEST:
         raise _too_far(owner, int(tops.argmax()), float(tops.max()))
     mean = sums / W
-    squares = map_reduce(blocks, _Scatter(mean), np.add, n_jobs=n_jobs)
+    squares = map_reduce(blocks, partial(_scatter, mean), np.add, n_jobs=n_jobs)
     scatter = float(squares.sum())
     return Space(
         X, blocks, weight, unit, mean, scatter, float(squares.mean() / W), bool(W * typical**2 < 1e-9 * scatter)
@@ -148,18 +149,13 @@ def float_type(X: Any) -> Any:
     return np.float32 if X is not None and X.dtype == np.float32 else np.float64
 
 
-class _Scatter:
-    """Sums of squared deviations from a given mean, by column."""
-
-    def __init__(self, mean: Array) -> None:
-        self.mean = mean
-
-    def __call__(self, block: Any) -> Array:
-        w = np.ones(block.X.shape[0]) if block.weight is None else block.weight
-        if sp.issparse(block.X):
-            squares = w @ block.X.multiply(block.X) - 2 * self.mean * (w @ block.X) + w.sum() * self.mean**2
-            return np.maximum(np.asarray(squares).ravel(), 0.0)
-        return np.asarray(w @ (block.X - self.mean) ** 2)
+def _scatter(mean: Array, block: Any) -> Array:
+    """Return sums of squared deviations from a given mean, by column."""
+    w = np.ones(block.X.shape[0]) if block.weight is None else block.weight
+    if sp.issparse(block.X):
+        squares = w @ block.X.multiply(block.X) - 2 * mean * (w @ block.X) + w.sum() * mean**2
+        return np.maximum(np.asarray(squares).ravel(), 0.0)
+    return np.asarray(w @ (block.X - mean) ** 2)
 
 
 def _largest(block: Any) -> float:

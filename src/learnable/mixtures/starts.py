@@ -7,6 +7,7 @@ from the same rows, whether the table lies in memory, in files or on Dask (`lloy
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ..core.errors import DataError, ParameterError
-from ..data.blocks import Block, map_reduce
+from ..data.blocks import Block, add_each, map_reduce
 from ..data.sample import MOST_ROWS, stride_for
 from .lloyd import plus_plus, random_rows
 from .normals import Mixture, NormalMixture, Prior, whitening_factors
@@ -83,9 +84,9 @@ def default_prior(blocks: Any, K: int, kind: str, n_jobs: int | None) -> Prior:
 
 def table_moments(blocks: Any, n_jobs: int | None) -> tuple[Array, Array]:
     """Return the mean and the covariance of all rows, over the entries that are there."""
-    n, total = map_reduce(blocks, _column_sums, _add, n_jobs=n_jobs)
+    n, total = map_reduce(blocks, _column_sums, add_each, n_jobs=n_jobs)
     mean = total / n
-    weight, squares = map_reduce(blocks, _Squares(mean), _add, n_jobs=n_jobs)
+    weight, squares = map_reduce(blocks, partial(_squares, mean), add_each, n_jobs=n_jobs)
     return mean, squares / np.where(weight > 0, weight, 1.0)
 
 
@@ -220,19 +221,10 @@ def _column_sums(block: Block) -> tuple[Array, Array]:
     return np.maximum(w @ seen, 1e-300), w @ np.where(seen, block.X, 0.0)
 
 
-class _Squares:
-    """Products of the deviations from the means, over the pairs of entries that are there, and their weights."""
-
-    def __init__(self, mean: Array) -> None:
-        self.mean = mean
-
-    @np.errstate(over="ignore", invalid="ignore")  # the caller looks at the result
-    def __call__(self, block: Block) -> tuple[Array, Array]:
-        seen = ~np.isnan(block.X)
-        w = np.ones(len(block.X)) if block.weight is None else block.weight
-        gaps = np.where(seen, block.X - self.mean, 0.0)
-        return (seen.T * w) @ seen.astype(float), (gaps.T * w) @ gaps
-
-
-def _add(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
-    return a[0] + b[0], a[1] + b[1]
+@np.errstate(over="ignore", invalid="ignore")  # the caller looks at the result
+def _squares(mean: Array, block: Block) -> tuple[Array, Array]:
+    """Return products of the deviations from the means, over the pairs of entries that are there, and their weights."""
+    seen = ~np.isnan(block.X)
+    w = np.ones(len(block.X)) if block.weight is None else block.weight
+    gaps = np.where(seen, block.X - mean, 0.0)
+    return (seen.T * w) @ seen.astype(float), (gaps.T * w) @ gaps

@@ -6,6 +6,7 @@ distances found with those to all rows, sorted; a stranger with the data can do 
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Self
@@ -326,7 +327,7 @@ def _in_memory(table: Table) -> tuple[Any, Any, Any]:
     """Return X, y and the weights as arrays; a table beyond memory is read whole, since every row may be asked for."""
     if table.in_memory:
         return table.X, table.y, table.weight
-    blocks = table.blocks.map_reduce(_keep_block, _join_blocks)
+    blocks = table.blocks.map_reduce(_keep_block, operator.add)
     X, y, weight = zip(*blocks, strict=True)
     stack = sp.vstack if sp.issparse(X[0]) else np.concatenate
     return (
@@ -342,10 +343,6 @@ def _keep_block(block: Block) -> list[tuple[Any, Any, Any]]:
 
 def _copied(values: Any) -> Any:
     return None if values is None else values.copy()
-
-
-def _join_blocks(first: list[Any], second: list[Any]) -> list[Any]:
-    return first + second
 
 
 def _distances_over_present(X: Array, q: Array) -> Array:

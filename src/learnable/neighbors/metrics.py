@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,17 +82,12 @@ def _of_object(metric: Any) -> Metric:
     """Return the metric that a DistanceMetric computes: by name where it has a kernel, else its `pairwise`."""
     name = type(metric).__name__.removesuffix("64").removesuffix("32")
     known = {"EuclideanDistance": "euclidean", "ManhattanDistance": "manhattan", "ChebyshevDistance": "chebyshev"}
-    return Metric(known[name], {}) if name in known else Metric(_PairMetric(metric), {})
+    return Metric(known[name], {}) if name in known else Metric(partial(_pair_metric, metric), {})
 
 
-class _PairMetric:
-    """A DistanceMetric as a function of two rows."""
-
-    def __init__(self, metric: Any) -> None:
-        self.metric = metric
-
-    def __call__(self, a: Array, b: Array) -> float:
-        return float(self.metric.pairwise(np.atleast_2d(a), np.atleast_2d(b))[0, 0])
+def _pair_metric(metric: Any, a: Array, b: Array) -> float:
+    """Return the distance of two rows by a DistanceMetric."""
+    return float(metric.pairwise(np.atleast_2d(a), np.atleast_2d(b))[0, 0])
 
 
 def check_semimetric(owner: str, algorithm: str) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -44,6 +45,8 @@ class Compiled:
         self.form = form
         self.writes_gradient = form == "gradient"
         self._arrays = [_as_numbers(i, value) for i, value in enumerate(data)]
+        if not isinstance(function, Hashable) or not callable(function):
+            raise ParameterError(f"compiled: function must be a function; got {type(function).__name__}.")
         self._entry = _compile_entry(function, tuple((a.dtype.kind, a.ndim) for a in self._arrays), form)
         self.address = int(self._entry.address)
 
@@ -109,6 +112,7 @@ def _as_numbers(place: int, value: Any) -> NDArray[Any]:
     raise DataError(f"compiled: data[{place}] must be numbers or an array of numbers; got {type(value).__name__}.")
 
 
+@lru_cache(maxsize=64)  # the same function with other data is compiled once
 def _compile_entry(function: Callable[..., Any], kinds: tuple[tuple[str, int], ...], form: str) -> Any:
     """Return Numba's C callback that finds the arrays and calls the function with them.
 
@@ -119,8 +123,6 @@ def _compile_entry(function: Callable[..., Any], kinds: tuple[tuple[str, int], .
 
     from ..core import intrinsics
 
-    if not callable(function):
-        raise ParameterError(f"compiled: function must be a function; got {type(function).__name__}.")
     inner = function if isinstance(function, Kernel) or hasattr(function, "py_func") else kernel(function)
     second = "words" if form == "sweep" else "numbers"
     length = 1 + sum(1 + ndim for _, ndim in kinds)

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from ..core.errors import DataError, ParameterError
 from ..core.threads import run_tasks
 from ..data.arrays import require_finite
-from ..data.blocks import Blocks, Part, scan
+from ..data.blocks import Blocks, Part, add_each, scan
 from ..data.door import read_features
 from . import _kernels as kernels
 from ._kernels import likelihood_rows, sum_by_code
@@ -129,7 +129,7 @@ class BaumWelch:
         weight = block.by_line(gamma)
         if block.codes.size:  # the lines are few, and may stand for each other
             return count(slice(None))
-        return reduce(_add, in_order(count, len(weight), self.threads))
+        return reduce(add_each, in_order(count, len(weight), self.threads))
 
     def maximisation(self, statistics: tuple[Any, ...], parameters: Parameters) -> Parameters:
         """Return the parameters that maximise the expected log-likelihood plus the log-priors."""
@@ -157,10 +157,6 @@ def frames_of(emission: Emission, lines: Array, codes: Array, offsets: Array, pa
         return emission.log_frames(some, parameters.emission)
 
     return Frames(LazyRows(compute, lines, len(parameters.startprob)), codes, offsets)
-
-
-def _add(a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, ...]:
-    return tuple(x + y for x, y in zip(a, b, strict=True))
 
 
 # --------------------------------------------------------------------------------------------------------------------
