@@ -66,7 +66,9 @@ Array = NDArray[np.float64]
 
 ALPHAS = Number(low=1, integer=True) | ArrayLike(Number(low=0.0))
 EPS = Number(low=0.0, high=1.0, low_open=True)
-_CHEAP_PATH, _FINE = 2**20, 1e-18  # numbers read in all looks of a path, below which it is solved to this gap
+# numbers read in all looks of a path, below which it is solved to this gap
+_CHEAP_PATH = 2**20
+_FINE = 1e-18
 _RESOLUTION = 1e-15  # scikit-learn's grid where y is constant
 
 
@@ -385,7 +387,8 @@ class ElasticNetCV(SparseRegressor):
         found = map_reduce(tasks, errors, lambda a, b: a + b, n_jobs=self.n_jobs)
         mse = np.array(found).reshape(len(ratios), len(splits), -1).transpose(0, 2, 1)
         best, chosen = self._choose(mse)
-        self.l1_ratio_, self.alpha_ = float(ratios[best]), float(grids[best][chosen])
+        self.l1_ratio_ = float(ratios[best])
+        self.alpha_ = float(grids[best][chosen])
         single = np.ndim(self.l1_ratio) == 0
         same = single or np.ndim(self.alphas) > 0
         self.mse_path_ = mse[0] if single else mse
@@ -402,7 +405,8 @@ class ElasticNetCV(SparseRegressor):
         fit = fit if rounded is None else rounded
         fit = proven_sparse_fit(table.blocks, design, fit, penalty, self.tol, intercept=self.fit_intercept)
         self._set_coefficients(fit.W, design.y_mean - design.x_mean @ fit.W, (), single=rounded is not None)
-        self.n_iter_, self.dual_gap_ = max(1, fit.n_iter), fit.gap.gap / design.weight
+        self.n_iter_ = max(1, fit.n_iter)
+        self.dual_gap_ = fit.gap.gap / design.weight
         self.row_order_ = row_order(table)
         return Certificate("gap", fit.value, self.tol, fit.value, self.n_iter_)
 
@@ -468,7 +472,9 @@ class _Shares:
     """Gives every fold its share of the time, so that all paths come equally far and the last fit has some left."""
 
     def __init__(self, run: Run, max_seconds: float | None, n_tasks: int, n_threads: int) -> None:
-        self._run, self._n_tasks, self._n_threads = run, n_tasks, n_threads
+        self._run = run
+        self._n_tasks = n_tasks
+        self._n_threads = n_threads
         self._end = None if max_seconds is None else time.perf_counter() + _FOLDS_SHARE * max_seconds
         self._lock = threading.Lock()
 
